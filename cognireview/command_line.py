@@ -1,0 +1,72 @@
+"""What `manage.py` runs: Django's commands, with the embedded PostgreSQL running while they need it."""
+
+import os
+import signal
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+from django.db import OperationalError
+
+from cognireview import embedded_postgres
+
+# Everything else may use the database. `up` keeps the server itself, since it outlives what it starts.
+WITHOUT_DATABASE = frozenset(
+    {"check", "collectstatic", "diffsettings", "findstatic", "help", "up", "verify_export", "version"}
+)
+
+
+def main() -> None:
+    """Run the command in `sys.argv`.
+
+    What the operator has to put right is one line on stderr and exit status 2, not a traceback,
+    unless `--traceback` asks for it.
+    """
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
+    signal.signal(signal.SIGTERM, _leave)
+    try:
+        with _postgres(sys.argv[1:]):
+            execute_from_command_line(sys.argv)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
+    except Exception as error:
+        explanation = _explain(error)
+        if explanation is None or "--traceback" in sys.argv:
+            raise
+        print(f"cognireview: {explanation}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """Leave by way of every `finally`, so that the last one out stops the server."""
+    sys.exit(128 + number)
+
+
+def _postgres(arguments: list[str]) -> AbstractContextManager[Any]:
+    if not _needs_database(arguments) or settings.ENVIRONMENT.database_url:
+        return nullcontext()
+    data_dir: Path = settings.DATA_DIR
+    return embedded_postgres.running(data_dir)
+
+
+def _needs_database(arguments: list[str]) -> bool:
+    if not arguments or {"-h", "--help"} & set(arguments):
+        return False
+    return arguments[0] not in WITHOUT_DATABASE and not arguments[0].startswith("-")
+
+
+def _explain(error: Exception) -> str | None:
+    """What the operator has to put right, or None where the fault is ours."""
+    match error:
+        case ImproperlyConfigured() | embedded_postgres.CannotStart():
+            return str(error)
+        case PermissionError():
+            return f"{error.filename} is not ours to use: {error.strerror}"
+        case OperationalError() if getattr(error.__cause__, "sqlstate", None) is None:
+            return f"The database cannot be reached: {str(error).splitlines()[0]}"
+    return None

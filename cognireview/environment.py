@@ -1,0 +1,128 @@
+"""What can be set from outside: one typed class, read from the environment and from `.env`.
+
+Every wrong value is reported at once, each with its variable, what it got and what it takes.
+The settings table in the README is checked against this class by a test.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import ProgrammingError
+from pydantic import AfterValidator, AliasChoices, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+PREFIX = "COGNIREVIEW_"
+LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+
+
+def _postgresql_url(url: str) -> str:
+    if url and not url.startswith(("postgresql://", "postgres://")):
+        raise ValueError("takes a URL that starts with postgresql://")
+    try:
+        conninfo_to_dict(url)
+    except ProgrammingError as error:
+        raise ValueError(f"takes a PostgreSQL URL: {error}") from error
+    return url
+
+
+def _web_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("takes a URL like https://review.example.org")
+    return url.rstrip("/")
+
+
+def _from_base_dir(path: Path) -> Path:
+    return (BASE_DIR / path.expanduser()).resolve()
+
+
+class Environment(BaseSettings):
+    """The settings; `README.md` shows the same table. Relative paths start at the folder of `manage.py`."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=BASE_DIR / ".env", extra="ignore", env_ignore_empty=True
+    )
+
+    data_dir: Annotated[Path, AfterValidator(_from_base_dir)] = Field(
+        Path("var"),
+        description="Folder of the embedded PostgreSQL, the secret key and the collected static files.",
+        validate_default=True,
+    )
+    database_url: Annotated[str, AfterValidator(_postgresql_url)] = Field(
+        "",
+        validation_alias=AliasChoices("DATABASE_URL"),
+        description="PostgreSQL server (15 or later) to use instead of the embedded one.",
+    )
+    database_pool_size: int = Field(
+        8, ge=1, le=200, description="Most database connections one web process opens."
+    )
+    secret_key: SecretStr | None = Field(
+        None,
+        min_length=50,
+        description="Signs sessions and links. When unset, one is made in the data folder at first use.",
+    )
+    public_url: Annotated[str, AfterValidator(_web_url)] = Field(
+        "http://127.0.0.1:8000",
+        description="Where people reach the site. With https, cookies are secure and HSTS is sent.",
+    )
+    trust_proxy: bool = Field(
+        False, description="Believe X-Forwarded-Proto: only behind a proxy of yours that sets it."
+    )
+    web_workers: int = Field(1, ge=1, le=64, description="Web server processes that `up` starts.")
+    web_threads: int = Field(8, ge=1, le=64, description="Requests one web process handles at a time.")
+    claim_minutes: int = Field(15, ge=1, le=1440, description="How long a record is held for a reviewer.")
+    max_line_bytes: int = Field(
+        16 * 1024**2, ge=1024, le=256 * 1024**2, description="Longest line that is imported, in bytes."
+    )
+    max_id_bytes: int = Field(
+        512, ge=36, le=800, description="Longest id or name in a record, in bytes of UTF-8."
+    )
+    max_nesting: int = Field(
+        200, ge=8, le=250, description="Deepest nesting of objects and arrays in a line."
+    )
+    log_level: str = Field(
+        "INFO",
+        pattern="^(DEBUG|INFO|WARNING|ERROR)$",
+        description="Least severe log line written: DEBUG, INFO, WARNING or ERROR.",
+    )
+    debug: bool = Field(False, description="Django's debug pages. Never on a server others can reach.")
+
+    @property
+    def https(self) -> bool:
+        return self.public_url.startswith("https://")
+
+    @property
+    def allowed_hosts(self) -> list[str]:
+        host = urlsplit(self.public_url).hostname or ""
+        return [*LOCAL_HOSTS, *([] if host in LOCAL_HOSTS else [host])]
+
+
+def variable_name(field: str) -> str:
+    """The environment variable of a field: its alias, or the prefix and its name in capitals."""
+    alias = Environment.model_fields[field].validation_alias
+    if isinstance(alias, AliasChoices):
+        return str(alias.choices[0])
+    return PREFIX + field.upper()
+
+
+def read() -> Environment:
+    """Read the environment.
+
+    Raises `ImproperlyConfigured` with one line for each wrong variable.
+    """
+    try:
+        return Environment()
+    except ValidationError as error:
+        lines = [_explain(problem) for problem in error.errors()]
+        raise ImproperlyConfigured("Wrong settings:\n" + "\n".join(lines)) from None
+
+
+def _explain(problem: Any) -> str:
+    location = str(problem["loc"][0])
+    name = variable_name(location) if location in Environment.model_fields else location
+    got = "(hidden)" if "secret" in location else repr(problem["input"])
+    return f"  {name}: got {got}; {problem['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,24 @@
+"""The signing key of an installation that was not given one."""
+
+import secrets
+from pathlib import Path
+
+
+def read_or_create(path: Path) -> str:
+    """Return the key kept at `path`, making it first where there is none.
+
+    Processes that start at the same moment agree: the key is written beside and linked into
+    place, and whoever comes second reads what the first one linked.
+    """
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_urlsafe(64))
+        try:
+            path.hardlink_to(draft)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text().strip()

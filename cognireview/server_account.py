@@ -1,0 +1,92 @@
+"""The system account that runs the embedded PostgreSQL when we are root, which PostgreSQL refuses to be."""
+
+import logging
+import os
+import pwd
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+log = logging.getLogger(__name__)
+
+NAME = "cognireview"
+
+
+class Unavailable(Exception):
+    """There is no such account and none could be made; the message says what to do."""
+
+
+class _AsAccount(TypedDict, total=False):
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+@dataclass(frozen=True)
+class ServerAccount:
+    """Who runs the server: ourselves, or a system account when we are root."""
+
+    uid: int
+    gid: int
+    is_ours: bool
+
+    @property
+    def subprocess_options(self) -> _AsAccount:
+        """Arguments of `subprocess.run` that start a program as this account."""
+        return {} if self.is_ours else {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+    def give(self, path: Path) -> None:
+        if not self.is_ours:
+            os.chown(path, self.uid, self.gid)
+
+    def let_through(self, folder: Path) -> None:
+        """Let the account pass (not list) the folders that lead to `folder`, which may be below `/root`."""
+        if self.is_ours:
+            return
+        for parent in [folder, *folder.parents]:
+            mode = stat.S_IMODE(parent.stat().st_mode)
+            if not mode & stat.S_IXOTH:
+                log.warning("Others may now pass %s: PostgreSQL runs as the user %s.", parent, NAME)
+                parent.chmod(mode | stat.S_IXOTH)
+
+    def let_run(self, installation: Path) -> None:
+        """Let the account reach the programs, also where they were installed under a strict umask."""
+        self.let_through(installation.parent)
+        if self.is_ours or (installation / "bin" / "postgres").stat().st_mode & stat.S_IXOTH:
+            return
+        for path in [installation, *installation.rglob("*")]:
+            if not path.is_symlink():
+                mode = stat.S_IMODE(path.stat().st_mode)
+                path.chmod(mode | (mode & 0o500) >> 6)
+
+
+def server_account() -> ServerAccount:
+    """Return the account, making it first where root has none yet. Raises `Unavailable`."""
+    if os.geteuid() != 0:
+        return ServerAccount(os.geteuid(), os.getegid(), is_ours=True)
+    entry = _entry() or _made_entry()
+    return ServerAccount(entry.pw_uid, entry.pw_gid, is_ours=False)
+
+
+def _entry() -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam(NAME)
+    except KeyError:
+        return None
+
+
+def _made_entry() -> pwd.struct_passwd:
+    command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
+    try:
+        subprocess.run([*command, NAME], capture_output=True, check=False)
+    except FileNotFoundError:
+        pass
+    # Looked up whatever useradd said: another process may have been quicker.
+    if entry := _entry():
+        return entry
+    raise Unavailable(
+        f"PostgreSQL does not run as root and the system user {NAME!r} could not be made: "
+        "start as an ordinary user, or make that user with useradd."
+    )

@@ -1,0 +1,16 @@
+"""The one app of the project."""
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+class ReviewsConfig(AppConfig):
+    """Brings the roles up to date after every migrate."""
+
+    name = "reviews"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from reviews.permissions import sync_roles  # noqa: PLC0415 (needs the app registry)
+
+        post_migrate.connect(sync_roles, sender=self)

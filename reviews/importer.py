@@ -1,0 +1,250 @@
+"""What a file brings: every line accounted for, all of it or nothing, and the file itself kept.
+
+One import runs in one transaction. Lines are parsed piece by piece; records whose id is new go
+to `evaluation` by COPY, a known id is settled by `merge`, and everything that did not become a
+new record is noted in `import_line`.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app as jobs
+
+from reviews import audit, source
+from reviews.copying import copy_import_lines, copy_new
+from reviews.merge import Incoming, Known, Settled, apply_updates, known_records, settle
+from reviews.models import Import, ImportLine, Run, User
+from reviews.record import LineError, parse_line
+from reviews.source import Refused
+
+JOB = "reviews.tasks.import_kept_file"
+
+# Two imports at once could bring the same id, and the later one would fail whole. They take turns.
+_TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.import'))"
+
+
+class StrictRefusal(Exception):
+    """A strict import met bad lines. Nothing is imported; `import_lines` (unsaved) say why."""
+
+    def __init__(self, source: Import, import_lines: list[ImportLine]) -> None:
+        super().__init__(f"{source.rejected:,} of {source.lines:,} lines are bad, so nothing was imported.")
+        self.source = source
+        self.import_lines = import_lines
+
+    def listed_exceptions(self) -> Iterator[dict[str, Any]]:
+        """As `Import.listed_exceptions`."""
+        for line in self.import_lines:
+            yield {name: getattr(line, name) for name in ("line", "outcome", "field", "reason")}
+
+
+def import_stream(
+    blocks: Iterable[bytes], *, run_name: str, file_name: str, actor: User | None, strict: bool = False
+) -> Import:
+    """Import a file in the transaction of the caller and return the finished import.
+
+    Raises `Refused` (the run name or the file as a whole) and `StrictRefusal`; in both cases the
+    caller's transaction must roll back, and so it must for a dry run.
+    """
+    new_import = Import.objects.create(
+        run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
+    )
+    meter = source.Meter(blocks)
+    pieces = source.keep(new_import, source.cut(meter, line_bytes=settings.LIMITS.line_bytes))
+    _Importing(new_import).run(pieces)
+    new_import.size, new_import.sha256 = meter.size, meter.sha256
+    _finish(new_import)
+    return new_import
+
+
+@transaction.atomic
+def receive_upload(
+    *, run_name: str, file_name: str, blocks: Iterable[bytes], strict: bool, actor: User
+) -> Import:
+    """Keep an uploaded file and enqueue its import. Raises `Refused`."""
+    upload = Import.objects.create(
+        run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
+    )
+    meter = source.Meter(blocks)
+    for _ in source.keep(upload, source.cut(meter, line_bytes=settings.LIMITS.line_bytes)):
+        pass
+    upload.size, upload.sha256 = meter.size, meter.sha256
+    upload.save(update_fields=["size", "sha256"])
+    audit.record("upload", actor=actor, run=upload.run, source=upload, sha256=upload.sha256, size=upload.size)
+    jobs.configure_task(JOB).defer(import_id=upload.pk)
+    return upload
+
+
+def import_upload(import_id: int) -> None:
+    """Import a file that was uploaded before: the work of the job. Twice is once."""
+    with transaction.atomic():
+        # The row lock holds off a second worker; the state tells it that the work is done.
+        upload = Import.objects.select_for_update(of=["self"]).select_related("run").get(pk=import_id)
+        if upload.state not in {Import.State.QUEUED, Import.State.RUNNING}:
+            return
+        try:
+            with transaction.atomic():
+                _Importing(upload).run(source.kept_pieces(upload))
+                _finish(upload)
+        except StrictRefusal as refusal:
+            copy_import_lines(refusal.import_lines)
+            _fail(upload, str(refusal))
+
+
+def fail_upload(import_id: int, error: str) -> None:
+    """Note that the job of an upload gave up; the kept file stays."""
+    with transaction.atomic():
+        upload = Import.objects.select_for_update(of=["self"]).select_related("run").get(pk=import_id)
+        if upload.state != Import.State.DONE:
+            _fail(upload, error)
+
+
+def run_named(name: str) -> Run:
+    """The run of that name, made if there is none. Raises `Refused` for a name that is none."""
+    name = name.strip()
+    if not name:
+        raise Refused("The run needs a name.")
+    if len(name) > Run._meta.get_field("name").max_length or not name.isprintable():
+        raise Refused("A run's name has at most 200 characters, all of them printable.")
+    run, _created = Run.objects.get_or_create(name=name)
+    return run
+
+
+def _file_name(name: str) -> str:
+    """The last part of a name, shortened from the front to what the column holds. Never a path to open."""
+    printable = "".join(character for character in os.path.basename(name) if character.isprintable())
+    return printable[-255:] or "file"
+
+
+def _finish(done: Import) -> None:
+    """Close an import that went through, or raise `StrictRefusal`."""
+    if done.strict and done.rejected:
+        raise StrictRefusal(done, list(done.exceptions.order_by("line")))
+    done.state, done.finished_at = Import.State.DONE, timezone.now()
+    done.save()
+    audit.record(
+        "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, **done.counts
+    )
+
+
+def _fail(failed: Import, error: str) -> None:
+    failed.state, failed.error, failed.finished_at = Import.State.FAILED, error, timezone.now()
+    failed.save()
+    audit.record("import failed", actor=failed.created_by, run=failed.run, source=failed, error=error)
+
+
+class _Importing:
+    """The state of one import while it walks its file."""
+
+    def __init__(self, target: Import) -> None:
+        self._target = target
+        self._before = _Before(target)
+        for name in target.counts:
+            setattr(target, name, 0)
+
+    def run(self, pieces: Iterable[source.Piece]) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(_TAKE_TURNS)
+        for piece, lines in source.lines_of(pieces):
+            if piece.number == 0:
+                self._target.has_bom = piece.data.startswith(source.BOM)
+            self._before.compare(lines)
+            self._take(piece.first_line, lines)
+        self._target.repeated_lines = self._before.repeated
+
+    def _take(self, first_line: int, lines: list[bytes]) -> None:
+        """Import the lines of one piece."""
+        target = self._target
+        incoming, noted = self._parse(first_line, lines)
+        known = known_records(target, incoming)
+        new: dict[str, Incoming] = {}
+        settled: list[Settled] = []
+        for record in incoming:
+            earlier = new.get(record.record.evaluation_id)
+            if earlier:
+                noted.append(self._repeated(record, earlier.line))
+            elif (row := known.get(record.record.evaluation_id)) is None:
+                new[record.record.evaluation_id] = record
+            else:
+                settled.append(self._settle(record, row))
+        noted += [self._note(outcome) for outcome in settled]
+        copy_new(target, new.values())
+        apply_updates(target, settled)
+        copy_import_lines(noted)
+        self._count(lines=len(lines), new=len(new), noted=noted)
+
+    def _parse(self, first_line: int, lines: list[bytes]) -> tuple[list[Incoming], list[ImportLine]]:
+        incoming, rejected = [], []
+        for number, line in enumerate(lines, start=first_line):
+            if line is source.OVERLONG:
+                limit = settings.LIMITS.line_bytes
+                error = LineError("", f"is longer than {limit:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
+                rejected.append(self._rejected(number, error))
+            elif line.strip():
+                try:
+                    incoming.append(Incoming(number, line, parse_line(line, settings.LIMITS)))
+                except LineError as error:
+                    rejected.append(self._rejected(number, error))
+            else:
+                self._target.blank += 1
+        return incoming, rejected
+
+    def _settle(self, record: Incoming, row: Known) -> Settled:
+        settled = settle(record, row, self._target)
+        row.seen_in_line = row.seen_in_line or record.line
+        return settled
+
+    def _note(self, settled: Settled) -> ImportLine:
+        return ImportLine(
+            source=self._target,
+            line=settled.line,
+            outcome=settled.outcome,
+            field=settled.field,
+            reason=settled.reason,
+            evaluation_id=settled.evaluation,
+        )
+
+    def _rejected(self, line: int, error: LineError) -> ImportLine:
+        return ImportLine(
+            source=self._target,
+            line=line,
+            outcome=ImportLine.Outcome.REJECTED,
+            field=error.field,
+            reason=error.reason,
+        )
+
+    def _repeated(self, record: Incoming, first: int) -> ImportLine:
+        return self._rejected(record.line, LineError("evaluation_id", f"stands in line {first} already"))
+
+    def _count(self, *, lines: int, new: int, noted: list[ImportLine]) -> None:
+        target = self._target
+        target.lines += lines
+        target.new += new
+        for line in noted:
+            name = "conflicts" if line.outcome == ImportLine.Outcome.CONFLICT else str(line.outcome)
+            setattr(target, name, getattr(target, name) + 1)
+
+
+class _Before:
+    """Counts how many lines at the start of a file repeat the run's import before it."""
+
+    def __init__(self, target: Import) -> None:
+        earlier = target.run.imports.filter(state=Import.State.DONE, pk__lt=target.pk).order_by("pk").last()
+        self._lines = _all_lines(earlier) if earlier else iter(())
+        self._ended = earlier is None
+        self.repeated = 0
+
+    def compare(self, lines: list[bytes]) -> None:
+        for line in lines:
+            if self._ended or next(self._lines, None) != line:
+                self._ended = True
+                return
+            self.repeated += 1
+
+
+def _all_lines(kept: Import) -> Iterator[bytes]:
+    for _, lines in source.lines_of(source.kept_pieces(kept)):
+        yield from lines

@@ -1,0 +1,64 @@
+r"""LaTeX inside JSON that a language model wrote: its backslashes, doubled where JSON would eat them.
+
+A parser refuses `"\("`, and reads `"\frac"` as a form feed and "rac" without a word. Both are mended
+in the text, before it is parsed.
+"""
+
+import re
+from itertools import pairwise
+from typing import NamedTuple
+
+# The words whose first letter makes a JSON escape with the backslash before it: b, f, n, r or t.
+# (A u is an escape only before four hex digits, and no LaTeX word goes on with those.)
+# Not here: \ni, \nless, \nparallel, \num, which are rarer than a line that starts with "i", "less",
+# "parallel" or "um".
+_WORDS = frozenset(
+    r"""
+    backepsilon backprime backsim backslash bar barwedge bcancel because begin beta beth between bf bfseries
+    big bigcap bigcirc bigcup bigg biggl biggm biggr bigl bigm bigodot bigoplus bigotimes bigr bigsqcup
+    bigstar bigtriangledown bigtriangleup biguplus bigvee bigwedge binom blacklozenge blacksquare
+    blacktriangle bm bmod bold boldsymbol bot bowtie box boxdot boxed boxminus boxplus boxtimes bra brace
+    brack braket breve bullet bumpeq
+    fallingdotseq fbox flat footnote footnotesize forall frac frak frown
+    nLeftarrow nLeftrightarrow nRightarrow nVdash nabla natural ncong ne nearrow neg neq newcommand newline
+    nexists ngeq ngeqq ngeqslant ngtr nleftarrow nleftrightarrow nleq nleqq nleqslant nmid nobreak
+    nolimits nonumber norm normalfont normalsize not notag notin nprec npreceq nrightarrow nsim nsubset
+    nsubseteq nsucc nsucceq nsupseteq ntriangleleft ntrianglelefteq ntriangleright ntrianglerighteq nu
+    nvDash nvdash nwarrow
+    rVert raisebox rangle rbrace rbrack rceil ref relax restriction rfloor rgroup rhd rho right rightarrow
+    rightarrowtail rightharpoondown rightharpoonup rightleftarrows rightleftharpoons rightrightarrows
+    rightsquigarrow rightthreetimes risingdotseq rlap rm root rtimes rule rvert
+    tag tan tanh tau tbinom text textbf textcolor textit textnormal textrm textsc textsf textstyle
+    textsubscript textsuperscript texttt textup tfrac therefore theta thickapprox thicksim thinspace tilde
+    times tiny to top triangle triangledown triangleleft trianglelefteq triangleq triangleright
+    trianglerighteq tt twoheadleftarrow twoheadrightarrow
+    """.split()
+)
+_BACKSLASH = re.compile(
+    r'\\(?:(?P<json>[\\"/]|u[0-9A-Fa-f]{4})|(?P<either>[bfnrt][A-Za-z]*)|.)', re.DOTALL
+)
+
+
+class Doubled(NamedTuple):
+    """The text with backslashes put in, and where each of those stands in it, in order."""
+
+    text: str
+    places: list[int]
+
+
+def double_backslashes(text: str) -> Doubled:
+    r"""Double each backslash that starts no JSON escape, and each that starts a whole known LaTeX word.
+
+    `\(` and `\alpha` become `\\(` and `\\alpha`, as do `\frac` and `\theta`; `\\frac` stays as it is, and so
+    does a line break before a word, `\nuse`.
+    """
+    found = [escape.start() for escape in _BACKSLASH.finditer(text) if _is_latex(escape)]
+    if not found:
+        return Doubled(text, [])
+    parts = [text[start:end] for start, end in pairwise([0, *found, len(text)])]
+    return Doubled("\\".join(parts), [place + number for number, place in enumerate(found)])
+
+
+def _is_latex(escape: re.Match[str]) -> bool:
+    """Whether a backslash is LaTeX's and not JSON's."""
+    return escape["either"] in _WORDS if escape["either"] else escape["json"] is None

@@ -1,0 +1,42 @@
+"""`manage.py add_user NAME --role ROLE`: see `people.add_user`."""
+
+import sys
+from getpass import getpass
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from reviews import people
+from reviews.permissions import ROLES
+
+
+class Command(BaseCommand):
+    """Asks for the password twice, or reads it from standard input."""
+
+    help = "Add a person who may log in."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="the name to log in with, kept in the records they review")
+        parser.add_argument("--role", required=True, choices=list(ROLES))
+        parser.add_argument(
+            "--password-stdin", action="store_true", help="read the password from standard input"
+        )
+
+    def handle(self, *_: Any, name: str, role: str, password_stdin: bool, **__: Any) -> None:
+        password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _ask()
+        try:
+            user = people.add_user(username=name, password=password, role=role, actor=None)
+        except people.Refused as error:
+            raise CommandError(error.reason) from error
+        self.stdout.write(f"{user.username} can log in as {role}.")
+
+
+def _ask() -> str:
+    try:
+        password = getpass("Password: ")
+        again = getpass("The same again: ")
+    except EOFError:
+        raise CommandError("No password was given. In a script, use --password-stdin.") from None
+    if password != again:
+        raise CommandError("The two passwords differ.")
+    return password

@@ -1,0 +1,71 @@
+"""Export a run as JSONL."""
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from reviews import audit, exporter
+from reviews.models import Run
+from reviews.source import Meter
+
+
+class Command(BaseCommand):
+    help = "Export a run: unreviewed lines byte for byte as they came in, reviewed ones with their human_* values."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("run", metavar="NAME", help="name of the run")
+        parser.add_argument("-o", "--output", metavar="FILE", help="where to write (default: standard output)")
+        parser.add_argument("--only", choices=exporter.ONLY, default="all", help="which lines (default: all)")
+        parser.add_argument("--with-rejected", action="store_true", help="keep rejected lines in their places")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        run = Run.objects.filter(name=options["run"]).first()
+        if run is None:
+            raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
+        if options["with_rejected"] and options["only"] != "all":
+            raise CommandError("--with-rejected goes with --only all: rejected lines have no review.", returncode=2)
+        blocks = Meter(exporter.export(run, only=options["only"], with_rejected=options["with_rejected"]))
+        try:
+            with _target(options["output"]) as file:
+                for block in blocks:
+                    file.write(block)
+        except OSError as error:
+            raise CommandError(f"{options['output'] or 'standard output'}: {error.strerror}", returncode=2) from error
+        with transaction.atomic():
+            audit.record(
+                "export", actor=None, run=run, only=options["only"], sha256=blocks.sha256, size=blocks.size
+            )
+        self.stderr.write(f"{blocks.size:,} bytes, SHA-256 {blocks.sha256}")
+
+
+@contextmanager
+def _target(name: str | None) -> Iterator[BinaryIO]:
+    """The file to write. A named one appears when it is whole, so that a broken export leaves none."""
+    if name is None or name == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(name)
+    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(draft, 0o666 & ~_umask())
+        os.replace(draft, target)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

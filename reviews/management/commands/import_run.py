@@ -1,0 +1,115 @@
+"""Import evaluation files into a run."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import transaction
+
+from reviews.importer import StrictRefusal, import_stream
+from reviews.models import Import
+from reviews.source import Refused, blocks_of
+
+ACCEPTED, SOME_REJECTED, NOTHING_DONE = 0, 1, 2
+SHOWN = 20
+
+
+class Command(BaseCommand):
+    help = (
+        "Import JSONL files. Valid lines come in, bad ones are listed by number, field and reason. "
+        "Exit status: 0 all lines accepted, 1 some rejected, 2 nothing could be done."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("files", nargs="+", metavar="FILE", help="a JSONL file, or - for standard input")
+        parser.add_argument("--run", help="name of the run (default: each file's name without its ending)")
+        parser.add_argument("--dry-run", action="store_true", help="say what would happen, change nothing")
+        parser.add_argument("--strict", action="store_true", help="import nothing if any line is bad")
+        parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        statuses = [self._import(name, options) for name in options["files"]]
+        if all(status == NOTHING_DONE for status in statuses):
+            sys.exit(NOTHING_DONE)
+        if any(statuses):
+            sys.exit(SOME_REJECTED)
+
+    def _import(self, name: str, options: dict[str, Any]) -> int:
+        try:
+            with _opened(name) as file, transaction.atomic():
+                done = import_stream(
+                    blocks_of(file),
+                    run_name=_run_name(name, options["run"]),
+                    file_name=name,
+                    actor=None,
+                    strict=options["strict"],
+                )
+                exceptions = done.listed_exceptions()
+                if options["dry_run"]:
+                    exceptions = iter(list(exceptions))
+                    transaction.set_rollback(True)
+        except StrictRefusal as refusal:
+            self.stderr.write(f"{name}: {refusal}")
+            self._report(refusal.source, iter(refusal.listed_exceptions()), options, kept=False)
+            return NOTHING_DONE
+        except (Refused, OSError) as error:
+            self.stderr.write(f"{name}: {error}")
+            return NOTHING_DONE
+        self._report(done, exceptions, options, kept=not options["dry_run"])
+        return SOME_REJECTED if done.rejected else ACCEPTED
+
+    def _report(
+        self, done: Import, exceptions: Iterator[dict[str, Any]], options: dict[str, Any], *, kept: bool
+    ) -> None:
+        if options["json"]:
+            self._print_json(done, exceptions, kept=kept)
+        else:
+            self._print_text(done, exceptions, kept=kept)
+
+    def _print_json(self, done: Import, exceptions: Iterator[dict[str, Any]], *, kept: bool) -> None:
+        head = {"run": done.run.name, "import": done.pk if kept else None, **done.counts}
+        # Written piece by piece: a file may have millions of exceptions.
+        self.stdout.write(json.dumps(head)[:-1] + ', "exceptions": [', ending="")
+        for number, exception in enumerate(exceptions):
+            self.stdout.write((", " if number else "") + json.dumps(exception), ending="")
+        self.stdout.write("]}")
+
+    def _print_text(self, done: Import, exceptions: Iterator[dict[str, Any]], *, kept: bool) -> None:
+        counts = ", ".join(f"{number:,} {outcome}" for outcome, number in done.counts.items() if outcome != "lines")
+        where = f"run {done.run.name!r}, import {done.pk}" if kept else f"run {done.run.name!r}, nothing written"
+        self.stdout.write(f"{done.file_name}: {done.lines:,} lines ({where}): {counts}")
+        listed = (line for line in exceptions if line["outcome"] in {"rejected", "conflict"})
+        for exception in _first(SHOWN, listed):
+            place = f"  line {exception['line']}"
+            field = f"{exception['field']} " if exception["field"] else ""
+            self.stdout.write(f"{place}: {exception['outcome']}: {field}{exception['reason']}")
+        more = done.rejected + done.conflicts - SHOWN
+        if more > 0:
+            self.stdout.write(f"  and {more:,} more (--json lists all)")
+
+
+def _first(count: int, items: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for _, item in zip(range(count), items, strict=False):
+        yield item
+
+
+def _run_name(file_name: str, given: str | None) -> str:
+    if given is not None:
+        return given
+    if file_name == "-":
+        raise Refused("Standard input has no name: say --run NAME.")
+    return Path(file_name).stem
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[BinaryIO]:
+    if name == "-":
+        yield sys.stdin.buffer
+    else:
+        with Path(name).open("rb") as file:
+            yield file

@@ -1,0 +1,68 @@
+"""Who may do what. `check_x` raises `Denied` with the sentence the page shows; `can_x` answers.
+
+Roles are Django groups; `ROLES` is the whole table and is written to the database after each migrate.
+"""
+
+from typing import Any
+
+from django.contrib.auth.management import create_permissions
+from django.contrib.auth.models import Group, Permission
+
+from reviews.models import Evaluation, User
+
+ROLES: dict[str, list[str]] = {
+    "reviewer": ["review_evaluation"],
+    "lead": ["review_evaluation", "lead_review", "read_audit", "export_run"],
+    "admin": ["review_evaluation", "lead_review", "read_audit", "export_run", "import_file"],
+}
+_SENTENCES = {
+    "import_file": "Only an admin can import files.",
+    "export_run": "Only a lead or an admin can export a run.",
+    "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
+    "read_audit": "Only a lead or an admin can read the audit events.",
+    "lead_review": "Only a lead or an admin can free what somebody else holds.",
+}
+
+
+class Denied(Exception):
+    """The reason is a sentence for the person who asked."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def sync_roles(sender: Any, **_: Any) -> None:
+    """Make the groups and their permissions what `ROLES` says (a `post_migrate` receiver)."""
+    create_permissions(sender, verbosity=0)
+    wanted = Permission.objects.filter(content_type__app_label="reviews")
+    by_codename = {permission.codename: permission for permission in wanted}
+    for role, codenames in ROLES.items():
+        group, _created = Group.objects.get_or_create(name=role)
+        group.permissions.set([by_codename[codename] for codename in codenames])
+
+
+def role_of(user: User) -> str:
+    """The highest role a user has, or an empty string."""
+    held = set(user.groups.values_list("name", flat=True))
+    return next((role for role in reversed(ROLES) if role in held), "")
+
+
+def check(user: User, codename: str) -> None:
+    """Raise `Denied` unless the user's role has the permission `codename` (a key of `_SENTENCES`)."""
+    if not user.has_perm(f"reviews.{codename}"):
+        raise Denied(_SENTENCES[codename])
+
+
+def can(user: User, codename: str) -> bool:
+    try:
+        check(user, codename)
+    except Denied:
+        return False
+    return True
+
+
+def check_release(user: User, evaluation: Evaluation) -> None:
+    """A claim is given back by whoever holds it, or by a lead."""
+    if evaluation.claimed_by_id != user.pk:
+        check(user, "lead_review")

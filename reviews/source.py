@@ -1,0 +1,157 @@
+"""The kept file: the bytes of an import, as zstd frames of about 1 MiB cut on line ends.
+
+A line is what stands between two LF, whatever else it holds. A line longer than the limit is
+never held whole in memory: it is cut in pieces of its own and read back as `OVERLONG`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import zstandard
+
+from reviews.models import Import, SourceChunk
+
+BLOCK_SIZE = 1024**2
+BOM = b"\xef\xbb\xbf"
+OVERLONG = b"\0overlong"  # no line of JSON starts like this
+_LEVEL = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a file: whole lines, or a part of one overlong line.
+
+    `first_line` counts from 1; `lines` is how many lines end in it (the last line of the file
+    ends there with or without a line end).
+    """
+
+    number: int
+    first_line: int
+    lines: int
+    data: bytes
+
+    @property
+    def breaks_off(self) -> bool:
+        """Whether the piece ends in the middle of an overlong line."""
+        return not self.data.endswith(b"\n") and self.lines == self.data.count(b"\n")
+
+
+class Refused(Exception):
+    """The file as a whole cannot be read; the reason is a sentence."""
+
+
+class Meter:
+    """Passes blocks on and measures them: `size` in bytes, `sha256` in hexadecimal."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks = blocks
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._blocks:
+            self._hash.update(block)
+            self.size += len(block)
+            yield block
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+
+def blocks_of(file: BinaryIO) -> Iterator[bytes]:
+    """Read a binary file in blocks of 1 MiB."""
+    while block := file.read(BLOCK_SIZE):
+        yield block
+
+
+def cut(blocks: Iterable[bytes], *, line_bytes: int) -> Iterator[Piece]:
+    """Cut a stream into pieces of a block or a little more.
+
+    Memory stays within a line of `line_bytes` and two blocks. Raises `Refused` for UTF-16.
+    """
+    number, line, pending = 0, 1, b""
+    breaks_off = False
+    for block in blocks:
+        pending += block
+        if number == 0:
+            _refuse_utf16(pending)
+        end = pending.rfind(b"\n") + 1
+        if not end and len(pending) > line_bytes:
+            end = len(pending)
+        if end and len(pending) >= BLOCK_SIZE:
+            piece = Piece(number, line, pending.count(b"\n", 0, end), pending[:end])
+            yield piece
+            number, line, pending = number + 1, line + piece.lines, pending[end:]
+            breaks_off = piece.breaks_off
+    if pending or breaks_off:
+        yield Piece(number, line, pending.count(b"\n") + (not pending.endswith(b"\n")), pending)
+
+
+def _refuse_utf16(start: bytes) -> None:
+    if start.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{")):
+        raise Refused("The file is UTF-16. Save it as UTF-8 and import it again.")
+
+
+def lines_of(pieces: Iterable[Piece]) -> Iterator[tuple[Piece, list[bytes]]]:
+    """Yield each piece with the lines that end in it, without LF; `OVERLONG` for a line that was cut.
+
+    A byte order mark at the start of the file is not part of the first line.
+    """
+    inside = False
+    for piece in pieces:
+        lines = piece.data.split(b"\n", piece.lines)[: piece.lines]
+        if lines and inside:
+            lines[0] = OVERLONG
+        if lines and piece.number == 0:
+            lines[0] = lines[0].removeprefix(BOM)
+        inside = piece.breaks_off
+        yield piece, lines
+
+
+def keep(source: Import, pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Store the pieces as they pass."""
+    compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    for piece in pieces:
+        SourceChunk.objects.create(
+            source=source,
+            number=piece.number,
+            first_line=piece.first_line,
+            lines=piece.lines,
+            size=len(piece.data),
+            frame=compressor.compress(piece.data),
+        )
+        yield piece
+
+
+def kept_pieces(source: Import) -> Iterator[Piece]:
+    """The stored pieces in file order; a few are in memory at a time (inside a transaction)."""
+    decompressor = zstandard.ZstdDecompressor()
+    for chunk in source.chunks.order_by("number").iterator(chunk_size=4):
+        yield _piece(chunk, decompressor)
+
+
+def kept_piece_at(source_id: int, line: int) -> Piece:
+    """The stored piece in which a line ends. Raises `SourceChunk.DoesNotExist`."""
+    chunk = (
+        SourceChunk.objects.filter(source_id=source_id, first_line__lte=line, lines__gt=0)
+        .order_by("first_line", "number")
+        .last()
+    )
+    if chunk is None or line >= chunk.first_line + chunk.lines:
+        raise SourceChunk.DoesNotExist
+    return _piece(chunk, zstandard.ZstdDecompressor())
+
+
+def kept_line(source_id: int, line: int) -> bytes:
+    """One stored line as it came, without LF (and without byte order mark)."""
+    piece = kept_piece_at(source_id, line)
+    [(_, lines)] = lines_of([piece])
+    return lines[line - piece.first_line]
+
+
+def _piece(chunk: SourceChunk, decompressor: zstandard.ZstdDecompressor) -> Piece:
+    data = decompressor.decompress(bytes(chunk.frame), max_output_size=chunk.size)
+    return Piece(chunk.number, chunk.first_line, chunk.lines, data)
