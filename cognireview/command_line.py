@@ -3,7 +3,9 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -22,7 +24,12 @@ WITHOUT_DATABASE = frozenset(
 
 
 def main() -> None:
-    """Run the command in `sys.argv`.
+    """Run the command in `sys.argv`."""
+    run(partial(execute_from_command_line, sys.argv), needs_database=_needs_database(sys.argv[1:]))
+
+
+def run(action: Callable[[], None], *, needs_database: bool) -> None:
+    """Run `action`, with the embedded PostgreSQL running if it needs a database.
 
     What the operator has to put right is one line on stderr and exit status 2, not a traceback,
     unless `--traceback` asks for it.
@@ -30,8 +37,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
     signal.signal(signal.SIGTERM, _leave)
     try:
-        with _postgres(sys.argv[1:]):
-            execute_from_command_line(sys.argv)
+        with _postgres() if needs_database else nullcontext():
+            action()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except Exception as error:
@@ -47,8 +54,8 @@ def _leave(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
-def _postgres(arguments: list[str]) -> AbstractContextManager[Any]:
-    if not _needs_database(arguments) or settings.ENVIRONMENT.database_url:
+def _postgres() -> AbstractContextManager[Any]:
+    if settings.ENVIRONMENT.database_url:
         return nullcontext()
     data_dir: Path = settings.DATA_DIR
     return embedded_postgres.running(data_dir)

@@ -70,7 +70,7 @@ class Environment(BaseSettings):
         description="Where people reach the site. With https, cookies are secure and HSTS is sent.",
     )
     trust_proxy: bool = Field(
-        False, description="Believe X-Forwarded-Proto: only behind a proxy of yours that sets it."
+        default=False, description="Believe X-Forwarded-Proto: only behind a proxy of yours that sets it."
     )
     web_workers: int = Field(1, ge=1, le=64, description="Web server processes that `up` starts.")
     web_threads: int = Field(8, ge=1, le=64, description="Requests one web process handles at a time.")
@@ -89,7 +89,9 @@ class Environment(BaseSettings):
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
         description="Least severe log line written: DEBUG, INFO, WARNING or ERROR.",
     )
-    debug: bool = Field(False, description="Django's debug pages. Never on a server others can reach.")
+    debug: bool = Field(
+        default=False, description="Django's debug pages. Never on a server others can reach."
+    )
 
     @property
     def https(self) -> bool:

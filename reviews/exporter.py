@@ -33,7 +33,7 @@ def export(run: Run, *, only: str = "all", with_rejected: bool = False) -> Itera
     with transaction.atomic():
         _freeze_view()
         ended = True
-        for block in _blocks(run, only, with_rejected):
+        for block in _blocks(run, only, with_rejected=with_rejected):
             yield block if ended else b"\n" + block
             ended = block.endswith(b"\n")
 
@@ -45,10 +45,12 @@ def _freeze_view() -> None:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
-def _blocks(run: Run, only: str, with_rejected: bool) -> Iterator[bytes]:
+def _blocks(run: Run, only: str, *, with_rejected: bool) -> Iterator[bytes]:
     done = run.imports.filter(state=Import.State.DONE).order_by("pk")
     for place, kept in enumerate(done):
-        agenda = _Agenda(_reviewed(kept) if only == "reviewed" else _special(kept, with_rejected))
+        agenda = _Agenda(
+            _reviewed(kept) if only == "reviewed" else _special(kept, with_rejected=with_rejected)
+        )
         bom = source.BOM if kept.has_bom and place == 0 else b""
         for piece in source.kept_pieces(kept):
             block = _block(kept, piece, agenda, whole=only == "all")
@@ -58,8 +60,10 @@ def _blocks(run: Run, only: str, with_rejected: bool) -> Iterator[bytes]:
 
 
 class _Told(NamedTuple):
-    """What an export does with one line: leave it out, or write it, maybe from another import's
-    line, maybe with the human values of a review."""
+    """What an export does with one line: leave it out, or write it.
+
+    It may write another import's line in its place, and put the human values of a review in it.
+    """
 
     line: int
     written: bool
@@ -123,7 +127,7 @@ def _written(kept: Import, number: int, line: bytes, told: _Told) -> bytes:
 # What is told of lines
 
 
-def _special(kept: Import, with_rejected: bool) -> Iterator[_Told]:
+def _special(kept: Import, *, with_rejected: bool) -> Iterator[_Told]:
     """The lines of an import that do not simply go out as they are."""
     noted = (
         _Told(line, written=with_rejected and outcome == ImportLine.Outcome.REJECTED)
@@ -144,7 +148,8 @@ def _evaluations(kept: Import, condition: Q) -> Iterator[_Told]:
         .values_list("first_line", "source_import_id", "source_line", "review_id", *HUMAN_FIELDS)
     )
     for line, source_import, source_line, review, *human in rows.iterator():
-        yield _Told(line, True, source_import, source_line, _human_values(*human) if review else None)
+        values = _human_values(*human) if review else None
+        yield _Told(line, written=True, source_import=source_import, source_line=source_line, human=values)
 
 
 def _human_values(
@@ -161,12 +166,15 @@ def _human_values(
 def rejected_lines(kept: Import) -> Iterator[bytes]:
     """The rejected lines of an import as they came, each with its line end."""
     rejected = kept.exceptions.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
-    agenda = _Agenda(_Told(line, True) for line in rejected.values_list("line", flat=True).iterator())
+    numbers = rejected.values_list("line", flat=True)
     with transaction.atomic():
+        agenda = _Agenda(_Told(line, written=True) for line in numbers.iterator())
         for piece in source.kept_pieces(kept):
             last_line = piece.first_line + max(piece.lines, 1) - 1
             stretch = agenda.until(last_line)
-            yield b"".join(line for number, line in _numbered(piece.first_line, piece.data) if number in stretch)
+            yield b"".join(
+                line for number, line in _numbered(piece.first_line, piece.data) if number in stretch
+            )
 
 
 def exceptions(kept: Import) -> Iterator[bytes]:

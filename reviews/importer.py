@@ -5,8 +5,8 @@ to `evaluation` by COPY, a known id is settled by `merge`, and everything that d
 new record is noted in `import_line`.
 """
 
-import os
 from collections.abc import Iterable, Iterator
+from pathlib import PurePath
 from typing import Any
 
 from django.conf import settings
@@ -17,7 +17,7 @@ from procrastinate.contrib.django import app as jobs
 from reviews import audit, source
 from reviews.copying import copy_import_lines, copy_new
 from reviews.merge import Incoming, Known, Settled, apply_updates, known_records, settle
-from reviews.models import Import, ImportLine, Run, User
+from reviews.models import RUN_NAME_LENGTH, Import, ImportLine, Run, User
 from reviews.record import LineError, parse_line
 from reviews.source import Refused
 
@@ -107,15 +107,15 @@ def run_named(name: str) -> Run:
     name = name.strip()
     if not name:
         raise Refused("The run needs a name.")
-    if len(name) > Run._meta.get_field("name").max_length or not name.isprintable():
-        raise Refused("A run's name has at most 200 characters, all of them printable.")
+    if len(name) > RUN_NAME_LENGTH or not name.isprintable():
+        raise Refused(f"A run's name has at most {RUN_NAME_LENGTH} characters, all of them printable.")
     run, _created = Run.objects.get_or_create(name=name)
     return run
 
 
 def _file_name(name: str) -> str:
     """The last part of a name, shortened from the front to what the column holds. Never a path to open."""
-    printable = "".join(character for character in os.path.basename(name) if character.isprintable())
+    printable = "".join(character for character in PurePath(name).name if character.isprintable())
     return printable[-255:] or "file"
 
 
@@ -126,7 +126,7 @@ def _finish(done: Import) -> None:
     done.state, done.finished_at = Import.State.DONE, timezone.now()
     done.save()
     audit.record(
-        "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, **done.counts
+        "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
 
 

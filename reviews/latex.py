@@ -34,9 +34,7 @@ _WORDS = frozenset(
     trianglerighteq tt twoheadleftarrow twoheadrightarrow
     """.split()
 )
-_BACKSLASH = re.compile(
-    r'\\(?:(?P<json>[\\"/]|u[0-9A-Fa-f]{4})|(?P<either>[bfnrt][A-Za-z]*)|.)', re.DOTALL
-)
+_BACKSLASH = re.compile(r'\\(?:(?P<json>[\\"/]|u[0-9A-Fa-f]{4})|(?P<either>[bfnrt][A-Za-z]*)|.)', re.DOTALL)
 
 
 class Doubled(NamedTuple):

@@ -82,7 +82,7 @@ _KNOWN = """
     LEFT JOIN person reviewer ON reviewer.id = review.reviewer_id
     WHERE e.evaluation_id = ANY(%(ids)s)
     FOR UPDATE OF e
-""".format(human=", ".join(f"e.{name}" for name in HUMAN_FIELDS))
+""".format(human=", ".join(f"e.{name}" for name in HUMAN_FIELDS))  # noqa: S608 (our own column names)
 
 
 def known_records(target: Import, incoming: Iterable[Incoming]) -> dict[str, Known]:
@@ -137,11 +137,12 @@ def apply_updates(target: Import, updates: Iterable[Settled]) -> None:
     Whoever has such a record open learns of it by its version.
     """
     for settled in updates:
-        if settled.takes:
-            _take(target, settled.takes, Evaluation.objects.get(pk=settled.evaluation), settled.respelled)
+        if settled.takes and settled.evaluation:
+            evaluation = Evaluation.objects.get(pk=settled.evaluation)
+            _take(target, settled.takes, evaluation, respelled=settled.respelled)
 
 
-def _take(target: Import, incoming: Incoming, evaluation: Evaluation, respelled: bool) -> None:
+def _take(target: Import, incoming: Incoming, evaluation: Evaluation, *, respelled: bool) -> None:
     evaluation.source_import, evaluation.source_line = target, incoming.line
     evaluation.content_hash = incoming.content_hash
     names = ["source_import", "source_line", "content_hash"]

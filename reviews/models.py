@@ -14,6 +14,8 @@ from django.db.models.functions import Length, Now
 
 from reviews.record import DONE_WORDS, QUEUE_WORDS
 
+RUN_NAME_LENGTH = 200
+
 
 class User(AbstractUser):
     """A person. What they may do comes from their role, a Django group (see `permissions`)."""
@@ -29,7 +31,7 @@ class User(AbstractUser):
 class Run(models.Model):
     """One evaluation output under review: what an admin imports and exports, by name."""
 
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=RUN_NAME_LENGTH)
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -96,7 +98,8 @@ class Import(models.Model):
 
     def listed_exceptions(self) -> Iterator[dict[str, Any]]:
         """Every line that is not a new record or blank: line, outcome, field, reason; in order."""
-        return self.exceptions.order_by("line").values("line", "outcome", "field", "reason").iterator()
+        for row in self.exceptions.order_by("line").values("line", "outcome", "field", "reason").iterator():
+            yield dict(row)
 
 
 class SourceChunk(models.Model):

@@ -7,7 +7,7 @@ same record. (A claim in a table of its own was tried and handed out 381 of 1,60
 
 import datetime as dt
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -51,7 +51,9 @@ _CLAIM = """
         SELECT id FROM evaluation e
         WHERE e.run_id = %(run)s AND e.human_review_status IN ({queue})
           AND (e.claimed_until IS NULL OR e.claimed_until < now())
-          AND NOT EXISTS (SELECT FROM skip s WHERE s.evaluation_id = e.id AND s.reviewer_id = %(reviewer)s)
+          AND NOT EXISTS (
+              SELECT FROM skip s WHERE s.evaluation_id = e.id AND s.reviewer_id = %(reviewer)s
+          )
           AND ({preference})
         ORDER BY length(e.task_id), e.task_id, e.model_id, e.id
         LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -59,13 +61,21 @@ _CLAIM = """
     RETURNING id
 """
 # The task a reviewer has in mind comes first; then one that nobody else is at; then any.
-_PREFERENCES = (
-    "e.task_id = (SELECT t.task_id FROM review r JOIN evaluation t ON t.id = r.evaluation_id"
-    " WHERE r.reviewer_id = %(reviewer)s AND t.run_id = %(run)s ORDER BY r.id DESC LIMIT 1)",
-    "e.task_id IS NULL OR e.task_id <> ALL (SELECT h.task_id FROM evaluation h"
-    " WHERE h.claimed_by_id IS NOT NULL AND h.claimed_until > now() AND h.run_id = %(run)s AND h.task_id IS NOT NULL)",
-    "true",
-)
+_SAME_TASK = """
+    e.task_id = (
+        SELECT t.task_id FROM review r JOIN evaluation t ON t.id = r.evaluation_id
+        WHERE r.reviewer_id = %(reviewer)s AND t.run_id = %(run)s
+        ORDER BY r.id DESC LIMIT 1
+    )
+"""
+_TASK_OF_NOBODY = """
+    e.task_id IS NULL OR e.task_id <> ALL (
+        SELECT h.task_id FROM evaluation h
+        WHERE h.claimed_by_id IS NOT NULL AND h.claimed_until > now() AND h.run_id = %(run)s
+          AND h.task_id IS NOT NULL
+    )
+"""
+_PREFERENCES = (_SAME_TASK, _TASK_OF_NOBODY, "true")
 
 
 @transaction.atomic
@@ -77,7 +87,7 @@ def claim_next(*, run: Run, reviewer: User) -> Evaluation | None:
     held = _held_by(run, reviewer)
     if held:
         return held
-    values = {"run": run.pk, "reviewer": reviewer.pk, "until": _claim_end()}
+    values: dict[str, Any] = {"run": run.pk, "reviewer": reviewer.pk, "until": _claim_end()}
     for preference in _PREFERENCES:
         with connection.cursor() as cursor:
             cursor.execute(_CLAIM.format(preference=preference, queue=_QUEUE_WORDS), values)
@@ -232,9 +242,14 @@ _PROGRESS = """
 
 def runs_with_progress(run: Run | None = None) -> list[tuple[Run, Progress]]:
     """All runs (or the one), newest first, each with its counts."""
-    words = {"queue": list(QUEUE_WORDS), "done": list(DONE_WORDS), "not_required": NOT_REQUIRED}
+    values: dict[str, Any] = {
+        "queue": list(QUEUE_WORDS),
+        "done": list(DONE_WORDS),
+        "not_required": NOT_REQUIRED,
+        "run": run.pk if run else None,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(_PROGRESS, {**words, "run": run.pk if run else None})
+        cursor.execute(_PROGRESS, values)
         return [
             (Run(pk=pk, name=name, created_at=created_at), Progress(*numbers))
             for pk, name, created_at, *numbers in cursor.fetchall()

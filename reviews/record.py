@@ -90,7 +90,7 @@ class _Line(NamedTuple):
     limits: Limits
 
 
-def parse_line(line: bytes, limits: Limits = Limits()) -> Record:  # noqa: B008 (immutable)
+def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
     """Read one line (its line end may be there or not). Raises `LineError`."""
     if len(line) > limits.line_bytes:
         raise LineError("", f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
@@ -102,11 +102,11 @@ def parse_line(line: bytes, limits: Limits = Limits()) -> Record:  # noqa: B008 
     if odd or b"\\u0000" in line:
         data = _clean(data)
     whole = _Line(line, limits)
-    values = []
+    values: list[Any] = []
     for name, (required, read) in _FIELDS.items():
         value = data.pop(name, None) if not required else _required(data, name)
         values.append(None if value is None else read(name, value, whole))
-    return Record(*values, extra=data)
+    return Record._make([*values, data])
 
 
 def _required(data: dict[str, Any], name: str) -> Any:
@@ -253,7 +253,8 @@ def _scores(name: str, value: Any, line: _Line) -> dict[str, Any]:
     for criterion, judged in _object(name, value, line).items():
         if not isinstance(judged, dict):
             raise LineError(
-                name, f"has {_kind(judged)} for {criterion!r}, but takes an object with score and justification"
+                name,
+                f"has {_kind(judged)} for {criterion!r}, but takes an object with score and justification",
             )
     return value  # type: ignore[no-any-return]
 
@@ -282,15 +283,15 @@ def _one_of(words: tuple[str, ...]) -> Callable[[str, Any, _Line], str]:
     return read
 
 
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?", re.IGNORECASE)
+_TIMESTAMP = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?", re.ASCII | re.IGNORECASE
+)
 
 
 def _timestamp(name: str, value: Any, line: _Line) -> dt.datetime:
     text = _text(name, value, line)
     try:
-        if not _TIMESTAMP.fullmatch(text):
-            raise ValueError
-        moment = dt.datetime.fromisoformat(text.upper())
+        moment = dt.datetime.fromisoformat(text.upper() if _TIMESTAMP.fullmatch(text) else "")
         moment = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment.astimezone(dt.UTC)
     except (ValueError, OverflowError):
         raise LineError(name, f"is {text[:40]!r}, but takes a date and time in ISO 8601") from None

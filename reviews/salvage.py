@@ -1,6 +1,6 @@
 """Scores out of raw judge output that failed to parse: proposals for a reviewer, never parsed scores.
 
-The text is searched for objects that carry a score. Each is read as strictly as its damage allows, in
+The text is searched for objects that carry a score. Each is read as strictly as its damage allows, by
 steps that have names, and keeps the place it was read from. Nothing is made up: a score that is not
 spelled out whole in the text is no proposal.
 """
@@ -9,29 +9,29 @@ import json
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import json_repair
 
-from reviews.latex import double_backslashes
+from reviews.latex import Doubled, double_backslashes
 
+# Grows when the same text would give other proposals.
 VERSION = 1
-"""Of the rules below: grows when the same text would give other proposals."""
 
+# What may have been done to a text, in this order.
+# fence: a markdown fence or other text around the JSON was put aside.
+# unwrap: the criteria did not stand where they belong, in {"evaluation": {...}}.
+# key case: score or justification was spelled another way, or the criteria were a list.
+# backslash: LaTeX was kept from being read as JSON escapes.
+# truncation: the JSON was cut off or broken, and its parts were read one by one.
 STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
-"""What may have been done, in this order.
-
-fence: a markdown fence or other text around the JSON was put aside. unwrap: the criteria were not where
-they belong, in `{"evaluation": {...}}`. key case: `score` or `justification` was spelled another way, or the
-criteria were a list. backslash: LaTeX was kept from being read as JSON escapes. truncation: the JSON
-was cut off or broken, and its parts were read one by one.
-"""
 
 MAX_CHARACTERS = 1_000_000
 MAX_CRITERIA = 100
-# Objects that are no criterion: wrappers, and what looks like an object but cannot be read. Each costs up
-# to a pass over the text, so this keeps the time in proportion to the length.
+# Objects that are no criterion: wrappers, and what cannot be read. Each may cost a pass over the text, so
+# this keeps the time in proportion to its length.
 MAX_MISSES = 32
 MAX_MENDED_CHARACTERS = 10_000
 
@@ -42,7 +42,7 @@ class Proposal(NamedTuple):
     """One criterion as the judge wrote it.
 
     `span` is where its own part (key and value) starts and ends in `raw_text`, in characters. `repairs` are
-    the steps that changed what that part says: some of "key case", "backslash", "truncation".
+    the steps that changed what that part says: some of "key case", "backslash" and "truncation".
     """
 
     criterion: str
@@ -53,21 +53,21 @@ class Proposal(NamedTuple):
 
 
 class Salvage(NamedTuple):
-    """What could be read, in the text's order, and which of `STEPS` it took."""
+    """What could be read, in the order of the text, and which of `STEPS` it took."""
 
     proposals: tuple[Proposal, ...] = ()
     steps: tuple[str, ...] = ()
 
 
 class _Part(NamedTuple):
-    """An object with a score, where it stands in the mended text, and the steps it took to read it."""
+    """A criterion, where it stands in the text whose backslashes are doubled, and what was done to read it."""
 
     criterion: str
     score: Score
     justification: str
     start: int
     end: int
-    repairs: set[str]
+    repairs: frozenset[str]
 
 
 def salvage(raw_judge_output: Mapping[str, Any]) -> Salvage:
@@ -78,16 +78,49 @@ def salvage(raw_judge_output: Mapping[str, Any]) -> Salvage:
     raw = raw_text(raw_judge_output)
     if len(raw) > MAX_CHARACTERS:
         return Salvage()
-    text, doubled = double_backslashes(raw)
+    doubled = double_backslashes(raw)
     try:
-        parts, broken = _read(text)
+        parts, is_broken = _read(doubled.text)
     except RecursionError:
         return Salvage()
     if not parts:
         return Salvage()
-    proposals = tuple(_proposal(part, doubled) for part in parts)
-    steps = _surroundings(text, parts, broken=broken).union(*(proposal.repairs for proposal in proposals))
+    proposals = tuple(_proposal(part, doubled.places) for part in parts)
+    steps = _steps_around(doubled.text, parts[0], is_broken=is_broken)
+    steps.update(*(proposal.repairs for proposal in proposals))
     return Salvage(proposals, tuple(step for step in STEPS if step in steps))
+
+
+def _proposal(part: _Part, doubled: list[int]) -> Proposal:
+    """The part with its place in the raw text: there, the backslashes before it were not doubled yet."""
+    before, until = bisect_left(doubled, part.start), bisect_left(doubled, part.end)
+    repairs = part.repairs | {"backslash"} if before < until else part.repairs
+    return Proposal(
+        _storable(part.criterion),
+        _storable(part.score) if isinstance(part.score, str) else part.score,
+        _storable(part.justification),
+        (part.start - before, part.end - until),
+        tuple(step for step in STEPS if step in repairs),
+    )
+
+
+def _steps_around(text: str, first: _Part, *, is_broken: bool) -> set[str]:
+    steps = {"truncation"} if is_broken else set()
+    if not _IN_PLACE.search(text, 0, first.start):
+        steps.add("unwrap")
+    ends_in_json = is_broken or text.rstrip().endswith(("}", "]"))
+    if not (ends_in_json and text.lstrip().startswith(("{", "["))):
+        steps.add("fence")
+    return steps
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL refuses U+0000, and UTF-8 half a surrogate pair; an escape can spell either."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+_IN_PLACE = re.compile(r'\{\s*"evaluation"\s*:\s*[\[{]\s*\Z')
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 # The text
@@ -102,7 +135,7 @@ def raw_text(raw_judge_output: Mapping[str, Any]) -> str:
     if isinstance(content, str) and content.strip():
         return content
     strings, has_scores = _strings(raw_judge_output)
-    if strings and not has_scores:
+    if strings and (not has_scores or any(map(_OBJECT.search, strings))):
         return "\n\n".join(strings)
     try:
         return json.dumps(raw_judge_output, indent=2, ensure_ascii=False) if raw_judge_output else ""
@@ -111,13 +144,13 @@ def raw_text(raw_judge_output: Mapping[str, Any]) -> str:
 
 
 def _strings(data: Any) -> tuple[list[str], bool]:
-    """Every string value at any depth, in order, and whether any object beside them carries a score."""
+    """Every string value at any depth, in order, and whether an object among them carries a score."""
     strings, has_scores, left = [], False, [data]
     while left:
         value = left.pop()
-        if isinstance(value, str):
+        if isinstance(value, str) and value.strip():
             strings.append(value)
-        elif isinstance(value, Mapping):
+        elif isinstance(value, dict):
             has_scores = has_scores or _spelling(value, _SCORE) is not None
             left.extend(reversed(value.values()))
         elif isinstance(value, list):
@@ -125,7 +158,7 @@ def _strings(data: Any) -> tuple[list[str], bool]:
     return strings, has_scores
 
 
-# Reading objects
+# Objects that carry a score
 
 
 def _no_number(_: str) -> None:
@@ -133,7 +166,7 @@ def _no_number(_: str) -> None:
 
 
 def _integer(spelled: str) -> int | None:
-    return int(spelled) if len(spelled) < 19 else None  # noqa: PLR2004 (what 64 bits hold)
+    return int(spelled) if len(spelled) <= _LONGEST_INTEGER else None
 
 
 def _float(spelled: str) -> float | None:
@@ -141,39 +174,117 @@ def _float(spelled: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# Line breaks inside strings are taken as they are. Numbers no column could hold are no score.
+_LONGEST_INTEGER = 18  # digits that 64 bits hold, whichever they are
+# Line breaks inside strings are taken as they are; a number that no column could hold is no score.
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number, parse_int=_integer, parse_float=_float)
+
 _OBJECT = re.compile(r'\{\s*"')
 _KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\Z', re.DOTALL)
-_FENCE_END = re.compile(r"\n\s*```")
-
 _SCORE = ("score",)
-_JUSTIFICATION = (
-    "justification",
-    "reason",
-    "reasoning",
-    "rationale",
-    "explanation",
-    "comment",
-    "comments",
-    "feedback",
-)
-_CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter", "rubric")
+_JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanation", "comment", "feedback")
+_CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter")
 
 
 def _read(text: str) -> tuple[list[_Part], bool]:
-    """The criteria of a text, and whether any object in it could not be read whole."""
+    """The criteria of a text in its order, and whether it holds an object that could not be read whole."""
     parts: dict[str, _Part] = {}
-    at, misses, broken = 0, 0, False
+    at = misses = 0
+    is_broken = False
     while misses < MAX_MISSES and len(parts) < MAX_CRITERIA and (opening := _OBJECT.search(text, at)):
         brace = opening.start()
         key = _KEY.search(text, at, brace)
-        start, name = (key.start(), _string(key[1])) if key else (brace, "")
-        value, end = _decode(text, brace)
-        if mend := value is None:
-            broken = True
-            value, end = _mend(text, brace)
-        part = _part(name, value, start, end)
-        at = end
-        ...
-    return list(parts.values()), broken
+        start, name = (key.start(), _name(key)) if key else (brace, "")
+        try:
+            value, end = _DECODER.raw_decode(text, brace)
+            part = _part(name, value, start, end)
+        except json.JSONDecodeError:
+            is_broken = True
+            part = _mended_part(name, text, start, brace)
+        if part:
+            parts[part.criterion] = part
+            at = part.end
+        else:
+            misses += 1
+            at = brace + 1
+    return sorted(parts.values(), key=attrgetter("start")), is_broken
+
+
+def _name(key: re.Match[str]) -> str:
+    return str(_DECODER.decode(f'"{key[1]}"')) if "\\" in key[1] else key[1]
+
+
+def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | None:
+    """The criterion an object is: the value of that name or, in a list, the one it names itself."""
+    score_key = _spelling(value, _SCORE)
+    score = value[score_key] if score_key else None
+    if not isinstance(score, Score) or (isinstance(score, str) and not score.strip()):
+        return None
+    justification_key = _spelling(value, _JUSTIFICATION)
+    if not justification_key and _wraps_scores(value):
+        return None
+    criterion_key = None if name else _spelling(value, _CRITERION)
+    criterion = value[criterion_key] if criterion_key else name
+    if not isinstance(criterion, str) or criterion.strip().lower() in ("", *_SCORE):
+        return None
+    justification = value[justification_key] if justification_key else None
+    as_usual = not criterion_key and score_key in _SCORE and justification_key in (None, _JUSTIFICATION[0])
+    repairs = frozenset() if as_usual else frozenset({"key case"})
+    return _Part(criterion, score, _as_text(justification), start, end, repairs)
+
+
+def _wraps_scores(value: dict[str, Any]) -> bool:
+    return any(isinstance(inner, dict) and _spelling(inner, _SCORE) for inner in value.values())
+
+
+def _spelling(value: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    """The key of an object that is one of these names, whatever its case; the usual name before others."""
+    if names[0] in value:
+        return names[0]
+    return next((key for key in value if isinstance(key, str) and key.strip().lower() in names), None)
+
+
+def _as_text(justification: Any) -> str:
+    if justification is None:
+        return ""
+    return justification if isinstance(justification, str) else json.dumps(justification, ensure_ascii=False)
+
+
+# What cannot be read whole
+
+
+_FENCE_END = re.compile(r"\n\s*```")
+_SPELLED_SCORE = re.compile(
+    r'"\s*score\s*"\s*:\s*(?P<value>"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\w.+-]++(?=\s*[,}\]\n]))',
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+def _mended_part(name: str, text: str, start: int, brace: int) -> _Part | None:
+    """The criterion that opens at `brace` and does not close, or not as JSON, as far as it goes.
+
+    It ends where the next object begins. Only its justification may be incomplete: the score that the
+    mended object has must stand in the text, whole.
+    """
+    end = _end_of_piece(text, brace)
+    spelled = _SPELLED_SCORE.search(text, brace, end)
+    if not spelled or end - brace > MAX_MENDED_CHARACTERS:
+        return None
+    value = json_repair.loads(text[brace:end], skip_json_loads=True)
+    part = _part(name, value, start, end) if isinstance(value, dict) else None
+    if not part or part.score != _literal(spelled["value"]):
+        return None
+    return part._replace(repairs=part.repairs | {"truncation"})
+
+
+def _end_of_piece(text: str, brace: int) -> int:
+    following = _OBJECT.search(text, brace + 1)
+    end = following.start() if following else len(text)
+    limit = _KEY.search(text, brace, end) or _FENCE_END.search(text, brace, end)
+    return limit.start() if limit else end
+
+
+def _literal(spelled: str) -> Any:
+    try:
+        return _DECODER.decode(spelled)
+    except json.JSONDecodeError:
+        return spelled

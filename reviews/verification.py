@@ -98,7 +98,9 @@ def _compare_records(number: int, line: bytes, export: _Lines, result: Compariso
     if removed or _without(line, list(before.values()), []) != _without(
         export.line, [member for key, member in after.items() if key in before], added
     ):
-        result.found(f"line {export.number} of the export differs from line {number} in more than human_* values")
+        result.found(
+            f"line {export.number} of the export differs from line {number} in more than human_* values"
+        )
         return
     result.changed += 1
     for key, member in after.items():

@@ -22,8 +22,5 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(REFUSE, "DROP FUNCTION refuse_change;"),
-        *(
-            migrations.RunSQL(PROTECT.format(table=table), UNPROTECT.format(table=table))
-            for table in TABLES
-        ),
+        *(migrations.RunSQL(PROTECT.format(table=table), UNPROTECT.format(table=table)) for table in TABLES),
     ]

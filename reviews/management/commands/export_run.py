@@ -1,9 +1,8 @@
 """Export a run as JSONL."""
 
 import argparse
-import os
+import secrets
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,27 +17,35 @@ from reviews.source import Meter
 
 
 class Command(BaseCommand):
-    help = "Export a run: unreviewed lines byte for byte as they came in, reviewed ones with their human_* values."
+    help = "Export a run: lines as they came in, byte for byte; reviewed ones with their human_* values."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")
-        parser.add_argument("-o", "--output", metavar="FILE", help="where to write (default: standard output)")
+        parser.add_argument(
+            "-o", "--output", metavar="FILE", help="where to write (default: standard output)"
+        )
         parser.add_argument("--only", choices=exporter.ONLY, default="all", help="which lines (default: all)")
-        parser.add_argument("--with-rejected", action="store_true", help="keep rejected lines in their places")
+        parser.add_argument(
+            "--with-rejected", action="store_true", help="keep rejected lines in their places"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = Run.objects.filter(name=options["run"]).first()
         if run is None:
             raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
         if options["with_rejected"] and options["only"] != "all":
-            raise CommandError("--with-rejected goes with --only all: rejected lines have no review.", returncode=2)
+            raise CommandError(
+                "--with-rejected goes with --only all: rejected lines have no review.", returncode=2
+            )
         blocks = Meter(exporter.export(run, only=options["only"], with_rejected=options["with_rejected"]))
         try:
             with _target(options["output"]) as file:
                 for block in blocks:
                     file.write(block)
         except OSError as error:
-            raise CommandError(f"{options['output'] or 'standard output'}: {error.strerror}", returncode=2) from error
+            raise CommandError(
+                f"{options['output'] or 'standard output'}: {error.strerror}", returncode=2
+            ) from error
         with transaction.atomic():
             audit.record(
                 "export", actor=None, run=run, only=options["only"], sha256=blocks.sha256, size=blocks.size
@@ -54,18 +61,10 @@ def _target(name: str | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     target = Path(name)
-    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with draft.open("xb") as file:
             yield file
-        os.chmod(draft, 0o666 & ~_umask())
-        os.replace(draft, target)
-    except BaseException:
-        os.unlink(draft)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)

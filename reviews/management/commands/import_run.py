@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 from django.db import transaction
 
 from reviews.importer import StrictRefusal, import_stream
@@ -80,8 +80,12 @@ class Command(BaseCommand):
         self.stdout.write("]}")
 
     def _print_text(self, done: Import, exceptions: Iterator[dict[str, Any]], *, kept: bool) -> None:
-        counts = ", ".join(f"{number:,} {outcome}" for outcome, number in done.counts.items() if outcome != "lines")
-        where = f"run {done.run.name!r}, import {done.pk}" if kept else f"run {done.run.name!r}, nothing written"
+        counts = ", ".join(
+            f"{number:,} {outcome}" for outcome, number in done.counts.items() if outcome != "lines"
+        )
+        where = (
+            f"run {done.run.name!r}, import {done.pk}" if kept else f"run {done.run.name!r}, nothing written"
+        )
         self.stdout.write(f"{done.file_name}: {done.lines:,} lines ({where}): {counts}")
         listed = (line for line in exceptions if line["outcome"] in {"rejected", "conflict"})
         for exception in _first(SHOWN, listed):

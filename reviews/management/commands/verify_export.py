@@ -12,7 +12,7 @@ from reviews.verification import compare
 
 class Command(BaseCommand):
     help = "Compare an export with its original. Exit status 1 if anything but human_* values differs."
-    requires_system_checks: list[str] = []
+    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("original", metavar="ORIGINAL")
@@ -20,7 +20,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            with Path(options["original"]).open("rb") as original, Path(options["exported"]).open("rb") as exported:
+            with (
+                Path(options["original"]).open("rb") as original,
+                Path(options["exported"]).open("rb") as exported,
+            ):
                 result = compare(original, exported)
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}", returncode=2) from error

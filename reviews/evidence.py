@@ -1,0 +1,106 @@
+"""What a record gives a reviewer to judge by, read into shapes that a page can lay out."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reviews.forms import Offer
+from reviews.models import Evaluation
+from reviews.record import FIELDS
+from reviews.salvage import raw_text
+from reviews.verdict import Contradiction, Verification, contradictions, read_verification
+
+# The parts of a response in the order a reviewer wants them; others follow in their own order.
+_PARTS = ("final_answer", "assumptions", "steps", "intermediate_results", "format_notes")
+# Beyond this a response is shown as JSON: formatting it would hold the page up.
+_MAX_FORMATTED = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a response: a text, a list of texts, or anything else as JSON (`data`)."""
+
+    label: str
+    text: str = ""
+    items: list[str] = field(default_factory=list)
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """`model` and `ideal` are empty where the record has no such response."""
+
+    reasons: list[str]
+    verification: Verification
+    contradictions: list[Contradiction]
+    model: list[Part]
+    ideal: list[Part]
+    raw: str
+    raw_spans: list[tuple[int, int]]
+    fields: list[tuple[str, Any]]
+
+    @property
+    def has_responses(self) -> bool:
+        return bool(self.model or self.ideal)
+
+
+def read(evaluation: Evaluation, offers: list[Offer]) -> Evidence:
+    """Read a record; `offers` are the judge's criteria as the form shows them."""
+    return Evidence(
+        reasons=_reasons(evaluation),
+        verification=read_verification(evaluation.final_answer_verified, evaluation.verification_message),
+        contradictions=contradictions(evaluation, {offer.criterion: dict(offer.given) for offer in offers}),
+        model=response_parts(evaluation.structured_model_response),
+        ideal=response_parts(evaluation.structured_ideal_response),
+        raw=raw_text(evaluation.raw_judge_output),
+        raw_spans=[offer.span or (0, 0) for offer in offers],
+        fields=_fields(evaluation),
+    )
+
+
+def _reasons(evaluation: Evaluation) -> list[str]:
+    """Why the record is here, each thing said once."""
+    reasons = [str(reason) for reason in evaluation.review_reasons]
+    error = evaluation.parsing_error or ""
+    if error and not any(error in reason for reason in reasons):
+        reasons.append(f"Parsing error: {error}")
+    return reasons
+
+
+def _fields(evaluation: Evaluation) -> list[tuple[str, Any]]:
+    """All fields of the record by their own names, then those the schema does not know."""
+    values = [(name, getattr(evaluation, name)) for name in FIELDS]
+    return [*values, *evaluation.extra.items()]
+
+
+def response_parts(response: Any) -> list[Part]:
+    """Read a structured response: `{"model": ..., "response": {...}}`, the inner object, or plain text."""
+    if not response:
+        return []
+    if len(json.dumps(response)) > _MAX_FORMATTED:
+        return [Part("Response", data=response)]
+    if not isinstance(response, Mapping):
+        return [_part("Response", response)]
+    inner = response.get("response")
+    around = {key: value for key, value in response.items() if key != "response"}
+    if isinstance(inner, Mapping):
+        return [*_parts(inner), *_parts(around)]
+    return [*([_part("Response", inner)] if inner else []), *_parts(around)]
+
+
+def _parts(response: Mapping[str, Any]) -> list[Part]:
+    order = {name: place for place, name in enumerate(_PARTS)}
+    names = sorted(response, key=lambda name: order.get(name, len(order)))
+    return [_part(name, response[name]) for name in names if response[name] not in (None, "", [], {})]
+
+
+def _part(name: str, value: Any) -> Part:
+    label = name.replace("_", " ").strip().capitalize()
+    if isinstance(value, str):
+        return Part(label, text=value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return Part(label, items=value)
+    if isinstance(value, dict | list):
+        return Part(label, data=value)
+    return Part(label, text=json.dumps(value))

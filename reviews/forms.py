@@ -1,0 +1,326 @@
+"""The review form: the criteria of a record as one person decides on them.
+
+Names in the posted data: `version`, `submission`, `comments`, and for each row from 0 `criteria-0-name`,
+`criteria-0-score`, `criteria-0-justification`, `criteria-0-removed`. A row whose name is a criterion of the
+record is compared with what the judge said there; what came from whom is decided here, never by what was posted.
+"""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from reviews.models import Evaluation
+from reviews.salvage import salvage
+from reviews.verdict import aggregate
+
+LEVELS = ("Yes", "Partial", "No")
+# Posted for the judge's own word where that is none of the levels, so that a number stays a number.
+AS_JUDGED = "as judged"
+MAX_CRITERIA = 150
+MAX_TEXT = 100_000
+_LINE_END = re.compile(r"\r\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A criterion the record brings: what the judge said, read by the pipeline or out of raw output.
+
+    `score` is the judge's own JSON scalar, None where there is none; `given` is the judge's whole entry.
+    """
+
+    criterion: str
+    score: Any
+    justification: str
+    origin: str
+    given: Mapping[str, Any]
+    repairs: tuple[str, ...] = ()
+    span: tuple[int, int] | None = None
+
+    @property
+    def level(self) -> str:
+        """What the form posts for the judge's score."""
+        if self.score in (None, ""):
+            return ""
+        return str(self.score) if self.score in LEVELS else AS_JUDGED
+
+    @property
+    def word(self) -> str:
+        """The judge's score as it is shown: a number or truth value as JSON spells it."""
+        return self.score if isinstance(self.score, str) else json.dumps(self.score)
+
+
+def offers(evaluation: Evaluation) -> list[Offer]:
+    """The criteria the judge scored, or those that can be read out of its raw output."""
+    if evaluation.parsed_rubric_scores:
+        return [_judged(name, entry) for name, entry in evaluation.parsed_rubric_scores.items()]
+    found = salvage(evaluation.raw_judge_output).proposals
+    return [
+        Offer(
+            criterion=proposal.criterion,
+            score=proposal.score,
+            justification=proposal.justification,
+            origin="extracted",
+            given={"score": proposal.score, "justification": proposal.justification},
+            repairs=proposal.repairs,
+            span=proposal.span,
+        )
+        for proposal in found
+    ]
+
+
+def _judged(name: str, entry: Any) -> Offer:
+    given = entry if isinstance(entry, dict) else {"score": entry, "justification": ""}
+    score, justification = given.get("score"), given.get("justification")
+    return Offer(
+        criterion=name,
+        score=None if isinstance(score, dict | list) else score,
+        justification=justification if isinstance(justification, str) else "",
+        origin="judge",
+        given=given,
+    )
+
+
+def _same_text(one: str, other: str) -> bool:
+    """Whether two texts are the same but for line ends, which a browser rewrites."""
+    return _LINE_END.sub("\n", one) == _LINE_END.sub("\n", other)
+
+
+def _text(value: str, offered: str = "") -> str:
+    """The text to keep. An offered text that came back is exactly what was offered, however long."""
+    if _same_text(value, offered):
+        return offered
+    if len(value) > MAX_TEXT:
+        raise ValidationError(f"This is {len(value):,} characters long; at most {MAX_TEXT:,} are kept.")
+    return _LINE_END.sub("\n", value)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One radio button. `judged` marks the judge's choice."""
+
+    value: str
+    label: str
+    checked: bool
+    judged: bool
+
+
+class CriterionForm(forms.Form):
+    """One row: a criterion, its score and justification, and what the judge offered for it, if anything."""
+
+    name = forms.CharField(max_length=200, error_messages={"required": "Name the criterion."})
+    score = forms.ChoiceField(
+        error_messages={"required": "Choose a score.", "invalid_choice": "Choose one of the scores."}
+    )
+    justification = forms.CharField(required=False, strip=False, widget=forms.Textarea(attrs={"rows": 2}))
+    removed = forms.BooleanField(required=False)
+    use_required_attribute = False
+
+    def __init__(self, data: Mapping[str, Any] | None, *, number: int, offer: Offer | None) -> None:
+        initial = {}
+        if offer:
+            initial = {"name": offer.criterion, "score": offer.level, "justification": offer.justification}
+        super().__init__(data, prefix=f"criteria-{number}", initial=initial)
+        self.number = number
+        self.offer = offer
+        self.levels = [*LEVELS, AS_JUDGED] if offer and offer.level == AS_JUDGED else list(LEVELS)
+        self.fields["score"].choices = [(level, level) for level in self.levels]  # type: ignore[attr-defined]
+        if offer:
+            self.fields["name"] = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
+
+    def clean_name(self) -> str:
+        return self.offer.criterion if self.offer else str(self.cleaned_data["name"])
+
+    def clean_justification(self) -> str:
+        return _text(self.cleaned_data["justification"], self.offer.justification if self.offer else "")
+
+    @property
+    def value(self) -> str:
+        """The score as it stands in the form; empty where none is chosen."""
+        return str(self["score"].value() or "")
+
+    @property
+    def is_removed(self) -> bool:
+        return bool(self["removed"].value())
+
+    @property
+    def is_blank(self) -> bool:
+        """An added row nobody wrote into."""
+        texts = (self["name"].value(), self["justification"].value(), self.value)
+        return self.offer is None and not any(str(text or "").strip() for text in texts)
+
+    @property
+    def is_kept(self) -> bool:
+        return not self.is_removed and not self.is_blank
+
+    @property
+    def title(self) -> str:
+        """The criterion's name as people read it."""
+        words = str(self["name"].value() or "").replace("_", " ").strip()
+        return words[:1].upper() + words[1:]
+
+    @property
+    def options(self) -> list[Option]:
+        judged = self.offer.level if self.offer else ""
+        word = self.offer.word if self.offer else ""
+        return [
+            Option(level, word if level == AS_JUDGED else level, level == self.value, level == judged)
+            for level in self.levels
+        ]
+
+    @property
+    def current_score(self) -> Any:
+        """The chosen score as a JSON value, the judge's with its own type; None where none is chosen."""
+        return self.offer.score if self.offer and self.value == self.offer.level else self.value or None
+
+    @property
+    def text(self) -> str:
+        return str(self["justification"].value() or "")
+
+    @property
+    def is_rescored(self) -> bool:
+        return self.offer is not None and bool(self.offer.level) and self.value not in {"", self.offer.level}
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the row differs from what was offered."""
+        if self.offer is None:
+            return not self.is_blank
+        return (
+            self.is_removed
+            or self.value != self.offer.level
+            or not _same_text(self.text, self.offer.justification)
+        )
+
+    @property
+    def decision(self) -> dict[str, Any]:
+        """What a person stands by (of a valid row): the judge's whole entry where nothing was changed."""
+        if self.offer and not self.is_changed:
+            return dict(self.offer.given)
+        return {"score": self.current_score, "justification": self.cleaned_data["justification"]}
+
+    @property
+    def origin(self) -> str:
+        """Where the score came from: judge, extracted or human."""
+        return self.offer.origin if self.offer and self.value == self.offer.level else "human"
+
+
+class ReviewForm(forms.Form):
+    """All rows of a record, the comment, and what the record was when the form was made.
+
+    `shows_errors` is off while rows are added: what is half typed is not wrong yet.
+    """
+
+    version = forms.IntegerField(min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput)
+    submission = forms.UUIDField(widget=forms.HiddenInput)
+    comments = forms.CharField(
+        required=False,
+        max_length=MAX_TEXT,
+        widget=forms.Textarea(attrs={"rows": 1, "maxlength": None}),
+    )
+    use_required_attribute = False
+
+    def __init__(
+        self, evaluation: Evaluation, data: Mapping[str, Any] | None = None, *, added: int = 0
+    ) -> None:
+        found = offers(evaluation)
+        self.offers = found[:MAX_CRITERIA]
+        self.left_out = len(found) - len(self.offers)
+        self.evaluation = evaluation
+        self.shows_errors = data is not None and not added
+        initial = {"version": evaluation.version, "submission": uuid.uuid4()}
+        super().__init__(data, initial=initial)
+        self.rows = list(self._make_rows(data, added))
+
+    def _make_rows(self, data: Mapping[str, Any] | None, added: int) -> Iterator[CriterionForm]:
+        """The posted rows, each with its offer by name, then offers that no row is about, then blank ones."""
+        waiting = {_LINE_END.sub("\n", offer.criterion): offer for offer in self.offers}
+        posted = _row_count(data)
+        for number in range(posted):
+            name = _LINE_END.sub("\n", str(data[f"criteria-{number}-name"])) if data else ""
+            yield CriterionForm(data, number=number, offer=waiting.pop(name, None))
+        blank = added or int(not posted and not waiting)
+        for number, offer in enumerate([*waiting.values(), *[None] * blank], start=posted):
+            yield CriterionForm(None, number=number, offer=offer)
+
+    def clean(self) -> dict[str, Any]:
+        kept = self.kept
+        if f"criteria-{MAX_CRITERIA}-name" in self.data:
+            raise ValidationError(f"A review takes at most {MAX_CRITERIA} criteria.")
+        if not kept:
+            raise ValidationError("A review needs at least one criterion with a score.")
+        if not all(row.is_bound for row in kept):
+            raise ValidationError("The record has criteria that were not in this form. Check the last rows.")
+        names: set[str] = set()
+        for row in kept:
+            name = row.cleaned_data.get("name") if row.is_valid() else None
+            if name in names:
+                row.add_error("name", "Another criterion has this name.")
+            if name:
+                names.add(name)
+        wrong = sum(not row.is_valid() for row in kept)
+        if wrong:
+            need = "criterion needs" if wrong == 1 else "criteria need"
+            raise ValidationError(f"Nothing is submitted yet: {wrong} {need} your attention.")
+        return dict(self.cleaned_data)
+
+    @property
+    def kept(self) -> list[CriterionForm]:
+        """The rows that make up the decision."""
+        return [row for row in self.rows if row.is_kept]
+
+    @property
+    def scores(self) -> dict[str, dict[str, Any]]:
+        """The decision of a valid form, criterion -> {score, justification}."""
+        return {row.cleaned_data["name"]: row.decision for row in self.kept}
+
+    @property
+    def origins(self) -> dict[str, str]:
+        """Where each score of a valid form came from, criterion -> judge, extracted or human."""
+        return {row.cleaned_data["name"]: row.origin for row in self.kept}
+
+    @property
+    def missing(self) -> int:
+        """How many rows want a score."""
+        return sum(not row.value for row in self.rows if not row.is_removed)
+
+    @property
+    def changes(self) -> int:
+        """How many rows differ from what was offered."""
+        return sum(row.is_changed for row in self.rows)
+
+    @property
+    def submit_label(self) -> str:
+        if self.missing:
+            return f"{_counted(self.missing, 'score', 'scores')} missing"
+        if not self.offers:
+            return "Submit & next"
+        return f"Submit {_counted(self.changes, 'change', 'changes')}" if self.changes else "Agree & next"
+
+    @property
+    def judged_verdict(self) -> str:
+        """What the judge's scores come to; empty where they come to nothing."""
+        found = self.evaluation.aggregated_score or aggregate(offer.score for offer in self.offers)
+        return found or ""
+
+    @property
+    def verdict(self) -> str:
+        """What the scores in the form come to; empty while one is missing."""
+        return aggregate(row.current_score for row in self.kept) or ""
+
+
+def _row_count(data: Mapping[str, Any] | None) -> int:
+    """How many rows were posted: those that are there, whatever the count says."""
+    count = 0
+    while data and count < MAX_CRITERIA and f"criteria-{count}-name" in data:
+        count += 1
+    return count
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

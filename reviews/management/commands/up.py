@@ -1,0 +1,41 @@
+"""`manage.py up`: see `cognireview.supervisor`."""
+
+from functools import partial
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from cognireview import supervisor
+from reviews import first_start
+
+
+class Command(BaseCommand):
+    """Runs until Ctrl+C."""
+
+    help = "Start everything: the database unless DATABASE_URL names one, the web server and the job worker."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--port", type=_port, default=8000, help="of the web server, on 127.0.0.1")
+        parser.add_argument("--demo", action="store_true", help="bring in a run and people to try it with")
+
+    def handle(self, *_: Any, port: int, demo: bool, **__: Any) -> None:
+        try:
+            supervisor.up(port=port, greeting=partial(_greeting, demo=demo), say=self._say)
+        except supervisor.Ended as error:
+            raise CommandError(str(error), returncode=error.status) from error
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _greeting(url: str, *, demo: bool) -> list[str]:
+    people = first_start.demonstrate() if demo else []
+    return [*people, first_start.address(url)]
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 1 <= port <= 65535:
+        raise ValueError
+    return port

@@ -1,0 +1,30 @@
+"""Every address of the site. `tests/views/test_access.py` says of each who gets what."""
+
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+
+from reviews.views import account, imports, queue, review, runs
+
+urlpatterns = [
+    path("", runs.runs, name="runs"),
+    path("runs/<int:pk>/", queue.run_page, name="run"),
+    path("runs/<int:run_pk>/export/", runs.export, name="export"),
+    path("runs/<int:run_pk>/review/", review.review, name="review"),
+    path("runs/<int:run_pk>/claim/", review.claim_next, name="claim-next"),
+    path("runs/<int:run_pk>/take-back-skips/", review.take_back_skips, name="take-back-skips"),
+    path("imports/<int:pk>/", imports.import_page, name="import"),
+    path("imports/<int:pk>/rejected.jsonl", imports.rejected, name="import-rejected"),
+    path("imports/<int:pk>/exceptions.jsonl", imports.exceptions, name="import-exceptions"),
+    path("evaluations/<int:pk>/", review.evaluation, name="evaluation"),
+    path("evaluations/<int:pk>/line.jsonl", review.line, name="line"),
+    path("evaluations/<int:pk>/claim/", review.claim, name="claim"),
+    path("evaluations/<int:pk>/submit/", review.submit, name="submit"),
+    path("evaluations/<int:pk>/skip/", review.skip, name="skip"),
+    path("evaluations/<int:pk>/release/", review.release, name="release"),
+    path("evaluations/<int:pk>/renew/", review.renew, name="renew"),
+    path("preview/", review.preview, name="preview"),
+    path("login/", account.login, name="login"),
+    path("logout/", LogoutView.as_view(), name="logout"),
+    path("password/", account.password, name="password"),
+    path("welcome/<token>/", account.welcome, name="welcome"),
+]

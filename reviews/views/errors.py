@@ -1,0 +1,83 @@
+"""What a person sees when something does not work: one look, what happened, and a way on."""
+
+from collections.abc import Callable
+
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.template.loader import render_to_string
+
+from reviews.permissions import Denied
+
+
+def page(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
+    """An error page. The sentence says what happened and what to do, in the reader's words."""
+    context = {"status": status, "heading": heading, "sentence": sentence}
+    return render(request, "errors/page.html", context, status=status)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 (Django names it)
+    return page(
+        request,
+        400,
+        "This request cannot be read",
+        "The browser sent something that this site does not take. Go back, reload the page and try again.",
+    )
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return page(request, 403, "Not allowed", str(exception) or "Your role does not allow this.")
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 (Django names it)
+    return page(request, 404, "Not found", "There is nothing at this address.")
+
+
+def server_error(_request: HttpRequest) -> HttpResponse:
+    """The page for an error of ours; it asks nothing of the database, which may be what failed."""
+    context = {
+        "status": 500,
+        "heading": "Something went wrong here",
+        "sentence": "The error has been logged. What was saved before is safe; try again in a moment.",
+        "user": AnonymousUser(),
+        "messages": [],
+        "csrf_token": "",
+    }
+    return HttpResponse(render_to_string("errors/page.html", context), status=500)
+
+
+def csrf_failure(request: HttpRequest, **_: str) -> HttpResponse:
+    """A form without a valid token: mostly a page from before the last login, or cookies turned off."""
+    return page(
+        request,
+        403,
+        "This form is out of date",
+        "You logged in or out since the page was opened, or cookies are turned off. "
+        "Go back, reload the page and send the form again. Nothing was changed.",
+    )
+
+
+class DeniedMiddleware:
+    """Turns `Denied`, wherever it is raised, into a page with its reason."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        return permission_denied(request, exception) if isinstance(exception, Denied) else None
+
+
+class Utf8Middleware:
+    """Refuses forms in another encoding than UTF-8: some bring characters that cannot be stored."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.encoding and request.encoding.lower() not in {"utf-8", "utf8"}:
+            return bad_request(request, BadRequest())
+        return self.get_response(request)

@@ -1,0 +1,65 @@
+"""One import: how far it is, what became of each line, and the lines that did not come in."""
+
+from datetime import timedelta
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_safe
+
+from reviews import exporter
+from reviews.models import Import, ImportLine
+from reviews.permissions import can, check
+from reviews.views.download import download
+from reviews.views.request import Request
+
+SHOWN_EXCEPTIONS = 100
+UNFINISHED = {Import.State.QUEUED, Import.State.RUNNING}
+
+
+@require_safe
+def import_page(request: Request, pk: int) -> HttpResponse:
+    """The page of an import; htmx gets the part that changes, and asks again while there is work."""
+    check(request.user, "review_evaluation")
+    source = get_object_or_404(Import.objects.select_related("run", "created_by"), pk=pk)
+    exceptions = _exceptions_worth_reading(source)
+    context = {
+        "source": source,
+        "unfinished": source.state in UNFINISHED,
+        "seconds_to_next_look": _seconds_to_next_look(source),
+        "exceptions": exceptions,
+        "more_exceptions": source.conflicts + source.rejected + source.updated - len(exceptions),
+        "may_download_lines": can(request.user, "export_run"),
+    }
+    template = "imports/page.html#state" if request.htmx else "imports/page.html"
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _seconds_to_next_look(source: Import) -> int:
+    waiting = timezone.now() - source.created_at
+    return 1 if waiting < timedelta(minutes=2) else 5
+
+
+def _exceptions_worth_reading(source: Import) -> list[ImportLine]:
+    """Conflicts first, then rejected lines, then updates; unchanged lines only fill the full list."""
+    lines = source.exceptions.exclude(outcome=ImportLine.Outcome.UNCHANGED)
+    return list(lines.order_by("outcome", "line")[:SHOWN_EXCEPTIONS])
+
+
+@require_safe
+def rejected(request: Request, pk: int) -> StreamingHttpResponse:
+    """The rejected lines, byte for byte, to be mended and imported again."""
+    check(request.user, "export_run")
+    source = get_object_or_404(Import, pk=pk)
+    return download(exporter.rejected_lines(source), f"import-{source.pk}-rejected.jsonl")
+
+
+@require_safe
+def exceptions(request: Request, pk: int) -> StreamingHttpResponse:
+    """Every line that did not become a new record, with its outcome, field and reason."""
+    check(request.user, "review_evaluation")
+    source = get_object_or_404(Import, pk=pk)
+    return download(exporter.exceptions(source), f"import-{source.pk}-exceptions.jsonl")

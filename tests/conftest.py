@@ -1,0 +1,106 @@
+"""What every test stands on: a PostgreSQL of the tests' own, the people, and gates no test can pass by."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import override_settings
+
+from cognireview import embedded_postgres
+from reviews.models import User
+from tests.factories import UserFactory
+
+# Tables that refuse TRUNCATE must take it between two tests, from a role that need not be superuser.
+_SWITCH_TRIGGERS = """
+DO $$ DECLARE name regclass; BEGIN
+    FOR name IN SELECT DISTINCT tgrelid::regclass FROM pg_trigger WHERE NOT tgisinternal LOOP
+        EXECUTE format('ALTER TABLE %s {} TRIGGER USER', name);
+    END LOOP;
+END $$
+"""
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> Iterator[None]:
+    """Run the tests on an embedded cluster of their own, unless `DATABASE_URL` names a server."""
+    if settings.ENVIRONMENT.database_url:
+        yield
+        return
+    data_dir = settings.DATA_DIR / "tests"
+    with _alone(data_dir), embedded_postgres.running(data_dir, disposable=True):
+        settings.DATABASES["default"].update(embedded_postgres.database(data_dir))
+        yield
+
+
+@contextmanager
+def _alone(data_dir: Path) -> Iterator[None]:
+    """Wait for another test session on the same data folder: both would use one test database."""
+    data_dir.mkdir(parents=True, exist_ok=True)
+    with (data_dir / "session.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _settings_for_tests() -> Iterator[None]:
+    """Static files as they stand in the tree, without collectstatic; passwords hashed in no time."""
+    storages = settings.STORAGES | {
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    }
+    with override_settings(
+        STORAGES=storages,
+        WHITENOISE_AUTOREFRESH=True,
+        WHITENOISE_USE_FINDERS=True,
+        PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+    ):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _flush_passes_triggers() -> Iterator[None]:
+    """Let the flush after a transactional test empty the tables that refuse to be emptied."""
+    flush = connection.ops.sql_flush
+
+    def flush_without_triggers(*args: Any, **options: Any) -> list[str]:
+        statements = flush(*args, **options)
+        off, on = _SWITCH_TRIGGERS.format("DISABLE"), _SWITCH_TRIGGERS.format("ENABLE")
+        return [off, *statements, on] if statements else []
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection.ops, "sql_flush", flush_without_triggers)
+        yield
+
+
+@pytest.fixture
+def ana(db: None) -> User:
+    """Reviews."""
+    return UserFactory.create(username="ana", role="reviewer")
+
+
+@pytest.fixture
+def bo(db: None) -> User:
+    """Reviews beside ana."""
+    return UserFactory.create(username="bo", role="reviewer")
+
+
+@pytest.fixture
+def lea(db: None) -> User:
+    """Leads the reviewers."""
+    return UserFactory.create(username="lea", role="lead")
+
+
+@pytest.fixture
+def max(db: None) -> User:  # noqa: A001 the person, not the function
+    """Runs the place: an admin."""
+    return UserFactory.create(username="max", role="admin")
+
+
+@pytest.fixture
+def eve(db: None) -> User:
+    """Has an account and no role."""
+    return UserFactory.create(username="eve")
