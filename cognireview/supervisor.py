@@ -46,7 +46,9 @@ def up(*, port: int, greeting: Callable[[str], list[str]], say: Callable[[str], 
     `say` once the site answers.
     """
     for number in _SIGNALS:
-        signal.signal(number, _leave)
+        # nohup has it ignored, and means that.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _leave)
     url = _public_url(port)
     with _only_one(settings.DATA_DIR, url) as after_a_crash:
         _check_port(port, patient=after_a_crash)

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reviews.forms import Offer
+from reviews.forms import Offer, criterion_title, score_word
 from reviews.models import Evaluation
 from reviews.record import FIELDS
 from reviews.salvage import raw_text
-from reviews.verdict import Contradiction, Verification, contradictions, read_verification
+from reviews.verdict import Contradiction, Verification, aggregate, contradictions, read_verification
 
 # The parts of a response in the order a reviewer wants them; others follow in their own order.
 _PARTS = ("final_answer", "assumptions", "steps", "intermediate_results", "format_notes")
@@ -104,3 +104,51 @@ def _part(name: str, value: Any) -> Part:
     if isinstance(value, dict | list):
         return Part(label, data=value)
     return Part(label, text=json.dumps(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A criterion as it stands: the judge's score, the person's, and the justification in force."""
+
+    title: str
+    judge: str
+    human: str
+    text: str
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.human) and self.human != self.judge
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A record as it stands, to read: judge beside human."""
+
+    rows: list[Judged]
+    verdict: str
+
+
+def decision(evaluation: Evaluation, offers: list[Offer]) -> Decision:
+    """Read what the judge said and, where one is in force, what a person decided."""
+    human = evaluation.human_corrected_scores or {}
+    offered = {offer.criterion: offer for offer in offers}
+    rows = [_judged(name, offered.get(name), human.get(name)) for name in {**offered, **human}]
+    before = evaluation.aggregated_score or aggregate(offer.score for offer in offers) or ""
+    after = (aggregate(_score(entry) for entry in human.values()) or "open") if human else before
+    return Decision(rows, after if before in {"", after} else f"{before} → {after}")
+
+
+def _judged(name: str, offer: Offer | None, entry: Any) -> Judged:
+    text = entry.get("justification") if isinstance(entry, Mapping) else None
+    if not isinstance(text, str):
+        text = offer.justification if offer else ""
+    return Judged(
+        title=criterion_title(name),
+        judge=offer.word if offer else "",
+        human=score_word(_score(entry)),
+        text=text,
+    )
+
+
+def _score(entry: Any) -> Any:
+    return entry.get("score") if isinstance(entry, Mapping) else entry

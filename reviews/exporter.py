@@ -32,10 +32,7 @@ def export(run: Run, *, only: str = "all", with_rejected: bool = False) -> Itera
     """
     with transaction.atomic():
         _freeze_view()
-        ended = True
-        for block in _blocks(run, only, with_rejected=with_rejected):
-            yield block if ended else b"\n" + block
-            ended = block.endswith(b"\n")
+        yield from _blocks(run, only, with_rejected=with_rejected)
 
 
 def _freeze_view() -> None:
@@ -47,16 +44,25 @@ def _freeze_view() -> None:
 
 def _blocks(run: Run, only: str, *, with_rejected: bool) -> Iterator[bytes]:
     done = run.imports.filter(state=Import.State.DONE).order_by("pk")
+    ended = True
     for place, kept in enumerate(done):
         agenda = _Agenda(
             _reviewed(kept) if only == "reviewed" else _special(kept, with_rejected=with_rejected)
         )
-        bom = source.BOM if kept.has_bom and place == 0 else b""
+        opening = b"" if ended else b"\n"
+        if place == 0 and kept.has_bom:
+            opening = source.BOM
         for piece in source.kept_pieces(kept):
             block = _block(kept, piece, agenda, whole=only == "all")
-            if block:
-                yield bom + block
-                bom = b""
+            if block or (opening == b"\n" and _ends_what_broke_off(kept, piece)):
+                yield opening + block
+                ended = (opening + block).endswith(b"\n")
+                opening = b""
+
+
+def _ends_what_broke_off(kept: Import, piece: Piece) -> bool:
+    """Whether a file that repeats an earlier one has the line end which that one's last line lacks."""
+    return kept.repeated_lines > 0 and piece.data.endswith(b"\n")
 
 
 class _Told(NamedTuple):
@@ -73,25 +79,28 @@ class _Told(NamedTuple):
 
 
 class _Agenda:
-    """What is told of the lines of an import, handed out stretch by stretch."""
+    """What is told of the lines of an import, handed out piece by piece."""
 
     def __init__(self, told: Iterator[_Told]) -> None:
         self._told = told
         self._next = next(told, None)
+        self._last: _Told | None = None
 
-    def until(self, line: int) -> dict[int, _Told]:
-        """What is told of the lines up to this one that was not handed out before, by line."""
+    def of(self, piece: Piece) -> dict[int, _Told]:
+        """What is told of the lines of a piece, by line; of a line cut in pieces, with each of them."""
+        last_line = piece.first_line + max(piece.lines, 1) - 1
         stretch = {}
-        while self._next and self._next.line <= line:
-            stretch[self._next.line] = self._next
+        if self._last and self._last.line == piece.first_line:
+            stretch[self._last.line] = self._last
+        while self._next and self._next.line <= last_line:
+            self._last = stretch[self._next.line] = self._next
             self._next = next(self._told, None)
         return stretch
 
 
 def _block(kept: Import, piece: Piece, agenda: _Agenda, *, whole: bool) -> bytes:
     """What an export holds of one piece. `whole`: lines that nothing is told of are written."""
-    last_line = piece.first_line + max(piece.lines, 1) - 1
-    stretch = agenda.until(last_line)
+    stretch = agenda.of(piece)
     data = piece.data.removeprefix(source.BOM) if piece.number == 0 else piece.data
     if not stretch and piece.first_line > kept.repeated_lines:
         return data if whole else b""
@@ -170,8 +179,7 @@ def rejected_lines(kept: Import) -> Iterator[bytes]:
     with transaction.atomic():
         agenda = _Agenda(_Told(line, written=True) for line in numbers.iterator())
         for piece in source.kept_pieces(kept):
-            last_line = piece.first_line + max(piece.lines, 1) - 1
-            stretch = agenda.until(last_line)
+            stretch = agenda.of(piece)
             yield b"".join(
                 line for number, line in _numbered(piece.first_line, piece.data) if number in stretch
             )

@@ -24,6 +24,7 @@ LEVELS = ("Yes", "Partial", "No")
 AS_JUDGED = "as judged"
 MAX_CRITERIA = 150
 MAX_TEXT = 100_000
+MAX_FORMATTED = 200_000
 _LINE_END = re.compile(r"\r\n?")
 
 
@@ -51,8 +52,20 @@ class Offer:
 
     @property
     def word(self) -> str:
-        """The judge's score as it is shown: a number or truth value as JSON spells it."""
-        return self.score if isinstance(self.score, str) else json.dumps(self.score)
+        return score_word(self.score)
+
+
+def score_word(score: Any) -> str:
+    """A score as people read it: a number or truth value as JSON spells it, nothing for none."""
+    if score is None:
+        return ""
+    return score if isinstance(score, str) else json.dumps(score)
+
+
+def criterion_title(name: str) -> str:
+    """A criterion's name as people read it."""
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]
 
 
 def offers(evaluation: Evaluation) -> list[Offer]:
@@ -111,7 +124,10 @@ class Option:
 
 
 class CriterionForm(forms.Form):
-    """One row: a criterion, its score and justification, and what the judge offered for it, if anything."""
+    """One row: a criterion, its score and justification, and what the judge offered for it, if anything.
+
+    Rows are numbered from 0; the row that the page copies to add another has `__n__` for a number.
+    """
 
     name = forms.CharField(max_length=200, error_messages={"required": "Name the criterion."})
     score = forms.ChoiceField(
@@ -121,7 +137,7 @@ class CriterionForm(forms.Form):
     removed = forms.BooleanField(required=False)
     use_required_attribute = False
 
-    def __init__(self, data: Mapping[str, Any] | None, *, number: int, offer: Offer | None) -> None:
+    def __init__(self, data: Mapping[str, Any] | None, *, number: int | str, offer: Offer | None) -> None:
         initial = {}
         if offer:
             initial = {"name": offer.criterion, "score": offer.level, "justification": offer.justification}
@@ -159,17 +175,40 @@ class CriterionForm(forms.Form):
         return not self.is_removed and not self.is_blank
 
     @property
+    def typed_name(self) -> str:
+        return str(self["name"].value() or "")
+
+    @property
     def title(self) -> str:
-        """The criterion's name as people read it."""
-        words = str(self["name"].value() or "").replace("_", " ").strip()
-        return words[:1].upper() + words[1:]
+        return criterion_title(self.typed_name)
+
+    @property
+    def place(self) -> int | str:
+        """The number people read, from 1."""
+        return self.number + 1 if isinstance(self.number, int) else "__place__"
+
+    @property
+    def judged(self) -> str:
+        """The level the judge chose; empty where it chose none."""
+        return self.offer.level if self.offer else ""
+
+    @property
+    def judged_word(self) -> str:
+        return self.offer.word if self.offer else ""
+
+    @property
+    def is_extracted(self) -> bool:
+        return self.offer is not None and self.offer.origin == "extracted"
+
+    @property
+    def repairs(self) -> tuple[str, ...]:
+        return self.offer.repairs if self.offer else ()
 
     @property
     def options(self) -> list[Option]:
-        judged = self.offer.level if self.offer else ""
-        word = self.offer.word if self.offer else ""
+        words = {AS_JUDGED: self.judged_word}
         return [
-            Option(level, word if level == AS_JUDGED else level, level == self.value, level == judged)
+            Option(level, words.get(level, level), level == self.value, level == self.judged)
             for level in self.levels
         ]
 
@@ -183,19 +222,22 @@ class CriterionForm(forms.Form):
         return str(self["justification"].value() or "")
 
     @property
-    def is_rescored(self) -> bool:
-        return self.offer is not None and bool(self.offer.level) and self.value not in {"", self.offer.level}
+    def is_edited(self) -> bool:
+        return not _same_text(self.text, self.offer.justification if self.offer else "")
 
     @property
     def is_changed(self) -> bool:
         """Whether the row differs from what was offered."""
         if self.offer is None:
             return not self.is_blank
-        return (
-            self.is_removed
-            or self.value != self.offer.level
-            or not _same_text(self.text, self.offer.justification)
-        )
+        return self.is_removed or self.is_edited or self.value != self.judged
+
+    @property
+    def change(self) -> str:
+        """The judge's score and the person's where they differ."""
+        if not self.judged or self.value in {"", self.judged}:
+            return ""
+        return f"{self.judged_word} → {self.value}"
 
     @property
     def decision(self) -> dict[str, Any]:
@@ -301,6 +343,26 @@ class ReviewForm(forms.Form):
         if not self.offers:
             return "Submit & next"
         return f"Submit {_counted(self.changes, 'change', 'changes')}" if self.changes else "Agree & next"
+
+    @property
+    def blank_row(self) -> CriterionForm:
+        """What the page copies to add a row."""
+        return CriterionForm(None, number="__n__", offer=None)
+
+    @property
+    def comment(self) -> str:
+        return str(self["comments"].value() or "")
+
+    @property
+    def is_heavy(self) -> bool:
+        """Whether formatting all justifications would hold the page up."""
+        return sum(len(row.text) for row in self.rows) > MAX_FORMATTED
+
+    @property
+    def verdict_change(self) -> str:
+        """The verdict in words: the judge's, the person's, or both where they differ."""
+        before, after = self.judged_verdict, self.verdict or "open"
+        return after if before in {"", after} else f"{before} → {after}"
 
     @property
     def judged_verdict(self) -> str:

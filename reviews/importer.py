@@ -141,22 +141,22 @@ class _Importing:
 
     def __init__(self, target: Import) -> None:
         self._target = target
-        self._before = _Before(target)
         for name in target.counts:
             setattr(target, name, 0)
 
     def run(self, pieces: Iterable[source.Piece]) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS)
+        before = _Before(self._target)
         for piece, lines in source.lines_of(pieces):
             if piece.number == 0:
                 self._target.has_bom = piece.data.startswith(source.BOM)
-            self._before.compare(lines)
-            self._take(piece.first_line, lines)
-        self._target.repeated_lines = self._before.repeated
+            new = self._take(piece.first_line, lines)
+            before.compare(piece.first_line, lines, new)
+        self._target.repeated_lines = before.repeated
 
-    def _take(self, first_line: int, lines: list[bytes]) -> None:
-        """Import the lines of one piece."""
+    def _take(self, first_line: int, lines: list[bytes]) -> set[int]:
+        """Import the lines of one piece; returns the numbers of those that are new records."""
         target = self._target
         incoming, noted = self._parse(first_line, lines)
         known = known_records(target, incoming)
@@ -175,6 +175,7 @@ class _Importing:
         apply_updates(target, settled)
         copy_import_lines(noted)
         self._count(lines=len(lines), new=len(new), noted=noted)
+        return {record.line for record in new.values()}
 
     def _parse(self, first_line: int, lines: list[bytes]) -> tuple[list[Incoming], list[ImportLine]]:
         incoming, rejected = [], []
@@ -229,20 +230,55 @@ class _Importing:
 
 
 class _Before:
-    """Counts how many lines at the start of a file repeat the run's import before it."""
+    """Counts how many lines at the start of a file repeat an earlier import of the run.
+
+    That is the latest that begins alike. Lines repeat each other if they are the same bytes, or
+    hold the same record, or are both blank; a line that brings a new record repeats none.
+    """
 
     def __init__(self, target: Import) -> None:
-        earlier = target.run.imports.filter(state=Import.State.DONE, pk__lt=target.pk).order_by("pk").last()
-        self._lines = _all_lines(earlier) if earlier else iter(())
-        self._ended = earlier is None
+        self._earlier = target.run.imports.filter(state=Import.State.DONE, pk__lt=target.pk).order_by("-pk")
+        self._lines: Iterator[bytes] = iter(())
+        self._ended = False
         self.repeated = 0
 
-    def compare(self, lines: list[bytes]) -> None:
-        for line in lines:
-            if self._ended or next(self._lines, None) != line:
+    def compare(self, first_line: int, lines: list[bytes], new: set[int]) -> None:
+        """Take the next lines of the file; `new` holds the numbers of those that are new records."""
+        for number, line in enumerate(lines, start=first_line):
+            if self._ended or number in new or not self._repeats(number, line):
                 self._ended = True
                 return
             self.repeated += 1
+
+    def _repeats(self, number: int, line: bytes) -> bool:
+        if number > 1:
+            return _skip_to(line, self._lines)
+        for earlier in self._earlier:
+            self._lines = _all_lines(earlier)
+            if _skip_to(line, self._lines):
+                return True
+        return False
+
+
+def _skip_to(line: bytes, lines: Iterator[bytes]) -> bool:
+    """Whether the next of the lines is repeated by `line`, but for lines that hold no record."""
+    for before in lines:
+        if before == line:
+            return True
+        held = _held(before)
+        if held is not None:
+            return held == _held(line)
+    return False
+
+
+def _held(line: bytes) -> str | None:
+    """The id of the record in a line, nothing for a blank line, None for a line that is no record."""
+    if not line.strip():
+        return ""
+    try:
+        return parse_line(line, settings.LIMITS).evaluation_id
+    except LineError:
+        return None
 
 
 def _all_lines(kept: Import) -> Iterator[bytes]:

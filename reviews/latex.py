@@ -32,7 +32,7 @@ _WORDS = frozenset(
     textsubscript textsuperscript texttt textup tfrac therefore theta thickapprox thicksim thinspace tilde
     times tiny to top triangle triangledown triangleleft trianglelefteq triangleq triangleright
     trianglerighteq tt twoheadleftarrow twoheadrightarrow
-    """.split()
+    """.split()  # noqa: SIM905 (a page of words, without a page of quotes)
 )
 _BACKSLASH = re.compile(r'\\(?:(?P<json>[\\"/]|u[0-9A-Fa-f]{4})|(?P<either>[bfnrt][A-Za-z]*)|.)', re.DOTALL)
 

@@ -5,20 +5,23 @@ What people decided here is never overwritten by a file.
 """
 
 import hashlib
-import json
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from django.conf import settings
+import orjson
 from django.db import connection
 
 from reviews import source
 from reviews.models import Evaluation, Import, ImportLine
-from reviews.record import HUMAN_FIELDS, Record, parse_line
+from reviews.record import HUMAN_FIELDS, Limits, Record, parse_line
 
 Outcome = ImportLine.Outcome
+
+# For lines that were accepted before, under the limits of their day.
+_NO_LIMITS = Limits(line_bytes=sys.maxsize, id_bytes=sys.maxsize, nesting=sys.maxsize)
 
 
 class Incoming:
@@ -35,8 +38,8 @@ class Incoming:
 
 
 def content_hash(line: bytes) -> bytes:
-    """What tells two versions of a line apart, whatever its line end."""
-    return hashlib.blake2b(line.rstrip(b"\r\n"), digest_size=16).digest()
+    """What tells two versions of a line (without LF) apart."""
+    return hashlib.blake2b(line, digest_size=16).digest()
 
 
 @dataclass
@@ -49,7 +52,7 @@ class Known:
     content_hash: bytes
     source_import_id: int
     source_line: int
-    reviewer: str | None
+    is_reviewed: bool
     human: dict[str, Any]
     seen_in_line: int | None
 
@@ -67,10 +70,11 @@ class Settled(NamedTuple):
 
 
 # What stands under these ids, and in which line this very import has met them before. The rows are
-# locked: a review submitted meanwhile is seen, or waits and then finds the record changed.
+# locked: a review submitted meanwhile is seen, or waits and then finds the record changed. After such
+# a wait PostgreSQL reads only the locked row anew, so whatever tells of a review must stand on it.
 _KNOWN = """
     SELECT e.evaluation_id, e.id, e.run_id, run.name, e.content_hash, e.source_import_id, e.source_line,
-           reviewer.username,
+           e.review_id IS NOT NULL,
            CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE (
                SELECT min(seen.line) FROM import_line seen
                WHERE seen.evaluation_id = e.id AND seen.source_id = %(import)s
@@ -78,8 +82,6 @@ _KNOWN = """
            {human}
     FROM evaluation e
     JOIN run ON run.id = e.run_id
-    LEFT JOIN review ON review.id = e.review_id
-    LEFT JOIN person reviewer ON reviewer.id = review.reviewer_id
     WHERE e.evaluation_id = ANY(%(ids)s)
     FOR UPDATE OF e
 """.format(human=", ".join(f"e.{name}" for name in HUMAN_FIELDS))  # noqa: S608 (our own column names)
@@ -94,11 +96,11 @@ def known_records(target: Import, incoming: Iterable[Incoming]) -> dict[str, Kno
 
 
 def _known(*row: Any) -> Known:
-    pk, run_id, run_name, content, import_id, line, reviewer, seen, *human = row
+    pk, run_id, run_name, content, import_id, line, is_reviewed, seen, *human = row
     values = dict(zip(HUMAN_FIELDS, human, strict=True))
     scores = values["human_corrected_scores"]
-    values["human_corrected_scores"] = json.loads(scores) if scores else None
-    return Known(pk, run_id, run_name, bytes(content), import_id, line, reviewer, values, seen)
+    values["human_corrected_scores"] = orjson.loads(scores) if scores else None
+    return Known(pk, run_id, run_name, bytes(content), import_id, line, is_reviewed, values, seen)
 
 
 def settle(incoming: Incoming, known: Known, target: Import) -> Settled:
@@ -115,20 +117,32 @@ def settle(incoming: Incoming, known: Known, target: Import) -> Settled:
 
 
 def _settle_changed(incoming: Incoming, known: Known) -> Settled:
-    kept = parse_line(source.kept_line(known.source_import_id, known.source_line), settings.LIMITS)
+    kept = parse_line(source.kept_line(known.source_import_id, known.source_line), _NO_LIMITS)
     record = incoming.record
-    changed = [name for name in Record._fields if getattr(kept, name) != getattr(record, name)]
-    fields = ", ".join(changed)
+    changed = [name for name in Record._fields if not _same(getattr(kept, name), getattr(record, name))]
     if not changed:
         reason = "says the same, spelled differently"
         return Settled(incoming.line, Outcome.UPDATED, "", reason, known.pk, incoming, respelled=True)
     only_human = all(name in HUMAN_FIELDS for name in changed)
-    if only_human and all(getattr(record, name) == known.human[name] for name in HUMAN_FIELDS):
-        return Settled(incoming.line, Outcome.UNCHANGED, fields, "holds the decision in force here", known.pk)
-    if known.reviewer:
-        reason = f"changed in the file, but reviewed here by {known.reviewer}: the review stands"
-        return Settled(incoming.line, Outcome.CONFLICT, fields, reason, known.pk)
-    return Settled(incoming.line, Outcome.UPDATED, fields, "taken from the file", known.pk, incoming)
+    if only_human and all(_same(getattr(record, name), known.human[name]) for name in HUMAN_FIELDS):
+        return Settled(incoming.line, Outcome.UNCHANGED, "", "holds the decision in force here", known.pk)
+    # One changed field is named in its own place, several in the reason.
+    field, several = (changed[0], "") if len(changed) == 1 else ("", ", ".join(changed) + " ")
+    if known.is_reviewed:
+        reviewer = known.human["human_reviewer_id"]
+        reason = f"{several}changed in the file, but reviewed here by {reviewer}: the review stands"
+        return Settled(incoming.line, Outcome.CONFLICT, field, reason, known.pk)
+    reason = f"{several}taken from the file"
+    return Settled(incoming.line, Outcome.UPDATED, field, reason, known.pk, incoming)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same in JSON too, where 1, 1.0 and true are three."""
+    return bool(one == other) and _sorted_json(one) == _sorted_json(other)
+
+
+def _sorted_json(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def apply_updates(target: Import, updates: Iterable[Settled]) -> None:

@@ -93,7 +93,7 @@ def claim_next(*, run: Run, reviewer: User) -> Evaluation | None:
             cursor.execute(_CLAIM.format(preference=preference, queue=_QUEUE_WORDS), values)
             row = cursor.fetchone()
         if row:
-            return _claimed(Evaluation.objects.get(pk=row[0]), reviewer)
+            return _claimed(run.evaluations.get(pk=row[0]), reviewer)
     return None
 
 
@@ -125,12 +125,16 @@ def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
 
 @transaction.atomic
 def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
-    """Hold on to a record for another while; returns until when. Raises `Taken`."""
+    """Hold on to a record for another while; returns until when. Raises `Taken`.
+
+    A claim that ran out is renewed unless somebody else has the record by now.
+    """
     evaluation = locked(evaluation_id)
     check_free(evaluation, reviewer)
-    until = _claim_end()
-    evaluation.claimed_by, evaluation.claimed_until = reviewer, until
-    evaluation.save(update_fields=["claimed_by", "claimed_until"])
+    if evaluation.claimed_by_id != reviewer.pk:
+        raise Taken("You do not hold this record any more. Claim it again to go on.")
+    until = evaluation.claimed_until = _claim_end()
+    evaluation.save(update_fields=["claimed_until"])
     return until
 
 
@@ -174,11 +178,9 @@ def locked(evaluation_id: int) -> Evaluation:
 
     Claim, skip, submit and import of one record take turns here: each sees what the other did.
     """
-    return (
-        Evaluation.objects.select_for_update(of=["self"])
-        .select_related("run", "claimed_by", "review__reviewer")
-        .get(pk=evaluation_id)
-    )
+    # Nothing is joined: after a wait for the lock PostgreSQL renews the locked row alone, and holder
+    # and review would be missing that came meanwhile.
+    return Evaluation.objects.select_for_update().get(pk=evaluation_id)
 
 
 def check_free(evaluation: Evaluation, reviewer: User) -> None:

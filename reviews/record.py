@@ -252,10 +252,8 @@ def _object(name: str, value: Any, _: _Line) -> dict[str, Any]:
 def _scores(name: str, value: Any, line: _Line) -> dict[str, Any]:
     for criterion, judged in _object(name, value, line).items():
         if not isinstance(judged, dict):
-            raise LineError(
-                name,
-                f"has {_kind(judged)} for {criterion!r}, but takes an object with score and justification",
-            )
+            takes = "an object with score and justification"
+            raise LineError(name, f"has {_kind(judged)} for {criterion[:40]!r}, but takes {takes}")
     return value  # type: ignore[no-any-return]
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import json_repair
 
-from reviews.latex import Doubled, double_backslashes
+from reviews.latex import double_backslashes
 
 # Grows when the same text would give other proposals.
 VERSION = 1
@@ -29,10 +29,9 @@ VERSION = 1
 STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
 
 MAX_CHARACTERS = 1_000_000
-MAX_CRITERIA = 100
-# Objects that are no criterion: wrappers, and what cannot be read. Each may cost a pass over the text, so
-# this keeps the time in proportion to its length.
-MAX_MISSES = 32
+# Criteria, what wraps them, and what cannot be read. Each may cost a pass over the text, so this keeps the
+# time in proportion to its length.
+MAX_OBJECTS = 100
 MAX_MENDED_CHARACTERS = 10_000
 
 Score = str | int | float | bool
@@ -60,7 +59,7 @@ class Salvage(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A criterion, where it stands in the text whose backslashes are doubled, and what was done to read it."""
+    """A criterion, where it stands in the text with its backslashes doubled, and what it took to read it."""
 
     criterion: str
     score: Score
@@ -80,13 +79,13 @@ def salvage(raw_judge_output: Mapping[str, Any]) -> Salvage:
         return Salvage()
     doubled = double_backslashes(raw)
     try:
-        parts, is_broken = _read(doubled.text)
+        parts, unreadable = _read(doubled.text)
     except RecursionError:
         return Salvage()
     if not parts:
         return Salvage()
     proposals = tuple(_proposal(part, doubled.places) for part in parts)
-    steps = _steps_around(doubled.text, parts[0], is_broken=is_broken)
+    steps = _steps_around(doubled.text, parts[0], is_broken=unreadable > parts[0].start)
     steps.update(*(proposal.repairs for proposal in proposals))
     return Salvage(proposals, tuple(step for step in STEPS if step in steps))
 
@@ -106,7 +105,9 @@ def _proposal(part: _Part, doubled: list[int]) -> Proposal:
 
 def _steps_around(text: str, first: _Part, *, is_broken: bool) -> set[str]:
     steps = {"truncation"} if is_broken else set()
-    if not _IN_PLACE.search(text, 0, first.start):
+    opening = _OBJECT.search(text)
+    in_place = opening and _IN_PLACE.match(text, opening.start())
+    if not in_place or in_place.end() != first.start:
         steps.add("unwrap")
     ends_in_json = is_broken or text.rstrip().endswith(("}", "]"))
     if not (ends_in_json and text.lstrip().startswith(("{", "["))):
@@ -119,7 +120,7 @@ def _storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-_IN_PLACE = re.compile(r'\{\s*"evaluation"\s*:\s*[\[{]\s*\Z')
+_IN_PLACE = re.compile(r'\{\s*"evaluation"\s*:\s*[\[{]\s*')
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -179,34 +180,33 @@ _LONGEST_INTEGER = 18  # digits that 64 bits hold, whichever they are
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number, parse_int=_integer, parse_float=_float)
 
 _OBJECT = re.compile(r'\{\s*"')
-_KEY = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\Z', re.DOTALL)
+_KEY = re.compile(r'(?<!\\)"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\Z', re.DOTALL)
 _SCORE = ("score",)
-_JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanation", "comment", "feedback")
+_JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanation", "comments", "comment")
 _CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter")
 
 
-def _read(text: str) -> tuple[list[_Part], bool]:
-    """The criteria of a text in its order, and whether it holds an object that could not be read whole."""
+def _read(text: str) -> tuple[list[_Part], int]:
+    """The criteria of a text in its order, and the last place where an object could not be read on (or 0)."""
     parts: dict[str, _Part] = {}
-    at = misses = 0
-    is_broken = False
-    while misses < MAX_MISSES and len(parts) < MAX_CRITERIA and (opening := _OBJECT.search(text, at)):
+    at = unreadable = 0
+    for _ in range(MAX_OBJECTS):
+        opening = _OBJECT.search(text, at)
+        if not opening:
+            break
         brace = opening.start()
         key = _KEY.search(text, at, brace)
         start, name = (key.start(), _name(key)) if key else (brace, "")
         try:
             value, end = _DECODER.raw_decode(text, brace)
             part = _part(name, value, start, end)
-        except json.JSONDecodeError:
-            is_broken = True
+        except json.JSONDecodeError as error:
+            unreadable = max(unreadable, error.pos)
             part = _mended_part(name, text, start, brace)
         if part:
             parts[part.criterion] = part
-            at = part.end
-        else:
-            misses += 1
-            at = brace + 1
-    return sorted(parts.values(), key=attrgetter("start")), is_broken
+        at = part.end if part else brace + 1
+    return sorted(parts.values(), key=attrgetter("start")), unreadable
 
 
 def _name(key: re.Match[str]) -> str:
@@ -252,7 +252,7 @@ def _as_text(justification: Any) -> str:
 # What cannot be read whole
 
 
-_FENCE_END = re.compile(r"\n\s*```")
+_FENCE_END = re.compile(r"\n[ \t]*```")
 _SPELLED_SCORE = re.compile(
     r'"\s*score\s*"\s*:\s*(?P<value>"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\w.+-]++(?=\s*[,}\]\n]))',
     re.DOTALL | re.IGNORECASE,
@@ -269,18 +269,22 @@ def _mended_part(name: str, text: str, start: int, brace: int) -> _Part | None:
     spelled = _SPELLED_SCORE.search(text, brace, end)
     if not spelled or end - brace > MAX_MENDED_CHARACTERS:
         return None
-    value = json_repair.loads(text[brace:end], skip_json_loads=True)
+    try:
+        value = json_repair.loads(text[brace:end], skip_json_loads=True)
+    except (RecursionError, ValueError):
+        return None
     part = _part(name, value, start, end) if isinstance(value, dict) else None
     if not part or part.score != _literal(spelled["value"]):
         return None
-    return part._replace(repairs=part.repairs | {"truncation"})
+    return _Part(*part[:-1], part.repairs | {"truncation"})
 
 
 def _end_of_piece(text: str, brace: int) -> int:
     following = _OBJECT.search(text, brace + 1)
     end = following.start() if following else len(text)
     limit = _KEY.search(text, brace, end) or _FENCE_END.search(text, brace, end)
-    return limit.start() if limit else end
+    piece = text[brace : limit.start() if limit else end]
+    return brace + len(piece.rstrip(", \n\r\t"))
 
 
 def _literal(spelled: str) -> Any:

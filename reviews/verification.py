@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from reviews.record import HUMAN_FIELDS, LineError, parse_line
+from reviews.record import HUMAN_FIELDS, Limits, LineError, parse_line
 from reviews.splice import Member, members
 
 SHOWN_PROBLEMS = 20
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass
@@ -40,29 +41,38 @@ class Comparison:
             self.problems.append(problem)
 
 
-def compare(original: Iterable[bytes], exported: Iterable[bytes]) -> Comparison:
-    """Compare two files, each given as its lines with their line ends (as a binary file iterates)."""
+def compare(
+    original: Iterable[bytes],
+    exported: Iterable[bytes],
+    limits: Limits = Limits(),  # noqa: B008 (immutable)
+) -> Comparison:
+    """Compare two files, each given as its lines with their line ends (as a binary file iterates).
+
+    `limits` are those of the import: they tell which lines of the original are records.
+    """
     result = Comparison()
     ids: set[str] = set()
-    export = _Lines(exported)
-    for number, line in enumerate(original, start=1):
-        if line == export.line:
+    source, export = _Lines(original), _Lines(exported)
+    if source.has_bom != export.has_bom:
+        result.found("one of the files begins with a byte order mark, the other does not")
+    while source.line:
+        evaluation_id = _id_of(source.line, limits)
+        if source.line == export.line:
             result.identical += 1
-            ids.add(_id_of(line))
             export.advance()
-            continue
-        evaluation_id = _id_of(line)
-        if not evaluation_id or evaluation_id in ids:
-            result.left_out += bool(line.strip())
-            if not line.strip():
-                result.found(f"line {number} of the original is blank and missing in the export")
-            continue
-        ids.add(evaluation_id)
-        if _id_of(export.line) == evaluation_id:
-            _compare_records(number, line, export, result)
+        elif not source.line.strip():
+            result.found(f"line {source.number} of the original is blank and missing in the export")
+        elif not evaluation_id or evaluation_id in ids:
+            result.left_out += 1
+        elif evaluation_id == _id_of(export.line, limits):
+            _compare_records(source, export, result)
             export.advance()
         else:
-            result.found(f"line {number} of the original ({evaluation_id}) is not in its place in the export")
+            result.found(
+                f"line {source.number} of the original ({evaluation_id}) is not in its place in the export"
+            )
+        ids.add(evaluation_id)
+        source.advance()
     while export.line:
         result.found(f"line {export.number} of the export is not in the original")
         export.advance()
@@ -70,63 +80,56 @@ def compare(original: Iterable[bytes], exported: Iterable[bytes]) -> Comparison:
 
 
 class _Lines:
-    """A file that is read one line ahead; the line is empty behind its end."""
+    """A file that is read line by line: `line` is empty behind its end and lacks the byte order mark."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines: Iterator[bytes] = iter(lines)
-        self.number = 0
-        self.line = b""
-        self.advance()
+        first = next(self._lines, b"")
+        self.number = 1
+        self.has_bom = first.startswith(_BOM)
+        self.line = first.removeprefix(_BOM)
 
     def advance(self) -> None:
         self.line = next(self._lines, b"")
         self.number += 1
 
 
-def _id_of(line: bytes) -> str:
+def _id_of(line: bytes, limits: Limits) -> str:
     """The evaluation_id of a line that is a record, else an empty string."""
     try:
-        return parse_line(line.removeprefix(b"\xef\xbb\xbf")).evaluation_id
+        return parse_line(line.removesuffix(b"\n"), limits).evaluation_id
     except LineError:
         return ""
 
 
-def _compare_records(number: int, line: bytes, export: _Lines, result: Comparison) -> None:
-    before, after = _human_members(line), _human_members(export.line)
-    added = [member for key, member in after.items() if key not in before]
-    removed = [key for key in before if key not in after]
-    if removed or _without(line, list(before.values()), []) != _without(
-        export.line, [member for key, member in after.items() if key in before], added
-    ):
+def _compare_records(source: _Lines, export: _Lines, result: Comparison) -> None:
+    before, after = _human_members(source.line), _human_members(export.line)
+    added = {member.key for member in after} - {member.key for member in before}
+    if _bare(source.line, before, set()) != _bare(export.line, after, added):
         result.found(
-            f"line {export.number} of the export differs from line {number} in more than human_* values"
+            f"line {export.number} of the export differs from line {source.number} of the original"
+            " in more than human_* values"
         )
         return
     result.changed += 1
-    for key, member in after.items():
-        old = before.get(key)
-        if old is None or line[old.start : old.end] != export.line[member.start : member.end]:
-            result.keys[key] += 1
+    for key in HUMAN_FIELDS:
+        result.keys[key] += _values(source.line, before, key) != _values(export.line, after, key)
 
 
-def _human_members(line: bytes) -> dict[str, Member]:
-    found = members(line.removeprefix(b"\xef\xbb\xbf"))
-    shift = len(line) - len(line.removeprefix(b"\xef\xbb\xbf"))
-    return {
-        member.key: Member(member.key, *(place + shift for place in member[1:]))
-        for member in found
-        if member.key in HUMAN_FIELDS
-    }
+def _human_members(line: bytes) -> list[Member]:
+    return [member for member in members(line) if member.key in HUMAN_FIELDS]
 
 
-def _without(line: bytes, emptied: list[Member], dropped: list[Member]) -> bytes:
-    """The line without the values of some members, and without others and the comma before them."""
+def _values(line: bytes, found: list[Member], key: str) -> list[bytes]:
+    return [line[member.start : member.end] for member in found if member.key == key]
+
+
+def _bare(line: bytes, human: list[Member], added: set[str]) -> bytes:
+    """The line without the human values, and without the added keys and the comma before each."""
     parts, position = [], 0
-    for member in sorted([*emptied, *dropped], key=lambda member: member.start):
-        if member in dropped:
-            comma = line.rindex(b",", position, member.key_start)
-            parts.append(line[position:comma])
-        else:
-            parts.append(line[position : member.start])
+    for member in human:
+        comma = line.rfind(b",", position, member.key_start)
+        end = comma if member.key in added and comma >= 0 else member.start
+        parts.append(line[position:end])
         position = member.end
     return b"".join([*parts, line[position:]])

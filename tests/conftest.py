@@ -64,7 +64,9 @@ def _settings_for_tests() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _flush_passes_triggers() -> Iterator[None]:
     """Let the flush after a transactional test empty the tables that refuse to be emptied."""
-    flush = connection.ops.sql_flush
+    # On the class: each thread, and each event loop, has a connection of its own.
+    operations = type(connection.ops)
+    flush = operations.sql_flush
 
     def flush_without_triggers(*args: Any, **options: Any) -> list[str]:
         statements = flush(*args, **options)
@@ -72,7 +74,7 @@ def _flush_passes_triggers() -> Iterator[None]:
         return [off, *statements, on] if statements else []
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connection.ops, "sql_flush", flush_without_triggers)
+        patch.setattr(operations, "sql_flush", flush_without_triggers)
         yield
 
 

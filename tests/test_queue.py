@@ -1,31 +1,370 @@
+"""Who gets which record next, who holds it until when, and what the counts and lists say of it.
+
+What two people do at the same moment stands in `test_at_once.py`.
+"""
+
+import datetime as dt
+
 import pytest
-from django.db import transaction
-from reviews import queue, workflow, merge
-from uuid import uuid4
-from tests.factories import *
-from tests.threads import *
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries, Settings
 
-@pytest.mark.django_db(transaction=True)
-def test_x(ana, bo):
-    e = EvaluationFactory.create()
-    with transaction.atomic():
-        queue.claim(evaluation_id=e.pk, reviewer=ana)
-        f = start_and_wait_for_lock(lambda: queue.claim(evaluation_id=e.pk, reviewer=bo))
-    print(repr(f.exception()))
-    with transaction.atomic():
-        workflow.submit_review(evaluation_id=e.pk, reviewer=ana, version=1, scores={}, comments="", origins={}, submission=uuid4())
-        f = start_and_wait_for_lock(lambda: queue.claim(evaluation_id=e.pk, reviewer=bo))
-    print(repr(f.exception()))
+from reviews import queue
+from reviews.models import AuditEvent, Evaluation, Run, Skip, User
+from reviews.permissions import Denied
+from reviews.queue import Progress, Standing, Taken
+from tests.factories import EvaluationFactory, RunFactory
+from tests.work import decide, end_claim, evaluations, held_until
 
-@pytest.mark.django_db(transaction=True)
-def test_y(ana, bo):
-    e = EvaluationFactory.create()
-    class R: evaluation_id = e.evaluation_id
-    class I: record = R; line = 1
-    def known():
-        with transaction.atomic():
-            return merge.known_records(e.first_import, [I])
-    with transaction.atomic():
-        workflow.submit_review(evaluation_id=e.pk, reviewer=ana, version=1, scores={}, comments="", origins={}, submission=uuid4())
-        f = start_and_wait_for_lock(known)
-    print(f.result())
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def decide_all(run: Run, reviewer: User) -> list[Evaluation]:
+    """Go through the queue to its end; the records in the order they came."""
+    decided = []
+    while evaluation := queue.claim_next(run=run, reviewer=reviewer):
+        decide(evaluation, reviewer)
+        decided.append(evaluation)
+    return decided
+
+
+def names(action: str) -> list[str]:
+    """Who did this, by the audit events."""
+    return list(AuditEvent.objects.filter(action=action).values_list("actor_name", flat=True))
+
+
+class TestClaimNext:
+    def test_goes_task_by_task_with_9_before_10_and_model_by_model(self, run: Run, ana: User) -> None:
+        evaluations(run, tasks=["100", "10", "9", "2"], model_id="b")
+        evaluations(run, tasks=["10", "9"], model_id="a")
+        order = [(found.task_id, found.model_id) for found in decide_all(run, ana)]
+        assert order == [("2", "b"), ("9", "a"), ("9", "b"), ("10", "a"), ("10", "b"), ("100", "b")]
+
+    def test_hands_out_records_without_a_task_last(self, run: Run, ana: User) -> None:
+        evaluations(run, tasks=[None, "7", None])
+        assert [found.task_id for found in decide_all(run, ana)] == ["7", None, None]
+
+    def test_hands_out_nothing_of_another_run_or_another_status(self, run: Run, ana: User) -> None:
+        EvaluationFactory.create(human_review_status="Needs Review")
+        for status in ("Not Required", "Completed", "Reviewed"):
+            EvaluationFactory.create(run=run, human_review_status=status)
+        pending = EvaluationFactory.create(run=run, human_review_status="Pending")
+        assert decide_all(run, ana) == [pending]
+
+    def test_goes_on_with_the_task_of_the_last_review(self, run: Run, ana: User) -> None:
+        evaluations(run, tasks=["1", "2", "2", "3"])
+        decide(Evaluation.objects.filter(task_id="2").earliest("id"), ana)
+        assert [found.task_id for found in decide_all(run, ana)] == ["2", "1", "3"]
+
+    def test_gives_a_second_reviewer_a_task_that_nobody_is_at(self, run: Run, ana: User, bo: User) -> None:
+        evaluations(run, tasks=["1", "1", "2", "2"])
+        mine, theirs = (queue.claim_next(run=run, reviewer=reviewer) for reviewer in (ana, bo))
+        assert (mine and mine.task_id, theirs and theirs.task_id) == ("1", "2")
+
+    def test_lets_two_reviewers_share_the_only_task_left(self, run: Run, ana: User, bo: User) -> None:
+        made = evaluations(run, tasks=["1", "1"])
+        claimed = [queue.claim_next(run=run, reviewer=reviewer) for reviewer in (ana, bo)]
+        assert claimed == made
+
+    def test_returns_what_the_reviewer_holds_and_holds_it_longer(self, run: Run, ana: User) -> None:
+        evaluations(run, tasks=["1", "1"])
+        first = queue.claim_next(run=run, reviewer=ana)
+        again = queue.claim_next(run=run, reviewer=ana)
+        assert first == again
+        assert held_until(again) > held_until(first)
+        assert names("claim") == ["ana"]
+
+    def test_passes_over_what_the_reviewer_holds_when_a_file_took_it_from_the_queue(
+        self, run: Run, ana: User
+    ) -> None:
+        held, other = evaluations(run, tasks=["1", "2"])
+        queue.claim(evaluation_id=held.pk, reviewer=ana)
+        Evaluation.objects.filter(pk=held.pk).update(human_review_status="Not Required")
+        assert queue.claim_next(run=run, reviewer=ana) == other
+
+    def test_takes_back_a_claim_that_ran_out(self, run: Run, ana: User, bo: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        queue.claim_next(run=run, reviewer=ana)
+        assert queue.claim_next(run=run, reviewer=bo) is None
+        end_claim(evaluation)
+        assert queue.claim_next(run=run, reviewer=bo) == evaluation
+        assert names("claim") == ["bo", "ana"]
+
+    def test_holds_a_record_for_the_length_that_is_set(self, run: Run, ana: User, settings: Settings) -> None:
+        settings.CLAIM_LENGTH = dt.timedelta(hours=2)
+        evaluations(run, tasks=["1"])
+        before = timezone.now()
+        claimed = queue.claim_next(run=run, reviewer=ana)
+        assert before <= held_until(claimed) - dt.timedelta(hours=2) <= timezone.now()
+
+    def test_is_not_for_people_without_a_role(self, run: Run, eve: User) -> None:
+        evaluations(run, tasks=["1"])
+        with pytest.raises(Denied, match=r"^Only a reviewer, a lead or an admin can review evaluations\.$"):
+            queue.claim_next(run=run, reviewer=eve)
+
+
+class TestClaim:
+    def test_takes_the_very_record(self, run: Run, ana: User) -> None:
+        _, wanted = evaluations(run, tasks=["1", "2"])
+        claimed = queue.claim(evaluation_id=wanted.pk, reviewer=ana)
+        assert (claimed, claimed.claimed_by) == (wanted, ana)
+        assert queue.claim_next(run=run, reviewer=ana) == wanted
+        assert names("claim") == ["ana"]
+
+    def test_says_who_holds_it_until_when(self, run: Run, ana: User, bo: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        claimed = queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        with pytest.raises(Taken) as taken:
+            queue.claim(evaluation_id=evaluation.pk, reviewer=bo)
+        assert taken.value.reason == f"ana holds this record until {held_until(claimed):%H:%M} UTC."
+
+    def test_says_who_has_decided_it(self, run: Run, ana: User, bo: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        decide(evaluation, ana)
+        review = evaluation.reviews.get()
+        with pytest.raises(Taken) as taken:
+            queue.claim(evaluation_id=evaluation.pk, reviewer=bo)
+        assert taken.value.reason == f"ana submitted this at {review.submitted_at:%H:%M} UTC."
+
+    @pytest.mark.parametrize("status", ["Not Required", "Completed", "Reviewed"])
+    def test_says_what_the_status_is_where_nobody_here_decided(self, ana: User, status: str) -> None:
+        evaluation = EvaluationFactory.create(human_review_status=status)
+        with pytest.raises(Taken) as taken:
+            queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        assert taken.value.reason == f"This record is not in the queue: its status is {status}."
+
+    def test_of_no_record_raises(self, ana: User) -> None:
+        with pytest.raises(Evaluation.DoesNotExist):
+            queue.claim(evaluation_id=0, reviewer=ana)
+
+    def test_is_not_for_people_without_a_role(self, eve: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with pytest.raises(Denied):
+            queue.claim(evaluation_id=evaluation.pk, reviewer=eve)
+
+
+class TestRenew:
+    def test_holds_on_to_the_record(self, ana: User) -> None:
+        evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        until = queue.renew(evaluation_id=evaluation.pk, reviewer=ana)
+        assert until > held_until(evaluation)
+        evaluation.refresh_from_db()
+        assert evaluation.claimed_until == until
+
+    def test_brings_back_a_claim_that_ran_out_while_nobody_took_it(self, ana: User, bo: User) -> None:
+        evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        end_claim(evaluation)
+        queue.renew(evaluation_id=evaluation.pk, reviewer=ana)
+        with pytest.raises(Taken, match=r"^ana holds"):
+            queue.claim(evaluation_id=evaluation.pk, reviewer=bo)
+
+    def test_learns_that_somebody_else_took_it(self, ana: User, bo: User) -> None:
+        evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        end_claim(evaluation)
+        queue.claim(evaluation_id=evaluation.pk, reviewer=bo)
+        with pytest.raises(Taken, match=r"^bo holds"):
+            queue.renew(evaluation_id=evaluation.pk, reviewer=ana)
+
+    def test_does_not_undo_a_release(self, ana: User, lea: User) -> None:
+        evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        queue.release(evaluation_id=evaluation.pk, actor=lea)
+        with pytest.raises(Taken, match=r"^You do not hold this record any more"):
+            queue.renew(evaluation_id=evaluation.pk, reviewer=ana)
+
+    def test_is_no_way_to_claim(self, eve: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with pytest.raises(Taken):
+            queue.renew(evaluation_id=evaluation.pk, reviewer=eve)
+
+
+class TestRelease:
+    @pytest.mark.parametrize("by", ["ana", "lea", "max"])
+    def test_by_the_holder_or_whoever_leads_frees_the_record(
+        self, ana: User, bo: User, by: str, request: pytest.FixtureRequest
+    ) -> None:
+        actor = request.getfixturevalue(by)
+        evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        queue.release(evaluation_id=evaluation.pk, actor=actor)
+        assert queue.claim(evaluation_id=evaluation.pk, reviewer=bo) == evaluation
+        event = AuditEvent.objects.get(action="release")
+        assert (event.actor, event.detail) == (actor, {"holder": "ana"})
+
+    def test_of_what_somebody_else_holds_is_for_leads(self, ana: User, bo: User) -> None:
+        evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        sentence = r"^Only a lead or an admin can free what somebody else holds\.$"
+        with pytest.raises(Denied, match=sentence):
+            queue.release(evaluation_id=evaluation.pk, actor=bo)
+        evaluation.refresh_from_db()
+        assert evaluation.claimed_by == ana
+
+    def test_of_a_free_record_does_nothing(self, bo: User) -> None:
+        queue.release(evaluation_id=EvaluationFactory.create().pk, actor=bo)
+        assert not AuditEvent.objects.exists()
+
+
+class TestSkip:
+    def test_puts_the_record_off_for_one_and_leaves_it_to_others(self, run: Run, ana: User, bo: User) -> None:
+        first, second = evaluations(run, tasks=["1", "2"])
+        queue.claim_next(run=run, reviewer=ana)
+        queue.skip(evaluation_id=first.pk, reviewer=ana)
+        assert queue.claim_next(run=run, reviewer=ana) == second
+        assert queue.claim_next(run=run, reviewer=bo) == first
+        assert names("skip") == ["ana"]
+
+    def test_leaves_nothing_to_claim_until_it_is_taken_back(self, run: Run, ana: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        queue.skip(evaluation_id=evaluation.pk, reviewer=ana)
+        assert queue.claim_next(run=run, reviewer=ana) is None
+        assert queue.take_back_skips(run=run, reviewer=ana) == 1
+        assert queue.claim_next(run=run, reviewer=ana) == evaluation
+
+    def test_twice_is_once(self, ana: User) -> None:
+        evaluation = EvaluationFactory.create()
+        for _ in range(2):
+            queue.skip(evaluation_id=evaluation.pk, reviewer=ana)
+        assert Skip.objects.count() == 1
+
+    def test_is_over_when_the_very_record_is_claimed(self, run: Run, ana: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        queue.skip(evaluation_id=evaluation.pk, reviewer=ana)
+        queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        queue.release(evaluation_id=evaluation.pk, actor=ana)
+        assert queue.claim_next(run=run, reviewer=ana) == evaluation
+
+    def test_of_what_somebody_else_holds_is_refused(self, ana: User, bo: User) -> None:
+        evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        with pytest.raises(Taken, match=r"^ana holds"):
+            queue.skip(evaluation_id=evaluation.pk, reviewer=bo)
+
+    def test_taken_back_counts_ones_own_of_this_run_that_still_wait(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
+        waits, decided, others = evaluations(run, tasks=["1", "2", "3"])
+        elsewhere = EvaluationFactory.create()
+        for evaluation in (waits, decided, elsewhere):
+            queue.skip(evaluation_id=evaluation.pk, reviewer=ana)
+        queue.skip(evaluation_id=others.pk, reviewer=bo)
+        decide(decided, bo)
+        assert queue.take_back_skips(run=run, reviewer=ana) == 1
+        assert queue.take_back_skips(run=run, reviewer=ana) == 0
+        assert names("take back skips") == ["ana"]
+        assert queue.claim_next(run=run, reviewer=bo) == waits
+
+
+class TestCounts:
+    def test_of_a_run_add_up(self, run: Run, ana: User) -> None:
+        held, expired, *_ = evaluations(run, tasks=["1"] * 5)
+        evaluations(run, tasks=["2"], human_review_status="Pending")
+        evaluations(run, tasks=["3"] * 2, human_review_status="Completed")
+        evaluations(run, tasks=["4"], human_review_status="Reviewed")
+        evaluations(run, tasks=["5"] * 4, human_review_status="Not Required")
+        EvaluationFactory.create()
+        for evaluation in (held, expired):
+            queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        end_claim(expired)
+        counts = queue.progress(run)
+        assert counts == Progress(total=13, waiting=5, held=1, done=3, not_required=4)
+        assert counts.to_review == 9
+
+    def test_of_all_runs_come_newest_first_in_one_query(
+        self, run: Run, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        evaluations(run, tasks=["1"])
+        empty = RunFactory.create()
+        with django_assert_num_queries(1):
+            found = queue.runs_with_progress()
+        assert found == [(empty, Progress(0, 0, 0, 0, 0)), (run, Progress(1, 1, 0, 0, 0))]
+        assert [listed.name for listed, _ in found] == [empty.name, run.name]
+
+    def test_of_what_is_left_tell_mine_from_theirs(self, run: Run, ana: User, bo: User) -> None:
+        mine, theirs, later, skipped, both, *_ = evaluations(run, tasks=["1"] * 8)
+        queue.claim(evaluation_id=mine.pk, reviewer=ana)
+        next_free = queue.claim(evaluation_id=theirs.pk, reviewer=bo).claimed_until
+        queue.claim(evaluation_id=later.pk, reviewer=bo)
+        for evaluation in (skipped, both):
+            queue.skip(evaluation_id=evaluation.pk, reviewer=ana)
+        queue.claim(evaluation_id=both.pk, reviewer=bo)
+        assert queue.standing(run=run, reviewer=ana) == Standing(
+            left=4, skipped_by_you=1, held_by_others=3, next_free_at=next_free
+        )
+
+    def test_of_an_empty_queue_are_nothing(self, run: Run, ana: User) -> None:
+        assert queue.standing(run=run, reviewer=ana) == Standing(0, 0, 0, None)
+
+
+class TestPage:
+    def pages(self, run: Run, state: str) -> list[list[Evaluation]]:
+        page = queue.page(run, state=state)
+        pages = [page.rows]
+        while page.next_after:
+            page = queue.page(run, state=state, after=page.next_after)
+            pages.append(page.rows)
+        return pages
+
+    def test_after_page_shows_each_of_120_records_once_in_file_order(self, run: Run) -> None:
+        made = evaluations(run, tasks=["9"] * 70) + evaluations(run, tasks=["1"] * 50)
+        pages = self.pages(run, "all")
+        assert [len(rows) for rows in pages] == [50, 50, 20]
+        assert [row for rows in pages for row in rows] == made
+
+    def test_ends_with_a_full_page(self, run: Run) -> None:
+        evaluations(run, tasks=["1"] * 100)
+        assert [len(rows) for rows in self.pages(run, "queue")] == [50, 50]
+
+    def test_goes_on_behind_a_record_that_left_the_list_meanwhile(self, run: Run) -> None:
+        made = evaluations(run, tasks=["1"] * 60)
+        first = queue.page(run, state="queue")
+        Evaluation.objects.filter(pk__in=[row.pk for row in first.rows]).update(
+            human_review_status="Completed"
+        )
+        assert queue.page(run, state="queue", after=first.next_after).rows == made[50:]
+
+    @pytest.mark.parametrize(
+        ("state", "words"),
+        [
+            ("queue", {"Needs Review", "Pending"}),
+            ("done", {"Completed", "Reviewed"}),
+            ("not-required", {"Not Required"}),
+            ("all", {"Needs Review", "Pending", "Completed", "Reviewed", "Not Required"}),
+        ],
+    )
+    def test_shows_one_state(self, run: Run, state: str, words: set[str]) -> None:
+        for status in ("Needs Review", "Pending", "Completed", "Reviewed", "Not Required"):
+            EvaluationFactory.create(run=run, human_review_status=status)
+        EvaluationFactory.create()
+        rows = queue.page(run, state=state).rows
+        assert sorted(row.human_review_status for row in rows) == sorted(words)
+
+    def test_of_a_state_that_is_none_raises(self, run: Run) -> None:
+        with pytest.raises(KeyError):
+            queue.page(run, state="lost")
+
+    @pytest.mark.parametrize(
+        "after",
+        ["x", "1", "1-", "-1-2", "1-2-3", "1 -2", "1-2\n", "\0", "٣-٤", "9" * 19 + "-1", "1-1' OR true --"],
+    )
+    def test_behind_a_cursor_that_is_none_is_the_first(self, run: Run, after: str) -> None:
+        made = evaluations(run, tasks=["1"] * 2)
+        assert queue.page(run, state="all", after=after).rows == made
+
+    def test_behind_the_farthest_cursor_is_empty(self, run: Run) -> None:
+        evaluations(run, tasks=["1"])
+        assert queue.page(run, state="all", after=f"{'9' * 18}-{'9' * 18}") == ([], "")
+
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_is_one_query_with_holders_and_reviewers(
+        self, run: Run, ana: User, count: int, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        for evaluation in evaluations(run, tasks=["1"] * count):
+            queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        for evaluation in evaluations(run, tasks=["2"] * count):
+            decide(evaluation, ana)
+        with django_assert_num_queries(1):
+            rows = queue.page(run, state="all").rows
+            people = [row.claimed_by or (row.review and row.review.reviewer) for row in rows]
+        assert people == [ana] * 2 * count

@@ -7,46 +7,42 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 from django.db import connection, connections
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Exception)
 
 _SOMEBODY_WAITS = """
     SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)))
 """
 
 
-def together(*actions: Callable[[], T]) -> list[T | Exception]:
-    """Run all actions at the same time; what each returned or raised, in order."""
+@overload
+def together(*actions: Callable[[], T]) -> list[T]: ...
+@overload
+def together(*actions: Callable[[], T], expecting: type[E]) -> list[T | E]: ...
+def together(*actions: Callable[[], Any], expecting: type[Exception] | tuple[()] = ()) -> list[Any]:
+    """Run all actions at the same time; what each returned, or raised of what is expected, in order."""
     barrier = threading.Barrier(len(actions), timeout=30)
 
-    def outcome(action: Callable[[], T]) -> T | Exception:
+    def outcome(action: Callable[[], Any]) -> Any:
         connection.ensure_connection()
         barrier.wait()
         try:
             return action()
-        except Exception as error:  # noqa: BLE001 the test looks at it
+        except expecting as error:
             return error
-        finally:
-            connections.close_all()
 
     with ThreadPoolExecutor(len(actions)) as pool:
-        return list(pool.map(outcome, actions))
+        return [future.result() for future in [pool.submit(_apart, outcome, action) for action in actions]]
 
 
 def start_and_wait_for_lock(action: Callable[[], T]) -> Future[T]:
     """Start an action on another connection and return once it waits for a lock this connection holds."""
-
-    def closing() -> T:
-        try:
-            return action()
-        finally:
-            connections.close_all()
-
     pool = ThreadPoolExecutor(1)
-    future = pool.submit(closing)
+    future = pool.submit(_apart, action)
     pool.shutdown(wait=False)
     with connection.cursor() as cursor:
         while not future.done():
@@ -55,3 +51,11 @@ def start_and_wait_for_lock(action: Callable[[], T]) -> Future[T]:
                 break
             time.sleep(0.005)
     return future
+
+
+def _apart(action: Callable[..., T], *arguments: object) -> T:
+    """Run an action in a thread and close the connection it opened."""
+    try:
+        return action(*arguments)
+    finally:
+        connections.close_all()

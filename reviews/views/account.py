@@ -26,6 +26,7 @@ from django_htmx.middleware import HtmxDetails
 from reviews import audit, people
 from reviews.models import User
 
+
 class LoginMiddleware(LoginRequiredMiddleware):
     """Asks for a login and leads back to the page the person was on, also from a form or from htmx.
 

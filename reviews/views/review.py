@@ -189,17 +189,21 @@ def _record_screen(
     own = record.in_queue and record.claimed_by_id == request.user.pk and queue.is_held(record)
     held = record.in_queue and not own and queue.is_held(record)
     shown = form or ReviewForm(record)
+    counts = queue.progress(record.run)
     context = {
         "evaluation": record,
         "run": record.run,
         "heading": heading(record),
-        "progress": queue.progress(record.run),
+        "left": counts.waiting + counts.held,
+        "to_review": counts.to_review,
         "form": shown,
         "evidence": evidence.read(record, shown.offers),
+        "decision": evidence.decision(record, shown.offers),
         "problem": problem,
         "own": own,
         "held": held,
         "is_open": own or form is not None,
+        "can_submit": record.in_queue and not held,
         "may_free": held and can(request.user, "lead_review"),
     }
     return _screen(request, "review/page.html", context, status)

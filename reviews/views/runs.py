@@ -23,6 +23,8 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label="JSONL file",
         help_text="One evaluation a line. Bad lines are listed; the good ones come in.",
+        # Of an upload that broke off, Django leaves the file out as if none had been chosen.
+        error_messages={"required": "Choose a file. If you did, the upload broke off: send it again."},
         widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json"}),
     )
     run_name = forms.CharField(
@@ -33,14 +35,6 @@ class UploadForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     strict = forms.BooleanField(required=False, label="Import nothing if any line is bad")
-    # The last part of the body. Django takes a file that was cut short for a whole one; then this is missing.
-    whole = forms.CharField(required=False, initial="yes", widget=forms.HiddenInput)
-
-    def clean_file(self) -> object:
-        file = self.cleaned_data["file"]
-        if "whole" not in self.data:
-            raise forms.ValidationError("The upload broke off before the end of the file. Send it again.")
-        return file
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

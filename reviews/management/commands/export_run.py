@@ -61,6 +61,10 @@ def _target(name: str | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     target = Path(name)
+    if target.exists() and not target.is_file():
+        with target.open("wb") as file:  # a pipe or a device, which a file must not replace
+            yield file
+        return
     draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with draft.open("xb") as file:

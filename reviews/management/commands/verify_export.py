@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from reviews.verification import compare
@@ -24,7 +25,7 @@ class Command(BaseCommand):
                 Path(options["original"]).open("rb") as original,
                 Path(options["exported"]).open("rb") as exported,
             ):
-                result = compare(original, exported)
+                result = compare(original, exported, settings.LIMITS)
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}", returncode=2) from error
         keys = f": {', '.join(result.changed_keys)}" if result.changed else ""

@@ -1,0 +1,75 @@
+"""A real browser against the real site: Chromium as the machine has it, driven by Playwright."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import ConsoleMessage, Page
+
+from reviews.models import User
+
+PASSWORD = "a password for tests"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
+# Chromium would look for hosts of its own, which no test needs.
+SWITCHES = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip browser tests where there is no Chromium; in CI they fail instead."""
+    if CHROMIUM or os.environ.get("CI"):
+        return
+    skip = pytest.mark.skip(reason="no Chromium on this machine (Debian: apt-get install chromium)")
+    for item in items:
+        if item.path.parent.name == "browser":
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _orm_beside_playwright() -> Iterator[None]:
+    """Let tests use the ORM: Playwright's sync API runs an event loop in their thread, which Django minds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        yield
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": SWITCHES}
+
+
+@pytest.fixture
+def page(page: Page) -> Iterator[Page]:
+    """A page that fails the test for an error in a script and for a breach of the content security policy."""
+    complaints: list[str] = []
+
+    def listen(message: ConsoleMessage) -> None:
+        if message.type == "error" and "Content Security Policy" in message.text:
+            complaints.append(message.text)
+
+    page.on("console", listen)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.set_default_timeout(10_000)
+    yield page
+    assert complaints == []
+
+
+def log_in(page: Page, url: str, person: User) -> None:
+    """Log in on the login page, as a person does."""
+    person.set_password(PASSWORD)
+    person.save(update_fields=["password"])
+    page.goto(f"{url}/login/")
+    page.get_by_label("Name").fill(person.username)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Log out").wait_for()

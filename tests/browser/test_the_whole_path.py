@@ -1,0 +1,58 @@
+"""One record's way through the program, as a reviewer and an admin take it."""
+
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import transaction
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.importer import import_stream
+from reviews.models import Evaluation, Run, User
+from reviews.record import HUMAN_FIELDS
+from reviews.source import blocks_of
+from reviews.verification import compare
+from tests.browser.conftest import log_in
+
+SAMPLE = settings.BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not SAMPLE.exists(), reason="the sample file is not beside the checkout"),
+]
+
+
+@pytest.fixture
+def sample_run() -> Run:
+    with SAMPLE.open("rb") as file, transaction.atomic():
+        return import_stream(blocks_of(file), run_name="sample", file_name=SAMPLE.name, actor=None).run
+
+
+def test_a_record_is_reviewed_with_keyboard_and_mouse_and_nothing_else_changes(
+    page: Page, live_server: LiveServer, ana: User, sample_run: Run, tmp_path: Path
+) -> None:
+    log_in(page, live_server.url, ana)
+    page.get_by_role("button", name="Start reviewing").click()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    assert Evaluation.objects.get(claimed_by=ana).task_id == "5491"
+
+    page.keyboard.press("2")
+    page.keyboard.press("p")
+    third = page.get_by_role("group", name="accuracy of intermediate results")
+    third.get_by_role("radio", name="Partial").click()
+    page.keyboard.press("Escape")
+    page.keyboard.press("c")
+    page.keyboard.type("The second step is only sketched.")
+    first = page.get_by_role("heading", level=1).inner_text()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).not_to_have_text(first)
+
+    exported = tmp_path / "exported.jsonl"
+    call_command("export_run", "sample", output=str(exported))
+    with SAMPLE.open("rb") as original, exported.open("rb") as export:
+        result = compare(original, export)
+    assert (result.identical, result.changed) == (74, 1)
+    assert result.changed_keys == list(HUMAN_FIELDS)
+    assert result.holds

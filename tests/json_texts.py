@@ -1,0 +1,34 @@
+"""Any JSON there can be, as text: for what must not depend on how a line is spelled."""
+
+import json
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+# How long one example takes says more of the machine than of the program.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
+
+# Half of a surrogate pair is no text; a line feed cannot stand in a line, and JSON escapes it.
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+strings = st.builds(json.dumps, texts, ensure_ascii=st.booleans())
+numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,4})?", fullmatch=True)
+scalars = strings | numbers | st.sampled_from(["true", "false", "null", r'"\/"', r'"\u0000"', r'"\ud83d\ude00"'])
+spaces = st.sampled_from(["", " ", "  ", "\t", "\r"])
+
+
+def _enclosed(parts: list[str], space: str, brackets: str) -> str:
+    return brackets[0] + space + f"{space},{space}".join(parts) + space + brackets[1]
+
+
+def arrays(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.builds(_enclosed, st.lists(values, max_size=3), spaces, st.just("[]"))
+
+
+def objects(values: st.SearchStrategy[str], keys: st.SearchStrategy[str] = strings) -> st.SearchStrategy[str]:
+    """Objects with any of those keys (as they are spelled), some of them more than once."""
+    members = st.builds("{}{}:{}{}".format, keys, spaces, spaces, values)
+    return st.builds(_enclosed, st.lists(members, max_size=5), spaces, st.just("{}"))
+
+
+json_texts = st.recursive(scalars, lambda inner: arrays(inner) | objects(inner), max_leaves=8)

@@ -1,0 +1,180 @@
+"""Two people, or sixteen, at the same moment: real connections against one database."""
+
+from collections.abc import Callable
+from functools import partial
+from uuid import uuid4
+
+import pytest
+from django.db import transaction
+
+from reviews import importer, queue
+from reviews.models import AuditEvent, Evaluation, Import, Review, Run, User
+from reviews.queue import Taken
+from reviews.workflow import Conflict
+from tests.factories import EvaluationFactory, RunFactory, UserFactory
+from tests.lines import line
+from tests.threads import start_and_wait_for_lock, together
+from tests.work import decide, end_claim, evaluations
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def keep_without_name(evaluation: Evaluation, _reviewer: User) -> None:
+    """Leave the record held, but not by the reviewer, so that they come back for another."""
+    Evaluation.objects.filter(pk=evaluation.pk).update(claimed_by=None)
+
+
+def claim_all(run: Run, reviewer: User, then: Callable[[Evaluation, User], object]) -> list[Evaluation]:
+    """Claim until nothing is left, doing something with each record; what was claimed."""
+    claimed = []
+    while evaluation := queue.claim_next(run=run, reviewer=reviewer):
+        then(evaluation, reviewer)
+        claimed.append(evaluation)
+    return claimed
+
+
+class TestSixteenReviewers:
+    @pytest.mark.parametrize(("then", "count"), [(keep_without_name, 1600), (decide, 320)])
+    def test_get_each_record_once(self, then: Callable[[Evaluation, User], object], count: int) -> None:
+        run = RunFactory.create()
+        made = evaluations(run, tasks=[str(number // 5) for number in range(count)])
+        reviewers = UserFactory.create_batch(16, role="reviewer")
+        shares = together(*(partial(claim_all, run, reviewer, then) for reviewer in reviewers))
+        handed_out = [evaluation.pk for share in shares for evaluation in share]
+        assert sorted(handed_out) == [evaluation.pk for evaluation in made]
+        assert all(shares)
+
+    def test_who_want_the_same_record_are_one_who_gets_it_and_fifteen_who_learn_who(self) -> None:
+        evaluation = EvaluationFactory.create()
+        reviewers = UserFactory.create_batch(16, role="reviewer")
+        outcomes = together(
+            *(partial(queue.claim, evaluation_id=evaluation.pk, reviewer=reviewer) for reviewer in reviewers),
+            expecting=Taken,
+        )
+        [claimed] = [outcome for outcome in outcomes if isinstance(outcome, Evaluation)]
+        reasons = {outcome.reason for outcome in outcomes if isinstance(outcome, Taken)}
+        assert claimed.claimed_by in reviewers
+        assert reasons == {
+            f"{claimed.claimed_by.name} holds this record until {claimed.claimed_until:%H:%M} UTC."
+        }
+
+
+class TestTwoClaims:
+    def test_of_the_last_record_have_one_winner(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        claim = partial(queue.claim_next, run=evaluation.run)
+        outcomes = together(partial(claim, reviewer=ana), partial(claim, reviewer=bo))
+        assert sorted(outcomes, key=bool) == [None, evaluation]
+
+    def test_of_a_claim_that_ran_out_have_one_winner(self, ana: User, bo: User, lea: User) -> None:
+        evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=lea)
+        end_claim(evaluation)
+        claim = partial(queue.claim_next, run=evaluation.run)
+        outcomes = together(partial(claim, reviewer=ana), partial(claim, reviewer=bo))
+        assert sorted(outcomes, key=bool) == [None, evaluation]
+
+    def test_by_a_double_click_give_one_record(self, ana: User) -> None:
+        run = RunFactory.create()
+        evaluations(run, tasks=["1"] * 8)
+        clicks = [partial(queue.claim_next, run=run, reviewer=User.objects.get(pk=ana.pk)) for _ in range(4)]
+        outcomes = together(*clicks)
+        assert outcomes[0]
+        assert outcomes == outcomes[:1] * 4
+        assert Evaluation.objects.filter(claimed_by=ana).count() == 1
+        assert AuditEvent.objects.filter(action="claim").count() == 1
+
+    def test_are_not_held_up_by_a_claim_that_is_not_committed_yet(self, ana: User, bo: User) -> None:
+        run = RunFactory.create()
+        first, second = evaluations(run, tasks=["1", "1"])
+        with transaction.atomic():
+            assert queue.claim_next(run=run, reviewer=ana) == first
+            assert together(partial(queue.claim_next, run=run, reviewer=bo)) == [second]
+
+
+class TestWhoWaitedForTheRecord:
+    """The row was locked; whoever waited sees all that happened to it meanwhile."""
+
+    def test_learns_who_claimed_it(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with transaction.atomic():
+            queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+            waiting = start_and_wait_for_lock(partial(queue.claim, evaluation_id=evaluation.pk, reviewer=bo))
+        with pytest.raises(Taken, match=r"^ana holds this record until \d\d:\d\d UTC\.$"):
+            waiting.result()
+
+    def test_learns_who_decided_it(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with transaction.atomic():
+            decide(evaluation, ana)
+            waiting = start_and_wait_for_lock(partial(decide, evaluation, bo))
+        with pytest.raises(Conflict, match=r"^ana submitted this at \d\d:\d\d UTC\.$"):
+            waiting.result()
+
+    def test_to_free_it_frees_what_was_claimed_meanwhile(self, ana: User, lea: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with transaction.atomic():
+            queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+            waiting = start_and_wait_for_lock(partial(queue.release, evaluation_id=evaluation.pk, actor=lea))
+        waiting.result()
+        evaluation.refresh_from_db()
+        assert evaluation.claimed_by is None
+        assert AuditEvent.objects.get(action="release").detail == {"holder": "ana"}
+
+    def test_gets_it_when_the_other_went_back_on_it(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with transaction.atomic():
+            decide(evaluation, ana)
+            waiting = start_and_wait_for_lock(partial(decide, evaluation, bo))
+            transaction.set_rollback(True)
+        assert waiting.result().reviewer == bo
+        assert Review.objects.count() == 1
+
+
+class TestTwoSubmissions:
+    def test_of_two_reviewers_are_one_review_and_one_conflict(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        outcomes = together(
+            partial(decide, evaluation, ana), partial(decide, evaluation, bo), expecting=Conflict
+        )
+        [review] = [outcome for outcome in outcomes if isinstance(outcome, Review)]
+        [conflict] = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
+        assert conflict.reason == f"{review.reviewer.name} submitted this at {review.submitted_at:%H:%M} UTC."
+        assert Review.objects.get() == review
+        evaluation.refresh_from_db()
+        assert evaluation.human_reviewer_id == review.reviewer.username
+        assert AuditEvent.objects.get(action="submit").actor == review.reviewer
+
+    def test_of_one_form_are_one_review(self, ana: User) -> None:
+        evaluation = EvaluationFactory.create()
+        send = partial(decide, evaluation, ana, submission=uuid4())
+        outcomes = together(send, send, send)
+        assert outcomes == [Review.objects.get()] * 3
+        assert AuditEvent.objects.filter(action="submit").count() == 1
+
+
+def bring_in(text: bytes) -> Import:
+    with transaction.atomic():
+        return importer.import_stream([text], run_name="run", file_name="run.jsonl", actor=None)
+
+
+class TestAFileAndADecision:
+    @pytest.fixture
+    def evaluation(self) -> Evaluation:
+        bring_in(line())
+        return Evaluation.objects.get()
+
+    def test_of_which_the_decision_came_first_keep_it(self, evaluation: Evaluation, ana: User) -> None:
+        with transaction.atomic():
+            decide(evaluation, ana)
+            waiting = start_and_wait_for_lock(partial(bring_in, line(aggregated_score="Fail")))
+        assert (waiting.result().conflicts, waiting.result().updated) == (1, 0)
+        evaluation.refresh_from_db()
+        assert (evaluation.human_reviewer_id, evaluation.human_review_status) == ("ana", "Completed")
+
+    def test_of_which_the_file_came_first_are_a_conflict(self, evaluation: Evaluation, ana: User) -> None:
+        with transaction.atomic():
+            bring_in(line(aggregated_score="Fail"))
+            waiting = start_and_wait_for_lock(partial(decide, evaluation, ana))
+        with pytest.raises(Conflict, match=r"^This record was imported again and has changed"):
+            waiting.result()
+        assert not Review.objects.exists()

@@ -1,0 +1,103 @@
+"""Who gets what: every address, for everybody, by both methods. An address that is not here fails."""
+
+import re
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import get_resolver, reverse
+
+from reviews.models import Evaluation, User
+from tests.factories import EvaluationFactory
+
+pytestmark = pytest.mark.django_db
+
+PEOPLE = ("nobody", "eve", "ana", "lea", "max")
+LOGIN = (302, 302, 302, 302, 302)
+
+# Name -> method -> the status for nobody (no login), eve (no role), ana (reviewer), lea, max.
+# The record is waiting and free; who gets 404, 409 or 422 may, but sent nothing that could be taken.
+ACCESS: dict[str, dict[str, tuple[int, ...]]] = {
+    "runs": {"get": (302, 403, 200, 200, 200), "post": (302, 403, 403, 403, 422)},
+    "run": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "export": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 200, 200)},
+    "review": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "claim-next": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
+    "take-back-skips": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
+    "import": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "import-rejected": {"get": (302, 403, 403, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "import-exceptions": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "evaluation": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "line": {"get": (302, 403, 404, 404, 404), "post": (302, 405, 405, 405, 405)},
+    "claim": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
+    "submit": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 422, 422, 422)},
+    "skip": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
+    "release": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
+    "renew": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 409, 409, 409)},
+    "preview": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 200, 200, 200)},
+    "login": {"get": (200, 302, 302, 302, 302), "post": (200, 302, 302, 302, 302)},
+    "logout": {"get": (302, 405, 405, 405, 405), "post": LOGIN},
+    "password": {"get": (302, 200, 200, 200, 200), "post": (302, 200, 200, 200, 200)},
+    "welcome": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
+}
+ROUTES = {pattern.name: str(pattern.pattern) for pattern in get_resolver("reviews.urls").url_patterns}
+CASES = [
+    pytest.param(name, method, who, status, id=f"{name}-{method}-{who}")
+    for name, methods in ACCESS.items()
+    for method, statuses in methods.items()
+    for who, status in zip(PEOPLE, statuses, strict=True)
+]
+
+
+@pytest.fixture
+def record(max: User) -> Evaluation:
+    return EvaluationFactory.create()
+
+
+def address(name: str, record: Evaluation) -> str:
+    """Where the name leads: to the record, its run or its import."""
+    rows = {"runs": record.run_id, "imports": record.first_import_id, "evaluations": record.pk}
+    row = rows.get(ROUTES[name].split("/")[0])
+    return "/" + re.sub("<int:[a-z_]+>", str(row), ROUTES[name]).replace("<token>", "0" * 40)
+
+
+def test_every_address_stands_in_the_table() -> None:
+    assert set(ROUTES) == set(ACCESS)
+
+
+@pytest.mark.parametrize(("name", "method", "who", "status"), CASES)
+def test_each_person_gets_what_the_table_says(  # noqa: PLR0917 (a row of the table)
+    name: str, method: str, who: str, status: int, record: Evaluation, request: pytest.FixtureRequest
+) -> None:
+    client = Client()
+    if who != "nobody":
+        client.force_login(request.getfixturevalue(who))
+    response = getattr(client, method)(address(name, record))
+    assert response.status_code == status
+    if who == "nobody" and status == 302:
+        assert response["Location"].startswith(reverse("login"))
+
+
+@pytest.mark.parametrize("name", [name for name, methods in ACCESS.items() if methods["post"][4] != 405])
+def test_a_form_without_a_token_changes_nothing(name: str, record: Evaluation, max: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(max)
+    response = client.post(address(name, record), {"submission": str(uuid4())})
+    assert response.status_code == 403
+    assert "This form is out of date" in response.content.decode()
+    record.refresh_from_db()
+    assert record.claimed_by is None
+
+
+@pytest.mark.parametrize("name", [name for name in ACCESS if "<int:" in ROUTES[name]])
+@pytest.mark.parametrize("key", [0, 10**18, 10**19, 10**40])
+def test_a_number_that_is_no_row_is_not_found(name: str, key: int, max: User, client: Client) -> None:
+    client.force_login(max)
+    address = "/" + re.sub("<int:[a-z_]+>", str(key), ROUTES[name])
+    method = client.post if ACCESS[name]["get"][4] == 405 else client.get
+    assert method(address).status_code == 404
+
+
+def test_everything_needs_a_login_but_the_ways_in() -> None:
+    open_to_nobody = {name for name, methods in ACCESS.items() if methods["get"][0] != 302}
+    assert open_to_nobody == {"login", "welcome"}

@@ -1,0 +1,139 @@
+"""Login, the own password, and the welcome of the first admin."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews import people
+from reviews.models import AuditEvent, User
+from tests.factories import PASSWORD
+
+pytestmark = pytest.mark.django_db
+GOOD = "eleven purple oxen dance"
+
+
+def welcome(token: str | None = None) -> str:
+    return reverse("welcome", args=[people.welcome_token() if token is None else token])
+
+
+def first(**values: str) -> dict[str, str]:
+    return {"username": "max", "password": GOOD, "password_again": GOOD} | values
+
+
+class TestLogin:
+    def test_leads_to_the_runs(self, client: Client, ana: User) -> None:
+        response = client.post(reverse("login"), {"username": "ana", "password": PASSWORD})
+        assert response["Location"] == reverse("runs")
+
+    def test_leads_back_to_where_one_was(self, client: Client, ana: User) -> None:
+        posted = {"username": "ana", "password": PASSWORD, "next": "/runs/7/?state=done"}
+        assert client.post(reverse("login"), posted)["Location"] == "/runs/7/?state=done"
+
+    def test_leads_to_no_other_site(self, client: Client, ana: User) -> None:
+        posted = {"username": "ana", "password": PASSWORD, "next": "https://evil.example/"}
+        assert client.post(reverse("login"), posted)["Location"] == reverse("runs")
+
+    def test_with_a_wrong_password_says_so(self, client: Client, ana: User) -> None:
+        response = client.post(reverse("login"), {"username": "ana", "password": "wrong"})
+        assert "Please enter a correct username and password." in response.content.decode()
+
+    @pytest.mark.parametrize("username", ["", "a\0b", "x" * 100_000, "\U0001f600"])
+    def test_of_nobody_is_refused(self, username: str, client: Client) -> None:
+        assert client.post(reverse("login"), {"username": username, "password": "wrong"}).status_code == 200
+
+    def test_lets_browsers_fill_the_fields(self, client: Client) -> None:
+        page = client.get(reverse("login")).content.decode()
+        assert 'autocomplete="username"' in page
+        assert 'autocomplete="current-password"' in page
+
+    def test_tells_the_first_visitor_where_the_first_account_comes_from(self, client: Client) -> None:
+        assert "Nobody can log in yet." in client.get(reverse("login")).content.decode()
+
+    def test_does_not_tell_that_when_there_is_an_admin(self, client: Client, max: User) -> None:
+        assert "Nobody can log in yet." not in client.get(reverse("login")).content.decode()
+
+    def test_ends_with_a_logout(self, client: Client, ana: User) -> None:
+        client.force_login(ana)
+        assert client.post(reverse("logout"))["Location"] == reverse("login")
+        assert client.get(reverse("runs")).status_code == 302
+
+
+class TestOnesPassword:
+    def change(self, client: Client, **values: str) -> int:
+        posted = {"old_password": PASSWORD, "new_password1": GOOD, "new_password2": GOOD} | values
+        return client.post(reverse("password"), posted).status_code
+
+    def test_can_be_changed(self, client: Client, ana: User) -> None:
+        client.force_login(ana)
+        assert self.change(client) == 302
+        ana.refresh_from_db()
+        assert ana.check_password(GOOD)
+        assert client.get(reverse("runs")).status_code == 200
+
+    def test_is_changed_with_an_audit_event_that_does_not_hold_it(self, client: Client, ana: User) -> None:
+        client.force_login(ana)
+        self.change(client)
+        event = AuditEvent.objects.get(action="password changed")
+        assert (event.actor, event.detail) == (ana, {})
+
+    @pytest.mark.parametrize(
+        "values",
+        [
+            {"old_password": "wrong"},
+            {"new_password2": "another one"},
+            {"new_password1": "short", "new_password2": "short"},
+        ],
+    )
+    def test_stays_as_it_is_when_something_is_wrong(
+        self, values: dict[str, str], client: Client, ana: User
+    ) -> None:
+        client.force_login(ana)
+        assert self.change(client, **values) == 200
+        ana.refresh_from_db()
+        assert ana.check_password(PASSWORD)
+        assert not AuditEvent.objects.exists()
+
+
+class TestTheWelcome:
+    def test_makes_the_first_admin_and_logs_them_in(self, client: Client) -> None:
+        response = client.post(welcome(), first())
+        assert response["Location"] == reverse("runs")
+        assert User.objects.get().groups.get().name == "admin"
+        assert "Welcome, max." in client.get(reverse("runs")).content.decode()
+
+    def test_works_once(self, client: Client) -> None:
+        link = welcome()
+        client.post(link, first())
+        response = Client().post(link, first(username="eve"))
+        assert response.status_code == 404
+        assert "This link no longer works" in response.content.decode()
+        assert not User.objects.filter(username="eve").exists()
+
+    @pytest.mark.parametrize("token", ["0" * 40, "x", "\u00fc"])
+    def test_takes_no_other_link(self, token: str, client: Client) -> None:
+        assert client.get(welcome(token)).status_code == 404
+        assert client.post(welcome(token), first()).status_code == 404
+        assert not User.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("values", "sentence"),
+        [
+            ({"username": "max the admin"}, "Enter a valid username."),
+            ({"username": ""}, "This field is required."),
+            ({"username": "x" * 151}, "at most 150 characters"),
+            ({"password": "short", "password_again": "short"}, "too short"),
+            ({"password": "a\0" + GOOD, "password_again": "a\0" + GOOD}, "Null characters"),
+            ({"password_again": "eleven purple oxen"}, "The two passwords differ."),
+        ],
+    )
+    def test_says_at_the_field_what_is_wrong(
+        self, values: dict[str, str], sentence: str, client: Client
+    ) -> None:
+        response = client.post(welcome(), first(**values))
+        assert response.status_code == 422
+        assert sentence in response.content.decode()
+        assert not User.objects.exists()
+
+    def test_keeps_no_password_in_the_page(self, client: Client) -> None:
+        response = client.post(welcome(), first(username=""))
+        assert GOOD not in response.content.decode()

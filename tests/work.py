@@ -1,0 +1,50 @@
+"""What tests do again and again: fill the queue of a run, decide a record, let a claim run out."""
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import Any
+from uuid import uuid4
+
+from django.utils import timezone
+
+from reviews.models import Evaluation, Review, Run, User
+from reviews.workflow import submit_review
+from tests.factories import EvaluationFactory, ImportFactory
+
+SCORES = {
+    "Clarity": {"score": "Yes", "justification": "Each step follows."},
+    "Conclusion Accuracy": {"score": "No", "justification": r"Ends with \(\frac{1}{2}\)."},
+}
+ORIGINS = {"Clarity": "judge", "Conclusion Accuracy": "human"}
+
+
+def evaluations(run: Run, *, tasks: Iterable[str | None], **values: Any) -> list[Evaluation]:
+    """The evaluations that one more file brings into a run: one for each task, in that order."""
+    source = ImportFactory.create(run=run)
+    lines = [EvaluationFactory.build(run=run, first_import=source, task_id=task, **values) for task in tasks]
+    return Evaluation.objects.bulk_create(lines)
+
+
+def decide(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
+    """Submit a review of the record as it was loaded; `other` replaces what is sent."""
+    sent: dict[str, Any] = {
+        "version": evaluation.version,
+        "scores": SCORES,
+        "comments": "",
+        "origins": ORIGINS,
+        "submission": uuid4(),
+    }
+    return submit_review(evaluation_id=evaluation.pk, reviewer=reviewer, **(sent | other))
+
+
+def end_claim(evaluation: Evaluation) -> None:
+    """Let the claim on a record run out."""
+    ended = timezone.now() - dt.timedelta(seconds=1)
+    Evaluation.objects.filter(pk=evaluation.pk).update(claimed_until=ended)
+
+
+def held_until(evaluation: Evaluation | None) -> dt.datetime:
+    """The end of the claim on a record that somebody holds."""
+    assert evaluation
+    assert evaluation.claimed_until
+    return evaluation.claimed_until
