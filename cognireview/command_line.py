@@ -37,6 +37,7 @@ def run(action: Callable[[], None], *, needs_database: bool) -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
     signal.signal(signal.SIGTERM, _leave)
     try:
+        _load_settings()
         with _postgres() if needs_database else nullcontext():
             action()
     except KeyboardInterrupt:
@@ -47,6 +48,13 @@ def run(action: Callable[[], None], *, needs_database: bool) -> None:
             raise
         print(f"cognireview: {explanation}", file=sys.stderr)
         sys.exit(2)
+
+
+def _load_settings() -> None:
+    try:
+        settings.DATA_DIR  # noqa: B018 the first look at any setting loads them all
+    except OSError as error:
+        raise ImproperlyConfigured(f"{error.filename} cannot be used: {error.strerror}") from error
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:

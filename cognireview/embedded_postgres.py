@@ -266,7 +266,7 @@ def _make_private(folder: Path, account: ServerAccount) -> None:
     except FileExistsError:
         status = folder.lstat()
         if status.st_uid != account.uid or status.st_mode & 0o077 or folder.is_symlink():
-            raise CannotStart(f"{folder} must belong to the user of PostgreSQL alone: remove it.") from None
+            raise CannotStart(f"{folder} belongs to another user: start as that user.") from None
 
 
 def _installation() -> Path:

@@ -16,6 +16,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 PREFIX = "COGNIREVIEW_"
+# As pydantic names them: by alias where there is one.
+_CONFIDENTIAL = {"secret_key", "DATABASE_URL"}
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
 
@@ -126,5 +128,5 @@ def read() -> Environment:
 def _explain(problem: Any) -> str:
     location = str(problem["loc"][0])
     name = variable_name(location) if location in Environment.model_fields else location
-    got = "(hidden)" if "secret" in location else repr(problem["input"])
+    got = "(hidden)" if location in _CONFIDENTIAL else repr(problem["input"])
     return f"  {name}: got {got}; {problem['msg'].removeprefix('Value error, ')}"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reviews.forms import Offer, criterion_title, score_word
+from reviews.criteria import Offer, criterion_title, score_word
 from reviews.models import Evaluation
 from reviews.record import FIELDS
 from reviews.salvage import raw_text
@@ -13,8 +13,10 @@ from reviews.verdict import Contradiction, Verification, aggregate, contradictio
 
 # The parts of a response in the order a reviewer wants them; others follow in their own order.
 _PARTS = ("final_answer", "assumptions", "steps", "intermediate_results", "format_notes")
-# Beyond this a response is shown as JSON: formatting it would hold the page up.
-_MAX_FORMATTED = 200_000
+# Beyond these a response is shown as JSON: formatting it would hold the page up.
+_MAX_CHARS = 200_000
+_MAX_ITEMS = 300
+_MAX_REASONS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def read(evaluation: Evaluation, offers: list[Offer]) -> Evidence:
     return Evidence(
         reasons=_reasons(evaluation),
         verification=read_verification(evaluation.final_answer_verified, evaluation.verification_message),
-        contradictions=contradictions(evaluation, {offer.criterion: dict(offer.given) for offer in offers}),
+        contradictions=_contradictions(evaluation, offers),
         model=response_parts(evaluation.structured_model_response),
         ideal=response_parts(evaluation.structured_ideal_response),
         raw=raw_text(evaluation.raw_judge_output),
@@ -65,20 +67,27 @@ def _reasons(evaluation: Evaluation) -> list[str]:
     error = evaluation.parsing_error or ""
     if error and not any(error in reason for reason in reasons):
         reasons.append(f"Parsing error: {error}")
-    return reasons
+    more = len(reasons) - _MAX_REASONS
+    return reasons if more <= 0 else [*reasons[:_MAX_REASONS], f"And {more:,} more in the full record."]
+
+
+def _contradictions(evaluation: Evaluation, offers: list[Offer]) -> list[Contradiction]:
+    """What cannot all be right, but for the missing reference: the verifier's sentence says that."""
+    found = contradictions(evaluation, {offer.criterion: offer.given for offer in offers})
+    return [contradiction for contradiction in found if contradiction.kind != "no reference"]
 
 
 def _fields(evaluation: Evaluation) -> list[tuple[str, Any]]:
-    """All fields of the record by their own names, then those the schema does not know."""
-    values = [(name, getattr(evaluation, name)) for name in FIELDS]
-    return [*values, *evaluation.extra.items()]
+    """All fields of the record by their own names; what the schema does not know together as `extra`."""
+    names = [*FIELDS, "extra"] if evaluation.extra else FIELDS
+    return [(name, getattr(evaluation, name)) for name in names]
 
 
 def response_parts(response: Any) -> list[Part]:
     """Read a structured response: `{"model": ..., "response": {...}}`, the inner object, or plain text."""
     if not response:
         return []
-    if len(json.dumps(response)) > _MAX_FORMATTED:
+    if not isinstance(response, str) and len(json.dumps(response)) > _MAX_CHARS:
         return [Part("Response", data=response)]
     if not isinstance(response, Mapping):
         return [_part("Response", response)]
@@ -90,6 +99,8 @@ def response_parts(response: Any) -> list[Part]:
 
 
 def _parts(response: Mapping[str, Any]) -> list[Part]:
+    if len(response) > _MAX_ITEMS:
+        return [Part("Response", data=response)]
     order = {name: place for place, name in enumerate(_PARTS)}
     names = sorted(response, key=lambda name: order.get(name, len(order)))
     return [_part(name, response[name]) for name in names if response[name] not in (None, "", [], {})]
@@ -99,7 +110,7 @@ def _part(name: str, value: Any) -> Part:
     label = name.replace("_", " ").strip().capitalize()
     if isinstance(value, str):
         return Part(label, text=value)
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+    if isinstance(value, list) and len(value) <= _MAX_ITEMS and all(isinstance(item, str) for item in value):
         return Part(label, items=value)
     if isinstance(value, dict | list):
         return Part(label, data=value)

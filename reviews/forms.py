@@ -2,10 +2,9 @@
 
 Names in the posted data: `version`, `submission`, `comments`, and for each row from 0 `criteria-0-name`,
 `criteria-0-score`, `criteria-0-justification`, `criteria-0-removed`. A row whose name is a criterion of the
-record is compared with what the judge said there; what came from whom is decided here, never by what was posted.
+record is compared with what the judge said there: what came from whom is decided here, not by what is posted.
 """
 
-import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
@@ -15,88 +14,16 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from reviews.criteria import AS_JUDGED, LEVELS, Offer, criterion_title, offers
 from reviews.models import Evaluation
-from reviews.salvage import salvage
 from reviews.verdict import aggregate
 
-LEVELS = ("Yes", "Partial", "No")
-# Posted for the judge's own word where that is none of the levels, so that a number stays a number.
-AS_JUDGED = "as judged"
 MAX_CRITERIA = 150
 MAX_TEXT = 100_000
 MAX_FORMATTED = 200_000
+_STALE = "This form is out of date. Reload the page; what you typed is kept."
+_STALE_MESSAGES = {"required": _STALE, "invalid": _STALE, "min_value": _STALE, "max_value": _STALE}
 _LINE_END = re.compile(r"\r\n?")
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A criterion the record brings: what the judge said, read by the pipeline or out of raw output.
-
-    `score` is the judge's own JSON scalar, None where there is none; `given` is the judge's whole entry.
-    """
-
-    criterion: str
-    score: Any
-    justification: str
-    origin: str
-    given: Mapping[str, Any]
-    repairs: tuple[str, ...] = ()
-    span: tuple[int, int] | None = None
-
-    @property
-    def level(self) -> str:
-        """What the form posts for the judge's score."""
-        if self.score in (None, ""):
-            return ""
-        return str(self.score) if self.score in LEVELS else AS_JUDGED
-
-    @property
-    def word(self) -> str:
-        return score_word(self.score)
-
-
-def score_word(score: Any) -> str:
-    """A score as people read it: a number or truth value as JSON spells it, nothing for none."""
-    if score is None:
-        return ""
-    return score if isinstance(score, str) else json.dumps(score)
-
-
-def criterion_title(name: str) -> str:
-    """A criterion's name as people read it."""
-    words = name.replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
-
-
-def offers(evaluation: Evaluation) -> list[Offer]:
-    """The criteria the judge scored, or those that can be read out of its raw output."""
-    if evaluation.parsed_rubric_scores:
-        return [_judged(name, entry) for name, entry in evaluation.parsed_rubric_scores.items()]
-    found = salvage(evaluation.raw_judge_output).proposals
-    return [
-        Offer(
-            criterion=proposal.criterion,
-            score=proposal.score,
-            justification=proposal.justification,
-            origin="extracted",
-            given={"score": proposal.score, "justification": proposal.justification},
-            repairs=proposal.repairs,
-            span=proposal.span,
-        )
-        for proposal in found
-    ]
-
-
-def _judged(name: str, entry: Any) -> Offer:
-    given = entry if isinstance(entry, dict) else {"score": entry, "justification": ""}
-    score, justification = given.get("score"), given.get("justification")
-    return Offer(
-        criterion=name,
-        score=None if isinstance(score, dict | list) else score,
-        justification=justification if isinstance(justification, str) else "",
-        origin="judge",
-        given=given,
-    )
 
 
 def _same_text(one: str, other: str) -> bool:
@@ -258,8 +185,10 @@ class ReviewForm(forms.Form):
     `shows_errors` is off while rows are added: what is half typed is not wrong yet.
     """
 
-    version = forms.IntegerField(min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput)
-    submission = forms.UUIDField(widget=forms.HiddenInput)
+    version = forms.IntegerField(
+        min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput, error_messages=_STALE_MESSAGES
+    )
+    submission = forms.UUIDField(widget=forms.HiddenInput, error_messages=_STALE_MESSAGES)
     comments = forms.CharField(
         required=False,
         max_length=MAX_TEXT,
@@ -329,7 +258,8 @@ class ReviewForm(forms.Form):
     @property
     def missing(self) -> int:
         """How many rows want a score."""
-        return sum(not row.value for row in self.rows if not row.is_removed)
+        rows = self.kept or [row for row in self.rows if not row.is_removed]
+        return sum(not row.value for row in rows)
 
     @property
     def changes(self) -> int:
@@ -362,7 +292,7 @@ class ReviewForm(forms.Form):
     def verdict_change(self) -> str:
         """The verdict in words: the judge's, the person's, or both where they differ."""
         before, after = self.judged_verdict, self.verdict or "open"
-        return after if before in {"", after} else f"{before} → {after}"
+        return after if before in {"", after} or after == "open" else f"{before} → {after}"
 
     @property
     def judged_verdict(self) -> str:

@@ -106,9 +106,9 @@ def run_named(name: str) -> Run:
     """The run of that name, made if there is none. Raises `Refused` for a name that is none."""
     name = name.strip()
     if not name:
-        raise Refused("The run needs a name.")
+        raise Refused("The run needs a name.", "run")
     if len(name) > RUN_NAME_LENGTH or not name.isprintable():
-        raise Refused(f"A run's name has at most {RUN_NAME_LENGTH} characters, all of them printable.")
+        raise Refused(f"A run's name has at most {RUN_NAME_LENGTH} characters, all of them printable.", "run")
     run, _created = Run.objects.get_or_create(name=name)
     return run
 

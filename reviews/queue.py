@@ -62,8 +62,8 @@ _CLAIM = """
 """
 # The task a reviewer has in mind comes first; then one that nobody else is at; then any.
 _SAME_TASK = """
-    e.task_id = (
-        SELECT t.task_id FROM review r JOIN evaluation t ON t.id = r.evaluation_id
+    (length(e.task_id), e.task_id) = (
+        SELECT length(t.task_id), t.task_id FROM review r JOIN evaluation t ON t.id = r.evaluation_id
         WHERE r.reviewer_id = %(reviewer)s AND t.run_id = %(run)s
         ORDER BY r.id DESC LIMIT 1
     )
@@ -286,6 +286,16 @@ _CURSOR = re.compile(r"[0-9]{1,18}-[0-9]{1,18}")
 _PLACE_BEHIND = "(evaluation.first_import_id, evaluation.first_line) > (%s, %s)"
 
 
+# What a list does not show. A row may hold megabytes of it.
+_LARGE_COLUMNS = (
+    "raw_judge_output",
+    "parsed_rubric_scores",
+    "structured_model_response",
+    "structured_ideal_response",
+    "extra",
+)
+
+
 class Page(NamedTuple):
     """Rows of a list; `next_after` is the cursor of the page behind it, empty on the last."""
 
@@ -299,6 +309,7 @@ def page(run: Run, *, state: str, after: str = "") -> Page:
     A cursor that is none gives the first page.
     """
     rows = run.evaluations.filter(STATES[state]).select_related("claimed_by", "review__reviewer")
+    rows = rows.defer(*_LARGE_COLUMNS)
     rows = _behind(rows.order_by("first_import_id", "first_line"), after)
     found = list(rows[: PAGE_SIZE + 1])
     last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None

@@ -192,9 +192,15 @@ def _make_markdown() -> MarkdownIt:
 
 
 _MARKDOWN = _make_markdown()
+# fmt: off
+_TAGS = {
+    "p", "br", "hr", "strong", "em", "s", "code", "pre", "span", "a", "blockquote", "ul", "ol", "li",
+    "table", "thead", "tbody", "tr", "th", "td",
+}
+# fmt: on
 _CLEANER = nh3.Cleaner(
-    tags=set("p br strong em s code pre blockquote ul ol li a table thead tbody tr th td hr span".split()),
-    attributes={"a": {"href"}, "ol": {"start"}},
+    tags=_TAGS,
+    attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
     tag_attribute_values={"span": {"data-display": {"true", "false"}}},
     allowed_classes={"span": {"math"}, "p": {"heading"}},
     set_tag_attribute_values={"a": {"target": "_blank"}},

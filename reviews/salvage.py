@@ -78,14 +78,16 @@ def salvage(raw_judge_output: Mapping[str, Any]) -> Salvage:
     if len(raw) > MAX_CHARACTERS:
         return Salvage()
     doubled = double_backslashes(raw)
+    reader = _Reader(doubled.text)
     try:
-        parts, unreadable = _read(doubled.text)
+        reader.read()
     except RecursionError:
         return Salvage()
-    if not parts:
+    if not reader.parts:
         return Salvage()
-    proposals = tuple(_proposal(part, doubled.places) for part in parts)
-    steps = _steps_around(doubled.text, parts[0], is_broken=unreadable > parts[0].start)
+    last_of_each = {part.criterion: part for part in reader.parts}.values()
+    proposals = tuple(_proposal(part, doubled.places) for part in sorted(last_of_each, key=_START))
+    steps = reader.steps_around()
     steps.update(*(proposal.repairs for proposal in proposals))
     return Salvage(proposals, tuple(step for step in STEPS if step in steps))
 
@@ -103,24 +105,12 @@ def _proposal(part: _Part, doubled: list[int]) -> Proposal:
     )
 
 
-def _steps_around(text: str, first: _Part, *, is_broken: bool) -> set[str]:
-    steps = {"truncation"} if is_broken else set()
-    opening = _OBJECT.search(text)
-    in_place = opening and _IN_PLACE.match(text, opening.start())
-    if not in_place or in_place.end() != first.start:
-        steps.add("unwrap")
-    ends_in_json = is_broken or text.rstrip().endswith(("}", "]"))
-    if not (ends_in_json and text.lstrip().startswith(("{", "["))):
-        steps.add("fence")
-    return steps
-
-
 def _storable(text: str) -> str:
     """PostgreSQL refuses U+0000, and UTF-8 half a surrogate pair; an escape can spell either."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
-_IN_PLACE = re.compile(r'\{\s*"evaluation"\s*:\s*[\[{]\s*')
+_START = attrgetter("start")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -180,33 +170,71 @@ _LONGEST_INTEGER = 18  # digits that 64 bits hold, whichever they are
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number, parse_int=_integer, parse_float=_float)
 
 _OBJECT = re.compile(r'\{\s*"')
+_IN_PLACE = re.compile(r'\{\s*"evaluation"\s*:\s*[\[{]\s*')
 _KEY = re.compile(r'(?<!\\)"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\Z', re.DOTALL)
 _SCORE = ("score",)
 _JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanation", "comments", "comment")
 _CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter")
 
 
-def _read(text: str) -> tuple[list[_Part], int]:
-    """The criteria of a text in its order, and the last place where an object could not be read on (or 0)."""
-    parts: dict[str, _Part] = {}
-    at = unreadable = 0
-    for _ in range(MAX_OBJECTS):
-        opening = _OBJECT.search(text, at)
-        if not opening:
-            break
-        brace = opening.start()
-        key = _KEY.search(text, at, brace)
+class _Reader:
+    """Goes through a text from one object to the next. `unreadable` is the last place where one broke off."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.parts: list[_Part] = []
+        self.unreadable = 0
+        self._at = 0
+        self._since = 0  # where the key of the next object stands at the earliest
+        self._sound = 0  # what stands before this could be read
+
+    def read(self) -> None:
+        for _ in range(MAX_OBJECTS):
+            opening = _OBJECT.search(self.text, self._at)
+            if not opening:
+                break
+            self._read_object(opening.start())
+
+    def steps_around(self) -> set[str]:
+        """The steps that what stands around the criteria called for."""
+        first = self.parts[0].start
+        is_broken = self.unreadable > first
+        steps = {"truncation"} if is_broken else set()
+        opening = _OBJECT.search(self.text)
+        in_place = opening and _IN_PLACE.match(self.text, opening.start())
+        if not in_place or in_place.end() != first:
+            steps.add("unwrap")
+        ends_in_json = is_broken or self.text.rstrip().endswith(("}", "]"))
+        if not (ends_in_json and self.text.lstrip().startswith(("{", "["))):
+            steps.add("fence")
+        return steps
+
+    def _read_object(self, brace: int) -> None:
+        key = _KEY.search(self.text, self._since, brace)
         start, name = (key.start(), _name(key)) if key else (brace, "")
+        self._at = brace + 1
         try:
-            value, end = _DECODER.raw_decode(text, brace)
-            part = _part(name, value, start, end)
+            value, end = _DECODER.raw_decode(self.text, brace)
         except json.JSONDecodeError as error:
-            unreadable = max(unreadable, error.pos)
-            part = _mended_part(name, text, start, brace)
+            self._mend_object(name, start, brace, error)
+            return
+        part = _part(name, value, start, end)
+        self._sound = max(self._sound, end)
+        self._since = brace + 1
         if part:
-            parts[part.criterion] = part
-        at = part.end if part else brace + 1
-    return sorted(parts.values(), key=attrgetter("start")), unreadable
+            self.parts.append(part)
+        # A criterion that lacks its closing brace holds those after it, and is read into like a wrapper.
+        if part and not _wraps_scores(value):
+            self._at = self._since = end
+
+    def _mend_object(self, name: str, start: int, brace: int, error: json.JSONDecodeError) -> None:
+        if brace < self._sound:
+            return  # in a string of an object that could be read
+        self.unreadable = max(self.unreadable, error.pos)
+        part = _mended_part(name, self.text, start, brace)
+        if part:
+            self.parts.append(part)
+            self._at = self._since = part.end
 
 
 def _name(key: re.Match[str]) -> str:

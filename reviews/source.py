@@ -39,7 +39,11 @@ class Piece:
 
 
 class Refused(Exception):
-    """The file as a whole cannot be read; the reason is a sentence."""
+    """The import as a whole cannot be; the reason is a sentence, `field` what it is about: file or run."""
+
+    def __init__(self, reason: str, field: str = "file") -> None:
+        super().__init__(reason)
+        self.field = field
 
 
 class Meter:
@@ -127,10 +131,11 @@ def keep(source: Import, pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def kept_pieces(source: Import) -> Iterator[Piece]:
-    """The stored pieces in file order; a few are in memory at a time (inside a transaction)."""
+    """The stored pieces in file order, one in memory at a time."""
     decompressor = zstandard.ZstdDecompressor()
-    for chunk in source.chunks.order_by("number").iterator(chunk_size=4):
-        yield _piece(chunk, decompressor)
+    # A query for each, not a cursor: an import that breaks would leave one open behind its transaction.
+    for pk in list(source.chunks.order_by("number").values_list("pk", flat=True)):
+        yield _piece(SourceChunk.objects.get(pk=pk), decompressor)
 
 
 def kept_piece_at(source_id: int, line: int) -> Piece:

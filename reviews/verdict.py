@@ -1,4 +1,4 @@
-"""Scores to a verdict, what the verifier found, and where judge, verifier and scores contradict each other."""
+"""Scores to a verdict, what the verifier found, and where judge, verifier and scores disagree."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,7 +40,7 @@ class Verification(NamedTuple):
     sentence: str
 
 
-_COMPARED = re.compile(r"Verification \([^()]*\): (?P<word>Match|Mismatch) \(Extracted: '")
+_COMPARED = re.compile(r"(?:Verification \([^()]*\): )?(?P<word>Match|Mismatch) \(Extracted: '")
 _BETWEEN = "', Correct: '"
 _END = re.compile(r"'\)\.?\Z")
 _SKIPPED = "Verification skipped:"
@@ -120,7 +120,7 @@ def contradictions(evaluation: Judged, scores: Mapping[str, Any]) -> list[Contra
     return [
         *_verdict_against_scores(evaluation.aggregated_score, words),
         *_scores_against_verifier(evaluation.aggregated_score, words, verification),
-        *_verifier_without_reference(evaluation.final_answer_verified, verification),
+        *_verifier_without_reference(evaluation, verification),
         *_missing_justifications(scores, words),
     ]
 
@@ -149,8 +149,8 @@ def _scores_against_verifier(
         yield Contradiction("verifier", f"The judge's verdict is Pass, {but}")
 
 
-def _verifier_without_reference(verified: bool | None, found: Verification) -> Iterator[Contradiction]:  # noqa: FBT001
-    if verified is False and found.outcome == "no reference":
+def _verifier_without_reference(evaluation: Judged, verification: Verification) -> Iterator[Contradiction]:
+    if evaluation.final_answer_verified is False and verification.outcome == "no reference":
         sentence = "The verifier reports a mismatch, but there was no reference answer to compare with."
         yield Contradiction("no reference", sentence)
 

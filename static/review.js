@@ -16,6 +16,7 @@
   const rows = () => all("#criteria > .criterion");
   const isRemoved = (row) => one("[name$='-removed']", row).checked;
   const choice = (row) => one("input[type=radio]:checked", row)?.value || "";
+  const word = (row) => (choice(row) === "as judged" ? row.dataset.word : choice(row)).trim().toLowerCase();
   const kept = () => rows().filter((row) => !isRemoved(row));
 
   // ---- what the form says now
@@ -26,7 +27,7 @@
   }
 
   function isBlank(row) {
-    const name = one("input[type=text], .name input", row);
+    const name = one(".name input", row);
     return Boolean(name) && !name.value.trim() && !choice(row) && !one("textarea", row).value.trim();
   }
 
@@ -40,9 +41,9 @@
   }
 
   function verdict() {
-    const scores = kept().filter((row) => !isBlank(row)).map(choice);
-    if (!scores.length || scores.some((score) => !Object.values(LEVELS).includes(score))) return "open";
-    return scores.includes("No") ? "Fail" : scores.includes("Partial") ? "Partial" : "Pass";
+    const scores = kept().filter((row) => !isBlank(row)).map(word);
+    if (!scores.length || scores.some((score) => !["yes", "partial", "no"].includes(score))) return "open";
+    return scores.includes("no") ? "Fail" : scores.includes("partial") ? "Partial" : "Pass";
   }
 
   const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
@@ -50,16 +51,17 @@
   function refresh() {
     if (!form()) return;
     for (const row of rows()) {
-      const { judged, word } = row.dataset;
+      const judged = row.dataset.judged;
       const chosen = choice(row);
       row.classList.toggle("changed", isChanged(row));
+      row.classList.toggle("edited", isEdited(row));
       row.classList.toggle("removed", isRemoved(row));
-      one(".change", row).textContent = judged && chosen && chosen !== judged ? `${word} → ${chosen}` : "";
+      one(".change strong", row).textContent = judged && chosen && chosen !== judged ? `${row.dataset.word} → ${chosen}` : "";
     }
     const output = one("#verdict");
     const before = output.dataset.judged;
     const after = verdict();
-    output.textContent = !before || before === after ? after : `${before} → ${after}`;
+    output.textContent = ["", after].includes(before) || after === "open" ? after : `${before} → ${after}`;
     const submit = one("#submit");
     if (!submit) return;
     const lacking = missing().length;
@@ -128,7 +130,7 @@
   function submit() {
     const lacking = missing();
     if (lacking.length) go(rows().indexOf(lacking[0]));
-    else if (one("#submit")) form().requestSubmit(one("#submit"));
+    else if (one("#submit") && !one("#submit").disabled) form().requestSubmit(one("#submit"));
   }
 
   // ---- a copy of what is typed and not sent, kept in this tab
@@ -137,7 +139,11 @@
   const saved = () => [...new FormData(form())].filter(([name]) => /^(criteria-|comments)/.test(name));
 
   function keep() {
-    sessionStorage.setItem(place(), JSON.stringify(saved()));
+    try {
+      sessionStorage.setItem(place(), JSON.stringify(saved()));
+    } catch {
+      // More text than the browser keeps: the form itself still has it.
+    }
   }
 
   function restore() {
@@ -198,9 +204,13 @@
       return event.repeat ? undefined : submit();
     }
     if (isTyping(event.target)) {
-      if (event.key === "Escape") go(current);
+      // Enter in a name would press the first button of the form.
+      const isDone = event.key === "Escape" || (event.key === "Enter" && event.target.matches("input"));
+      if (isDone) { event.preventDefault(); go(current); }
       return;
     }
+    // Each pane scrolls by itself; from the heading the keys that scroll mean the evidence.
+    if (event.target.matches("body, h1") && /^(Arrow|Page|Home|End| )/.test(event.key)) one("#evidence").focus();
     if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
     const digit = /^(?:Digit|Numpad)([1-9])$/.exec(event.code);
     const command = event.key === "?" ? showKeys

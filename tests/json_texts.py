@@ -13,7 +13,9 @@ settings.load_profile("patient")
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 strings = st.builds(json.dumps, texts, ensure_ascii=st.booleans())
 numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,4})?", fullmatch=True)
-scalars = strings | numbers | st.sampled_from(["true", "false", "null", r'"\/"', r'"\u0000"', r'"\ud83d\ude00"'])
+scalars = (
+    strings | numbers | st.sampled_from(["true", "false", "null", r'"\/"', r'"\u0000"', r'"\ud83d\ude00"'])
+)
 spaces = st.sampled_from(["", " ", "  ", "\t", "\r"])
 
 

@@ -1,11 +1,12 @@
 """Files for tests: their lines, their way into a run, and their way out again."""
 
 import json
+from io import BytesIO
 from typing import Any
 
 from django.db import transaction
 
-from reviews import exporter, importer
+from reviews import exporter, importer, source
 from reviews.models import Import, Run
 
 RECORD: dict[str, Any] = {
@@ -34,14 +35,16 @@ RECORD: dict[str, Any] = {
 }
 
 
-def line(evaluation_id: str | bytes = "eval_1", **changes: Any) -> bytes:
+def line(evaluation_id: Any = "eval_1", **changes: Any) -> bytes:
     """A record as one line, without line end.
 
     A change to bytes is JSON as it is to be spelled, a change to `...` leaves the key out, and keys
     that a record does not have come last.
     """
     fields = {"evaluation_id": evaluation_id, **RECORD, **changes}
-    members = (b"%b: %b" % (_spelled(key), _spelled(value)) for key, value in fields.items() if value is not ...)
+    members = (
+        b"%b: %b" % (_spelled(key), _spelled(value)) for key, value in fields.items() if value is not ...
+    )
     return b"{%b}" % b", ".join(members)
 
 
@@ -55,10 +58,11 @@ def file_of(*lines: bytes) -> bytes:
 
 
 def bring_in(data: bytes, *, run: str = "evaluations", strict: bool = False) -> Import:
-    """Import a file, all in one block."""
+    """Import a file from this machine, as the command does."""
+    blocks = source.blocks_of(BytesIO(data))
     with transaction.atomic():
         return importer.import_stream(
-            [data], run_name=run, file_name=f"{run}.jsonl", actor=None, strict=strict
+            blocks, run_name=run, file_name=f"{run}.jsonl", actor=None, strict=strict
         )
 
 

@@ -2,22 +2,23 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from types import ModuleType
+from functools import partial
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from reviews import audit, importer, people, queue, workflow
 from reviews.audit import NoTransaction
-from reviews.models import AuditEvent, Evaluation, Import, Review, Run, User
-from tests.factories import PASSWORD, EvaluationFactory, ImportFactory, RunFactory
+from reviews.models import AuditEvent, Evaluation, Review, User
+from tests.factories import PASSWORD, EvaluationFactory, RunFactory
 from tests.lines import line
 from tests.work import decide
 
 pytestmark = pytest.mark.django_db
+
+Call = Callable[[], Any]
 
 
 class TestRecord:
@@ -80,7 +81,7 @@ class TestAppendOnly:
             ("UPDATE", "UPDATE {table} SET id = id"),
             ("UPDATE", "UPDATE {table} SET id = id WHERE false"),
             ("UPDATE", "INSERT INTO {table} SELECT * FROM {table} ON CONFLICT (id) DO UPDATE SET id = 0"),
-            ("UPDATE", "MERGE INTO {table} t USING {table} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET id = 0"),
+            ("UPDATE", "MERGE INTO {table} USING run ON true WHEN MATCHED THEN UPDATE SET id = 0"),
             ("DELETE", "DELETE FROM {table}"),
             ("DELETE", "WITH gone AS (DELETE FROM {table} RETURNING id) SELECT * FROM gone"),
             ("TRUNCATE", "TRUNCATE {table} CASCADE"),
@@ -94,7 +95,9 @@ class TestAppendOnly:
 
     def test_tables_are_not_emptied_by_way_of_what_they_refer_to(self, review: Review) -> None:
         with connection.cursor() as cursor:
-            self.refused("audit_event", "TRUNCATE", lambda: cursor.execute("TRUNCATE audit_event, person CASCADE"))
+            self.refused(
+                "audit_event", "TRUNCATE", lambda: cursor.execute("TRUNCATE audit_event, person CASCADE")
+            )
             self.refused("(review|audit_event)", "TRUNCATE", lambda: cursor.execute("TRUNCATE run CASCADE"))
 
     def test_rows_refuse_the_orm(self, review: Review) -> None:
@@ -113,46 +116,151 @@ class TestAppendOnly:
         assert (Review.objects.count(), AuditEvent.objects.count()) == (2, 2)
 
 
-@dataclass
-class Scene:
-    """What the functions below are called with, made when first asked for."""
+# Each public function of the modules that write, and the action of the event it leaves.
+WRITING_MODULES = [importer, people, queue, workflow]
+EVENTS = {
+    "importer.import_stream": "import",
+    "importer.receive_upload": "upload",
+    "importer.import_upload": "import",
+    "importer.fail_upload": "import failed",
+    "people.add_user": "user added",
+    "people.first_admin": "user added",
+    "queue.claim_next": "claim",
+    "queue.claim": "claim",
+    "queue.release": "release",
+    "queue.skip": "skip",
+    "queue.take_back_skips": "take back skips",
+    "workflow.submit_review": "submit",
+}
+# These write, and others tell of it.
+TOLD_BY = {
+    "importer.run_named": "importer.import_stream",
+    "queue.free": "queue.release",
+    "queue.renew": "queue.claim",
+}
+READS_ONLY = {
+    "people.needs_first_admin",
+    "people.welcome_token",
+    "queue.check_free",
+    "queue.is_held",
+    "queue.locked",
+    "queue.page",
+    "queue.progress",
+    "queue.runs_with_progress",
+    "queue.standing",
+}
 
-    ana: User
-    lea: User
 
-    @cached_property
-    def run(self) -> Run:
-        return RunFactory.create()
+class Calls:
+    """`queue_claim()` prepares what `queue.claim` needs and returns the call."""
 
-    @cached_property
-    def waiting(self) -> Evaluation:
+    def __init__(self, ana: User, lea: User) -> None:
+        self.ana = ana
+        self.lea = lea
+        self.run = RunFactory.create()
+
+    def evaluation(self) -> Evaluation:
         return EvaluationFactory.create(run=self.run)
 
-    @cached_property
     def held(self) -> Evaluation:
-        return queue.claim(evaluation_id=EvaluationFactory.create(run=self.run).pk, reviewer=self.ana)
+        return queue.claim(evaluation_id=self.evaluation().pk, reviewer=self.ana)
 
-    @cached_property
-    def upload(self) -> Import:
-        return importer.receive_upload(
-            run_name="run", file_name="run.jsonl", blocks=[line()], strict=False, actor=self.lea
+    def importer_import_stream(self) -> Call:
+        return partial(
+            importer.import_stream, [line()], run_name="run", file_name="run.jsonl", actor=self.lea
         )
 
+    def importer_receive_upload(self) -> Call:
+        names = {"run_name": "run", "file_name": "run.jsonl"}
+        return partial(importer.receive_upload, **names, blocks=[line()], strict=False, actor=self.lea)
 
-@pytest.fixture
-def scene(ana: User, lea: User) -> Scene:
-    return Scene(ana, lea)
+    def importer_import_upload(self) -> Call:
+        return partial(importer.import_upload, self.importer_receive_upload()().pk)
+
+    def importer_fail_upload(self) -> Call:
+        return partial(importer.fail_upload, self.importer_receive_upload()().pk, "the disk is full")
+
+    def people_add_user(self) -> Call:
+        return partial(people.add_user, username="bo", password=PASSWORD, role="reviewer", actor=None)
+
+    def people_first_admin(self) -> Call:
+        return partial(people.first_admin, username="max", password=PASSWORD, token=people.welcome_token())
+
+    def people_needs_first_admin(self) -> Call:
+        return people.needs_first_admin
+
+    def people_welcome_token(self) -> Call:
+        return people.welcome_token
+
+    def queue_claim_next(self) -> Call:
+        self.evaluation()
+        return partial(queue.claim_next, run=self.run, reviewer=self.ana)
+
+    def queue_claim(self) -> Call:
+        return partial(queue.claim, evaluation_id=self.evaluation().pk, reviewer=self.ana)
+
+    def queue_release(self) -> Call:
+        return partial(queue.release, evaluation_id=self.held().pk, actor=self.ana)
+
+    def queue_skip(self) -> Call:
+        return partial(queue.skip, evaluation_id=self.held().pk, reviewer=self.ana)
+
+    def queue_take_back_skips(self) -> Call:
+        queue.skip(evaluation_id=self.held().pk, reviewer=self.ana)
+        return partial(queue.take_back_skips, run=self.run, reviewer=self.ana)
+
+    def queue_check_free(self) -> Call:
+        return partial(queue.check_free, self.held(), self.ana)
+
+    def queue_is_held(self) -> Call:
+        return partial(queue.is_held, self.held())
+
+    def queue_locked(self) -> Call:
+        return partial(queue.locked, self.held().pk)
+
+    def queue_page(self) -> Call:
+        self.held()
+        return partial(queue.page, self.run, state="all")
+
+    def queue_progress(self) -> Call:
+        return partial(queue.progress, self.run)
+
+    def queue_runs_with_progress(self) -> Call:
+        return queue.runs_with_progress
+
+    def queue_standing(self) -> Call:
+        return partial(queue.standing, run=self.run, reviewer=self.ana)
+
+    def workflow_submit_review(self) -> Call:
+        return partial(decide, self.held(), self.ana)
 
 
-Action = Callable[[Scene], object]
-WRITING_MODULES = [importer, people, queue, workflow]
+class TestEveryFunctionThatWrites:
+    @pytest.fixture
+    def calls(self, ana: User, lea: User) -> Calls:
+        return Calls(ana, lea)
 
-# Function -> the action of its event, what must be there before, a call of it.
-NOTHING: Action = lambda scene: None  # noqa: E731
-WRITES: dict[str, tuple[str, Action, Action]] = {
-    "importer.import_stream": (
-        "import",
-        NOTHING,
-        lambda scene: importer.import_stream([line()], run_name="run", file_name="run.jsonl", actor=scene.lea),
-    ),
-}
+    def test_is_listed(self) -> None:
+        public = {
+            f"{module.__name__.rpartition('.')[2]}.{name}"
+            for module in WRITING_MODULES
+            for name, function in inspect.getmembers(module, inspect.isfunction)
+            if function.__module__ == module.__name__ and not name.startswith("_")
+        }
+        assert public == {*EVENTS, *TOLD_BY, *READS_ONLY}
+        assert set(TOLD_BY.values()) <= set(EVENTS)
+
+    @pytest.mark.parametrize(("function", "action"), EVENTS.items())
+    def test_leaves_its_event(self, calls: Calls, function: str, action: str) -> None:
+        call = getattr(calls, function.replace(".", "_"))()
+        before = list(AuditEvent.objects.values_list("pk", flat=True))
+        call()
+        left = AuditEvent.objects.exclude(pk__in=before)
+        assert [event.action for event in left] == [action]
+
+    @pytest.mark.parametrize("function", sorted(READS_ONLY))
+    def test_is_none_of_those_that_read(self, calls: Calls, function: str) -> None:
+        call = getattr(calls, function.replace(".", "_"))()
+        with CaptureQueriesContext(connection) as queries:
+            call()
+        assert [query["sql"] for query in queries if not query["sql"].lstrip().startswith("SELECT")] == []

@@ -93,7 +93,7 @@ class TestPermissions:
 
 
 class TestRoleOf:
-    def test_each_is_the_group(self, ana: User, lea: User, max: User) -> None:  # noqa: A002 the person
+    def test_each_is_the_group(self, ana: User, lea: User, max: User) -> None:
         assert [role_of(user) for user in (ana, lea, max)] == ["reviewer", "lead", "admin"]
 
     def test_somebody_in_two_groups_is_the_higher(self, ana: User) -> None:

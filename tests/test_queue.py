@@ -79,6 +79,12 @@ class TestClaimNext:
         assert held_until(again) > held_until(first)
         assert names("claim") == ["ana"]
 
+    def test_returns_of_two_that_the_reviewer_holds_the_one_claimed_last(self, run: Run, ana: User) -> None:
+        first, second, _ = evaluations(run, tasks=["1", "2", "3"])
+        for evaluation in (second, first):
+            queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        assert queue.claim_next(run=run, reviewer=ana) == first
+
     def test_passes_over_what_the_reviewer_holds_when_a_file_took_it_from_the_queue(
         self, run: Run, ana: User
     ) -> None:

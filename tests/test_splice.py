@@ -54,7 +54,9 @@ class TestMembers:
         line = text.encode()
         assert all(json.loads(line[one.key_start : one.key_end]) == one.key for one in members(line))
 
-    @pytest.mark.parametrize("line", [b"[1]", b'"{}"', b"7", b"", b'{"a": 1', b'{"a"', b'{"a": [1', b'{"a": "'])
+    @pytest.mark.parametrize(
+        "line", [b"[1]", b'"{}"', b"7", b"", b'{"a": 1', b'{"a"', b'{"a": [1', b'{"a": "']
+    )
     def test_of_what_is_no_whole_object_are_refused(self, line: bytes) -> None:
         with pytest.raises(NotAnObject):
             list(members(line))

@@ -28,7 +28,6 @@ def together(*actions: Callable[[], Any], expecting: type[Exception] | tuple[()]
     barrier = threading.Barrier(len(actions), timeout=30)
 
     def outcome(action: Callable[[], Any]) -> Any:
-        connection.ensure_connection()
         barrier.wait()
         try:
             return action()
@@ -54,8 +53,10 @@ def start_and_wait_for_lock(action: Callable[[], T]) -> Future[T]:
 
 
 def _apart(action: Callable[..., T], *arguments: object) -> T:
-    """Run an action in a thread and close the connection it opened."""
+    """Run an action in a thread and close the connection it opened. Who waits for ever fails."""
     try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '20s'")
         return action(*arguments)
     finally:
         connections.close_all()

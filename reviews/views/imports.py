@@ -15,6 +15,7 @@ from reviews.views.download import download
 from reviews.views.request import Request
 
 SHOWN_EXCEPTIONS = 100
+Outcome = ImportLine.Outcome
 UNFINISHED = {Import.State.QUEUED, Import.State.RUNNING}
 
 
@@ -23,13 +24,15 @@ def import_page(request: Request, pk: int) -> HttpResponse:
     """The page of an import; htmx gets the part that changes, and asks again while there is work."""
     check(request.user, "review_evaluation")
     source = get_object_or_404(Import.objects.select_related("run", "created_by"), pk=pk)
-    exceptions = _exceptions_worth_reading(source)
+    to_read = _outcomes_worth_reading(source)
+    lines = source.exceptions.filter(outcome__in=to_read).order_by("outcome", "line")
+    exceptions = list(lines[:SHOWN_EXCEPTIONS])
     context = {
         "source": source,
         "unfinished": source.state in UNFINISHED,
         "seconds_to_next_look": _seconds_to_next_look(source),
         "exceptions": exceptions,
-        "more_exceptions": source.conflicts + source.rejected + source.updated - len(exceptions),
+        "more_exceptions": sum(to_read.values()) - len(exceptions),
         "may_download_lines": can(request.user, "export_run"),
     }
     template = "imports/page.html#state" if request.htmx else "imports/page.html"
@@ -43,10 +46,15 @@ def _seconds_to_next_look(source: Import) -> int:
     return 1 if waiting < timedelta(minutes=2) else 5
 
 
-def _exceptions_worth_reading(source: Import) -> list[ImportLine]:
-    """Conflicts first, then rejected lines, then updates; unchanged lines only fill the full list."""
-    lines = source.exceptions.exclude(outcome=ImportLine.Outcome.UNCHANGED)
-    return list(lines.order_by("outcome", "line")[:SHOWN_EXCEPTIONS])
+def _outcomes_worth_reading(source: Import) -> dict[str, int]:
+    """What the page lists, and how many lines each has: of a failed import, what it failed for."""
+    if source.state == Import.State.FAILED:
+        return {Outcome.REJECTED: source.rejected}
+    return {
+        Outcome.CONFLICT: source.conflicts,
+        Outcome.REJECTED: source.rejected,
+        Outcome.UPDATED: source.updated,
+    }
 
 
 @require_safe

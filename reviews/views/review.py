@@ -1,7 +1,7 @@
 """The review screen: claim a record, decide on it, go on to the next.
 
-GETs change nothing. Every POST answers with a redirect, or with the screen again and why (422, 409). For htmx the
-screen alone is sent, as a part of the same page.
+GETs change nothing. Every POST answers with a redirect, or with the screen again and why (422, 409). For htmx
+the screen alone is sent, as a part of the same page.
 """
 
 from http import HTTPStatus

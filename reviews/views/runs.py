@@ -69,7 +69,7 @@ def _receive(form: UploadForm, request: Request) -> Import | None:
             actor=request.user,
         )
     except Refused as refused:
-        form.add_error("file", str(refused))
+        form.add_error("run_name" if refused.field == "run" else "file", str(refused))
         return None
 
 

@@ -5,9 +5,10 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
-from django.urls import get_resolver, reverse
+from django.urls import reverse
 
 from reviews.models import Evaluation, User
+from reviews.urls import urlpatterns
 from tests.factories import EvaluationFactory
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +41,7 @@ ACCESS: dict[str, dict[str, tuple[int, ...]]] = {
     "password": {"get": (302, 200, 200, 200, 200), "post": (302, 200, 200, 200, 200)},
     "welcome": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
 }
-ROUTES = {pattern.name: str(pattern.pattern) for pattern in get_resolver("reviews.urls").url_patterns}
+ROUTES = {pattern.name: str(pattern.pattern) for pattern in urlpatterns}
 CASES = [
     pytest.param(name, method, who, status, id=f"{name}-{method}-{who}")
     for name, methods in ACCESS.items()

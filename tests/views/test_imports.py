@@ -99,7 +99,7 @@ class TestWhenItIsOver:
     def test_says_of_a_strict_import_that_nothing_came_in(self, as_ana: Client, max: User) -> None:
         page = text(as_ana.get(address(imported(max, line("e-1"), b"no record", strict=True))))
         assert "1 of 2 lines are bad, so nothing was imported." in page
-        assert "new record" not in page
+        assert "What became of" not in page
         assert "is not JSON" in page
 
     def test_shows_what_a_file_says_as_text(self, as_ana: Client, max: User) -> None:

@@ -29,10 +29,10 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}", returncode=2) from error
         keys = f": {', '.join(result.changed_keys)}" if result.changed else ""
-        left_out = f", {result.left_out:,} left out (no records)" if result.left_out else ""
+        left_out = f"; {result.left_out:,} left out (no records)" if result.left_out else ""
         self.stdout.write(f"{result.identical:,} identical, {result.changed:,} changed{keys}{left_out}")
         for problem in result.problems:
             self.stderr.write(problem)
         if not result.holds:
-            self.stderr.write(f"{result.problem_count:,} differences that are no human decision")
+            self.stderr.write(f"Differences that are no human decision: {result.problem_count:,}")
             sys.exit(1)

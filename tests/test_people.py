@@ -1,0 +1,145 @@
+"""Who has an account: adding people, and the first admin's way in."""
+
+import io
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+
+from reviews import people
+from reviews.models import AuditEvent, User
+from reviews.people import Refused
+from reviews.permissions import ROLES, role_of
+from tests.threads import together
+
+PASSWORD = "a pass phrase nobody guesses"
+
+
+def add(username: str = "ana", password: str = PASSWORD, role: str = "reviewer") -> User:
+    return people.add_user(username=username, password=password, role=role, actor=None)
+
+
+def become_admin(username: str = "max", token: str | None = None) -> User:
+    return people.first_admin(
+        username=username, password=PASSWORD, token=people.welcome_token() if token is None else token
+    )
+
+
+@pytest.mark.django_db
+class TestAddingSomebody:
+    @pytest.mark.parametrize("role", ROLES)
+    def test_gives_them_the_role_and_a_password_that_opens(self, role: str) -> None:
+        ana = add(role=role)
+        assert role_of(ana) == role
+        assert ana.check_password(PASSWORD)
+        assert not ana.is_staff
+        assert not ana.is_superuser
+
+    def test_is_audited_with_who_did_it_and_without_the_password(self, max: User) -> None:
+        people.add_user(username="ana", password=PASSWORD, role="lead", actor=max)
+        event = AuditEvent.objects.get()
+        assert (event.action, event.actor, event.detail) == (
+            "user added",
+            max,
+            {"username": "ana", "role": "lead"},
+        )
+
+    @pytest.mark.parametrize(
+        ("attempt", "field", "reason"),
+        [
+            (partial(add, password="short"), "password", "too short"),
+            (partial(add, password="12345678901234567"), "password", "entirely numeric"),
+            (partial(add, username="anastasia", password="anastasia1234"), "password", "similar"),
+            (partial(add, username=""), "username", "cannot be blank"),
+            (partial(add, username="ana banana"), "username", "valid username"),
+            (partial(add, username="a" * 151), "username", "150"),
+            (partial(add, username="a\0"), "username", ""),
+            (partial(add, role="owner"), "role", "reviewer, lead, admin"),
+        ],
+    )
+    def test_is_refused_with_a_reason_for_the_field(
+        self, attempt: Callable[[], User], field: str, reason: str
+    ) -> None:
+        with pytest.raises(Refused, match=reason) as caught:
+            attempt()
+        assert caught.value.field == field
+        assert not User.objects.exists()
+        assert not AuditEvent.objects.exists()
+
+    @pytest.mark.parametrize("name", ["ana", "ANA"])
+    def test_is_refused_for_a_name_that_is_taken_in_whatever_case(self, ana: User, name: str) -> None:
+        with pytest.raises(Refused, match="already somebody"):
+            add(name)
+
+
+@pytest.mark.django_db
+class TestTheFirstAdmin:
+    def test_comes_in_by_the_link_once(self) -> None:
+        assert people.needs_first_admin()
+        assert role_of(become_admin()) == "admin"
+        assert not people.needs_first_admin()
+        with pytest.raises(Refused, match="has been used"):
+            become_admin("eve")
+
+    def test_needs_the_token(self) -> None:
+        with pytest.raises(Refused, match="not the one"):
+            become_admin(token=people.welcome_token()[:-1])
+        with pytest.raises(Refused, match="not the one"):
+            become_admin(token="ä")
+
+    def test_has_a_token_of_this_installation(self) -> None:
+        token = people.welcome_token()
+        with override_settings(SECRET_KEY="another installation's key"):
+            assert people.welcome_token() != token
+
+    def test_is_needed_while_there_are_reviewers_only(self, ana: User) -> None:
+        assert people.needs_first_admin()
+
+    def test_is_not_needed_again_when_that_admin_has_gone(self) -> None:
+        become_admin().groups.clear()
+        assert not people.needs_first_admin()
+
+    def test_is_not_needed_beside_a_superuser(self) -> None:
+        User.objects.create_superuser("root", password=PASSWORD)
+        assert not people.needs_first_admin()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    def test_of_two_who_follow_the_link_one_becomes_admin(self) -> None:
+        outcomes = together(partial(become_admin, "max"), partial(become_admin, "eve"), expecting=Refused)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Refused", "User"]
+        assert User.objects.count() == 1
+
+    def test_of_two_who_want_a_name_one_gets_it(self) -> None:
+        outcomes = together(add, add, expecting=Refused)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Refused", "User"]
+        assert User.objects.count() == AuditEvent.objects.count() == 1
+
+
+@pytest.mark.django_db
+class TestTheCommand:
+    def test_takes_the_password_from_standard_input(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
+        call_command("add_user", "ana", "--role=reviewer", "--password-stdin")
+        assert User.objects.get().check_password(PASSWORD)
+        assert capsys.readouterr().out == "ana can log in as reviewer.\n"
+
+    def test_asks_twice_and_minds_a_difference(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        answers = iter([PASSWORD, "something else entirely", PASSWORD, PASSWORD])
+        monkeypatch.setattr("reviews.management.commands.add_user.getpass", lambda _prompt: next(answers))
+        with pytest.raises(CommandError, match="differ"):
+            call_command("add_user", "ana", "--role=reviewer")
+        call_command("add_user", "ana", "--role=reviewer")
+        assert User.objects.get().username == "ana"
+
+    def test_says_what_is_wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO(""))
+        with pytest.raises(CommandError, match="too short"):
+            call_command("add_user", "ana", "--role=reviewer", "--password-stdin")
+        with pytest.raises(CommandError, match="invalid choice"):
+            call_command("add_user", "ana", "--role=owner")
