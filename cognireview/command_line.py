@@ -46,7 +46,7 @@ def run(action: Callable[[], None], *, needs_database: bool) -> None:
         explanation = _explain(error)
         if explanation is None or "--traceback" in sys.argv:
             raise
-        print(f"cognireview: {explanation}", file=sys.stderr)
+        sys.stderr.write(f"cognireview: {explanation}\n")
         sys.exit(2)
 
 

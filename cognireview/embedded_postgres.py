@@ -12,6 +12,7 @@ trusts a process id which a kill, a reboot or a container may have left behind o
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -155,7 +156,7 @@ class Server:
                 time.sleep(0.02)
 
     def _make_cluster(self) -> None:
-        """Make the cluster beside its place and move it there: an initdb that was cut short leaves nothing."""
+        """Make the cluster beside its place and move it there: initdb cut short leaves no half of one."""
         version = self.cluster / "PG_VERSION"
         if self.cluster.exists():
             if self.cluster.stat().st_uid != self.account.uid:
@@ -184,7 +185,7 @@ class Server:
     def _launch(self, lock: IO[str]) -> None:
         """Start the server as a child of nobody, in a session of its own, with the held lock inherited."""
         socket = _socket_dir(self.data_dir)
-        # What a killed server left: PostgreSQL would take its process id, now another's, for a running server.
+        # Left by a killed server: PostgreSQL would see a running one in whoever has its process id now.
         for leftover in (self.cluster / "postmaster.pid", socket / f".s.PGSQL.{PORT}.lock"):
             leftover.unlink(missing_ok=True)
         quoted = str(socket).replace('"', '""')
@@ -206,7 +207,7 @@ class Server:
             )
 
     def _wait_for_answer(self, begin: int) -> None:
-        """Wait until the server takes connections: recovery after a crash may take its time, silence may not."""
+        """Wait until the server takes connections. Recovery after a crash may take its time, silence not."""
         silent_since = time.monotonic()
         while (answer := self._ping()) != pq.Ping.OK:
             if answer == pq.Ping.REJECT:
@@ -237,7 +238,8 @@ class Server:
         with self.log.open("rb") as log:
             log.seek(begin)
             lines = log.read().decode(errors="replace").splitlines()
-        fatal = [line for line in lines if "FATAL:" in line and "starting up" not in line or "PANIC:" in line]
+        # Those who ask too early are told so, as a FATAL of their own.
+        fatal = [line for line in lines if re.search(r"(FATAL|PANIC): (?!.*starting up)", line)]
         return (fatal or lines or ["it said nothing"])[-1].strip()
 
 

@@ -5,6 +5,7 @@ import os
 import pwd
 import stat
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
@@ -79,10 +80,8 @@ def _entry() -> pwd.struct_passwd | None:
 
 def _made_entry() -> pwd.struct_passwd:
     command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
-    try:
+    with suppress(FileNotFoundError):
         subprocess.run([*command, NAME], capture_output=True, check=False)
-    except FileNotFoundError:
-        pass
     # Looked up whatever useradd said: another process may have been quicker.
     if entry := _entry():
         return entry

@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def end_with(parent: int) -> None:
-    """Ask this process to stop, and after a while make it, once the process `parent` is not its parent any more."""
+    """Once the process `parent` has died, ask this one to stop, and after a while make it."""
     threading.Thread(target=_watch, args=[parent], daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""What `manage.py up` does: make everything ready, keep the web server and the job worker running, stop it all."""
+"""What `manage.py up` does: make everything ready, keep web server and job worker running, stop it all."""
 
 import errno
 import fcntl
@@ -130,8 +130,8 @@ def _check_port(port: int, *, patient: bool) -> None:
                 probe.bind((HOST, port))
             except OSError as error:
                 if time.monotonic() >= end or error.errno != errno.EADDRINUSE:
-                    reason = error.strerror
-                    raise Ended(f"Port {port} cannot be used: {reason}. Try another: --port", status=2) from None
+                    message = f"Port {port} cannot be used: {error.strerror}. Try another: --port"
+                    raise Ended(message, status=2) from None
             else:
                 return
         time.sleep(0.1)
@@ -158,7 +158,7 @@ class _Child:
         self._started = time.monotonic()
         self.log.parent.mkdir(exist_ok=True)
         with self.log.open("ab") as log:
-            # In a session of its own, so that Ctrl+C reaches `up` alone, which then stops the others in order.
+            # In a session of its own, so that Ctrl+C reaches `up` alone, which stops the others in order.
             self.process = subprocess.Popen(
                 self._command,
                 stdin=subprocess.DEVNULL,

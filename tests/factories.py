@@ -10,7 +10,7 @@ from factory.django import DjangoModelFactory
 
 from reviews.models import Evaluation, Import, Run, User
 
-PASSWORD = "a pass phrase for tests"  # noqa: S105
+PASSWORD = "a pass phrase for tests"
 SCORES = {
     "Problem Understanding": {"score": "Yes", "justification": "Restates the task."},
     "Conclusion Accuracy": {"score": "No", "justification": r"Ends with \(\frac{1}{2}\), not \(2\)."},

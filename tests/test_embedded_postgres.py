@@ -173,9 +173,9 @@ class TestCannotStart:
             pass
 
     def test_on_a_broken_cluster_and_names_the_log(self, tmp_path: Path, cluster: Path) -> None:
-        with pytest.raises(CannotStart, match=r"FATAL: .* \(see .*postgres\.log\)$") as caught:
-            with running(tmp_path):
-                pass
+        reason = r"FATAL: .* \(see .*postgres\.log\)$"
+        with pytest.raises(CannotStart, match=reason) as caught, running(tmp_path):
+            pass
         assert "\n" not in str(caught.value)
 
     def test_with_a_socket_folder_that_others_may_enter(self, tmp_path: Path) -> None:

@@ -25,15 +25,17 @@ def read(text: str) -> Salvage:
     return salvage({"raw_content": text})
 
 
-def scores(found: Salvage) -> dict[str, Any]:
-    return {proposal.criterion: proposal.score for proposal in found.proposals}
-
-
 def criteria(found: Salvage) -> dict[str, dict[str, Any]]:
-    return {
+    by_name = {
         proposal.criterion: {"score": proposal.score, "justification": proposal.justification}
         for proposal in found.proposals
     }
+    assert len(by_name) == len(found.proposals)
+    return by_name
+
+
+def scores(found: Salvage) -> dict[str, Any]:
+    return {criterion: judged["score"] for criterion, judged in criteria(found).items()}
 
 
 def only(found: Salvage) -> Proposal:
@@ -160,7 +162,9 @@ class TestShapes:
         assert only(read(text)).justification == '["sign", "limit"]'
 
     def test_line_breaks_may_stand_in_strings_as_they_are(self) -> None:
-        assert only(read('{"accuracy": {"score": "No", "justification": "a\nb"}}')).justification == "a\nb"
+        found = read('{"accuracy": {"score": "No", "justification": "a\nb"}}')
+        assert only(found).justification == "a\nb"
+        assert found.steps == ("unwrap",)
 
 
 class TestLatex:
@@ -242,6 +246,11 @@ class TestDamage:
         assert scores(read(text)) == {"a {": "No", "b": "Yes"}
         assert read(text).steps == ()
 
+    def test_a_brace_before_the_criteria_breaks_nothing(self) -> None:
+        found = read('I choose from {"Yes", "No"}.\n' + fenced({"evaluation": CRITERIA}))
+        assert criteria(found) == CRITERIA
+        assert "truncation" not in found.steps
+
     def test_a_fence_after_the_break_is_no_part_of_it(self) -> None:
         found = read('```json\n{"accuracy": {"score": "No", "justification": "It stops\n```\nSorry.')
         assert only(found).justification == "It stops"
@@ -286,6 +295,10 @@ class TestRawText:
         output = {"choices": [{"message": {"content": fenced(CRITERIA)}}], "model": "gpt-4o", "tokens": 12}
         assert raw_text(output) == fenced(CRITERIA) + "\n\ngpt-4o"
         assert criteria(salvage(output)) == CRITERIA
+
+    def test_is_text_with_criteria_rather_than_other_scores_beside_it(self) -> None:
+        output = {"content": fenced(CRITERIA), "moderation": {"score": 0.01}}
+        assert raw_text(output) == fenced(CRITERIA)
 
     def test_is_the_object_written_out_where_that_holds_the_criteria(self) -> None:
         output = {"evaluation": CRITERIA}

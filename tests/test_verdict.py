@@ -59,8 +59,10 @@ class TestReadVerification:
         )
 
     def test_an_answer_may_hold_quotes_and_line_breaks(self) -> None:
-        message = "Verification (String): Mismatch (Extracted: 'f'(x) = ',\n', Correct: 'f''(x)')."
-        assert read_verification(False, message)[1:3] == ("f'(x) = ',\n", "f''(x)")
+        message = (
+            "Verification (String): Mismatch (Extracted: 'f'(x) = ', Correct: ',\n', Correct: 'f''(x)')."
+        )
+        assert read_verification(False, message)[1:3] == ("f'(x) = ', Correct: ',\n", "f''(x)")
 
     @pytest.mark.parametrize("verified", [True, False, None])
     def test_an_empty_reference_is_no_reference_whatever_came_of_it(self, verified: bool | None) -> None:

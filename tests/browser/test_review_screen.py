@@ -71,6 +71,13 @@ def test_one_key_agrees_and_the_next_record_is_there(screen: Page) -> None:
     assert Review.objects.get().corrected_scores == SCORES
 
 
+def test_a_text_field_that_was_made_taller_leaves_no_style_behind(screen: Page) -> None:
+    screen.evaluate("document.querySelector('#comments').style.height = '9rem'")
+    decide(screen)
+    heading(screen, "b-model")
+    assert screen.get_by_label("Comment").get_attribute("style") is None
+
+
 def test_a_key_held_down_decides_one_record(screen: Page) -> None:
     screen.wait_for_timeout(400)
     screen.keyboard.down("a")

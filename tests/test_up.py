@@ -1,0 +1,215 @@
+"""`manage.py up`, as an operator starts, stops and kills it: real processes on one data folder."""
+
+import fcntl
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import psutil
+import pytest
+from django.test import override_settings
+
+from cognireview.environment import BASE_DIR
+from cognireview.supervisor import Ended, _check_front_end
+
+READY = 60
+
+
+class Up:
+    """A running `manage.py up`, and what it has printed."""
+
+    def __init__(self, data_dir: Path, port: int, *options: str) -> None:
+        self.data_dir, self.port = data_dir, port
+        self.process = start(data_dir, port, *options)
+        self.lines: list[str] = []
+
+    def wait_until_ready(self) -> "Up":
+        """Read what it prints, to the line with the address."""
+        assert self.process.stdout is not None
+        while not self.lines or "http" not in self.lines[-1]:
+            line = self.process.stdout.readline()
+            assert line, f"up ended with {self.process.wait()}: {self.lines}"
+            self.lines.append(line.rstrip("\n"))
+        return self
+
+    def status(self, path: str) -> int:
+        """The HTTP status of a path, or 0 without an answer."""
+        try:
+            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as response:
+                return int(response.status)
+        except HTTPError as error:
+            return error.code
+        except (URLError, OSError):
+            return 0
+
+    def children(self, name: str) -> list[psutil.Process]:
+        """The processes below this one that were started as `name`: web, worker, postgres."""
+        found = psutil.Process(self.process.pid).children(recursive=True)
+        return [process for process in found if name in process.cmdline()]
+
+    def end(self, how: signal.Signals) -> tuple[int, str]:
+        """Send a signal and wait: the exit status, and the output since."""
+        self.process.send_signal(how)
+        rest, _ = self.process.communicate(timeout=READY)
+        return self.process.returncode, rest
+
+
+def start(data_dir: Path, port: int, *options: str) -> "subprocess.Popen[str]":
+    environment = os.environ | {"COGNIREVIEW_DATA_DIR": str(data_dir)}
+    # These tests are of the embedded PostgreSQL also where the others run on a server.
+    environment.pop("DATABASE_URL", None)
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "up", f"--port={port}", *options],
+        cwd=BASE_DIR,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether the condition comes true within the time a start may take."""
+    end = time.monotonic() + READY
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def nobody_left(data_dir: Path) -> bool:
+    """Whether every process that used the data folder is gone, PostgreSQL's own among them."""
+    for name in ("up", "users", "server"):
+        with (data_dir / "locks" / name).open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("the data")
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def up(data_dir: Path, port: int) -> Iterator[Callable[..., Up]]:
+    started: list[Up] = []
+
+    def begin(*options: str) -> Up:
+        started.append(Up(data_dir, port, *options))
+        return started[-1].wait_until_ready()
+
+    yield begin
+    for one in started:
+        if one.process.poll() is None:
+            one.end(signal.SIGTERM)
+    assert eventually(lambda: nobody_left(data_dir))
+
+
+class TestUp:
+    def test_prints_the_one_time_link_first_and_ctrl_c_stops_everything(
+        self, up: Callable[..., Up], data_dir: Path
+    ) -> None:
+        first = up()
+        address = rf"http://127\.0\.0\.1:{first.port}(/welcome/[0-9a-f]{{40}}/)"
+        match = re.search(address, first.lines[0])
+        assert match is not None
+        assert [first.status(path) for path in ("/healthz", "/readyz", match[1])] == [200, 200, 200]
+        assert first.status("/static/app.css") == 200
+        assert first.end(signal.SIGINT) == (0, "")
+        assert len(first.lines) == 1
+        assert nobody_left(data_dir)
+
+    def test_refuses_a_second_on_the_same_data_and_the_first_goes_on(
+        self, up: Callable[..., Up], data_dir: Path
+    ) -> None:
+        first = up()
+        second = start(data_dir, first.port + 1)
+        _, said = second.communicate(timeout=READY)
+        assert second.returncode == 1
+        assert said.count("\n") == 1
+        assert f"http://127.0.0.1:{first.port} (process {first.process.pid})" in said
+        assert first.status("/readyz") == 200
+
+    @pytest.mark.parametrize("name", ["web", "worker"])
+    def test_starts_a_process_again_that_was_killed(self, up: Callable[..., Up], name: str) -> None:
+        first = up()
+        killed = first.children(name)
+        for process in killed:
+            process.kill()
+        assert eventually(lambda: bool(first.children(name)) and first.status("/readyz") == 200)
+        assert not set(killed) & set(first.children(name))
+
+    def test_starts_postgres_again_that_was_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
+        first = up()
+        postmaster = data_dir / "postgres" / "postmaster.pid"
+        os.kill(int(postmaster.read_text().split()[0]), signal.SIGKILL)
+        assert eventually(lambda: first.status("/readyz") != 200)
+        assert eventually(lambda: first.status("/readyz") == 200)
+
+    def test_leaves_nothing_behind_when_it_is_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
+        assert up().end(signal.SIGKILL)[0] == -signal.SIGKILL
+        assert eventually(lambda: nobody_left(data_dir))
+
+    def test_works_at_once_after_all_of_it_was_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
+        first = up()
+        everybody = [*first.children("web"), *first.children("worker")]
+        postmaster = (data_dir / "postgres" / "postmaster.pid").read_text().split()[0]
+        for process in [psutil.Process(first.process.pid), *everybody, psutil.Process(int(postmaster))]:
+            process.kill()
+        assert up().status("/readyz") == 200
+
+    def test_brings_people_and_a_run_to_try_once(self, up: Callable[..., Up]) -> None:
+        first = up("--demo")
+        assert [re.match(r"(\w+) \((\w+)\)", line)[0] for line in first.lines[:-1]] == [  # type: ignore[index]
+            "ana (reviewer)",
+            "lea (lead)",
+            "max (admin)",
+        ]
+        assert "/welcome/" not in first.lines[-1]
+        assert first.end(signal.SIGTERM)[0] == 0
+        assert len(up("--demo").lines) == 1
+
+
+class TestCannotStart:
+    """One line, and an exit status that tells a mistake of the operator from a running site."""
+
+    def test_on_a_port_that_another_program_has(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other:
+            port = other.getsockname()[1]
+            process = start(tmp_path, port)
+            _, said = process.communicate(timeout=READY)
+        assert process.returncode == 2
+        assert re.search(rf"^.*Port {port} cannot be used: .*\n\Z", said)
+
+    def test_with_a_wrong_setting(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "gopher://")
+        process = start(tmp_path, 8000)
+        _, said = process.communicate(timeout=READY)
+        assert process.returncode == 2
+        assert "COGNIREVIEW_PUBLIC_URL: got 'gopher://'" in said
+        assert "Traceback" not in said
+
+    def test_without_the_front_end_packages(self, tmp_path: Path) -> None:
+        remedy = "uv sync --reinstall-package cognireview"
+        with override_settings(STATICFILES_DIRS=[tmp_path]), pytest.raises(Ended, match=remedy) as caught:
+            _check_front_end()
+        assert caught.value.status == 2
