@@ -166,8 +166,9 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
     "loggers": {
         "django.request": {"level": "ERROR"},
-        # Says at every start that it found the app's tasks.
+        # They say in every process which tasks of the app they found.
         "procrastinate.blueprints": {"level": "WARNING"},
+        "procrastinate.periodic": {"level": "WARNING"},
     },
 }
 

@@ -91,11 +91,12 @@ def response_parts(response: Any) -> list[Part]:
         return [Part("Response", data=response)]
     if not isinstance(response, Mapping):
         return [_part("Response", response)]
-    inner = response.get("response")
-    around = {key: value for key, value in response.items() if key != "response"}
-    if isinstance(inner, Mapping):
-        return [*_parts(inner), *_parts(around)]
-    return [*([_part("Response", inner)] if inner else []), *_parts(around)]
+    if "response" not in response or len(response) > _MAX_ITEMS:
+        return _parts(response)
+    inner = response["response"]
+    found = _parts(inner) if isinstance(inner, Mapping) else _parts({"response": inner})
+    # What stands around the response keeps its own name: "model" there is not who answered.
+    return [*found, *(_part(name, value) for name, value in response.items() if name != "response")]
 
 
 def _parts(response: Mapping[str, Any]) -> list[Part]:
@@ -103,11 +104,14 @@ def _parts(response: Mapping[str, Any]) -> list[Part]:
         return [Part("Response", data=response)]
     order = {name: place for place, name in enumerate(_PARTS)}
     names = sorted(response, key=lambda name: order.get(name, len(order)))
-    return [_part(name, response[name]) for name in names if response[name] not in (None, "", [], {})]
+    return [
+        _part(criterion_title(name), response[name])
+        for name in names
+        if response[name] not in (None, "", [], {})
+    ]
 
 
-def _part(name: str, value: Any) -> Part:
-    label = name.replace("_", " ").strip().capitalize()
+def _part(label: str, value: Any) -> Part:
     if isinstance(value, str):
         return Part(label, text=value)
     if isinstance(value, list) and len(value) <= _MAX_ITEMS and all(isinstance(item, str) for item in value):

@@ -5,9 +5,11 @@ to `evaluation` by COPY, a known id is settled by `merge`, and everything that d
 new record is noted in `import_line`.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -21,6 +23,7 @@ from reviews.models import RUN_NAME_LENGTH, Import, ImportLine, Run, User
 from reviews.record import LineError, parse_line
 from reviews.source import Refused
 
+PIECES_AHEAD = 2
 JOB = "reviews.tasks.import_kept_file"
 
 # Two imports at once could bring the same id, and the later one would fail whole. They take turns.
@@ -148,17 +151,17 @@ class _Importing:
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS)
         before = _Before(self._target)
-        for piece, lines in source.lines_of(pieces):
+        for piece, lines, parsed in _parsed_ahead(source.lines_of(pieces)):
             if piece.number == 0:
                 self._target.has_bom = piece.data.startswith(source.BOM)
-            new = self._take(piece.first_line, lines)
+            new = self._take(len(lines), *parsed)
             before.compare(piece.first_line, lines, new)
         self._target.repeated_lines = before.repeated
 
-    def _take(self, first_line: int, lines: list[bytes]) -> set[int]:
-        """Import the lines of one piece; returns the numbers of those that are new records."""
+    def _take(self, lines: int, incoming: list[Incoming], errors: list[tuple[int, LineError]]) -> set[int]:
+        """Import a piece of so many lines; returns the numbers of those that are new records."""
         target = self._target
-        incoming, noted = self._parse(first_line, lines)
+        noted = [self._rejected(line, error) for line, error in errors]
         known = known_records(target, incoming)
         new: dict[str, Incoming] = {}
         settled: list[Settled] = []
@@ -174,24 +177,10 @@ class _Importing:
         copy_new(target, new.values())
         apply_updates(target, settled)
         copy_import_lines(noted)
-        self._count(lines=len(lines), new=len(new), noted=noted)
+        target.lines += lines
+        target.blank += lines - len(incoming) - len(errors)
+        self._count(len(new), noted)
         return {record.line for record in new.values()}
-
-    def _parse(self, first_line: int, lines: list[bytes]) -> tuple[list[Incoming], list[ImportLine]]:
-        incoming, rejected = [], []
-        for number, line in enumerate(lines, start=first_line):
-            if line is source.OVERLONG:
-                limit = settings.LIMITS.line_bytes
-                error = LineError("", f"is longer than {limit:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
-                rejected.append(self._rejected(number, error))
-            elif line.strip():
-                try:
-                    incoming.append(Incoming(number, line, parse_line(line, settings.LIMITS)))
-                except LineError as error:
-                    rejected.append(self._rejected(number, error))
-            else:
-                self._target.blank += 1
-        return incoming, rejected
 
     def _settle(self, record: Incoming, row: Known) -> Settled:
         settled = settle(record, row, self._target)
@@ -220,13 +209,49 @@ class _Importing:
     def _repeated(self, record: Incoming, first: int) -> ImportLine:
         return self._rejected(record.line, LineError("evaluation_id", f"stands in line {first} already"))
 
-    def _count(self, *, lines: int, new: int, noted: list[ImportLine]) -> None:
+    def _count(self, new: int, noted: list[ImportLine]) -> None:
         target = self._target
-        target.lines += lines
         target.new += new
         for line in noted:
             name = "conflicts" if line.outcome == ImportLine.Outcome.CONFLICT else str(line.outcome)
             setattr(target, name, getattr(target, name) + 1)
+
+
+class _Parsed(NamedTuple):
+    """The lines of one piece: the records among them, and what is wrong with others, by line."""
+
+    incoming: list[Incoming]
+    errors: list[tuple[int, LineError]]
+
+
+def _parse(piece: source.Piece, lines: list[bytes]) -> _Parsed:
+    parsed = _Parsed([], [])
+    for number, line in enumerate(lines, start=piece.first_line):
+        if line is source.OVERLONG:
+            limit = settings.LIMITS.line_bytes
+            error = LineError("", f"is longer than {limit:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
+            parsed.errors.append((number, error))
+        elif line.strip():
+            try:
+                parsed.incoming.append(Incoming(number, line, parse_line(line, settings.LIMITS)))
+            except LineError as error:
+                parsed.errors.append((number, error))
+    return parsed
+
+
+def _parsed_ahead(
+    pieces: Iterable[tuple[source.Piece, list[bytes]]],
+) -> Iterator[tuple[source.Piece, list[bytes], _Parsed]]:
+    """Parse pieces in a thread, so that PostgreSQL, on another core, need not wait for the parser."""
+    waiting: deque[tuple[source.Piece, list[bytes], Future[_Parsed]]] = deque()
+    with ThreadPoolExecutor(1, "parse") as pool:
+        for piece, lines in pieces:
+            waiting.append((piece, lines, pool.submit(_parse, piece, lines)))
+            if len(waiting) > PIECES_AHEAD:
+                piece, lines, parsed = waiting.popleft()
+                yield piece, lines, parsed.result()
+        for piece, lines, parsed in waiting:
+            yield piece, lines, parsed.result()
 
 
 class _Before:

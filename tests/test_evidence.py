@@ -62,7 +62,7 @@ def test_a_response_is_read_into_parts_with_the_answer_first() -> None:
         Part("Steps", items=["Add.", "Divide."]),
         Part("Intermediate results", data={"sum": 3}),
         Part("Certain", text="true"),
-        Part("Model", text="o1"),
+        Part("model", text="o1"),
     ]
 
 
@@ -75,7 +75,7 @@ def test_a_response_is_read_into_parts_with_the_answer_first() -> None:
         ("It is 3.", [Part("Response", text="It is 3.")]),
         (
             {"model": "o1", "response": "It is 3."},
-            [Part("Response", text="It is 3."), Part("Model", text="o1")],
+            [Part("Response", text="It is 3."), Part("model", text="o1")],
         ),
         ({"final_answer": "3"}, [Part("Final answer", text="3")]),
         ({"response": None}, []),

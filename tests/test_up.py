@@ -51,9 +51,9 @@ class Up:
             return 0
 
     def children(self, name: str) -> list[psutil.Process]:
-        """The processes below this one that were started as `name`: web, worker, postgres."""
-        found = psutil.Process(self.process.pid).children(recursive=True)
-        return [process for process in found if name in process.cmdline()]
+        """The processes below this one that were started as `name`, web or worker."""
+        below = psutil.Process(self.process.pid).children(recursive=True)
+        return [one for one in below if one.status() != psutil.STATUS_ZOMBIE and name in one.cmdline()]
 
     def end(self, how: signal.Signals) -> tuple[int, str]:
         """Send a signal and wait: the exit status, and the output since."""
@@ -84,6 +84,12 @@ def eventually(condition: Callable[[], bool]) -> bool:
             return False
         time.sleep(0.05)
     return True
+
+
+def postmaster(data_dir: Path) -> int:
+    """The process id of the server, or 0 while there is none."""
+    path = data_dir / "postgres" / "postmaster.pid"
+    return int((path.read_text().split() or ["0"])[0]) if path.exists() else 0
 
 
 def nobody_left(data_dir: Path) -> bool:
@@ -160,10 +166,9 @@ class TestUp:
 
     def test_starts_postgres_again_that_was_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
-        postmaster = data_dir / "postgres" / "postmaster.pid"
-        os.kill(int(postmaster.read_text().split()[0]), signal.SIGKILL)
-        assert eventually(lambda: first.status("/readyz") != 200)
-        assert eventually(lambda: first.status("/readyz") == 200)
+        killed = postmaster(data_dir)
+        os.kill(killed, signal.SIGKILL)
+        assert eventually(lambda: postmaster(data_dir) != killed and first.status("/readyz") == 200)
 
     def test_leaves_nothing_behind_when_it_is_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
         assert up().end(signal.SIGKILL)[0] == -signal.SIGKILL
@@ -172,8 +177,9 @@ class TestUp:
     def test_works_at_once_after_all_of_it_was_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
         everybody = [*first.children("web"), *first.children("worker")]
-        postmaster = (data_dir / "postgres" / "postmaster.pid").read_text().split()[0]
-        for process in [psutil.Process(first.process.pid), *everybody, psutil.Process(int(postmaster))]:
+        os.kill(first.process.pid, signal.SIGKILL)
+        os.kill(postmaster(data_dir), signal.SIGKILL)
+        for process in everybody:
             process.kill()
         assert up().status("/readyz") == 200
 
