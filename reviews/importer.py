@@ -244,14 +244,18 @@ def _parsed_ahead(
 ) -> Iterator[tuple[source.Piece, list[bytes], _Parsed]]:
     """Parse pieces in a thread, so that PostgreSQL, on another core, need not wait for the parser."""
     waiting: deque[tuple[source.Piece, list[bytes], Future[_Parsed]]] = deque()
+
+    def first() -> tuple[source.Piece, list[bytes], _Parsed]:
+        piece, lines, parsed = waiting.popleft()
+        return piece, lines, parsed.result()
+
     with ThreadPoolExecutor(1, "parse") as pool:
         for piece, lines in pieces:
             waiting.append((piece, lines, pool.submit(_parse, piece, lines)))
             if len(waiting) > PIECES_AHEAD:
-                piece, lines, parsed = waiting.popleft()
-                yield piece, lines, parsed.result()
-        for piece, lines, parsed in waiting:
-            yield piece, lines, parsed.result()
+                yield first()
+        while waiting:
+            yield first()
 
 
 class _Before:

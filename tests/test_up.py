@@ -125,8 +125,8 @@ def up(data_dir: Path, port: int) -> Iterator[Callable[..., Up]]:
 
     yield begin
     for one in started:
-        if one.process.poll() is None:
-            one.end(signal.SIGTERM)
+        with one.process:
+            one.process.terminate()
     assert eventually(lambda: nobody_left(data_dir))
 
 
@@ -155,14 +155,14 @@ class TestUp:
         assert f"http://127.0.0.1:{first.port} (process {first.process.pid})" in said
         assert first.status("/readyz") == 200
 
-    @pytest.mark.parametrize("name", ["web", "worker"])
-    def test_starts_a_process_again_that_was_killed(self, up: Callable[..., Up], name: str) -> None:
+    def test_starts_processes_again_that_were_killed(self, up: Callable[..., Up]) -> None:
         first = up()
-        killed = first.children(name)
+        killed = [*first.children("web"), *first.children("worker")]
         for process in killed:
             process.kill()
-        assert eventually(lambda: bool(first.children(name)) and first.status("/readyz") == 200)
-        assert not set(killed) & set(first.children(name))
+        assert eventually(lambda: bool(first.children("web")) and first.status("/readyz") == 200)
+        assert eventually(lambda: bool(first.children("worker")))
+        assert not set(killed) & {*first.children("web"), *first.children("worker")}
 
     def test_starts_postgres_again_that_was_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()

@@ -137,7 +137,7 @@ class Migration(migrations.Migration):
                     "repeated_lines",
                     models.BigIntegerField(
                         default=0,
-                        help_text="Lines at its start that repeat the run's import before it, byte for byte.",
+                        help_text="Lines at its start that repeat an earlier import of the run: the same bytes or record.",
                     ),
                 ),
                 ("lines", models.BigIntegerField(default=0)),

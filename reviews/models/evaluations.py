@@ -1,0 +1,118 @@
+"""The records, and who put one off."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models.functions import Length, Now
+
+from reviews.models.people import User
+from reviews.models.runs import Import, Run
+from reviews.record import DONE_WORDS, QUEUE_WORDS
+
+
+class Evaluation(models.Model):
+    """One record: its 23 fields by their own names, and where in which file it stands.
+
+    The mirror is for work and queries; the truth of a line is the kept file. Text holds U+FFFD
+    where the file has U+0000, and JSON holds as text any number that 64 bits cannot.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    run = models.ForeignKey(Run, models.PROTECT, related_name="evaluations", db_index=False)
+    # Where the record first appeared (its place in an export) and the line that holds it now.
+    first_import = models.ForeignKey(Import, models.PROTECT, related_name="+", db_index=False)
+    first_line = models.BigIntegerField()
+    source_import = models.ForeignKey(Import, models.PROTECT, related_name="+", db_index=False)
+    source_line = models.BigIntegerField()
+    content_hash = models.BinaryField(help_text="BLAKE2b, 16 bytes, of the line without its line end.")
+
+    evaluation_id = models.TextField()
+    task_id = models.TextField(null=True)
+    model_id = models.TextField(null=True)
+    response_id = models.TextField(null=True)
+    ideal_response_id = models.TextField(null=True)
+    judge_llm_model = models.TextField()
+    judge_prompt_template_path = models.TextField()
+    raw_judge_output = models.JSONField()
+    parsed_rubric_scores = models.JSONField()
+    aggregated_score = models.TextField(null=True)
+    final_answer_verified = models.BooleanField(null=True)
+    verification_message = models.TextField(null=True)
+    needs_human_review = models.BooleanField()
+    review_reasons = models.JSONField()
+    structured_model_response = models.JSONField(null=True)
+    structured_ideal_response = models.JSONField(null=True)
+    parsing_error = models.TextField(null=True)
+    human_review_status = models.TextField()
+    human_reviewer_id = models.TextField(null=True)
+    human_review_timestamp = models.DateTimeField(null=True)
+    human_corrected_scores = models.JSONField(null=True)
+    human_review_comments = models.TextField(null=True)
+    created_at = models.DateTimeField()
+    extra = models.JSONField(default=dict)
+
+    # Who holds the record, until when; on the row itself, so that one locked row decides.
+    claimed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="claims", db_index=False)
+    claimed_until = models.DateTimeField(null=True)
+    version = models.IntegerField(db_default=1, help_text="Grows with every change to the record.")
+    review = models.ForeignKey(
+        "Review", models.PROTECT, null=True, related_name="+", help_text="The human decision in force."
+    )
+
+    class Meta:
+        db_table = "evaluation"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["evaluation_id"], name="evaluation_id_is_unique"),
+            models.UniqueConstraint(
+                fields=["run", "first_import", "first_line"], name="evaluation_place_is_unique"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                "run",
+                Length("task_id"),
+                "task_id",
+                "model_id",
+                "id",
+                name="evaluation_queue_order",
+                condition=models.Q(human_review_status__in=QUEUE_WORDS),
+            ),
+            models.Index(
+                "claimed_by",
+                "claimed_until",
+                name="evaluation_claims",
+                condition=models.Q(claimed_by__isnull=False),
+            ),
+            models.Index("run", "human_review_status", name="evaluation_progress"),
+            models.Index(
+                "first_import",
+                "first_line",
+                name="evaluation_decided_or_moved",
+                condition=models.Q(review__isnull=False) | ~models.Q(source_import=models.F("first_import")),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.evaluation_id
+
+    @property
+    def in_queue(self) -> bool:
+        return self.human_review_status in QUEUE_WORDS
+
+    @property
+    def is_done(self) -> bool:
+        return self.human_review_status in DONE_WORDS
+
+
+class Skip(models.Model):
+    """A record a reviewer put off: it comes back to them last, and to everybody else as before."""
+
+    evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="skips", db_index=False)
+    reviewer = models.ForeignKey(User, models.PROTECT, related_name="skips", db_index=False)
+    skipped_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "skip"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["reviewer", "evaluation"], name="skip_once"),
+        ]

@@ -1,0 +1,136 @@
+"""Runs, the files brought into them, and what became of each line."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models.functions import Now
+
+from reviews.models.people import User
+
+RUN_NAME_LENGTH = 200
+
+
+class Run(models.Model):
+    """One evaluation output under review: what an admin imports and exports, by name."""
+
+    name = models.CharField(max_length=RUN_NAME_LENGTH)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "run"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["name"], name="run_name_is_unique")]
+        permissions: ClassVar = [
+            ("import_file", "Can import files"),
+            ("export_run", "Can export runs"),
+            ("review_evaluation", "Can review evaluations"),
+            ("read_audit", "Can read the audit events"),
+            ("lead_review", "Can free what others hold"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Import(models.Model):
+    """One file brought into a run, and what became of each of its lines.
+
+    `new + unchanged + updated + conflicts + rejected + blank = lines` once it is done.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    OUTCOMES = ("new", "unchanged", "updated", "conflicts", "rejected", "blank")
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="imports")
+    file_name = models.CharField(max_length=255)
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    strict = models.BooleanField(default=False)
+    error = models.TextField(default="", blank=True)
+    created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+    size = models.BigIntegerField(default=0, help_text="Bytes of the file as it came.")
+    sha256 = models.CharField(max_length=64, default="", blank=True)
+    has_bom = models.BooleanField(default=False)
+    repeated_lines = models.BigIntegerField(
+        default=0,
+        help_text="Lines at its start that repeat an earlier import of the run: the same bytes or record.",
+    )
+    lines = models.BigIntegerField(default=0)
+    new = models.BigIntegerField(default=0)
+    unchanged = models.BigIntegerField(default=0)
+    updated = models.BigIntegerField(default=0)
+    conflicts = models.BigIntegerField(default=0)
+    rejected = models.BigIntegerField(default=0)
+    blank = models.BigIntegerField(default=0)
+
+    class Meta:
+        db_table = "import"
+
+    def __str__(self) -> str:
+        return f"{self.file_name} into {self.run}"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Lines and what became of them, by outcome."""
+        return {name: getattr(self, name) for name in ("lines", *self.OUTCOMES)}
+
+    def listed_exceptions(self) -> Iterator[dict[str, Any]]:
+        """Every line that is not a new record or blank: line, outcome, field, reason; in order."""
+        for row in self.exceptions.order_by("line").values("line", "outcome", "field", "reason").iterator():
+            yield dict(row)
+
+
+class SourceChunk(models.Model):
+    """About 1 MiB of a kept file: whole lines, one zstd frame."""
+
+    source = models.ForeignKey(Import, models.PROTECT, related_name="chunks", db_index=False)
+    number = models.IntegerField(help_text="From 0, in file order.")
+    first_line = models.BigIntegerField(help_text="From 1.")
+    lines = models.IntegerField()
+    size = models.IntegerField(help_text="Bytes before compression.")
+    frame = models.BinaryField()
+
+    class Meta:
+        db_table = "source_chunk"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["source", "number"], name="source_chunk_place"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["source", "first_line"], name="source_chunk_line")]
+
+
+class ImportLine(models.Model):
+    """A line that did not become a new record: what became of it, and why."""
+
+    class Outcome(models.TextChoices):
+        UNCHANGED = "unchanged"
+        UPDATED = "updated"
+        CONFLICT = "conflict"
+        REJECTED = "rejected"
+
+    source = models.ForeignKey(Import, models.PROTECT, related_name="exceptions", db_index=False)
+    line = models.BigIntegerField(help_text="From 1, split on LF.")
+    outcome = models.CharField(max_length=10, choices=Outcome)
+    field = models.CharField(max_length=100, default="", blank=True)
+    reason = models.TextField(default="", blank=True)
+    evaluation = models.ForeignKey(
+        "Evaluation", models.PROTECT, null=True, related_name="import_lines", db_index=False
+    )
+
+    class Meta:
+        db_table = "import_line"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["source", "line"], name="import_line_place"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["evaluation", "source"],
+                name="import_line_evaluation",
+                condition=models.Q(evaluation__isnull=False),
+            )
+        ]
