@@ -5,17 +5,19 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import django
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
-from django.db import OperationalError
+from django.core.management import execute_from_command_line, get_commands
+from django.db import OperationalError, ProgrammingError
+from psycopg.errors import UndefinedTable
 
 from cognireview import embedded_postgres
+from cognireview.migrating import migrate
 
 # Everything else may use the database. `up` keeps the server itself, since it outlives what it starts.
 WITHOUT_DATABASE = frozenset(
@@ -25,7 +27,16 @@ WITHOUT_DATABASE = frozenset(
 
 def main() -> None:
     """Run the command in `sys.argv`."""
-    run(partial(execute_from_command_line, sys.argv), needs_database=_needs_database(sys.argv[1:]))
+    run(_execute, needs_database=_needs_database(sys.argv[1:]))
+
+
+def _execute() -> None:
+    """Run the command; one of ours finds a fresh embedded database migrated, as after `up`."""
+    django.setup()
+    name = "".join(sys.argv[1:2])
+    if get_commands().get(name) == "reviews" and name not in WITHOUT_DATABASE and not _has_own_server():
+        migrate()
+    execute_from_command_line(sys.argv)
 
 
 def run(action: Callable[[], None], *, needs_database: bool) -> None:
@@ -62,8 +73,12 @@ def _leave(number: int, _frame: FrameType | None) -> None:
     sys.exit(128 + number)
 
 
+def _has_own_server() -> bool:
+    return bool(settings.ENVIRONMENT.database_url)
+
+
 def _postgres() -> AbstractContextManager[Any]:
-    if settings.ENVIRONMENT.database_url:
+    if _has_own_server():
         return nullcontext()
     data_dir: Path = settings.DATA_DIR
     return embedded_postgres.running(data_dir)
@@ -84,4 +99,6 @@ def _explain(error: Exception) -> str | None:
             return f"{error.filename} is not ours to use: {error.strerror}"
         case OperationalError() if getattr(error.__cause__, "sqlstate", None) is None:
             return f"The database cannot be reached: {str(error).splitlines()[0]}"
+        case ProgrammingError() if isinstance(error.__cause__, UndefinedTable):
+            return "The database is not up to date. Run: manage.py migrate"
     return None

@@ -219,7 +219,7 @@ class Server:
             time.sleep(0.02)
 
     def _ping(self) -> pq.Ping:
-        return pq.PGconn.ping(self._conninfo("postgres").encode())
+        return pq.Ping(pq.PGconn.ping(self._conninfo("postgres").encode()))
 
     def _conninfo(self, name: str) -> str:
         place = database(self.data_dir) | {"NAME": name}

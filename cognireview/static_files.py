@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.staticfiles import finders
@@ -14,7 +13,7 @@ from django.core.management import call_command
 class StaticFiles(StaticFilesConfig):
     """Leaves out what no page loads, since hashing and compressing it takes seconds."""
 
-    ignore_patterns: ClassVar = [
+    ignore_patterns = [  # noqa: RUF012 (as Django has it)
         *StaticFilesConfig.ignore_patterns,
         "django_htmx/ext/*",
         "django_htmx/htm?x-4*",

@@ -17,9 +17,9 @@ from types import FrameType
 from typing import IO
 
 from django.conf import settings
-from django.core.management import call_command
 
 from cognireview import embedded_postgres, environment, static_files
+from cognireview.migrating import migrate
 from cognireview.supervised import HOST, SECONDS_TO_FINISH
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -55,7 +55,7 @@ def up(*, port: int, greeting: Callable[[str], list[str]], say: Callable[[str], 
         _check_front_end()
         with ThreadPoolExecutor() as aside, _postgres() as postgres:
             collected = aside.submit(static_files.collect)
-            call_command("migrate", verbosity=0, interactive=False)
+            migrate()
             lines = greeting(url)
             collected.result()
             with _children(port, url) as children:

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from reviews.models import Evaluation
+from reviews.models import Evaluation, SourceChunk
+from reviews.record import LineError, parse_line
 from reviews.salvage import salvage
+from reviews.source import kept_line
 
 LEVELS = ("Yes", "Partial", "No")
 # Stands for the judge's own word where that is none of the levels, so that a number stays a number.
@@ -57,7 +59,7 @@ def criterion_title(name: str) -> str:
 def offers(evaluation: Evaluation) -> list[Offer]:
     """The criteria the judge scored, or those that can be read out of its raw output."""
     if evaluation.parsed_rubric_scores:
-        return [_judged(name, entry) for name, entry in evaluation.parsed_rubric_scores.items()]
+        return [_judged(name, evaluation.parsed_rubric_scores[name]) for name in _names(evaluation)]
     found = salvage(evaluation.raw_judge_output).proposals
     return [
         Offer(
@@ -71,6 +73,17 @@ def offers(evaluation: Evaluation) -> list[Offer]:
         )
         for proposal in found
     ]
+
+
+def _names(evaluation: Evaluation) -> list[str]:
+    """The criteria in the order of the file: people know them by their place, and jsonb sorts keys."""
+    mirrored = evaluation.parsed_rubric_scores
+    try:
+        kept = parse_line(kept_line(evaluation.source_import_id, evaluation.source_line))
+    except (SourceChunk.DoesNotExist, LineError):
+        return list(mirrored)
+    in_file = [name for name in kept.parsed_rubric_scores if name in mirrored]
+    return in_file if len(in_file) == len(mirrored) else list(mirrored)
 
 
 def _judged(name: str, entry: Any) -> Offer:

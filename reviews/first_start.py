@@ -22,7 +22,7 @@ def demonstrate() -> list[str]:
     """Bring in the demo run and people where they are missing; return a line for each person added."""
     if not Run.objects.filter(name=demo.DEMO_RUN).exists():
         importer.import_stream(demo.demo_lines(), run_name=demo.DEMO_RUN, file_name="demo.jsonl", actor=None)
-    known = set(User.objects.filter(username__in=DEMO_PEOPLE).values_list("username", flat=True))
+    known = {name.lower() for name in User.objects.values_list("username", flat=True)}
     return [_added(name) for name in DEMO_PEOPLE if name not in known]
 
 

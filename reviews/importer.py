@@ -6,7 +6,7 @@ new record is noted in `import_line`.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import PurePath
 from typing import Any, NamedTuple
@@ -22,6 +22,9 @@ from reviews.merge import Incoming, Known, Settled, apply_updates, known_records
 from reviews.models import RUN_NAME_LENGTH, Import, ImportLine, Run, User
 from reviews.record import LineError, parse_line
 from reviews.source import Refused
+
+# Told after each piece: the bytes imported so far, and what became of the lines in them.
+Progress = Callable[[int, dict[str, int]], None]
 
 PIECES_AHEAD = 2
 JOB = "reviews.tasks.import_kept_file"
@@ -44,20 +47,30 @@ class StrictRefusal(Exception):
             yield {name: getattr(line, name) for name in ("line", "outcome", "field", "reason")}
 
 
+class Cancelled(Exception):
+    """For a `Progress` to raise: nothing of the import stays."""
+
+
 def import_stream(
-    blocks: Iterable[bytes], *, run_name: str, file_name: str, actor: User | None, strict: bool = False
+    blocks: Iterable[bytes],
+    *,
+    run_name: str,
+    file_name: str,
+    actor: User | None,
+    strict: bool = False,
+    progress: Progress | None = None,
 ) -> Import:
     """Import a file in the transaction of the caller and return the finished import.
 
-    Raises `Refused` (the run name or the file as a whole) and `StrictRefusal`; in both cases the
-    caller's transaction must roll back, and so it must for a dry run.
+    Raises `Refused` (the run name or the file as a whole), `StrictRefusal` and `Cancelled`; in each
+    case the caller's transaction must roll back, and so it must for a dry run.
     """
     new_import = Import.objects.create(
         run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
     pieces = source.keep(new_import, source.cut(meter, line_bytes=settings.LIMITS.line_bytes))
-    _Importing(new_import).run(pieces)
+    _Importing(new_import).run(pieces, progress)
     new_import.size, new_import.sha256 = meter.size, meter.sha256
     _finish(new_import)
     return new_import
@@ -81,8 +94,8 @@ def receive_upload(
     return upload
 
 
-def import_upload(import_id: int) -> None:
-    """Import a file that was uploaded before: the work of the job. Twice is once."""
+def import_upload(import_id: int, progress: Progress | None = None) -> None:
+    """Import a file that was uploaded before: the work of the job. Twice is once. Raises `Cancelled`."""
     with transaction.atomic():
         # The row lock holds off a second worker; the state tells it that the work is done.
         upload = Import.objects.select_for_update(of=["self"]).select_related("run").get(pk=import_id)
@@ -90,7 +103,7 @@ def import_upload(import_id: int) -> None:
             return
         try:
             with transaction.atomic():
-                _Importing(upload).run(source.kept_pieces(upload))
+                _Importing(upload).run(source.kept_pieces(upload), progress)
                 _finish(upload)
         except StrictRefusal as refusal:
             copy_import_lines(refusal.import_lines)
@@ -147,15 +160,19 @@ class _Importing:
         for name in target.counts:
             setattr(target, name, 0)
 
-    def run(self, pieces: Iterable[source.Piece]) -> None:
+    def run(self, pieces: Iterable[source.Piece], progress: Progress | None) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS)
         before = _Before(self._target)
+        size = 0
         for piece, lines, parsed in _parsed_ahead(source.lines_of(pieces)):
             if piece.number == 0:
                 self._target.has_bom = piece.data.startswith(source.BOM)
             new = self._take(len(lines), *parsed)
             before.compare(piece.first_line, lines, new)
+            size += len(piece.data)
+            if progress:
+                progress(size, self._target.counts)
         self._target.repeated_lines = before.repeated
 
     def _take(self, lines: int, incoming: list[Incoming], errors: list[tuple[int, LineError]]) -> set[int]:

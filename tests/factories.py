@@ -27,8 +27,8 @@ class UserFactory(DjangoModelFactory[User]):
     username = factory.Sequence(lambda n: f"person{n}")
     password = factory.django.Password(PASSWORD)
 
-    @factory.post_generation
-    def role(self: User, create: bool, extracted: str | None, **_: Any) -> None:  # type: ignore[misc]
+    @factory.post_generation  # type: ignore[untyped-decorator]
+    def role(self: User, create: bool, extracted: str | None, **_: Any) -> None:
         if create and extracted:
             self.groups.add(Group.objects.get(name=extracted))
 

@@ -52,6 +52,7 @@ class TestSixteenReviewers:
         )
         [claimed] = [outcome for outcome in outcomes if isinstance(outcome, Evaluation)]
         reasons = {outcome.reason for outcome in outcomes if isinstance(outcome, Taken)}
+        assert claimed.claimed_by
         assert claimed.claimed_by in reviewers
         assert reasons == {
             f"{claimed.claimed_by.name} holds this record until {claimed.claimed_until:%H:%M} UTC."

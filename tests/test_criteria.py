@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from reviews.criteria import AS_JUDGED, Offer, criterion_title, offers, score_word
+from reviews.models import Evaluation
 from tests.factories import EvaluationFactory
+from tests.lines import bring_in, file_of, line
+
+pytestmark = pytest.mark.django_db
 
 
 def offered(scores: dict[str, Any]) -> Offer:
@@ -29,6 +33,12 @@ def test_scores_that_were_not_parsed_are_proposed_from_raw_output() -> None:
 
 def test_nothing_is_offered_where_nothing_can_be_read() -> None:
     assert offers(EvaluationFactory.build(parsed_rubric_scores={}, raw_judge_output={})) == []
+
+
+def test_criteria_stand_in_the_order_of_the_file() -> None:
+    names = ["the longest name of all", "b", "a"]
+    bring_in(file_of(line(parsed_rubric_scores={name: {"score": "Yes"} for name in names})))
+    assert [offer.criterion for offer in offers(Evaluation.objects.get())] == names
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from cognireview import embedded_postgres
 from cognireview.embedded_postgres import CannotStart, Server, database, running
 from cognireview.environment import BASE_DIR
+from cognireview.server_account import ServerAccount, server_account
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +25,8 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def account() -> embedded_postgres.ServerAccount:
-    return embedded_postgres.server_account()
+def account() -> ServerAccount:
+    return server_account()
 
 
 def ask(data_dir: Path, question: str) -> object:
@@ -127,7 +127,7 @@ class TestAfterAKill:
             assert ask(data_dir, "SELECT 1") == 1
 
     def test_a_process_id_that_is_another_process_now_keeps_nothing_from_starting(
-        self, data_dir: Path, account: embedded_postgres.ServerAccount
+        self, data_dir: Path, account: ServerAccount
     ) -> None:
         # PostgreSQL believes in a process of its own user: ours, or any of that account when we are root.
         with subprocess.Popen(["sleep", "60"], **account.subprocess_options) as other:
@@ -153,7 +153,7 @@ class TestCannotStart:
     """One line says why."""
 
     @pytest.fixture
-    def cluster(self, tmp_path: Path, account: embedded_postgres.ServerAccount) -> Iterator[Path]:
+    def cluster(self, tmp_path: Path, account: ServerAccount) -> Iterator[Path]:
         """The place of a cluster that is not a whole one."""
         path = tmp_path / "postgres"
         path.mkdir(mode=0o700)

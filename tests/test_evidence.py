@@ -8,6 +8,8 @@ from reviews.criteria import offers
 from reviews.evidence import Evidence, Part, decision, read, response_parts
 from tests.factories import EvaluationFactory
 
+pytestmark = pytest.mark.django_db
+
 
 def evidence(**fields: Any) -> Evidence:
     record = EvaluationFactory.build(**fields)

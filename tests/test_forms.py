@@ -11,6 +11,8 @@ from reviews.forms import MAX_CRITERIA, MAX_TEXT, ReviewForm
 from reviews.models import Evaluation
 from tests.factories import EvaluationFactory
 
+pytestmark = pytest.mark.django_db
+
 SUBMISSION = "6d0b4a52-9f6f-4c8e-9d0e-0c7d3a1f2b11"
 SCORES = {
     "Clarity": {"score": "Yes", "justification": "Each step\nfollows.", "confidence": 0.9},

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from procrastinate.contrib.django import app
 
@@ -21,9 +22,7 @@ def upload(admin: User, blocks: Iterable[bytes], *, strict: bool = False) -> Imp
 
 def work() -> None:
     """What a worker does that finds these jobs, and then ends."""
-    connector = app.connector.get_worker_connector()
-    with app.replace_connector(connector) as worker:
-        worker.run_worker(wait=False, install_signal_handlers=False, listen_notify=False)
+    call_command("procrastinate", "worker", wait=False, listen_notify=False)
 
 
 def test_an_upload_is_imported_by_the_next_worker(max: User) -> None:
@@ -34,7 +33,9 @@ def test_an_upload_is_imported_by_the_next_worker(max: User) -> None:
     assert (waiting.state, waiting.new, Evaluation.objects.count()) == (Import.State.DONE, 1, 1)
 
 
-def test_an_error_of_ours_is_told_and_leaves_nothing_behind(max: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_ours_is_told_and_leaves_nothing_behind(
+    max: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     waiting = upload(max, [line("eval_1")])
 
     def fail(*_: object) -> None:
@@ -51,7 +52,8 @@ def test_the_job_of_a_worker_that_died_is_taken_up_by_the_next(max: User) -> Non
     waiting = upload(max, [line("eval_1")])
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour') RETURNING id"
+            "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour')"
+            " RETURNING id"
         )
         [dead] = cursor.fetchone() or [0]
         cursor.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", [dead])

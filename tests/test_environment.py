@@ -1,0 +1,121 @@
+"""The settings: what stands in the environment, typed, and every wrong value named at once."""
+
+import os
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from cognireview import environment
+from cognireview.environment import BASE_DIR, Environment, read
+from cognireview.secret_key import read_or_create
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(environment.PREFIX) or name == "DATABASE_URL":
+            monkeypatch.delenv(name)
+    monkeypatch.setitem(Environment.model_config, "env_file", None)
+
+
+class TestReading:
+    def test_needs_nothing_to_be_set(self) -> None:
+        assert read().data_dir == BASE_DIR / "var"
+        assert not read().debug
+        assert not read().https
+
+    def test_takes_variables_and_types_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_CLAIM_MINUTES", "30")
+        monkeypatch.setenv("COGNIREVIEW_TRUST_PROXY", "true")
+        monkeypatch.setenv("DATABASE_URL", "postgresql://cognireview@db.example.org/cognireview")
+        assert (read().claim_minutes, read().trust_proxy) == (30, True)
+        assert read().database_url.endswith("/cognireview")
+
+    def test_takes_a_file_and_the_environment_before_it(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / ".env").write_text("COGNIREVIEW_WEB_WORKERS=2\nCOGNIREVIEW_WEB_THREADS=2\nOTHER=1\n")
+        monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+        monkeypatch.setenv("COGNIREVIEW_WEB_THREADS", "3")
+        assert (read().web_workers, read().web_threads) == (2, 3)
+
+    def test_takes_the_example_file_as_it_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = read()
+        monkeypatch.setitem(Environment.model_config, "env_file", BASE_DIR / ".env.example")
+        assert read() == before
+
+    def test_takes_what_the_example_file_shows_as_the_defaults(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        example = (BASE_DIR / ".env.example").read_text()
+        (tmp_path / ".env").write_text(example.replace("# COGNIREVIEW_", "COGNIREVIEW_"))
+        before = read()
+        monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+        assert read() == before
+
+    @pytest.mark.parametrize(
+        ("given", "path"), [("data", BASE_DIR / "data"), ("/srv/data", Path("/srv/data"))]
+    )
+    def test_starts_relative_paths_at_the_project(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, path: Path
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("COGNIREVIEW_DATA_DIR", given)
+        assert read().data_dir == path
+
+    @pytest.mark.parametrize(
+        ("url", "hosts"),
+        [
+            ("https://review.example.org/", ["review.example.org"]),
+            ("http://localhost:9000", []),
+        ],
+    )
+    def test_allows_the_public_host_beside_this_machine(
+        self, monkeypatch: pytest.MonkeyPatch, url: str, hosts: list[str]
+    ) -> None:
+        monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", url)
+        assert read().allowed_hosts == ["127.0.0.1", "localhost", "[::1]", *hosts]
+        assert not read().public_url.endswith("/")
+
+
+class TestAWrongValue:
+    def test_is_named_with_what_it_got_and_takes_beside_every_other_one(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COGNIREVIEW_WEB_WORKERS", "none")
+        monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "review.example.org")
+        with pytest.raises(ImproperlyConfigured) as caught:
+            read()
+        heading, url, workers = str(caught.value).splitlines()
+        assert heading == "Wrong settings:"
+        assert url == (
+            "  COGNIREVIEW_PUBLIC_URL: got 'review.example.org'; takes a URL like https://review.example.org"
+        )
+        assert workers.startswith("  COGNIREVIEW_WEB_WORKERS: got 'none'; Input should be a valid integer")
+
+    @pytest.mark.parametrize(
+        ("variable", "value"),
+        [
+            ("COGNIREVIEW_SECRET_KEY", "hunter2"),
+            ("DATABASE_URL", "mysql://ana:hunter2@localhost/cognireview"),
+            ("DATABASE_URL", "postgresql://ana:hunter2@localhost/cognireview?colour=blue"),
+        ],
+    )
+    def test_that_is_a_secret_is_not_shown(
+        self, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+    ) -> None:
+        monkeypatch.setenv(variable, value)
+        with pytest.raises(ImproperlyConfigured, match=variable) as caught:
+            read()
+        assert "hunter2" not in str(caught.value)
+
+
+class TestTheSecretKey:
+    def test_is_made_once_for_its_owner_alone(self, tmp_path: Path) -> None:
+        path = tmp_path / "var" / "secret_key"
+        key = read_or_create(path)
+        assert len(key) >= 50
+        assert read_or_create(path) == key
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert list(path.parent.iterdir()) == [path]
