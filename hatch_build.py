@@ -4,6 +4,7 @@ Runs when the package is built or synced. Node comes with the build environment 
 neither the machine nor the running program needs one. `static/vendor/` is never committed.
 """
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -29,9 +30,27 @@ class FrontEndBuildHook(BuildHookInterface[Any]):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
+        vendor = root / "static" / "vendor"
+        seal = vendor / ".fetched"
+        digest = _digest(root)
+        # Builds are frequent (uv makes one whenever this folder comes or goes), what they fetch is not.
+        if seal.exists() and seal.read_text() == digest and _is_whole(vendor):
+            return
         with tempfile.TemporaryDirectory() as work:
             modules = _fetch(root, Path(work))
-            _copy(modules, root / "static" / "vendor")
+            shutil.rmtree(vendor, ignore_errors=True)
+            _copy(modules, vendor)
+        seal.write_text(digest)
+
+
+def _digest(root: Path) -> str:
+    """What the folder depends on: which packages, and what this file makes of them."""
+    parts = [(root / name).read_bytes() for name in ("package-lock.json", "hatch_build.py")]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _is_whole(vendor: Path) -> bool:
+    return all((vendor / target).exists() for target in [*FILES.values(), FONTS[2]])
 
 
 def _fetch(root: Path, work: Path) -> Path:

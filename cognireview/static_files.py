@@ -1,6 +1,7 @@
 """Static files: which ones are collected, and when that needs no doing again."""
 
 import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,13 +17,14 @@ class StaticFiles(StaticFilesConfig):
     ignore_patterns = [  # noqa: RUF012 (as Django has it)
         *StaticFilesConfig.ignore_patterns,
         "django_htmx/ext/*",
-        "django_htmx/htm?x-4*",
+        "django_htmx/htm*-4*",
     ]
 
 
-def missing(names: list[str]) -> list[str]:
-    """Those of `names`, such as `vendor/katex/katex.min.js`, that no static folder has."""
-    return [name for name in names if finders.find(name) is None]
+def missing_packages() -> list[str]:
+    """The front-end packages of `package.json` that are not in `static/vendor`."""
+    wanted = json.loads((settings.BASE_DIR / "package.json").read_text())["dependencies"]
+    return [name for name in wanted if finders.find(f"vendor/{name}") is None]
 
 
 def collect() -> None:

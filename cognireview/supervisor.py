@@ -138,8 +138,10 @@ def _check_port(port: int, *, patient: bool) -> None:
 
 
 def _check_front_end() -> None:
-    for name in static_files.missing(["vendor/katex/katex.min.js", "vendor/chart.js/chart.umd.min.js"]):
-        raise Ended(f"static/{name} is missing: uv sync --reinstall-package cognireview", status=2)
+    if missing := static_files.missing_packages():
+        packages = ", ".join(missing)
+        message = f"static/vendor lacks {packages}. Run: uv sync --reinstall-package cognireview"
+        raise Ended(message, status=2)
 
 
 class _Child:

@@ -1,6 +1,7 @@
 """What every test stands on: a PostgreSQL of the tests' own, the people, and gates no test can pass by."""
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,9 @@ from django.test import override_settings
 from cognireview import embedded_postgres
 from reviews.models import User
 from tests.factories import UserFactory
+
+# For pytest-django: a variable that a template asks for and does not get fails the test.
+os.environ["FAIL_INVALID_TEMPLATE_VARS"] = "true"
 
 # Tables that refuse TRUNCATE must take it between two tests, from a role that need not be superuser.
 _SWITCH_TRIGGERS = """

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,13 +27,20 @@ SWITCHES = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip browser tests where there is no Chromium; in CI they fail instead."""
+    """Run browser tests last, and skip them where there is no Chromium; in CI they fail instead.
+
+    Last, because Playwright's event loop stays in the main thread to the end of the session.
+    """
+    items.sort(key=is_for_the_browser)
     if CHROMIUM or os.environ.get("CI"):
         return
     skip = pytest.mark.skip(reason="no Chromium on this machine (Debian: apt-get install chromium)")
-    for item in items:
-        if item.path.parent.name == "browser":
-            item.add_marker(skip)
+    for item in filter(is_for_the_browser, items):
+        item.add_marker(skip)
+
+
+def is_for_the_browser(item: pytest.Item) -> bool:
+    return item.path.parent == Path(__file__).parent
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,0 +1,124 @@
+"""What is built and shipped: the front-end packages, the image, the server install."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.contrib.staticfiles import finders
+
+from cognireview import static_files
+from cognireview.environment import BASE_DIR
+
+COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "docker-compose.yml").read_text())
+SERVICES: dict[str, Any] = COMPOSE["services"]
+DOCKERFILE = (BASE_DIR / "Dockerfile").read_text()
+
+
+class TestTheFrontEndPackages:
+    def test_are_locked_by_hash_and_without_a_download_address(self) -> None:
+        packages = json.loads((BASE_DIR / "package-lock.json").read_text())["packages"]
+        fetched = {name: package for name, package in packages.items() if name}
+        assert {"node_modules/katex", "node_modules/chart.js"} <= set(fetched)
+        assert all(package["integrity"].startswith("sha512-") for package in fetched.values())
+        assert not any("resolved" in package for package in fetched.values())
+
+    def test_lie_where_the_pages_load_them(self) -> None:
+        assert static_files.missing_packages() == []
+        for name in ("katex/katex.min.js", "katex/katex.min.css", "chart.js/chart.umd.min.js"):
+            assert finders.find(f"vendor/{name}")
+
+    def test_refer_to_no_file_that_is_not_there(self) -> None:
+        vendor = BASE_DIR / "static" / "vendor"
+        css = (vendor / "katex" / "katex.min.css").read_text()
+        fonts = set(re.findall(r"url\(([^)]+)\)", css))
+        assert fonts
+        assert {font for font in fonts if not (vendor / "katex" / font).exists()} == set()
+        assert [path for path in vendor.rglob("*.min.js") if "sourceMappingURL" in path.read_text()] == []
+
+    def test_are_not_in_git(self) -> None:
+        assert {"/static/vendor/", "/node_modules/"} <= set((BASE_DIR / ".gitignore").read_text().split())
+
+
+class TestStaticFiles:
+    @pytest.fixture
+    def static_root(self, tmp_path: Path, settings: Any) -> Path:
+        settings.STATIC_ROOT = tmp_path / "static"
+        return tmp_path / "static"
+
+    def test_are_collected_once(self, static_root: Path) -> None:
+        static_files.collect()
+        (static_root / "app.css").unlink()
+        static_files.collect()
+        assert not (static_root / "app.css").exists()
+
+    def test_are_collected_again_when_one_changed(
+        self, static_root: Path, settings: Any, tmp_path: Path
+    ) -> None:
+        static_files.collect()
+        (tmp_path / "more").mkdir()
+        (tmp_path / "more" / "new.css").touch()
+        settings.STATICFILES_DIRS = [*settings.STATICFILES_DIRS, tmp_path / "more"]
+        static_files.collect()
+        assert (static_root / "new.css").exists()
+
+    def test_leave_out_what_no_page_loads(self, static_root: Path) -> None:
+        static_files.collect()
+        assert (static_root / "django_htmx" / "htmx-2.min.js").exists()
+        assert not list(static_root.glob("django_htmx/htmx-4*"))
+        assert not (static_root / "django_htmx" / "ext").exists()
+
+
+class TestTheServerInstall:
+    def test_has_a_database_one_migration_web_and_worker(self) -> None:
+        assert set(SERVICES) == {"database", "migrate", "web", "worker"}
+        assert SERVICES["database"]["image"] == "postgres:18"
+
+    def test_migrates_once_before_anything_serves(self) -> None:
+        assert SERVICES["migrate"]["restart"] == "no"
+        assert SERVICES["migrate"]["depends_on"] == {"database": {"condition": "service_healthy"}}
+        for name in ("web", "worker"):
+            assert SERVICES[name]["depends_on"] == {
+                "migrate": {"condition": "service_completed_successfully"}
+            }
+
+    def test_gives_every_process_the_same_settings(self) -> None:
+        common = SERVICES["worker"]["environment"]
+        for name in ("migrate", "web"):
+            assert common.items() <= SERVICES[name]["environment"].items()
+        assert common["DATABASE_URL"].startswith("postgresql://cognireview@database/")
+
+    def test_does_not_start_without_its_secrets_and_holds_none(self) -> None:
+        needed = {"COGNIREVIEW_SECRET_KEY", "COGNIREVIEW_PUBLIC_URL", "POSTGRES_PASSWORD"}
+        text = (BASE_DIR / "docker-compose.yml").read_text()
+        assert set(re.findall(r"\$\{(\w+):\?", text)) == needed
+        assert SERVICES["database"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
+
+    def test_watches_every_process_that_stays(self) -> None:
+        assert all("healthcheck" in SERVICES[name] for name in ("database", "web", "worker"))
+        assert "/readyz" in " ".join(SERVICES["web"]["healthcheck"]["test"])
+
+    def test_lets_nobody_but_this_machine_past_the_proxy(self) -> None:
+        assert SERVICES["web"]["ports"] == ["127.0.0.1:8000:8000"]
+        assert not any("ports" in SERVICES[name] for name in ("database", "migrate", "worker"))
+
+    def test_keeps_the_data_in_a_volume(self) -> None:
+        (volume,) = SERVICES["database"]["volumes"]
+        assert volume.partition(":")[0] in COMPOSE["volumes"]
+
+
+class TestTheImage:
+    def test_runs_as_an_ordinary_user(self) -> None:
+        final = DOCKERFILE.rpartition("\nFROM ")[2]
+        assert re.search(r"^USER (?!root)\w+$", final, re.MULTILINE)
+
+    def test_is_built_in_two_stages_so_that_it_holds_no_build_tools(self) -> None:
+        stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", DOCKERFILE, re.MULTILINE)
+        assert [name for _, name in stages] == ["build", ""]
+        assert "pip install" not in DOCKERFILE.rpartition("\nFROM ")[2]
+
+    def test_is_made_of_no_secrets_and_no_data(self) -> None:
+        left_out = set((BASE_DIR / ".dockerignore").read_text().split())
+        assert {".env", ".git", ".venv", "var", "static/vendor"} <= left_out
