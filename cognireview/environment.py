@@ -86,6 +86,15 @@ class Environment(BaseSettings):
     max_nesting: int = Field(
         200, ge=8, le=250, description="Deepest nesting of objects and arrays in a line."
     )
+    max_upload_bytes: int = Field(
+        16 * 1024**3, ge=1024**2, description="Largest file the browser may send, in bytes."
+    )
+    max_unpacked_bytes: int = Field(
+        64 * 1024**3, ge=1024**2, description="Most bytes that a packed file may unpack to."
+    )
+    stalled_worker_seconds: int = Field(
+        30, ge=2, le=3600, description="After how long without a sign of life a job worker counts as dead."
+    )
     log_level: str = Field(
         "INFO",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",

@@ -57,10 +57,13 @@ class ServerAccount:
         self.let_through(installation.parent)
         if self.is_ours or (installation / "bin" / "postgres").stat().st_mode & stat.S_IXOTH:
             return
-        for path in [installation, *installation.rglob("*")]:
-            if not path.is_symlink():
-                mode = stat.S_IMODE(path.stat().st_mode)
-                path.chmod(mode | (mode & 0o500) >> 6)
+        package = installation.parent
+        # The second holds the shared libraries that the wheel brings.
+        for folder in (installation, package.with_name(f"{package.name}.libs")):
+            for path in [folder, *folder.rglob("*")]:
+                if not path.is_symlink():
+                    mode = stat.S_IMODE(path.stat().st_mode)
+                    path.chmod(mode | (mode & 0o500) >> 6)
 
 
 def server_account() -> ServerAccount:

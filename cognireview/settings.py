@@ -177,4 +177,15 @@ LIMITS = Limits(
     id_bytes=ENVIRONMENT.max_id_bytes,
     nesting=ENVIRONMENT.max_nesting,
 )
+MAX_UPLOAD_BYTES = ENVIRONMENT.max_upload_bytes
+MAX_UNPACKED_BYTES = ENVIRONMENT.max_unpacked_bytes
+STALLED_WORKER_SECONDS = ENVIRONMENT.stalled_worker_seconds
+PROCRASTINATE_WORKER_DEFAULTS = {
+    "update_heartbeat_interval": STALLED_WORKER_SECONDS / 3,
+    "stalled_worker_timeout": float(STALLED_WORKER_SECONDS),
+    # So that an export need not wait for the end of an import.
+    "concurrency": 3,
+    # What a job did stands in the audit events.
+    "delete_jobs": "successful",
+}
 CLAIM_LENGTH = timedelta(minutes=ENVIRONMENT.claim_minutes)

@@ -5,6 +5,7 @@ Names in the posted data: `version`, `submission`, `comments`, and for each row 
 record is compared with what the judge said there: what came from whom is decided here, not by what is posted.
 """
 
+import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
@@ -50,6 +51,32 @@ class Option:
     judged: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What a review that is stale by now said of a criterion."""
+
+    criterion: str
+    score: Any
+    justification: str
+
+    def level(self, offer: Offer | None) -> str:
+        """What the form posts for that score; empty where the form has no such choice any more."""
+        if self.score in LEVELS:
+            return str(self.score)
+        return offer.level if offer and json.dumps(self.score) == json.dumps(offer.score) else ""
+
+
+def _earlier(evaluation: Evaluation) -> dict[str, Earlier]:
+    """The scores of a stale review, by criterion."""
+    scores = evaluation.human_corrected_scores if evaluation.is_stale else None
+    return {
+        name: Earlier(name, entry.get("score"), text if isinstance(text, str) else "")
+        for name, entry in (scores or {}).items()
+        if isinstance(entry, dict)
+        for text in [entry.get("justification")]
+    }
+
+
 class CriterionForm(forms.Form):
     """One row: a criterion, its score and justification, and what the judge offered for it, if anything.
 
@@ -64,10 +91,23 @@ class CriterionForm(forms.Form):
     removed = forms.BooleanField(required=False)
     use_required_attribute = False
 
-    def __init__(self, data: Mapping[str, Any] | None, *, number: int | str, offer: Offer | None) -> None:
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None,
+        *,
+        number: int | str,
+        offer: Offer | None,
+        earlier: Earlier | None = None,
+    ) -> None:
         initial = {}
         if offer:
             initial = {"name": offer.criterion, "score": offer.level, "justification": offer.justification}
+        if earlier:
+            initial = {
+                "name": earlier.criterion,
+                "score": earlier.level(offer),
+                "justification": earlier.justification,
+            }
         super().__init__(data, prefix=f"criteria-{number}", initial=initial)
         self.number = number
         self.offer = offer
@@ -204,20 +244,29 @@ class ReviewForm(forms.Form):
         self.left_out = len(found) - len(self.offers)
         self.evaluation = evaluation
         self.shows_errors = data is not None and not added
+        self._earlier = _earlier(evaluation)
         initial = {"version": evaluation.version, "submission": uuid.uuid4()}
+        if evaluation.is_stale:
+            initial["comments"] = evaluation.human_review_comments or ""
         super().__init__(data, initial=initial)
         self.rows = list(self._make_rows(data, added))
 
     def _make_rows(self, data: Mapping[str, Any] | None, added: int) -> Iterator[CriterionForm]:
-        """The posted rows, each with its offer by name, then offers that no row is about, then blank ones."""
+        """The posted rows, each with its offer by name, then offers that no row is about, then others.
+
+        Those are, in a new form, what a stale review scored beside them, and blank ones.
+        """
         waiting = {_LINE_END.sub("\n", offer.criterion): offer for offer in self.offers}
         posted = _row_count(data)
         for number in range(posted):
             name = _LINE_END.sub("\n", str(data[f"criteria-{number}-name"])) if data else ""
             yield CriterionForm(data, number=number, offer=waiting.pop(name, None))
-        blank = added or int(not posted and not waiting)
-        for number, offer in enumerate([*waiting.values(), *[None] * blank], start=posted):
-            yield CriterionForm(None, number=number, offer=offer)
+        offered = {offer.criterion: offer for offer in waiting.values()}
+        names = [*offered, *(name for name in self._earlier if name not in offered and data is None)]
+        names += [""] * (added or int(not posted and not names))
+        for number, name in enumerate(names, start=posted):
+            earlier = self._earlier.get(name)
+            yield CriterionForm(None, number=number, offer=offered.get(name), earlier=earlier)
 
     def clean(self) -> dict[str, Any]:
         kept = self.kept

@@ -16,12 +16,13 @@ from django.db import connection, transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
-from reviews import audit, source
+from reviews import audit, source, unpack
 from reviews.copying import copy_import_lines, copy_new
-from reviews.merge import Incoming, Known, Settled, apply_updates, known_records, settle
-from reviews.models import RUN_NAME_LENGTH, Import, ImportLine, Run, User
+from reviews.merge import Incoming, Known, Settled, known_records, settle
+from reviews.models import RUN_NAME_LENGTH, Import, ImportLine, ImportProgress, Run, User
 from reviews.record import LineError, parse_line
 from reviews.source import Refused
+from reviews.updating import apply_updates
 
 # Told after each piece: the bytes imported so far, and what became of the lines in them.
 Progress = Callable[[int, dict[str, int]], None]
@@ -31,6 +32,9 @@ JOB = "reviews.tasks.import_kept_file"
 
 # Two imports at once could bring the same id, and the later one would fail whole. They take turns.
 _TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.import'))"
+
+# Foreign keys are checked piece by piece, beside the parser, not all at the end while it idles.
+_CHECK_AT_ONCE = "SET CONSTRAINTS ALL IMMEDIATE"
 
 
 class StrictRefusal(Exception):
@@ -69,7 +73,7 @@ def import_stream(
         run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
-    pieces = source.keep(new_import, source.cut(meter, line_bytes=settings.LIMITS.line_bytes))
+    pieces = _kept(new_import, meter)
     _Importing(new_import).run(pieces, progress)
     new_import.size, new_import.sha256 = meter.size, meter.sha256
     _finish(new_import)
@@ -85,8 +89,8 @@ def receive_upload(
         run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
-    for _ in source.keep(upload, source.cut(meter, line_bytes=settings.LIMITS.line_bytes)):
-        pass
+    unpacked = sum(len(piece.data) for piece in _kept(upload, meter))
+    ImportProgress.objects.create(source=upload, size=unpacked)
     upload.size, upload.sha256 = meter.size, meter.sha256
     upload.save(update_fields=["size", "sha256"])
     audit.record("upload", actor=actor, run=upload.run, source=upload, sha256=upload.sha256, size=upload.size)
@@ -94,12 +98,18 @@ def receive_upload(
     return upload
 
 
+def _kept(target: Import, blocks: Iterable[bytes]) -> Iterator[source.Piece]:
+    """Unpack a file and keep its lines; yields the pieces."""
+    lines = unpack.blocks(blocks, most=settings.MAX_UNPACKED_BYTES)
+    return source.keep(target, source.cut(lines, line_bytes=settings.LIMITS.line_bytes))
+
+
 def import_upload(import_id: int, progress: Progress | None = None) -> None:
     """Import a file that was uploaded before: the work of the job. Twice is once. Raises `Cancelled`."""
     with transaction.atomic():
         # The row lock holds off a second worker; the state tells it that the work is done.
-        upload = Import.objects.select_for_update(of=["self"]).select_related("run").get(pk=import_id)
-        if upload.state not in {Import.State.QUEUED, Import.State.RUNNING}:
+        upload = locked(import_id)
+        if upload.state not in Import.UNFINISHED:
             return
         try:
             with transaction.atomic():
@@ -113,20 +123,31 @@ def import_upload(import_id: int, progress: Progress | None = None) -> None:
 def fail_upload(import_id: int, error: str) -> None:
     """Note that the job of an upload gave up; the kept file stays."""
     with transaction.atomic():
-        upload = Import.objects.select_for_update(of=["self"]).select_related("run").get(pk=import_id)
-        if upload.state != Import.State.DONE:
+        upload = locked(import_id)
+        if upload.state in Import.UNFINISHED:
             _fail(upload, error)
+
+
+def locked(import_id: int) -> Import:
+    """The import with its run, locked against other workers, but not against rows that refer to it."""
+    imports = Import.objects.select_for_update(of=["self"], no_key=True).select_related("run")
+    return imports.get(pk=import_id)
 
 
 def run_named(name: str) -> Run:
     """The run of that name, made if there is none. Raises `Refused` for a name that is none."""
+    run, _created = Run.objects.get_or_create(name=checked_run_name(name))
+    return run
+
+
+def checked_run_name(name: str) -> str:
+    """A name without the spaces around it. Raises `Refused` for a name that is none."""
     name = name.strip()
     if not name:
         raise Refused("The run needs a name.", "run")
     if len(name) > RUN_NAME_LENGTH or not name.isprintable():
         raise Refused(f"A run's name has at most {RUN_NAME_LENGTH} characters, all of them printable.", "run")
-    run, _created = Run.objects.get_or_create(name=name)
-    return run
+    return name
 
 
 def _file_name(name: str) -> str:
@@ -157,12 +178,14 @@ class _Importing:
 
     def __init__(self, target: Import) -> None:
         self._target = target
+        self._kept_lines = source.LineReader()
         for name in target.counts:
             setattr(target, name, 0)
 
     def run(self, pieces: Iterable[source.Piece], progress: Progress | None) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS)
+            cursor.execute(_CHECK_AT_ONCE)
         before = _Before(self._target)
         size = 0
         for piece, lines, parsed in _parsed_ahead(source.lines_of(pieces)):
@@ -192,7 +215,8 @@ class _Importing:
                 settled.append(self._settle(record, row))
         noted += [self._note(outcome) for outcome in settled]
         copy_new(target, new.values())
-        apply_updates(target, settled)
+        if settled:
+            apply_updates(target, settled)
         copy_import_lines(noted)
         target.lines += lines
         target.blank += lines - len(incoming) - len(errors)
@@ -200,7 +224,7 @@ class _Importing:
         return {record.line for record in new.values()}
 
     def _settle(self, record: Incoming, row: Known) -> Settled:
-        settled = settle(record, row, self._target)
+        settled = settle(record, row, self._target, self._kept_lines)
         row.seen_in_line = row.seen_in_line or record.line
         return settled
 

@@ -1,40 +1,36 @@
 """A line whose id the run has already: unchanged, updated, a conflict, or rejected.
 
-The pipeline appends to its file and re-runs its parser, and files that were exported come back.
-What people decided here is never overwritten by a file.
+The pipeline appends to its file and re-runs its parser, and files that were exported come back. Three
+versions meet: the line as it was, the line as it is in the file now, and what people decided here. New
+evidence is taken; a decision made here is never overwritten by a file. This module decides; `updating`
+writes.
 """
 
 import hashlib
-import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import orjson
 from django.db import connection
 
-from reviews import source
-from reviews.models import Evaluation, Import, ImportLine
-from reviews.record import HUMAN_FIELDS, Limits, Record, parse_line
+from reviews.models import FileConflict, Import, ImportLine
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, NO_LIMITS, QUEUE_WORDS, Record, parse_line
+from reviews.source import LineReader
+from reviews.workflow import TRANSITIONS
 
 Outcome = ImportLine.Outcome
-
-# For lines that were accepted before, under the limits of their day.
-_NO_LIMITS = Limits(line_bytes=sys.maxsize, id_bytes=sys.maxsize, nesting=sys.maxsize)
 
 
 class Incoming:
     """A line of the file being imported, and the record it holds."""
 
+    __slots__ = ("content_hash", "line", "record")
+
     def __init__(self, line: int, text: bytes, record: Record) -> None:
         self.line = line
         self.record = record
-        self._text = text
-
-    @cached_property
-    def content_hash(self) -> bytes:
-        return content_hash(self._text)
+        self.content_hash = content_hash(text)
 
 
 def content_hash(line: bytes) -> bytes:
@@ -44,7 +40,10 @@ def content_hash(line: bytes) -> bytes:
 
 @dataclass
 class Known:
-    """What the database holds under an id that a file brings again."""
+    """What the database holds under an id that a file brings again.
+
+    `overruled` holds the hashes of lines whose decision a lead has settled against.
+    """
 
     pk: int
     run_id: int
@@ -53,12 +52,19 @@ class Known:
     source_import_id: int
     source_line: int
     is_reviewed: bool
-    human: dict[str, Any]
+    is_stale: bool
     seen_in_line: int | None
+    human: dict[str, Any]
+    overruled: set[bytes] = field(default_factory=set)
 
 
 class Settled(NamedTuple):
-    """The outcome of a known id. Where the evaluation takes the line, `takes` holds it."""
+    """The outcome of a known id.
+
+    Where the evaluation now stands on this line, `takes` is the line, and `values` is what its columns
+    hold from now on (None: what they hold already). `disputes` is a line whose decision differs from
+    the one in force here.
+    """
 
     line: int
     outcome: Outcome
@@ -66,22 +72,24 @@ class Settled(NamedTuple):
     reason: str
     evaluation: int | None
     takes: Incoming | None = None
-    respelled: bool = False
+    values: Record | None = None
+    is_stale: bool = False
+    disputes: Incoming | None = None
 
 
 # What stands under these ids, and in which line this very import has met them before. The rows are
 # locked: a review submitted meanwhile is seen, or waits and then finds the record changed. After such
 # a wait PostgreSQL reads only the locked row anew, so whatever tells of a review must stand on it.
+# No join: when an autovacuum has met the table half filled, PostgreSQL would read all records of a run.
 _KNOWN = """
-    SELECT e.evaluation_id, e.id, e.run_id, run.name, e.content_hash, e.source_import_id, e.source_line,
-           e.review_id IS NOT NULL,
+    SELECT e.evaluation_id, e.id, e.run_id, (SELECT name FROM run WHERE run.id = e.run_id),
+           e.content_hash, e.source_import_id, e.source_line, e.review_id IS NOT NULL, e.is_stale,
            CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE (
                SELECT min(seen.line) FROM import_line seen
                WHERE seen.evaluation_id = e.id AND seen.source_id = %(import)s
            ) END,
            {human}
     FROM evaluation e
-    JOIN run ON run.id = e.run_id
     WHERE e.evaluation_id = ANY(%(ids)s)
     FOR UPDATE OF e
 """.format(human=", ".join(f"e.{name}" for name in HUMAN_FIELDS))  # noqa: S608 (our own column names)
@@ -92,18 +100,30 @@ def known_records(target: Import, incoming: Iterable[Incoming]) -> dict[str, Kno
     ids = [one.record.evaluation_id for one in incoming]
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, {"import": target.pk, "ids": ids})
-        return {row[0]: _known(*row[1:]) for row in cursor.fetchall()}
+        known = {row[0]: _known(*row[1:]) for row in cursor.fetchall()}
+    _add_overruled({one.pk: one for one in known.values() if one.is_reviewed})
+    return known
 
 
 def _known(*row: Any) -> Known:
-    pk, run_id, run_name, content, import_id, line, is_reviewed, seen, *human = row
+    pk, run_id, run_name, content, import_id, line, is_reviewed, is_stale, seen, *human = row
     values = dict(zip(HUMAN_FIELDS, human, strict=True))
     scores = values["human_corrected_scores"]
     values["human_corrected_scores"] = orjson.loads(scores) if scores else None
-    return Known(pk, run_id, run_name, bytes(content), import_id, line, is_reviewed, values, seen)
+    return Known(
+        pk, run_id, run_name, bytes(content), import_id, line, is_reviewed, is_stale, seen, human=values
+    )
 
 
-def settle(incoming: Incoming, known: Known, target: Import) -> Settled:
+def _add_overruled(reviewed: dict[int, Known]) -> None:
+    # A query of its own, behind the locks: what was settled while this import waited is seen.
+    if reviewed:
+        settled = FileConflict.objects.filter(evaluation__in=reviewed, outcome=FileConflict.Outcome.OURS)
+        for pk, line_hash in settled.values_list("evaluation_id", "content_hash"):
+            reviewed[pk].overruled.add(bytes(line_hash))
+
+
+def settle(incoming: Incoming, known: Known, target: Import, kept_lines: LineReader) -> Settled:
     """Decide what becomes of a line whose id is known. Changes nothing."""
     if known.run_id != target.run_id:
         reason = f"belongs to the run {known.run_name!r} already"
@@ -113,56 +133,80 @@ def settle(incoming: Incoming, known: Known, target: Import) -> Settled:
         return Settled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
     if incoming.content_hash == known.content_hash:
         return Settled(incoming.line, Outcome.UNCHANGED, "", "the same bytes as before", known.pk)
-    return _settle_changed(incoming, known)
+    before = parse_line(kept_lines.line(known.source_import_id, known.source_line), NO_LIMITS)
+    return _settle_changed(incoming, known, before)
 
 
-def _settle_changed(incoming: Incoming, known: Known) -> Settled:
-    kept = parse_line(source.kept_line(known.source_import_id, known.source_line), _NO_LIMITS)
-    record = incoming.record
-    changed = [name for name in Record._fields if not _same(getattr(kept, name), getattr(record, name))]
+def _settle_changed(incoming: Incoming, known: Known, before: Record) -> Settled:
+    record, number = incoming.record, incoming.line
+    changed = [name for name in Record._fields if not _same(getattr(before, name), getattr(record, name))]
     if not changed:
         reason = "says the same, spelled differently"
-        return Settled(incoming.line, Outcome.UPDATED, "", reason, known.pk, incoming, respelled=True)
-    only_human = all(name in HUMAN_FIELDS for name in changed)
-    if only_human and all(_same(getattr(record, name), known.human[name]) for name in HUMAN_FIELDS):
-        return Settled(incoming.line, Outcome.UNCHANGED, "", "holds the decision in force here", known.pk)
+        return Settled(number, Outcome.UPDATED, "", reason, known.pk, takes=incoming)
+    has_new_evidence = any(name not in HUMAN_FIELDS for name in changed)
+    decides = any(name in HUMAN_FIELDS for name in changed) and not _says_what_is_in_force(record, known)
+    if not has_new_evidence and not decides:
+        return Settled(number, Outcome.UNCHANGED, "", "holds the decision in force here", known.pk)
     # One changed field is named in its own place, several in the reason.
-    field, several = (changed[0], "") if len(changed) == 1 else ("", ", ".join(changed) + " ")
+    named, several = (changed[0], "") if len(changed) == 1 else ("", ", ".join(changed) + " ")
     if known.is_reviewed:
-        reviewer = known.human["human_reviewer_id"]
-        reason = f"{several}changed in the file, but reviewed here by {reviewer}: the review stands"
-        return Settled(incoming.line, Outcome.CONFLICT, field, reason, known.pk)
+        return _settle_reviewed(
+            incoming, known, named, several, has_new_evidence=has_new_evidence, decides=decides
+        )
     reason = f"{several}taken from the file"
-    return Settled(incoming.line, Outcome.UPDATED, field, reason, known.pk, incoming)
+    return Settled(number, Outcome.UPDATED, named, reason, known.pk, takes=incoming, values=record)
+
+
+def _settle_reviewed(
+    incoming: Incoming, known: Known, named: str, several: str, *, has_new_evidence: bool, decides: bool
+) -> Settled:
+    """Take the evidence, keep the review: stale on new evidence, disputed by another decision."""
+    disputed = decides and incoming.content_hash not in known.overruled
+    if not has_new_evidence and not disputed:
+        reason = "holds a decision that a lead has settled: the review made here stands"
+        return Settled(incoming.line, Outcome.UNCHANGED, "", reason, known.pk)
+    review = f"the review by {known.human['human_reviewer_id'] or 'nobody named'}"
+    if not has_new_evidence:
+        reason = f"{several}changed in the file: {review} stands until a lead settles it"
+        return Settled(incoming.line, Outcome.CONFLICT, named, reason, known.pk, disputes=incoming)
+    values = _with_kept_decision(incoming.record, known)
+    reason = f"{several}taken from the file: {review} is kept, but stale"
+    if disputed:
+        reason = f"{several}changed in the file: its evidence is taken, {review} kept until a lead settles it"
+    return Settled(
+        line=incoming.line,
+        outcome=Outcome.CONFLICT if disputed else Outcome.UPDATED,
+        field=named,
+        reason=reason,
+        evaluation=known.pk,
+        takes=incoming,
+        values=values,
+        is_stale=values.human_review_status in QUEUE_WORDS,
+        disputes=incoming if disputed else None,
+    )
+
+
+def _with_kept_decision(record: Record, known: Known) -> Record:
+    """The record with the human values in force here, its status what new evidence makes of it."""
+    before = known.human["human_review_status"]
+    status = TRANSITIONS.get(("new evidence", before), before)
+    kept = known.human | {"human_review_status": status}
+    return Record._make(kept.get(name, value) for name, value in zip(Record._fields, record, strict=True))
+
+
+def _says_what_is_in_force(record: Record, known: Known) -> bool:
+    """Whether a line holds the decision in force here. A stale one is no other for having been done."""
+    differing = [name for name in HUMAN_FIELDS if not _same(getattr(record, name), known.human[name])]
+    was_done = known.is_stale and record.human_review_status in DONE_WORDS
+    return not differing or (was_done and differing == ["human_review_status"])
 
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two values are the same in JSON too, where 1, 1.0 and true are three."""
+    if not isinstance(one, dict | list):
+        return bool(one == other)
     return bool(one == other) and _sorted_json(one) == _sorted_json(other)
 
 
 def _sorted_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-
-
-def apply_updates(target: Import, updates: Iterable[Settled]) -> None:
-    """Point evaluations at their new lines and give them the content, where that changed.
-
-    Whoever has such a record open learns of it by its version.
-    """
-    for settled in updates:
-        if settled.takes and settled.evaluation:
-            evaluation = Evaluation.objects.get(pk=settled.evaluation)
-            _take(target, settled.takes, evaluation, respelled=settled.respelled)
-
-
-def _take(target: Import, incoming: Incoming, evaluation: Evaluation, *, respelled: bool) -> None:
-    evaluation.source_import, evaluation.source_line = target, incoming.line
-    evaluation.content_hash = incoming.content_hash
-    names = ["source_import", "source_line", "content_hash"]
-    if not respelled:
-        for name, value in zip(Record._fields, incoming.record, strict=True):
-            setattr(evaluation, name, value)
-        evaluation.version += 1
-        names += ["version", *Record._fields]
-    evaluation.save(update_fields=names)

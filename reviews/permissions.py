@@ -12,8 +12,15 @@ from reviews.models import Evaluation, User
 
 ROLES: dict[str, list[str]] = {
     "reviewer": ["review_evaluation"],
-    "lead": ["review_evaluation", "lead_review", "read_audit", "export_run"],
-    "admin": ["review_evaluation", "lead_review", "read_audit", "export_run", "import_file"],
+    "lead": ["review_evaluation", "lead_review", "settle_conflict", "read_audit", "export_run"],
+    "admin": [
+        "review_evaluation",
+        "lead_review",
+        "settle_conflict",
+        "read_audit",
+        "export_run",
+        "import_file",
+    ],
 }
 _SENTENCES = {
     "import_file": "Only an admin can import files.",
@@ -21,6 +28,7 @@ _SENTENCES = {
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
     "read_audit": "Only a lead or an admin can read the audit events.",
     "lead_review": "Only a lead or an admin can free what somebody else holds.",
+    "settle_conflict": "Only a lead or an admin can settle conflicts.",
 }
 
 

@@ -13,6 +13,7 @@ The kept file, not this mirror, is the truth of a line.
 import datetime as dt
 import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -43,6 +44,10 @@ class Limits:
     line_bytes: int = 16 * 1024**2
     id_bytes: int = 512
     nesting: int = 200
+
+
+# For lines that were accepted before, under the limits of their day.
+NO_LIMITS = Limits(line_bytes=sys.maxsize, id_bytes=sys.maxsize, nesting=sys.maxsize)
 
 
 class LineError(Exception):
@@ -94,48 +99,44 @@ def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
     """Read one line (its line end may be there or not). Raises `LineError`."""
     if len(line) > limits.line_bytes:
         raise LineError("", f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
-    data, odd = _load(line)
+    plain = line.translate(_ZEROS, b"[{")
+    data, odd = _load(line, has_long_number=_LONG_NUMBER in plain)
     if not isinstance(data, dict):
         raise LineError("", f"is not a JSON object but {_kind(data)}")
-    if line.count(b"{") + line.count(b"[") > limits.nesting:
+    if len(line) - len(plain) > limits.nesting:
         _check_nesting(data, limits)
     if odd or b"\\u0000" in line:
         data = _clean(data)
     whole = _Line(line, limits)
     values: list[Any] = []
     for name, (required, read) in _FIELDS.items():
-        value = data.pop(name, None) if not required else _required(data, name)
-        values.append(None if value is None else read(name, value, whole))
-    return Record._make([*values, data])
-
-
-def _required(data: dict[str, Any], name: str) -> Any:
-    try:
-        value = data.pop(name)
-    except KeyError:
-        raise LineError(name, "is missing") from None
-    if value is None:
-        raise LineError(name, "is null, but the field is required")
-    return value
+        value = data.get(name)
+        if value is not None:
+            values.append(read(name, value, whole))
+        elif required:
+            raise LineError(name, "is null, but the field is required" if name in data else "is missing")
+        else:
+            values.append(None)
+    return Record._make([*values, {key: value for key, value in data.items() if key not in _FIELDS}])
 
 
 # Reading JSON
 
 
-_DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
+# A line with zeros for its digits and without its opening brackets tells of long numbers and of nesting.
+_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG_NUMBER = b"0" * 19
 
 
-def _load(line: bytes) -> tuple[Any, bool]:
+def _load(line: bytes, *, has_long_number: bool) -> tuple[Any, bool]:
     """Return the value of the line, and whether only the slow reader could read it."""
+    # The fast reader makes rounded floats of integers that are too large.
+    if has_long_number:
+        return _load_slowly(line), True
     try:
-        data = orjson.loads(line)
+        return orjson.loads(line), False
     except orjson.JSONDecodeError:
         return _load_slowly(line), True
-    # The fast reader makes rounded floats of integers that are too large.
-    if _LONG_NUMBER in line.translate(_DIGITS):
-        return _load_slowly(line), True
-    return data, False
 
 
 def _load_slowly(line: bytes) -> Any:

@@ -5,7 +5,9 @@ never held whole in memory: it is cut in pieces of its own and read back as `OVE
 """
 
 import hashlib
+from collections import deque
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -17,6 +19,7 @@ BLOCK_SIZE = 1024**2
 BOM = b"\xef\xbb\xbf"
 OVERLONG = b"\0overlong"  # no line of JSON starts like this
 _LEVEL = 3
+_CHUNKS_A_QUERY = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def cut(blocks: Iterable[bytes], *, line_bytes: int) -> Iterator[Piece]:
 
 
 def _refuse_utf16(start: bytes) -> None:
-    if start.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{")):
+    if start.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{", b"[\0", b"\0[")):
         raise Refused("The file is UTF-16. Save it as UTF-8 and import it again.")
 
 
@@ -116,26 +119,41 @@ def lines_of(pieces: Iterable[Piece]) -> Iterator[tuple[Piece, list[bytes]]]:
 
 
 def keep(source: Import, pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Store the pieces as they pass."""
+    """Store the pieces as they pass: each is compressed in a thread while it is with the consumer."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL)
-    for piece in pieces:
-        SourceChunk.objects.create(
-            source=source,
-            number=piece.number,
-            first_line=piece.first_line,
-            lines=piece.lines,
-            size=len(piece.data),
-            frame=compressor.compress(piece.data),
-        )
-        yield piece
+    with ThreadPoolExecutor(1, "compress") as pool:
+        for piece in pieces:
+            frame = pool.submit(compressor.compress, piece.data)
+            yield piece
+            SourceChunk.objects.create(
+                source=source,
+                number=piece.number,
+                first_line=piece.first_line,
+                lines=piece.lines,
+                size=len(piece.data),
+                frame=frame.result(),
+            )
 
 
 def kept_pieces(source: Import) -> Iterator[Piece]:
-    """The stored pieces in file order, one in memory at a time."""
+    """The stored pieces in file order. The next is decompressed in a thread beside the consumer."""
     decompressor = zstandard.ZstdDecompressor()
-    # A query for each, not a cursor: an import that breaks would leave one open behind its transaction.
-    for pk in list(source.chunks.order_by("number").values_list("pk", flat=True)):
-        yield _piece(SourceChunk.objects.get(pk=pk), decompressor)
+    waiting: deque[Future[Piece]] = deque()
+    with ThreadPoolExecutor(1, "decompress") as pool:
+        for chunk in _chunks(source):
+            waiting.append(pool.submit(_piece, chunk, decompressor))
+            if len(waiting) > 1:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _chunks(source: Import) -> Iterator[SourceChunk]:
+    """The chunks in order, by a query for a few: a cursor would stay open behind a broken transaction."""
+    number = 0
+    while chunks := source.chunks.filter(number__gte=number).order_by("number")[:_CHUNKS_A_QUERY]:
+        yield from chunks
+        number += _CHUNKS_A_QUERY
 
 
 def kept_piece_at(source_id: int, line: int) -> Piece:

@@ -8,6 +8,8 @@ bytes inside them are exchanged.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
+from os.path import commonprefix
 from typing import Any, NamedTuple
 
 _KEY = re.compile(rb'\s*("(?:[^"\\]++|\\.)*+")\s*:\s*')
@@ -17,6 +19,11 @@ _SCALAR = re.compile(rb"[^\s,}\]]+")
 _SEPARATOR = re.compile(rb"\s*([,}])")
 _OPEN_OBJECT = re.compile(rb"\s*\{")
 _EMPTY_OBJECT = re.compile(rb"\s*\{\s*\}")
+_NOTHING = re.compile(rb"(?!)")
+_LAST_BRACE = re.compile(rb"\s*\}\s*")
+_LETTERS = re.compile(r"[a-z_]+")
+# How the escapes of "_" and of small letters begin.
+_ESCAPED_LETTERS = (b"\\u005", b"\\u006", b"\\u007")
 
 
 class Member(NamedTuple):
@@ -50,7 +57,8 @@ def members(line: bytes) -> Iterator[Member]:
         if not key:
             raise NotAnObject
         end = _value_end(line, key.end())
-        yield Member(json.loads(key[1]), key.start(1), key.end(1), key.end(), end)
+        name = json.loads(key[1]) if b"\\" in key[1] else key[1][1:-1].decode()
+        yield Member(name, key.start(1), key.end(1), key.end(), end)
         separator = _SEPARATOR.match(line, end)
         if not separator:
             raise NotAnObject
@@ -78,21 +86,77 @@ def _value_end(line: bytes, start: int) -> int:
     return value.end()
 
 
-def splice(line: bytes, values: Mapping[str, Any]) -> bytes:
+def _members_at_end(line: bytes, keys: tuple[str, ...]) -> list[Member] | None:
+    """The members of these keys, if they stand once each, in this order, and only scalars behind them.
+
+    So do the human_* keys of most lines, and the thousands of bytes before them need no scan. In a valid
+    line the first key that was found is a top-level one then:
+
+    - Its quote opens a string. A quote that closes one is not followed by a name, and one that is
+      part of one has a backslash before it.
+    - From there on come members without a bracket, and a brace with which the line ends. So there is
+      one object to close, which is the whole line, and the members are its own.
+    """
+    ending = _Ending.of(keys)
+    start = line.find(ending.opening)
+    if start < 1 or line[start - 1 : start] == b"\\":
+        return None
+    found = ending.pattern.fullmatch(line, start)
+    if not found or line.find(ending.opening, found.end(2 * len(keys))) >= 0:
+        return None
+    if b"\\u00" in line and any(escape in line for escape in _ESCAPED_LETTERS):
+        return None  # a key may be spelled in several ways
+    places = range(1, 2 * len(keys), 2)
+    return [
+        Member(key, *found.span(place), *found.span(place + 1))
+        for key, place in zip(keys, places, strict=True)
+    ]
+
+
+class _Ending(NamedTuple):
+    """How a line ends if it has some keys in order.
+
+    `opening` is what all of them begin with, `pattern` has a group for each key and each value.
+    """
+
+    opening: bytes
+    pattern: re.Pattern[bytes]
+
+    @classmethod
+    @cache
+    def of(cls, keys: tuple[str, ...]) -> "_Ending":
+        """A pattern that matches nothing, if a key has other spellings than letters and their escapes."""
+        quoted = [b'"%b"' % key.encode() for key in keys]
+        if not keys or not all(map(_LETTERS.fullmatch, keys)):
+            return cls(b'"', _NOTHING)
+        value = rb'("(?:[^"\\]++|\\.)*+"|[^\s,"{}\[\]]++)'
+        members = rb"\s*,\s*".join(rb"(%b)\s*:\s*%b" % (key, value) for key in quoted)
+        others = rb'(?:\s*,\s*"(?:[^"\\]++|\\.)*+"\s*:\s*%b)*+' % value
+        opening = commonprefix([f'"{key}' for key in keys])  # noqa: RUF071 (names, not paths)
+        return cls(opening.encode(), re.compile(members + others + _LAST_BRACE.pattern))
+
+
+def splice(line: bytes, values: Mapping[str, Any], changed: list[str] | None = None) -> bytes:
     """Return the line with `values` (key -> JSON value) in the place of its own.
 
     A key that stands more than once is replaced each time, so that every reader sees the same;
     a key that is missing is appended before the closing brace in the line's own spacing. A value
-    that says the same already keeps its bytes. An all-ASCII line stays all-ASCII.
+    that says the same already keeps its bytes. An all-ASCII line stays all-ASCII. `changed` takes
+    the keys whose values are new, in the order of the line.
     """
-    found = list(members(line))
+    changed = [] if changed is None else changed
+    found = _members_at_end(line, tuple(values)) or list(members(line))
     style = _Style.of(line, found)
     parts: list[bytes] = []
     position = 0
     for member in found:
-        if member.key in values and not _same(line[member.start : member.end], values[member.key]):
-            parts += [line[position : member.start], style.dump(values[member.key])]
-            position = member.end
+        if member.key in values:
+            before, value = line[member.start : member.end], values[member.key]
+            after = style.dump(value)
+            if before != after and not _same(before, value):
+                parts += [line[position : member.start], after]
+                position = member.end
+                changed.append(member.key)
     last = found[-1].end if found else line.index(b"{") + 1
     parts.append(line[position:last])
     present = {member.key for member in found}
@@ -100,11 +164,14 @@ def splice(line: bytes, values: Mapping[str, Any]) -> bytes:
         if key not in present:
             parts += [style.between_members if found else b"", style.dump(key), style.after_key]
             parts.append(style.dump(value))
+            changed.append(key)
             found = found or [Member(key, 0, 0, 0, 0)]
     return b"".join([*parts, line[last:]])
 
 
 def _same(text: bytes, value: Any) -> bool:
+    if text == b"null":
+        return value is None
     try:
         old = json.loads(text)
     except ValueError:  # an integer of more digits than Python reads, which no value of ours is
@@ -113,23 +180,27 @@ def _same(text: bytes, value: Any) -> bool:
 
 
 class _Style(NamedTuple):
-    """How a line is spelled: what stands between members, after a key, and whether it is all ASCII."""
+    """How a line is spelled: what stands between its last members, after a key, and its JSON."""
 
     between_members: bytes
     after_key: bytes
-    ascii_only: bool
+    encoder: json.JSONEncoder
 
     @classmethod
     def of(cls, line: bytes, found: list[Member]) -> "_Style":
         between, after = b", ", b": "
         if found:
-            after = line[found[0].key_end : found[0].start]
+            after = line[found[-1].key_end : found[-1].start]
         if len(found) > 1:
-            between = line[found[0].end : found[1].key_start]
-        return cls(between, after, line.isascii())
+            between = line[found[-2].end : found[-1].key_start]
+        item = ", " if between[-1:].isspace() else ","
+        key = ": " if after[-1:].isspace() else ":"
+        return cls(between, after, _encoder(item, key, ascii_only=line.isascii()))
 
     def dump(self, value: Any) -> bytes:
-        item = ", " if self.between_members[-1:].isspace() else ","
-        key = ": " if self.after_key[-1:].isspace() else ":"
-        text = json.dumps(value, ensure_ascii=self.ascii_only, separators=(item, key))
-        return text.encode()
+        return b"null" if value is None else self.encoder.encode(value).encode()
+
+
+@cache
+def _encoder(item: str, key: str, *, ascii_only: bool) -> json.JSONEncoder:
+    return json.JSONEncoder(ensure_ascii=ascii_only, separators=(item, key))

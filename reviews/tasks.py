@@ -1,25 +1,83 @@
 """The jobs: ids in, one function of the core called, nothing else."""
 
-from procrastinate import JobContext
+from django.conf import settings
+from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
+from procrastinate.exceptions import JobAborted
 
-from reviews import importer
+from reviews import exports, import_job, importer, uploads
 
 
-@app.task(name=importer.JOB, queue="import")
-def import_kept_file(import_id: int) -> None:
-    """Import a file that was uploaded in the browser."""
+@app.task(
+    name=importer.JOB,
+    queue="import",
+    pass_context=True,
+    retry=RetryStrategy(retry_exceptions={JobAborted}),
+)
+def import_kept_file(context: JobContext, import_id: int) -> None:
+    """Import a file that was uploaded in the browser. If its worker has to stop, the next one begins anew."""
     try:
-        importer.import_upload(import_id)
+        with import_job.reported(import_id) as report:
+            importer.import_upload(import_id, _unless_stopped(context, report))
+    except JobAborted:
+        raise
+    except importer.Cancelled:
+        import_job.end_cancelled(import_id)
     except Exception as error:
         importer.fail_upload(import_id, f"{type(error).__name__}: {error}")
         raise
 
 
-@app.periodic(cron="* * * * *")
+def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.Progress:
+    def progress(bytes_done: int, counts: dict[str, int]) -> None:
+        if context.should_abort():
+            raise JobAborted
+        report(bytes_done, counts)
+
+    return progress
+
+
+@app.task(
+    name=exports.JOB,
+    queue="export",
+    pass_context=True,
+    retry=RetryStrategy(retry_exceptions={JobAborted}),
+)
+def build_export(context: JobContext, export_id: int) -> None:
+    """Build the file of an export. If its worker has to stop, the next one begins anew."""
+
+    def check_in() -> None:
+        if context.should_abort():
+            raise JobAborted
+
+    try:
+        exports.build(export_id, check_in)
+    except JobAborted:
+        raise
+    except Exception as error:
+        exports.fail(export_id, f"{type(error).__name__}: {error}")
+        raise
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(queueing_lock="remove_expired_exports")
+def remove_expired_exports(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Remove the files of exports that were kept long enough."""
+    exports.remove_expired()
+
+
+@app.periodic(cron="0 * * * *")
+@app.task(queueing_lock="remove_expired_uploads")
+def remove_expired_uploads(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Remove uploads that nobody went on with for a day."""
+    uploads.remove_expired()
+
+
+# The last part of the pattern are seconds. A worker that starts does at once what was last due.
+@app.periodic(cron="* * * * * */10")
 @app.task(queueing_lock="take_up_stalled_jobs", pass_context=True)
 async def take_up_stalled_jobs(context: JobContext, timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Give the jobs of workers that died (no heartbeat for 30 seconds) to the next worker."""
+    """Give the jobs of workers that died to the next worker."""
     manager = context.app.job_manager
-    for job in await manager.get_stalled_jobs():
+    for job in await manager.get_stalled_jobs(seconds_since_heartbeat=settings.STALLED_WORKER_SECONDS):
         await manager.retry_job(job)

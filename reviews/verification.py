@@ -1,7 +1,7 @@
-"""Does an export hold nothing but its original and human decisions? Two files, no database."""
+"""Does an export hold nothing but its original and human decisions? Files only, no database."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from reviews.record import HUMAN_FIELDS, Limits, LineError, parse_line
@@ -41,14 +41,28 @@ class Comparison:
             self.problems.append(problem)
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A line of the export whose human values are not those of the original."""
+
+    line: int
+    evaluation_id: str
+    keys: list[str]
+
+
 def compare(
     original: Iterable[bytes],
     exported: Iterable[bytes],
     limits: Limits = Limits(),  # noqa: B008 (immutable)
+    *,
+    may_go: Callable[[int], bool] = lambda _line: False,
+    changes: Callable[[Change], None] = lambda _change: None,
 ) -> Comparison:
     """Compare two files, each given as its lines with their line ends (as a binary file iterates).
 
-    `limits` are those of the import: they tell which lines of the original are records.
+    `limits` are those of the import: they tell which lines of the original are records. `may_go` says
+    of a line of the original, asked in order, whether the export may lack it though it is a record;
+    `changes` is told of each line that holds a decision.
     """
     result = Comparison()
     ids: set[str] = set()
@@ -57,7 +71,9 @@ def compare(
         result.found("one of the files begins with a byte order mark, the other does not")
     while source.line:
         evaluation_id = _id_of(source.line, limits)
-        if source.line == export.line:
+        if may_go(source.number):
+            result.left_out += 1
+        elif source.line == export.line:
             result.identical += 1
             export.advance()
         elif not source.line.strip():
@@ -65,7 +81,9 @@ def compare(
         elif not evaluation_id or evaluation_id in ids:
             result.left_out += 1
         elif evaluation_id == _id_of(export.line, limits):
-            _compare_records(source, export, result)
+            keys = _compare_records(source, export, result)
+            if keys:
+                changes(Change(export.number, evaluation_id, keys))
             export.advance()
         else:
             result.found(
@@ -77,6 +95,19 @@ def compare(
         result.found(f"line {export.number} of the export is not in the original")
         export.advance()
     return result
+
+
+def joined(files: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
+    """The lines of several files as an export joins them: what lacks a line end gets one before the next."""
+    last = b""
+    for lines in files:
+        for number, line in enumerate(lines):
+            if last:
+                yield last if last.endswith(b"\n") else last + b"\n"
+                line = line.removeprefix(_BOM) if number == 0 else line  # noqa: PLW2901
+            last = line
+    if last:
+        yield last
 
 
 class _Lines:
@@ -102,7 +133,8 @@ def _id_of(line: bytes, limits: Limits) -> str:
         return ""
 
 
-def _compare_records(source: _Lines, export: _Lines, result: Comparison) -> None:
+def _compare_records(source: _Lines, export: _Lines, result: Comparison) -> list[str]:
+    """The keys whose values differ."""
     before, after = _human_members(source.line), _human_members(export.line)
     added = {member.key for member in after} - {member.key for member in before}
     if _bare(source.line, before, set()) != _bare(export.line, after, added):
@@ -110,10 +142,13 @@ def _compare_records(source: _Lines, export: _Lines, result: Comparison) -> None
             f"line {export.number} of the export differs from line {source.number} of the original"
             " in more than human_* values"
         )
-        return
+        return []
+    keys = [
+        key for key in HUMAN_FIELDS if _values(source.line, before, key) != _values(export.line, after, key)
+    ]
     result.changed += 1
-    for key in HUMAN_FIELDS:
-        result.keys[key] += _values(source.line, before, key) != _values(export.line, after, key)
+    result.keys.update(keys)
+    return keys
 
 
 def _human_members(line: bytes) -> list[Member]:

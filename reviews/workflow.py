@@ -1,8 +1,10 @@
 """What people decide: the only module that changes the status of an evaluation.
 
-A decision is one transaction: a review version, the five human_* columns and an audit event.
+A decision is one transaction: a review version, the five human_* columns and an audit event. A status that
+a file brings is taken as it stands, when it is imported and when a lead settles a conflict for the file.
 """
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -11,13 +13,17 @@ from django.db import transaction
 from django.utils import timezone
 
 from reviews import audit, queue
-from reviews.models import Evaluation, Review, User
+from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.permissions import check
-from reviews.record import QUEUE_WORDS
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, QUEUE_WORDS
 
-COMPLETED = "Completed"
+COMPLETED, NEEDS_REVIEW = "Completed", "Needs Review"
 # (what happens, the status it needs) -> the status after it. The README's diagram is made of this.
-TRANSITIONS = {("submit", word): COMPLETED for word in QUEUE_WORDS}
+# A file brings new evidence for a record that was reviewed here: the review is kept, but stale.
+TRANSITIONS = {
+    **{("submit", word): COMPLETED for word in QUEUE_WORDS},
+    **{("new evidence", word): NEEDS_REVIEW for word in DONE_WORDS},
+}
 
 Scores = Mapping[str, Mapping[str, Any]]
 
@@ -63,6 +69,8 @@ def submit_review(
         comments=comments or None,
         origins=dict(origins),
         submission=submission,
+        source_import_id=evaluation.source_import_id,
+        source_line=evaluation.source_line,
     )
     before = evaluation.human_review_status
     _put_in_force(evaluation, review)
@@ -100,19 +108,74 @@ def _put_in_force(evaluation: Evaluation, review: Review) -> None:
     evaluation.human_review_timestamp = review.submitted_at
     evaluation.human_corrected_scores = review.corrected_scores
     evaluation.human_review_comments = review.comments
+    _save_decided(evaluation, review)
+
+
+def _save_decided(evaluation: Evaluation, review: Review) -> None:
     evaluation.review = review
+    evaluation.is_stale = False
     evaluation.version += 1
     evaluation.claimed_by = evaluation.claimed_until = None
     evaluation.save(
-        update_fields=[
-            "human_review_status",
-            "human_reviewer_id",
-            "human_review_timestamp",
-            "human_corrected_scores",
-            "human_review_comments",
-            "review",
-            "version",
-            "claimed_by",
-            "claimed_until",
-        ]
+        update_fields=[*HUMAN_FIELDS, "review", "is_stale", "version", "claimed_by", "claimed_until"]
     )
+
+
+@transaction.atomic
+def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User) -> None:
+    """Let the decision of a file hold (`theirs`), or the one made here.
+
+    Theirs puts the file's five human_* values in force as a review version by the actor. `version` is
+    the record's as the actor saw it. Raises `Conflict` when the record has changed since, or the
+    conflict is settled or replaced by a newer file.
+    """
+    check(actor, "settle_conflict")
+    conflict = FileConflict.objects.get(pk=conflict_id)
+    # Imports, submits and other leads take turns at the record; only behind the lock is known what holds.
+    evaluation = queue.locked(conflict.evaluation_id)
+    conflict.refresh_from_db()
+    if conflict.outcome != FileConflict.Outcome.OPEN:
+        raise Conflict("This conflict is not open any more.")
+    if evaluation.version != version:
+        raise Conflict("This record has changed since you opened the page.")
+    ours = {name: getattr(evaluation, name) for name in HUMAN_FIELDS}
+    if theirs:
+        _take_from_file(evaluation, conflict, actor)
+    conflict.outcome = FileConflict.Outcome.THEIRS if theirs else FileConflict.Outcome.OURS
+    conflict.settled_by, conflict.settled_at = actor, timezone.now()
+    conflict.save(update_fields=["outcome", "settled_by", "settled_at"])
+    moment = ours["human_review_timestamp"]
+    audit.record(
+        "settle conflict",
+        actor=actor,
+        run=evaluation.run,
+        source=conflict.source,
+        evaluation=evaluation,
+        holds=conflict.outcome,
+        line=conflict.line,
+        theirs=conflict.human,
+        ours=ours | {"human_review_timestamp": moment.isoformat() if moment else None},
+    )
+
+
+def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User) -> None:
+    human = conflict.human
+    scores, moment = human["human_corrected_scores"], human["human_review_timestamp"]
+    review = Review.objects.create(
+        evaluation=evaluation,
+        version=evaluation.reviews.count() + 1,
+        reviewer=actor,
+        submitted_at=timezone.now(),
+        corrected_scores=scores,
+        comments=human["human_review_comments"],
+        origins=dict.fromkeys(scores or (), "file"),
+        source_import_id=evaluation.source_import_id,
+        source_line=evaluation.source_line,
+        conflict=conflict,
+    )
+    evaluation.human_review_status = human["human_review_status"]
+    evaluation.human_reviewer_id = human["human_reviewer_id"]
+    evaluation.human_review_timestamp = dt.datetime.fromisoformat(moment) if moment else None
+    evaluation.human_corrected_scores = scores
+    evaluation.human_review_comments = human["human_review_comments"]
+    _save_decided(evaluation, review)

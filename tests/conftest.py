@@ -11,10 +11,15 @@ import pytest
 from django.conf import settings
 from django.db import connection
 from django.test import override_settings
+from hypothesis import settings as examples
 
 from cognireview import embedded_postgres
 from reviews.models import User
 from tests.factories import UserFactory
+
+# How long one example takes says more of the machine than of the program.
+examples.register_profile("patient", deadline=None)
+examples.load_profile("patient")
 
 # For pytest-django: a variable that a template asks for and does not get fails the test.
 os.environ["FAIL_INVALID_TEMPLATE_VARS"] = "true"
@@ -74,6 +79,9 @@ def _flush_passes_triggers() -> Iterator[None]:
 
     def flush_without_triggers(*args: Any, **options: Any) -> list[str]:
         statements = flush(*args, **options)
+        if statements:
+            # The tables of the job queue are not Django's to empty.
+            statements.append("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
         off, on = _SWITCH_TRIGGERS.format("DISABLE"), _SWITCH_TRIGGERS.format("ENABLE")
         return [off, *statements, on] if statements else []
 

@@ -8,7 +8,7 @@ import factory
 from django.contrib.auth.models import Group
 from factory.django import DjangoModelFactory
 
-from reviews.models import Evaluation, Import, Run, User
+from reviews.models import Evaluation, Export, ExportProgress, Import, Run, User
 
 PASSWORD = "a pass phrase for tests"
 SCORES = {
@@ -79,3 +79,25 @@ class EvaluationFactory(DjangoModelFactory[Evaluation]):
     review_reasons = factory.LazyFunction(lambda: ["Final answer does not match."])
     human_review_status = "Needs Review"
     created_at = datetime(2025, 4, 30, 12, tzinfo=UTC)
+
+
+class ExportProgressFactory(DjangoModelFactory[ExportProgress]):
+    class Meta:
+        model = ExportProgress
+
+    bytes_to_read = 0
+
+
+class ExportFactory(DjangoModelFactory[Export]):
+    """An export of all lines that no job has taken up yet."""
+
+    class Meta:
+        model = Export
+        skip_postgeneration_save = True
+
+    run = factory.SubFactory(RunFactory)
+    only = "all"
+    with_rejected = False
+    format = "jsonl"
+    created_by = factory.SubFactory(UserFactory)
+    progress = factory.RelatedFactory(ExportProgressFactory, "export")

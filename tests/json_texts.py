@@ -2,12 +2,7 @@
 
 import json
 
-from hypothesis import settings
 from hypothesis import strategies as st
-
-# How long one example takes says more of the machine than of the program.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 # Half of a surrogate pair is no text; a line feed cannot stand in a line, and JSON escapes it.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

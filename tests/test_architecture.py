@@ -17,7 +17,21 @@ from cognireview.environment import BASE_DIR
 
 TEMPLATES = BASE_DIR / "templates"
 LONGEST_MODULE = 400
-WRITERS = {"audit", "copying", "importer", "merge", "people", "permissions", "queue", "source", "workflow"}
+WRITERS = {
+    "audit",
+    "copying",
+    "exports",
+    "import_job",
+    "importer",
+    "merge",
+    "people",
+    "permissions",
+    "queue",
+    "source",
+    "updating",
+    "uploads",
+    "workflow",
+}
 WRITING = {"save", "create", "bulk_create", "get_or_create", "update_or_create", "bulk_update", "delete"}
 
 

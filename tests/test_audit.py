@@ -2,16 +2,19 @@
 
 import inspect
 from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from reviews import audit, importer, people, queue, workflow
+from reviews import audit, exports, import_job, importer, people, queue, uploads, workflow
 from reviews.audit import NoTransaction
-from reviews.models import AuditEvent, Evaluation, Review, User
+from reviews.models import AuditEvent, Evaluation, Export, ExportPart, FileConflict, Review, Upload, User
+from reviews.record import HUMAN_FIELDS
 from tests.factories import PASSWORD, EvaluationFactory, RunFactory
 from tests.lines import line
 from tests.work import decide
@@ -117,12 +120,22 @@ class TestAppendOnly:
 
 
 # Each public function of the modules that write, and the action of the event it leaves.
-WRITING_MODULES = [importer, people, queue, workflow]
+WRITING_MODULES = [exports, import_job, importer, people, queue, uploads, workflow]
 EVENTS = {
+    "exports.ask_for": "export asked for",
+    "exports.build": "export",
+    "exports.fail": "export failed",
+    "exports.remove_expired": "export removed",
     "importer.import_stream": "import",
     "importer.receive_upload": "upload",
     "importer.import_upload": "import",
     "importer.fail_upload": "import failed",
+    "import_job.cancel": "import cancelled",
+    "import_job.end_cancelled": "import cancelled",
+    "uploads.begin": "upload begun",
+    "uploads.append": "upload",
+    "uploads.drop": "upload dropped",
+    "uploads.remove_expired": "upload expired",
     "people.add_user": "user added",
     "people.first_admin": "user added",
     "queue.claim_next": "claim",
@@ -131,14 +144,22 @@ EVENTS = {
     "queue.skip": "skip",
     "queue.take_back_skips": "take back skips",
     "workflow.submit_review": "submit",
+    "workflow.settle_conflict": "settle conflict",
 }
 # These write, and others tell of it.
 TOLD_BY = {
+    "import_job.reported": "importer.import_upload",
     "importer.run_named": "importer.import_stream",
     "queue.free": "queue.release",
     "queue.renew": "queue.claim",
 }
 READS_ONLY = {
+    "exports.kept_receipt",
+    "exports.order_of",
+    "exports.stretch",
+    "importer.checked_run_name",
+    "importer.locked",
+    "uploads.check_size",
     "people.needs_first_admin",
     "people.welcome_token",
     "queue.check_free",
@@ -165,6 +186,36 @@ class Calls:
     def held(self) -> Evaluation:
         return queue.claim(evaluation_id=self.evaluation().pk, reviewer=self.ana)
 
+    def export(self) -> Export:
+        return exports.ask_for(exports.Order(self.run), self.lea)
+
+    def exports_ask_for(self) -> Call:
+        return self.export
+
+    def exports_build(self) -> Call:
+        return partial(exports.build, self.export().pk)
+
+    def exports_fail(self) -> Call:
+        return partial(exports.fail, self.export().pk, "the disk is full")
+
+    def exports_remove_expired(self) -> Call:
+        long_ago = timezone.now() - timedelta(hours=25)
+        Export.objects.filter(pk=self.export().pk).update(finished_at=long_ago)
+        return exports.remove_expired
+
+    def exports_order_of(self) -> Call:
+        return partial(exports.order_of, self.export())
+
+    def exports_stretch(self) -> Call:
+        export = self.export()
+        exports.build(export.pk)
+        return lambda: list(exports.stretch(export, ExportPart.Kind.RECEIPT, 0, 0))
+
+    def exports_kept_receipt(self) -> Call:
+        export = self.export()
+        exports.build(export.pk)
+        return lambda: list(exports.kept_receipt(export))
+
     def importer_import_stream(self) -> Call:
         return partial(
             importer.import_stream, [line()], run_name="run", file_name="run.jsonl", actor=self.lea
@@ -179,6 +230,39 @@ class Calls:
 
     def importer_fail_upload(self) -> Call:
         return partial(importer.fail_upload, self.importer_receive_upload()().pk, "the disk is full")
+
+    def importer_checked_run_name(self) -> Call:
+        return partial(importer.checked_run_name, "run")
+
+    def importer_locked(self) -> Call:
+        return partial(importer.locked, self.importer_receive_upload()().pk)
+
+    def import_job_cancel(self) -> Call:
+        return partial(import_job.cancel, self.importer_receive_upload()().pk, self.lea)
+
+    def import_job_end_cancelled(self) -> Call:
+        return partial(import_job.end_cancelled, self.importer_receive_upload()().pk)
+
+    def upload(self) -> Upload:
+        names = {"run_name": "run", "file_name": "run.jsonl"}
+        return uploads.begin(**names, strict=False, size=len(line()), actor=self.lea)
+
+    def uploads_begin(self) -> Call:
+        return self.upload
+
+    def uploads_append(self) -> Call:
+        return partial(uploads.append, self.upload(), offset=0, data=line())
+
+    def uploads_drop(self) -> Call:
+        return partial(uploads.drop, self.upload(), self.lea)
+
+    def uploads_remove_expired(self) -> Call:
+        long_ago = timezone.now() - timedelta(hours=25)
+        Upload.objects.filter(pk=self.upload().pk).update(changed_at=long_ago)
+        return uploads.remove_expired
+
+    def uploads_check_size(self) -> Call:
+        return partial(uploads.check_size, 1)
 
     def people_add_user(self) -> Call:
         return partial(people.add_user, username="bo", password=PASSWORD, role="reviewer", actor=None)
@@ -233,6 +317,21 @@ class Calls:
 
     def workflow_submit_review(self) -> Call:
         return partial(decide, self.held(), self.ana)
+
+    def workflow_settle_conflict(self) -> Call:
+        reviewed = decide(self.evaluation(), self.ana).evaluation
+        conflict = FileConflict.objects.create(
+            evaluation=reviewed,
+            run=self.run,
+            source=reviewed.first_import,
+            line=1,
+            content_hash=b"",
+            human=dict.fromkeys(HUMAN_FIELDS) | {"human_review_status": "Reviewed"},
+        )
+        version = Evaluation.objects.get(pk=reviewed.pk).version
+        return partial(
+            workflow.settle_conflict, conflict_id=conflict.pk, version=version, theirs=True, actor=self.lea
+        )
 
 
 class TestEveryFunctionThatWrites:

@@ -100,13 +100,24 @@ class TestServer:
         assert (data_dir / "socket").stat().st_mode & 0o077 == 0
 
     def test_is_not_steered_by_variables_of_the_environment(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in {"PGDATA": "/nowhere", "PGPORT": "1", "LC_ALL": "xx_XX", "TZ": "Mars"}.items():
+            monkeypatch.setenv(name, value)
+        with running(tmp_path, disposable=True):
+            assert [ask(tmp_path, f"SHOW {name}") for name in ("port", "timezone")] == ["5432", "UTC"]
+
+    def test_is_stopped_when_its_first_user_gives_up_waiting_for_it(
         self, data_dir: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("PGPORT", "1")
-        monkeypatch.setenv("PGDATA", "/nowhere")
-        monkeypatch.setenv("LC_ALL", "xx_XX")
-        with running(data_dir):
-            assert ask(data_dir, "SHOW port") == "5432"
+        def give_up(server: Server) -> None:
+            assert server.is_alive()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Server, "_make_database", give_up)
+        with pytest.raises(KeyboardInterrupt), running(data_dir):
+            pass
+        assert not Server(data_dir, server_account()).is_alive()
 
 
 class TestAfterAKill:

@@ -1,14 +1,17 @@
 """`manage.py export_run` and `verify_export`: a run out of the program, and the proof that it is whole."""
 
+import gzip
 import hashlib
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from zstandard import ZstdDecompressor
 
 from reviews import exporter
-from reviews.models import AuditEvent, Evaluation, User
+from reviews.models import AuditEvent, Evaluation, Import, User
 from reviews.record import HUMAN_FIELDS
 from tests.commands import manage
 from tests.lines import bring_in, file_of, line
@@ -41,7 +44,11 @@ class TestExport:
         target.write_bytes(b"from yesterday")
         finished = manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
         assert (finished.status, finished.out, target.read_bytes()) == (0, b"", file_of(A, B))
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["exported.jsonl", "original.jsonl"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
+            "exported.jsonl",
+            "exported.jsonl.receipt.json",
+            "original.jsonl",
+        ]
 
     def test_goes_through_a_pipe_and_leaves_it_one(
         self, original: Path, tmp_path: Path, capsysbinary: Capture
@@ -57,8 +64,8 @@ class TestExport:
     def test_that_breaks_leaves_the_file_of_before(
         self, original: Path, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def broken(*_: object, **__: object) -> Iterator[bytes]:
-            yield A
+        def broken(*_: object, **__: object) -> Iterator[tuple[bytes, None]]:
+            yield A, None
             raise ConnectionError
 
         monkeypatch.setattr(exporter, "_blocks", broken)
@@ -75,7 +82,17 @@ class TestExport:
         sha256 = hashlib.sha256(finished.out).hexdigest()
         assert finished.err == f"{len(finished.out):,} bytes, SHA-256 {sha256}\n"
         event = AuditEvent.objects.get(action="export")
-        assert event.detail == {"only": "all", "size": len(finished.out), "sha256": sha256}
+        assert event.detail == {
+            "only": "all",
+            "with_rejected": False,
+            "format": "jsonl",
+            "compression": "",
+            "size": len(finished.out),
+            "sha256": sha256,
+            "lines": 2,
+            "lines_changed": 0,
+            "lines_left_out": 1,
+        }
 
     def test_takes_reviewed_lines_alone(self, original: Path, ana: User, capsysbinary: Capture) -> None:
         decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
@@ -86,13 +103,62 @@ class TestExport:
     def test_keeps_rejected_lines_in_their_places(self, original: Path, capsysbinary: Capture) -> None:
         assert manage(capsysbinary, "export_run", "evaluations", "--with-rejected").out == FILE
 
+    def test_of_one_import_is_exactly_its_file(
+        self, original: Path, ana: User, capsysbinary: Capture
+    ) -> None:
+        first = Import.objects.get().pk
+        bring_in(file_of(line("eval_a", aggregated_score="Fail"), line("eval_c")))
+        finished = manage(capsysbinary, "export_run", "evaluations", "--import", str(first))
+        assert finished.out == FILE
+        decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
+        out = manage(capsysbinary, "export_run", "evaluations", "--import", str(first)).out
+        assert out.startswith(file_of(A, b"no record"))
+        assert out.count(b"Completed") == 1
+
+    @pytest.mark.parametrize(
+        ("name", "unpack"),
+        [
+            ("a.jsonl.gz", gzip.decompress),
+            ("a.jsonl.zst", lambda data: ZstdDecompressor().decompressobj().decompress(data)),
+        ],
+    )
+    def test_is_compressed_where_the_name_says_so(
+        self, name: str, unpack: Callable[[bytes], bytes], original: Path, capsysbinary: Capture
+    ) -> None:
+        target = original.with_name(name)
+        manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
+        assert unpack(target.read_bytes()) == file_of(A, B)
+
+    @pytest.mark.parametrize(("name", "start"), [("csv", b"evaluation_id,task_id,"), ("parquet", b"PAR1")])
+    def test_is_a_table_on_demand(
+        self, name: str, start: bytes, original: Path, capsysbinary: Capture
+    ) -> None:
+        out = manage(capsysbinary, "export_run", "evaluations", "--format", name).out
+        assert out.startswith(start)
+
+    def test_writes_its_receipt_where_it_is_told_to(self, original: Path, capsysbinary: Capture) -> None:
+        target = original.with_name("receipt.json")
+        finished = manage(capsysbinary, "export_run", "evaluations", "--receipt", str(target))
+        receipt = json.loads(target.read_bytes())
+        assert receipt["output"]["sha256"] == hashlib.sha256(finished.out).hexdigest()
+        assert receipt["output"]["name"] == "-"
+
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
             (["elsewhere"], "There is no run named 'elsewhere'."),
             (
                 ["evaluations", "--only", "reviewed", "--with-rejected"],
-                "--with-rejected goes with --only all: rejected lines have no review.",
+                "Rejected lines go out with all lines only: they have no review.",
+            ),
+            (["evaluations", "--import", "0"], "Run 'evaluations' has no import 0."),
+            (
+                ["evaluations", "--with-rejected", "--format", "csv"],
+                "Rejected lines go out as JSONL only: they are no records.",
+            ),
+            (
+                ["evaluations", "--format", "parquet", "-o", "a.parquet.gz"],
+                "Parquet is compressed in itself: leave gzip and zstd away.",
             ),
             (["evaluations", "-o", "no such folder/file"], "no such folder/file: No such file or directory"),
             (["evaluations", "-o", "."], ".: Is a directory"),
@@ -136,6 +202,41 @@ class TestVerify:
             "line 1 of the export differs from line 1 of the original in more than human_* values",
             "Differences that are no human decision: 1",
         ]
+
+    def test_checks_the_receipt_that_was_written_beside_the_file(
+        self, original: Path, ana: User, capsysbinary: Capture
+    ) -> None:
+        decide(Evaluation.objects.get(evaluation_id="eval_a"), ana, comments="So.")
+        exported = self.exported(capsysbinary, original)
+        files = (str(original), str(exported), "--receipt", f"{exported}.receipt.json")
+        finished = manage(capsysbinary, "verify_export", *files)
+        assert finished == (
+            0,
+            f"1 identical, 1 changed: {', '.join(HUMAN_FIELDS)}; 1 left out; the receipt holds\n".encode(),
+            "",
+        )
+        exported.write_bytes(exported.read_bytes().replace(b"So.", b"No."))
+        finished = manage(capsysbinary, "verify_export", *files)
+        assert finished.status == 1
+        assert finished.err.splitlines() == [
+            "the export is not the file that the receipt tells of: size or SHA-256 differ",
+            "Differences that are no human decision: 1",
+        ]
+
+    def test_needs_a_receipt_that_is_one(self, original: Path, capsysbinary: Capture) -> None:
+        finished = manage(
+            capsysbinary, "verify_export", str(original), str(original), "--receipt", str(original)
+        )
+        assert (finished.status, finished.out) == (2, b"")
+        assert "is no receipt" in finished.err
+
+    def test_unpacks_what_is_compressed(self, original: Path, capsysbinary: Capture) -> None:
+        target = original.with_name("exported.jsonl.zst")
+        manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
+        finished = manage(capsysbinary, "verify_export", str(original), str(target))
+        assert (finished.status, finished.out) == (0, b"2 identical, 0 changed; 1 left out (no records)\n")
+        target.write_bytes(target.read_bytes()[:-9])
+        assert manage(capsysbinary, "verify_export", str(original), str(target)).status in {1, 2}
 
     def test_names_a_file_that_is_missing(self, original: Path, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_export", str(original), "missing.jsonl")

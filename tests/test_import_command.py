@@ -192,6 +192,30 @@ class TestWhere:
         assert Run.objects.get().evaluations.count() == 3
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestProgress:
+    @pytest.mark.parametrize("name", ["good.jsonl", "-"])
+    def test_is_shown_on_a_terminal(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
+    ) -> None:
+        written(tmp_path / "good.jsonl", GOOD)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr("sys.stderr", terminal := Terminal())
+        with (tmp_path / "good.jsonl").open() as piped:
+            monkeypatch.setattr("sys.stdin", piped)
+            assert manage(capsysbinary, "import_run", name, "--run", "shown").status == 0
+        assert name in terminal.getvalue()
+        assert "2 lines" in terminal.getvalue()
+
+    def test_is_not_shown_where_nobody_looks(self, mixed: str, capsysbinary: Capture) -> None:
+        assert manage(capsysbinary, "import_run", mixed).err == ""
+
+
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample file is not beside this checkout")
 def test_the_sample_comes_in_whole(capsysbinary: Capture) -> None:
     finished = manage(capsysbinary, "import_run", str(SAMPLE), "--json")

@@ -1,7 +1,7 @@
 """What a file brings: every line accounted for, all of it or nothing, and the file itself kept."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from io import BytesIO
 from typing import Any
 
@@ -122,6 +122,31 @@ class TestImport:
             "is longer than 2,000 bytes (COGNIREVIEW_MAX_LINE_BYTES)",
         )
 
+    def test_tells_how_far_it_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(source, "BLOCK_SIZE", 1)
+        data = [file_of(A), file_of(b""), file_of(b"no record", B)]
+        told: list[tuple[int, int, int]] = []
+        with transaction.atomic():
+            importer.import_stream(
+                data,
+                run_name="run",
+                file_name="file",
+                actor=None,
+                progress=lambda size, counts: told.append((size, counts["lines"], counts["new"])),
+            )
+        sizes = [sum(map(len, data[:end])) for end in (1, 2, 3)]
+        assert told == [(sizes[0], 1, 1), (sizes[1], 2, 1), (sizes[2], 4, 2)]
+
+    def test_that_is_cancelled_leaves_nothing(self) -> None:
+        def cancel(size: int, counts: dict[str, int]) -> None:
+            raise importer.Cancelled
+
+        with pytest.raises(importer.Cancelled), transaction.atomic():
+            importer.import_stream(
+                [file_of(A)], run_name="run", file_name="file", actor=None, progress=cancel
+            )
+        assert (Evaluation.objects.exists(), Import.objects.exists(), Run.objects.exists()) == (False,) * 3
+
     def test_in_the_middle_of_which_something_breaks_leaves_nothing(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -192,7 +217,7 @@ def breaks_at_the_second_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the database go away in the middle of a file of several pieces."""
     pieces = []
 
-    def copy_once(target: Import, records: Iterable[Any]) -> None:
+    def copy_once(target: Import, records: Collection[Any]) -> None:
         pieces.append(target)
         if len(pieces) > 1:
             raise ConnectionError

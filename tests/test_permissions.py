@@ -14,6 +14,7 @@ pytestmark = pytest.mark.django_db
 MAY = {
     "review_evaluation": {"ana", "lea", "max"},
     "lead_review": {"lea", "max"},
+    "settle_conflict": {"lea", "max"},
     "read_audit": {"lea", "max"},
     "export_run": {"lea", "max"},
     "import_file": {"max"},
@@ -21,6 +22,7 @@ MAY = {
 SENTENCES = {
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
     "lead_review": "Only a lead or an admin can free what somebody else holds.",
+    "settle_conflict": "Only a lead or an admin can settle conflicts.",
     "read_audit": "Only a lead or an admin can read the audit events.",
     "export_run": "Only a lead or an admin can export a run.",
     "import_file": "Only an admin can import files.",

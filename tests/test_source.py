@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
 
 from reviews import source
 from reviews.models import SourceChunk
@@ -110,6 +111,16 @@ class TestKeptFile:
         for number, line in enumerate(expected_lines(data), start=1):
             if len(line) + len(BOM) <= LIMIT:
                 assert source.kept_line(stored.pk, number) == line
+
+    def test_is_read_once_for_lines_beside_each_other(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        one, other = kept(b"a\nb\nc\nd\ne\nf\n", 4), kept(b"A\nB\nC\n", 100)
+        reader = source.LineReader()
+        with django_assert_num_queries(2):
+            read = [reader.line(stored.pk, line) for line in (1, 3, 2) for stored in (one, other)]
+        assert read == [b"a", b"A", b"c", b"C", b"b", b"B"]
+        assert [reader.line(one.pk, line) for line in (6, 5, 1)] == [b"f", b"e", b"a"]
 
     @pytest.mark.parametrize("line", [0, 4, 1000])
     def test_says_so_where_it_has_no_such_line(self, line: int) -> None:

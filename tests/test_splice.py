@@ -26,6 +26,27 @@ plain_values = st.recursive(
 )
 decisions = st.dictionaries(st.sampled_from(HUMAN_FIELDS), plain_values)
 
+# The human_* keys as most lines have them, and what could be taken for one of them.
+USUAL_END = [f'"{name}": null' for name in HUMAN_FIELDS]
+tricky_members = st.lists(
+    st.sampled_from(
+        [
+            r'"note": "the key \"human_review_status\": null, \"human_reviewer_id\": null"',
+            '"note": "ends with human_review_status"',
+            '"human_review_status": "Needs Review"',
+            '"human_review": {"human_review_status": null, "human_reviewer_id": null}',
+            '"inner": [{"human_review_status": null}]',
+            r'"human\u005freviewer_id": 7',
+            r'"\u0068uman_reviewer_id": {"a": "}"}',
+            '"human_corrected_scores": {"Clarity": {"score": "Yes"}}',
+            r'"caf\u00e9": "\\"',
+            '"created_at": "2025-04-12T01:55:23Z"',
+        ]
+    ),
+    max_size=3,
+)
+spacings = st.sampled_from([(", ", ""), (",", "\r"), (" ,\t", " ")])
+
 
 def pairs(text: bytes) -> Any:
     """JSON with its objects as lists of pairs, in order and with duplicates, and numbers as spelled."""
@@ -93,6 +114,17 @@ class TestSplice:
     def test_done_twice_is_done_once(self, text: str, values: dict[str, Any]) -> None:
         once = splice(text.encode(), values)
         assert splice(once, values) == once
+
+    @given(tricky_members, st.permutations(USUAL_END) | st.just(USUAL_END), tricky_members, spacings)
+    def test_finds_the_keys_at_the_end_of_a_line_and_nothing_that_looks_like_them(
+        self, first: list[str], usual: list[str], last: list[str], spacing: tuple[str, str]
+    ) -> None:
+        between, end = spacing
+        line = f"{{{between.join([*first, *usual, *last])}}}{end}".encode()
+        before, after = pairs(line), pairs(splice(line, DECISION))
+        written = {key: pairs(json.dumps(value).encode()) for key, value in DECISION.items()}
+        assert after == [(key, written.get(key, value)) for key, value in before]
+        assert without_values(splice(line, DECISION), set(DECISION)) == without_values(line, set(DECISION))
 
     def test_replaces_a_key_that_stands_twice_each_time(self) -> None:
         line = b'{"human_reviewer_id": "bo", "x": 1, "human_reviewer_id": null}'

@@ -1,17 +1,44 @@
 """The jobs as a worker runs them."""
 
-from collections.abc import Iterable
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from urllib.parse import urlencode
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews import importer
-from reviews.models import Evaluation, Import, User
-from tests.lines import line
+from reviews import exports, import_job, importer, source
+from reviews.models import (
+    AuditEvent,
+    Evaluation,
+    Export,
+    ExportPart,
+    Import,
+    ImportProgress,
+    User,
+)
+from tests.lines import bring_in, file_of, line
+from tests.threads import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_other_jobs(transactional_db: None) -> None:
+    """Remove what other tests have left: the tables of the jobs are not emptied behind them."""
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE procrastinate_jobs CASCADE")
 
 
 def upload(admin: User, blocks: Iterable[bytes], *, strict: bool = False) -> Import:
@@ -20,9 +47,15 @@ def upload(admin: User, blocks: Iterable[bytes], *, strict: bool = False) -> Imp
     )
 
 
+def blocks(lines: int) -> Iterator[bytes]:
+    """A file of so many records, more than a piece of a megabyte for each thousand."""
+    for number in range(lines):
+        yield line(f"eval_{number}") + b"\n"
+
+
 def work() -> None:
-    """What a worker does that finds these jobs, and then ends."""
-    call_command("procrastinate", "worker", wait=False, listen_notify=False)
+    """What a worker does that finds these jobs, one after the other, and then ends."""
+    call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
 
 
 def test_an_upload_is_imported_by_the_next_worker(max: User) -> None:
@@ -61,3 +94,180 @@ def test_the_job_of_a_worker_that_died_is_taken_up_by_the_next(max: User) -> Non
     work()
     waiting.refresh_from_db()
     assert (waiting.state, Evaluation.objects.count()) == (Import.State.DONE, 1)
+
+
+class TestCancelling:
+    def test_a_waiting_import_leaves_the_worker_nothing_to_do(self, max: User) -> None:
+        waiting = upload(max, [line("eval_1")])
+        import_job.cancel(waiting.pk, max)
+        work()
+        waiting.refresh_from_db()
+        assert (waiting.state, Evaluation.objects.count()) == (Import.State.CANCELLED, 0)
+        assert waiting.finished_at
+
+    def test_a_running_import_leaves_the_kept_file_and_nothing_else(
+        self, max: User, lea: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        running = upload(max, blocks(2_000))
+        monkeypatch.setattr(import_job, "SECONDS_BETWEEN_REPORTS", 0)
+        when_reported(monkeypatch, lambda: import_job.cancel(running.pk, lea))
+        work()
+        running.refresh_from_db()
+        assert (running.state, running.lines) == (Import.State.CANCELLED, 0)
+        assert not Evaluation.objects.exists()
+        assert not running.exceptions.exists()
+        assert b"".join(piece.data for piece in source.kept_pieces(running)) == b"".join(blocks(2_000))
+        events = AuditEvent.objects.order_by("pk").values_list("action", "actor_name")
+        assert list(events) == [("upload", "max"), ("cancel import", "lea"), ("import cancelled", "lea")]
+
+    def test_an_import_that_is_over_changes_nothing(self, max: User) -> None:
+        done = upload(max, [line("eval_1")])
+        work()
+        before = AuditEvent.objects.count()
+        import_job.cancel(done.pk, max)
+        done.refresh_from_db()
+        assert (done.state, AuditEvent.objects.count()) == (Import.State.DONE, before)
+
+
+class TestProgress:
+    def test_is_seen_by_others_before_the_import_is_over(
+        self, max: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        running = upload(max, blocks(2_000))
+        seen: list[tuple[str, int, int]] = []
+        monkeypatch.setattr(import_job, "SECONDS_BETWEEN_REPORTS", 0)
+
+        def look() -> None:
+            now = Import.objects.select_related("progress").get(pk=running.pk)
+            seen.append((now.state, now.progress.bytes_done, now.progress.counts["new"]))
+            assert Evaluation.objects.count() == 0
+
+        when_reported(monkeypatch, look)
+        work()
+        states, sizes, counts = zip(*seen, strict=True)
+        assert set(states) == {Import.State.RUNNING}
+        assert sizes == tuple(sorted(sizes))
+        assert (sizes[-1], counts[-1]) == (sum(map(len, blocks(2_000))), 2_000)
+
+    def test_begins_anew_with_each_try(self, max: User) -> None:
+        waiting = upload(max, [line("eval_1")])
+        ImportProgress.objects.update(bytes_done=5, started_at=timezone.now(), reported_at=timezone.now())
+        with import_job.reported(waiting.pk):
+            progress = ImportProgress.objects.get()
+            assert (progress.bytes_done, progress.seconds, progress.lines_per_second) == (0, 0, None)
+        work()
+
+    def test_tells_the_speed_and_the_time_left(self) -> None:
+        begin = timezone.now()
+        progress = ImportProgress(
+            size=4_000,
+            bytes_done=1_000,
+            counts={"lines": 50},
+            started_at=begin,
+            reported_at=begin + timedelta(seconds=10),
+        )
+        assert (progress.lines_per_second, progress.seconds_left) == (5, 30)
+
+
+def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
+    """Have a look, on another connection, after each report of a job."""
+    import_upload = importer.import_upload
+
+    def watched(import_id: int, progress: importer.Progress) -> None:
+        def report(bytes_done: int, counts: dict[str, int]) -> None:
+            progress(bytes_done, counts)
+            together(action)
+
+        import_upload(import_id, report)
+
+    monkeypatch.setattr(importer, "import_upload", watched)
+
+
+class TestAWorkerThatIsStopped:
+    LINES = 30_000
+
+    def test_by_its_operator_hands_the_import_back(self, max: User) -> None:
+        waiting = upload(max, blocks(self.LINES))
+        with worker("--shutdown-graceful-timeout=0") as stopped:
+            wait_until(lambda: ImportProgress.objects.get().bytes_done > 0)
+            stopped.terminate()
+            stopped.wait()
+        assert [job.status for job in jobs_of(waiting)] == ["todo"]
+        assert not Evaluation.objects.exists()
+        work()
+        waiting.refresh_from_db()
+        assert (waiting.state, waiting.new) == (Import.State.DONE, self.LINES)
+
+    def test_by_a_kill_leaves_nothing_half_done_and_the_next_one_does_all_of_it_once(self, max: User) -> None:
+        waiting = upload(max, blocks(self.LINES))
+        with worker() as first:
+            wait_until(lambda: ImportProgress.objects.get().bytes_done > 0)
+            first.kill()
+            first.wait()
+        waiting.refresh_from_db()
+        assert waiting.state == Import.State.RUNNING
+        assert not Evaluation.objects.exists()
+        assert not waiting.exceptions.exists()
+        with worker():
+            wait_until(lambda: not Import.objects.filter(state__in=Import.UNFINISHED).exists())
+            wait_until(lambda: not jobs_of(waiting).filter(status="doing").exists())
+        waiting.refresh_from_db()
+        assert (waiting.state, waiting.new, waiting.lines) == (Import.State.DONE, self.LINES, self.LINES)
+        assert Evaluation.objects.count() == self.LINES
+        assert not jobs_of(waiting).exists()
+        assert [event.action for event in AuditEvent.objects.order_by("pk")] == ["upload", "import"]
+
+
+def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_builds_it_once(
+    lea: User,
+) -> None:
+    data = file_of(line("eval_1"), line("eval_2"))
+    export = exports.ask_for(exports.Order(bring_in(data).run), lea)
+    with worker() as first, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE export_part IN EXCLUSIVE MODE")
+        wait_until(somebody_waits)
+        first.kill()
+        first.wait()
+    export.refresh_from_db()
+    assert export.state == Export.State.UNFINISHED
+    with worker():
+        wait_until(lambda: not Export.objects.filter(state=Export.State.UNFINISHED).exists())
+        wait_until(lambda: not ProcrastinateJob.objects.filter(task_name=exports.JOB).exists())
+    export.refresh_from_db()
+    assert export.state == Export.State.DONE
+    assert b"".join(exports.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)) == data
+    assert AuditEvent.objects.filter(action="export").count() == 1
+
+
+def somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)")
+        return cursor.fetchone() == (True,)
+
+
+def jobs_of(source: Import) -> QuerySet[ProcrastinateJob]:
+    return ProcrastinateJob.objects.filter(task_name=importer.JOB, args={"import_id": source.pk})
+
+
+@contextmanager
+def worker(*options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker as an operator runs it, on the database of the tests."""
+    parts = connection.settings_dict
+    server = urlencode({"host": parts["HOST"], "port": parts["PORT"], "password": parts["PASSWORD"]})
+    environment = os.environ | {
+        "DATABASE_URL": f"postgresql://{parts['USER']}@/{parts['NAME']}?{server}",
+        "COGNIREVIEW_STALLED_WORKER_SECONDS": "2",
+    }
+    command = [sys.executable, "manage.py", "procrastinate", "worker", *options]
+    with subprocess.Popen(command, cwd=settings.BASE_DIR, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def wait_until(happens: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not happens():
+        assert time.monotonic() < end
+        time.sleep(0.02)

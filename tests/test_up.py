@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
@@ -17,8 +18,8 @@ import psutil
 import pytest
 from django.test import override_settings
 
+from cognireview import supervisor
 from cognireview.environment import BASE_DIR
-from cognireview.supervisor import Ended, _check_front_end
 
 READY = 60
 
@@ -52,8 +53,12 @@ class Up:
 
     def children(self, name: str) -> list[psutil.Process]:
         """The processes below this one that were started as `name`, web or worker."""
-        below = psutil.Process(self.process.pid).children(recursive=True)
-        return [one for one in below if one.status() != psutil.STATUS_ZOMBIE and name in one.cmdline()]
+        found = []
+        for process in psutil.Process(self.process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if name in process.cmdline():
+                    found.append(process)
+        return found
 
     def end(self, how: signal.Signals) -> tuple[int, str]:
         """Send a signal and wait: the exit status, and the output since."""
@@ -167,17 +172,17 @@ class TestUp:
         assert eventually(lambda: bool(first.children("worker")))
         assert not set(killed) & {*first.children("web"), *first.children("worker")}
 
-    def test_leaves_nothing_behind_when_it_is_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
-        assert up().end(signal.SIGKILL)[0] == -signal.SIGKILL
-        assert eventually(lambda: nobody_left(data_dir))
-
-    def test_works_at_once_after_all_of_it_was_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
+    @pytest.mark.parametrize("with_it", [[], ["web", "worker", "postgres"]])
+    def test_starts_at_once_after_it_was_killed(
+        self, up: Callable[..., Up], data_dir: Path, with_it: list[str]
+    ) -> None:
         first = up()
-        everybody = [*first.children("web"), *first.children("worker")]
-        os.kill(first.process.pid, signal.SIGKILL)
-        os.kill(postmaster(data_dir), signal.SIGKILL)
-        for process in everybody:
-            process.kill()
+        others = [
+            process.pid for name in ("web", "worker") if name in with_it for process in first.children(name)
+        ]
+        server = [postmaster(data_dir)] if "postgres" in with_it else []
+        for pid in [first.process.pid, *others, *server]:
+            os.kill(pid, signal.SIGKILL)
         assert up().status("/readyz") == 200
 
     def test_brings_people_and_a_run_to_try(self, up: Callable[..., Up]) -> None:
@@ -202,6 +207,14 @@ class TestCannotStart:
         assert process.returncode == 2
         assert re.search(rf"^.*Port {port} cannot be used: .*\n\Z", said)
 
+    def test_waits_for_a_port_that_the_up_before_is_about_to_leave(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with socket.create_server(("127.0.0.1", 0), reuse_port=True) as left_behind:
+            port = left_behind.getsockname()[1]
+            monkeypatch.setattr("time.sleep", lambda _seconds: left_behind.close())
+            supervisor._check_port(port, patient=True)
+
     def test_with_a_wrong_setting(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "gopher://")
         process = start(tmp_path, 8000)
@@ -212,6 +225,9 @@ class TestCannotStart:
 
     def test_without_the_front_end_packages(self, tmp_path: Path) -> None:
         remedy = "uv sync --reinstall-package cognireview"
-        with override_settings(STATICFILES_DIRS=[tmp_path]), pytest.raises(Ended, match=remedy) as caught:
-            _check_front_end()
+        with (
+            override_settings(STATICFILES_DIRS=[tmp_path]),
+            pytest.raises(supervisor.Ended, match=remedy) as caught,
+        ):
+            supervisor._check_front_end()
         assert caught.value.status == 2

@@ -207,8 +207,8 @@ class TestAFileImportedAgain:
     def test_does_not_change_what_ana_decided(self, ana: User) -> None:
         decide(self.imported(line()), ana)
         evaluation = self.imported(line(aggregated_score="Fail"))
-        assert evaluation.human_review_status == "Completed"
         assert evaluation.human_corrected_scores == SCORES
+        assert evaluation.human_reviewer_id == "ana"
 
 
 def test_people_can_decide_what_is_in_the_queue_and_nothing_else() -> None:

@@ -4,20 +4,29 @@ Models hold columns, constraints and what can be read off one row. Whoever chang
 `importer` (what files bring), `queue` (who holds what) or `workflow` (what people decide).
 """
 
-from reviews.models.decisions import AuditEvent, Review
+from reviews.models.decisions import AuditEvent, FileConflict, Review
 from reviews.models.evaluations import Evaluation, Skip
+from reviews.models.exports import Export, ExportPart, ExportProgress
 from reviews.models.people import User
-from reviews.models.runs import RUN_NAME_LENGTH, Import, ImportLine, Run, SourceChunk
+from reviews.models.runs import RUN_NAME_LENGTH, Import, ImportLine, ImportProgress, Run, SourceChunk
+from reviews.models.uploads import Upload, UploadPart
 
 __all__ = [
     "RUN_NAME_LENGTH",
     "AuditEvent",
     "Evaluation",
+    "Export",
+    "ExportPart",
+    "ExportProgress",
+    "FileConflict",
     "Import",
     "ImportLine",
+    "ImportProgress",
     "Review",
     "Run",
     "Skip",
     "SourceChunk",
+    "Upload",
+    "UploadPart",
     "User",
 ]

@@ -1,4 +1,4 @@
-"""What people decided, and the audit events."""
+"""What people decided, where a file says otherwise, and the audit events."""
 
 import uuid
 from typing import ClassVar
@@ -9,6 +9,44 @@ from django.db.models.functions import Now
 from reviews.models.evaluations import Evaluation
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
+
+
+class FileConflict(models.Model):
+    """A decision in a file that differs from the one in force here. A lead settles which of them holds.
+
+    A newer line of the same record replaces an open conflict, so there is one at most.
+    """
+
+    class Outcome(models.TextChoices):
+        OPEN = "open"
+        THEIRS = "theirs", "the file's decision holds"
+        OURS = "ours", "the decision made here holds"
+        REPLACED = "replaced", "a newer file says something else"
+
+    evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="conflicts", db_index=False)
+    run = models.ForeignKey(Run, models.PROTECT, related_name="conflicts", db_index=False)
+    source = models.ForeignKey(Import, models.PROTECT, related_name="+", db_index=False)
+    line = models.BigIntegerField(help_text="The line of the file, from 1.")
+    content_hash = models.BinaryField(help_text="Of that line, as in the evaluation.")
+    human = models.JSONField(help_text="The five human_* values of that line; the timestamp in ISO 8601.")
+    outcome = models.CharField(max_length=10, choices=Outcome, db_default=Outcome.OPEN)
+    settled_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "file_conflict"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["evaluation"], condition=models.Q(outcome="open"), name="file_conflict_one_open"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["evaluation"], name="file_conflict_evaluation"),
+            models.Index(fields=["run", "id"], condition=models.Q(outcome="open"), name="file_conflict_open"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.evaluation_id} and line {self.line} of import {self.source_id}"
 
 
 class Review(models.Model):
@@ -23,10 +61,21 @@ class Review(models.Model):
     )
     comments = models.TextField(null=True)
     origins = models.JSONField(
-        default=dict, help_text="Criterion -> where its score came from: judge, extracted or human."
+        default=dict, help_text="Criterion -> where its score came from: judge, extracted, human or file."
     )
     submission = models.UUIDField(
         default=uuid.uuid4, help_text="Made by the form: the same submission sent twice is one review."
+    )
+
+    # What the decision was made on. (None for a review from before this was kept.)
+    source_import = models.ForeignKey(Import, models.PROTECT, null=True, related_name="+", db_index=False)
+    source_line = models.BigIntegerField(null=True)
+    conflict = models.OneToOneField(
+        FileConflict,
+        models.PROTECT,
+        null=True,
+        related_name="review",
+        help_text="Of a decision taken from a file: what was settled so, by the reviewer.",
     )
 
     class Meta:

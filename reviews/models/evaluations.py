@@ -58,6 +58,9 @@ class Evaluation(models.Model):
     review = models.ForeignKey(
         "Review", models.PROTECT, null=True, related_name="+", help_text="The human decision in force."
     )
+    is_stale = models.BooleanField(
+        db_default=False, help_text="The review in force was made on evidence that a file has changed since."
+    )
 
     class Meta:
         db_table = "evaluation"

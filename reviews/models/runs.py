@@ -26,6 +26,7 @@ class Run(models.Model):
             ("review_evaluation", "Can review evaluations"),
             ("read_audit", "Can read the audit events"),
             ("lead_review", "Can free what others hold"),
+            ("settle_conflict", "Can settle conflicts"),
         ]
 
     def __str__(self) -> str:
@@ -43,7 +44,9 @@ class Import(models.Model):
         RUNNING = "running"
         DONE = "done"
         FAILED = "failed"
+        CANCELLED = "cancelled"
 
+    UNFINISHED = (State.QUEUED, State.RUNNING)
     OUTCOMES = ("new", "unchanged", "updated", "conflicts", "rejected", "blank")
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="imports")
@@ -84,6 +87,46 @@ class Import(models.Model):
         """Every line that is not a new record or blank: line, outcome, field, reason; in order."""
         for row in self.exceptions.order_by("line").values("line", "outcome", "field", "reason").iterator():
             yield dict(row)
+
+
+class ImportProgress(models.Model):
+    """How far the job of an import is.
+
+    A row of its own: it is written beside the transaction of the import, which locks the import's row
+    and shows nothing before it is over.
+    """
+
+    source = models.OneToOneField(Import, models.CASCADE, primary_key=True, related_name="progress")
+    size = models.BigIntegerField(help_text="Bytes of the file, unpacked.")
+    bytes_done = models.BigIntegerField(default=0)
+    counts = models.JSONField(default=dict, help_text="As `Import.counts`, so far.")
+    started_at = models.DateTimeField(null=True, help_text="When the first piece was done.")
+    reported_at = models.DateTimeField(null=True)
+    cancelled_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+
+    class Meta:
+        db_table = "import_progress"
+
+    def __str__(self) -> str:
+        return f"{self.bytes_done} of {self.size} bytes"
+
+    @property
+    def seconds(self) -> float:
+        """From the first piece to the last report."""
+        if not self.started_at or not self.reported_at:
+            return 0
+        return (self.reported_at - self.started_at).total_seconds()
+
+    @property
+    def lines_per_second(self) -> int | None:
+        return round(self.counts["lines"] / self.seconds) if self.seconds else None
+
+    @property
+    def seconds_left(self) -> int | None:
+        """At the speed so far."""
+        if not self.seconds:
+            return None
+        return round((self.size - self.bytes_done) * self.seconds / self.bytes_done)
 
 
 class SourceChunk(models.Model):

@@ -1,44 +1,61 @@
 """One import: how far it is, what became of each line, and the lines that did not come in."""
 
 from datetime import timedelta
+from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from reviews import exporter
-from reviews.models import Import, ImportLine
+from reviews import exporter, import_job
+from reviews.models import Import, ImportLine, ImportProgress
 from reviews.permissions import can, check
 from reviews.views.download import download
 from reviews.views.request import Request
 
 SHOWN_EXCEPTIONS = 100
 Outcome = ImportLine.Outcome
-UNFINISHED = {Import.State.QUEUED, Import.State.RUNNING}
 
 
 @require_safe
 def import_page(request: Request, pk: int) -> HttpResponse:
     """The page of an import; htmx gets the part that changes, and asks again while there is work."""
     check(request.user, "review_evaluation")
-    source = get_object_or_404(Import.objects.select_related("run", "created_by"), pk=pk)
+    source = get_object_or_404(Import.objects.select_related("run", "created_by", "progress"), pk=pk)
     to_read = _outcomes_worth_reading(source)
     lines = source.exceptions.filter(outcome__in=to_read).order_by("outcome", "line")
     exceptions = list(lines[:SHOWN_EXCEPTIONS])
     context = {
         "source": source,
-        "unfinished": source.state in UNFINISHED,
+        **_progress(source),
+        "unfinished": source.state in Import.UNFINISHED,
         "seconds_to_next_look": _seconds_to_next_look(source),
         "exceptions": exceptions,
         "more_exceptions": sum(to_read.values()) - len(exceptions),
+        "may_cancel": can(request.user, "import_file"),
         "may_download_lines": can(request.user, "export_run"),
     }
     template = "imports/page.html#state" if request.htmx else "imports/page.html"
     response = render(request, template, context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _progress(source: Import) -> dict[str, Any]:
+    """How far the job is. An import by a command has none."""
+    progress: ImportProgress | None = getattr(source, "progress", None)
+    if not progress:
+        return {"progress": None, "so_far": [], "time_left": ""}
+    so_far = [(name, progress.counts.get(name)) for name in Import.OUTCOMES if progress.counts.get(name)]
+    return {"progress": progress, "so_far": so_far, "time_left": _time(progress.seconds_left)}
+
+
+def _time(seconds: int | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds} s" if seconds < 100 else f"{round(seconds / 60)} min"
 
 
 def _seconds_to_next_look(source: Import) -> int:
@@ -55,6 +72,15 @@ def _outcomes_worth_reading(source: Import) -> dict[str, int]:
         Outcome.REJECTED: source.rejected,
         Outcome.UPDATED: source.updated,
     }
+
+
+@require_POST
+def cancel(request: Request, pk: int) -> HttpResponse:
+    """End an import before its time."""
+    check(request.user, "import_file")
+    source = get_object_or_404(Import, pk=pk)
+    import_job.cancel(source.pk, request.user)
+    return redirect("import", source.pk)
 
 
 @require_safe

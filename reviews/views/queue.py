@@ -6,7 +6,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
-from reviews import queue
+from reviews import conflicts, queue
 from reviews.models import Evaluation, Run
 from reviews.permissions import can, check
 from reviews.queue import Progress
@@ -52,6 +52,7 @@ def run_page(request: Request, pk: int) -> HttpResponse:
         "imports": run.imports.order_by("-pk"),
         "may_import": can(request.user, "import_file"),
         "may_export": can(request.user, "export_run"),
+        "conflicts": conflicts.count(run) if can(request.user, "settle_conflict") else 0,
     }
     return render(request, "queue/page.html", context)
 

@@ -18,7 +18,7 @@ from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews import evidence, queue, rendering, source, workflow
+from reviews import differences, evidence, queue, rendering, source, workflow
 from reviews.forms import ReviewForm
 from reviews.models import Evaluation, Run, SourceChunk
 from reviews.permissions import can, check
@@ -199,6 +199,7 @@ def _record_screen(
         "form": shown,
         "evidence": evidence.read(record, shown.offers),
         "decision": evidence.decision(record, shown.offers),
+        "changes": differences.since_review(record) if record.is_stale else [],
         "problem": problem,
         "own": own,
         "held": held,

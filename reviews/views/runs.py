@@ -1,19 +1,18 @@
-"""The list of runs, the upload of a file, and the export of a run."""
+"""The list of runs, and the upload of a file."""
 
-from pathlib import PurePath
+from typing import Any
 
 from django import forms
-from django.core.exceptions import BadRequest
-from django.db import transaction
-from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
 
-from reviews import audit, exporter, importer, queue
+from reviews import importer, queue, unpack, uploads
 from reviews.models import Import, Run
 from reviews.permissions import can, check
 from reviews.source import BLOCK_SIZE, Refused
-from reviews.views.download import download
 from reviews.views.request import Request
 
 
@@ -22,10 +21,11 @@ class UploadForm(forms.Form):
 
     file = forms.FileField(
         label="JSONL file",
-        help_text="One evaluation a line. Bad lines are listed; the good ones come in.",
+        help_text="One evaluation a line, or a JSON array of them; packed by gzip or zstd if you like. "
+        "Bad lines are listed; the good ones come in.",
         # Of an upload that broke off, Django leaves the file out as if none had been chosen.
         error_messages={"required": "Choose a file. If you did, the upload broke off: send it again."},
-        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json"}),
+        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json,.gz,.zst"}),
     )
     run_name = forms.CharField(
         label="Run",
@@ -35,6 +35,14 @@ class UploadForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     strict = forms.BooleanField(required=False, label="Import nothing if any line is bad")
+
+    def clean_file(self) -> "UploadedFile[Any]":
+        file: UploadedFile[Any] = self.cleaned_data["file"]
+        try:
+            uploads.check_size(file.size or 0)
+        except uploads.TooLarge as error:
+            raise ValidationError(str(error)) from error
+        return file
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -62,7 +70,7 @@ def _receive(form: UploadForm, request: Request) -> Import | None:
     file = form.cleaned_data["file"]
     try:
         return importer.receive_upload(
-            run_name=form.cleaned_data["run_name"] or PurePath(file.name).stem,
+            run_name=form.cleaned_data["run_name"] or unpack.stem(file.name),
             file_name=file.name,
             blocks=file.chunks(BLOCK_SIZE),
             strict=form.cleaned_data["strict"],
@@ -71,21 +79,3 @@ def _receive(form: UploadForm, request: Request) -> Import | None:
     except Refused as refused:
         form.add_error("run_name" if refused.field == "run" else "file", str(refused))
         return None
-
-
-@require_POST
-def export(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Send the run as JSONL: all of it or only what is reviewed, with the rejected lines if asked for.
-
-    A POST, because it leaves an audit event.
-    """
-    check(request.user, "export_run")
-    run = get_object_or_404(Run, pk=run_pk)
-    only = request.POST.get("only", "all")
-    with_rejected = "with_rejected" in request.POST
-    if only not in exporter.ONLY:
-        raise BadRequest
-    with transaction.atomic():
-        audit.record("export", actor=request.user, run=run, only=only, with_rejected=with_rejected)
-    suffix = "-reviewed" if only == "reviewed" else ""
-    return download(exporter.export(run, only=only, with_rejected=with_rejected), f"{run.name}{suffix}.jsonl")

@@ -1,15 +1,15 @@
 """Who gets what: every address, for everybody, by both methods. An address that is not here fails."""
 
 import re
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews.models import Evaluation, User
+from reviews.models import Evaluation, Export, User
 from reviews.urls import urlpatterns
-from tests.factories import EvaluationFactory
+from tests.factories import EvaluationFactory, ExportFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -21,11 +21,20 @@ LOGIN = (302, 302, 302, 302, 302)
 ACCESS: dict[str, dict[str, tuple[int, ...]]] = {
     "runs": {"get": (302, 403, 200, 200, 200), "post": (302, 403, 403, 403, 422)},
     "run": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
-    "export": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 200, 200)},
+    "export": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 302, 302)},
+    "export-page": {"get": (302, 403, 403, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "export-file": {"get": (302, 403, 403, 404, 404), "post": (302, 405, 405, 405, 405)},
+    "export-receipt": {"get": (302, 403, 403, 404, 404), "post": (302, 405, 405, 405, 405)},
     "review": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
     "claim-next": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
     "take-back-skips": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
+    "conflicts": {"get": (302, 403, 403, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "settle-conflicts": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 400, 400)},
     "import": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "cancel-import": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 302)},
+    # Without the headers of the tus protocol nothing is taken.
+    "uploads": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 412)},
+    "upload": {"get": (302, 403, 403, 403, 404), "post": (302, 405, 405, 405, 405)},
     "import-rejected": {"get": (302, 403, 403, 200, 200), "post": (302, 405, 405, 405, 405)},
     "import-exceptions": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
     "evaluation": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
@@ -52,14 +61,18 @@ CASES = [
 
 @pytest.fixture
 def record(max: User) -> Evaluation:
-    return EvaluationFactory.create()
+    record = EvaluationFactory.create()
+    ExportFactory.create(run=record.run)
+    return record
 
 
 def address(name: str, record: Evaluation) -> str:
-    """Where the name leads: to the record, its run or its import."""
+    """Where the name leads: to the record, its run, its import or the export of its run."""
     rows = {"runs": record.run_id, "imports": record.first_import_id, "evaluations": record.pk}
+    rows["exports"] = Export.objects.get().pk
     row = rows.get(ROUTES[name].split("/")[0])
-    return "/" + re.sub("<int:[a-z_]+>", str(row), ROUTES[name]).replace("<token>", "0" * 40)
+    path = re.sub("<int:[a-z_]+>", str(row), ROUTES[name])
+    return "/" + path.replace("<token>", "0" * 40).replace("<uuid:pk>", str(UUID(int=0)))
 
 
 def test_every_address_stands_in_the_table() -> None:

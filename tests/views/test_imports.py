@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from reviews import importer
-from reviews.models import Import, ImportLine, User
+from reviews.models import Import, ImportLine, ImportProgress, User
 from tests.factories import ImportFactory
 from tests.lines import file_of, line
 from tests.views.pages import text
@@ -59,6 +59,48 @@ class TestWhileItRuns:
         assert "hx-trigger" in text(as_ana.get(address(source), headers={"hx-request": "true"}))
         importer.import_upload(source.pk)
         assert "hx-trigger" not in text(as_ana.get(address(source), headers={"hx-request": "true"}))
+
+    def test_the_page_says_how_far_it_is(self, as_ana: Client, max: User) -> None:
+        source = upload(max, line("e-1"))
+        begin = timezone.now()
+        ImportProgress.objects.filter(source=source).update(
+            size=4_000_000,
+            bytes_done=1_000_000,
+            counts={"lines": 50_000, "new": 49_990, "rejected": 10, "blank": 0},
+            started_at=begin,
+            reported_at=begin + timedelta(seconds=10),
+        )
+        page = text(as_ana.get(address(source)))
+        assert '<progress aria-label="Importing" max="4000000" value="1000000">' in page
+        for part in ("50,000 lines", "5,000 lines a second", "30 s left", "49,990 new", "10 rejected"):
+            assert part in page
+        assert "0 blank" not in page
+
+    def test_the_page_says_that_it_waits(self, as_ana: Client, max: User) -> None:
+        assert "Waiting for its turn" in text(as_ana.get(address(upload(max, line("e-1")))))
+
+
+class TestCancelling:
+    def test_ends_the_import(self, as_max: Client, max: User) -> None:
+        source = upload(max, line("e-1"))
+        cancel = reverse("cancel-import", args=[source.pk])
+        assert cancel in text(as_max.get(address(source)))
+        assert as_max.post(cancel)["Location"] == address(source)
+        page = text(as_max.get(address(source)))
+        assert "The import was cancelled." in page
+        assert cancel not in page
+        assert "hx-trigger" not in page
+
+    def test_is_told_until_the_job_has_seen_it(self, as_max: Client, max: User) -> None:
+        source = upload(max, line("e-1"))
+        ImportProgress.objects.filter(source=source).update(cancelled_by=max)
+        page = text(as_max.get(address(source)))
+        assert "Cancelling" in page
+        assert reverse("cancel-import", args=[source.pk]) not in page
+
+    def test_is_offered_to_who_may(self, as_ana: Client, max: User) -> None:
+        source = upload(max, line("e-1"))
+        assert reverse("cancel-import", args=[source.pk]) not in text(as_ana.get(address(source)))
 
 
 class TestWhenItIsOver:

@@ -10,28 +10,13 @@ from django.test import Client
 from django.urls import reverse
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews import importer
-from reviews.models import AuditEvent, Evaluation, Import, Run, User
-from tests.factories import EvaluationFactory, ImportFactory, RunFactory
+from reviews.models import Import, Run, User
+from tests.factories import EvaluationFactory, RunFactory
 from tests.lines import file_of, line
 from tests.views.pages import jsonl, text
 
 pytestmark = pytest.mark.django_db
 RUNS = "/"
-
-
-@pytest.fixture
-def imported(max: User) -> Run:
-    """The run "algebra": two records that were really imported."""
-    upload = importer.receive_upload(
-        run_name="algebra",
-        file_name="algebra.jsonl",
-        blocks=[file_of(line("e-1"), line("e-2"))],
-        strict=False,
-        actor=max,
-    )
-    importer.import_upload(upload.pk)
-    return upload.run
 
 
 class TestTheList:
@@ -144,51 +129,3 @@ class TestTheUpload:
         assert response.status_code == 403
         assert "Only an admin can import files." in text(response)
         assert not Import.objects.exists()
-
-
-class TestTheExport:
-    def test_gives_the_file_back(self, as_max: Client, imported: Run) -> None:
-        response = as_max.post(reverse("export", args=[imported.pk]))
-        assert b"".join(response) == file_of(line("e-1"), line("e-2"))
-        assert response["Content-Type"] == "application/x-ndjson"
-        assert response["Content-Disposition"] == 'attachment; filename="algebra.jsonl"'
-
-    def test_of_reviewed_lines_leaves_the_others_out(self, as_max: Client, imported: Run) -> None:
-        Evaluation.objects.filter(evaluation_id="e-2").update(human_review_status="Completed")
-        response = as_max.post(reverse("export", args=[imported.pk]), {"only": "reviewed"})
-        assert b"".join(response) == file_of(line("e-2"))
-        assert response["Content-Disposition"] == 'attachment; filename="algebra-reviewed.jsonl"'
-
-    def test_keeps_rejected_lines_if_asked_to(self, as_max: Client, max: User) -> None:
-        upload = importer.receive_upload(
-            run_name="r", file_name="r", blocks=[file_of(b"no record", line("e-1"))], strict=False, actor=max
-        )
-        importer.import_upload(upload.pk)
-        export = reverse("export", args=[upload.run.pk])
-        assert b"".join(as_max.post(export)) == file_of(line("e-1"))
-        assert b"".join(as_max.post(export, {"with_rejected": "on"})) == file_of(b"no record", line("e-1"))
-
-    def test_leaves_an_audit_event(self, as_max: Client, imported: Run, max: User) -> None:
-        as_max.post(reverse("export", args=[imported.pk]), {"only": "reviewed"})
-        event = AuditEvent.objects.filter(action="export").get()
-        assert (event.actor, event.run) == (max, imported)
-        assert event.detail == {"only": "reviewed", "with_rejected": False}
-
-    def test_of_a_kind_there_is_none_of_is_refused(self, as_max: Client, imported: Run) -> None:
-        response = as_max.post(reverse("export", args=[imported.pk]), {"only": "some"})
-        assert response.status_code == 400
-        assert not AuditEvent.objects.filter(action="export").exists()
-
-    @pytest.mark.parametrize(
-        ("name", "file_name"),
-        [
-            ('a "b"; \\c/../d', 'attachment; filename="a_b_c_.._d.jsonl"'),
-            ("../.hidden", 'attachment; filename="_.hidden.jsonl"'),
-            ("Größe", "attachment; filename*=utf-8''Gr%C3%B6%C3%9Fe.jsonl"),
-        ],
-    )
-    def test_is_a_file_with_a_harmless_name(self, name: str, file_name: str, as_max: Client) -> None:
-        run = RunFactory.create(name=name)
-        ImportFactory.create(run=run)
-        response = as_max.post(reverse("export", args=[run.pk]))
-        assert response["Content-Disposition"] == file_name

@@ -1,9 +1,9 @@
-"""Export a run as JSONL."""
+"""Export a run: as JSONL with the decisions in it, or as a table for analysis."""
 
 import argparse
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -11,52 +11,97 @@ from typing import Any, BinaryIO
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from reviews import audit, exporter
+from reviews import exporter, formats
+from reviews.exports import CannotExport, Order, Output
 from reviews.models import Run
-from reviews.source import Meter
 
 
 class Command(BaseCommand):
-    help = "Export a run: lines as they came in, byte for byte; reviewed ones with their human_* values."
+    help = (
+        "Export a run: lines as they came in, byte for byte; reviewed ones with their human_* values. "
+        "With -o FILE, a receipt is written to FILE.receipt.json: verify_export checks it."
+    )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")
         parser.add_argument(
-            "-o", "--output", metavar="FILE", help="where to write (default: standard output)"
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="where to write (default: standard output); compressed if its name ends in .gz or .zst",
         )
         parser.add_argument("--only", choices=exporter.ONLY, default="all", help="which lines (default: all)")
         parser.add_argument(
             "--with-rejected", action="store_true", help="keep rejected lines in their places"
         )
+        parser.add_argument(
+            "--import",
+            dest="only_import",
+            metavar="N",
+            type=int,
+            help="the file of that import of the run, whatever other files brought",
+        )
+        parser.add_argument(
+            "--format", choices=formats.ENDINGS, default="jsonl", help="(default: jsonl, which loses nothing)"
+        )
+        parser.add_argument("--receipt", metavar="FILE", help="where to write the receipt")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = Run.objects.filter(name=options["run"]).first()
-        if run is None:
-            raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
-        if options["with_rejected"] and options["only"] != "all":
-            raise CommandError(
-                "--with-rejected goes with --only all: rejected lines have no review.", returncode=2
-            )
-        blocks = Meter(exporter.export(run, only=options["only"], with_rejected=options["with_rejected"]))
+        order = _order(options)
         try:
-            with _target(options["output"]) as file:
-                for block in blocks:
-                    file.write(block)
-        except OSError as error:
-            raise CommandError(
-                f"{options['output'] or 'standard output'}: {error.strerror}", returncode=2
-            ) from error
+            order.check()
+        except CannotExport as reason:
+            raise CommandError(str(reason), returncode=2) from reason
+        output = Output(order)
+        target = None if options["output"] in {None, "-"} else options["output"]
+        receipt = options["receipt"] or _beside(target)
+        _write(target, output)
+        if receipt:
+            _write(receipt, output.receipt(Path(target).name if target else "-"))
         with transaction.atomic():
-            audit.record(
-                "export", actor=None, run=run, only=options["only"], sha256=blocks.sha256, size=blocks.size
-            )
-        self.stderr.write(f"{blocks.size:,} bytes, SHA-256 {blocks.sha256}")
+            output.note(None)
+        self.stderr.write(f"{output.size:,} bytes, SHA-256 {output.sha256}")
+
+
+def _order(options: dict[str, Any]) -> Order:
+    """What the options ask for. Raises `CommandError` for a run or an import that is not there."""
+    run = Run.objects.filter(name=options["run"]).first()
+    if run is None:
+        raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
+    number = options["only_import"]
+    only_import = run.imports.filter(pk=number).first() if number is not None else None
+    if number is not None and only_import is None:
+        raise CommandError(f"Run {run.name!r} has no import {number}.", returncode=2)
+    return Order(
+        run,
+        only=options["only"],
+        with_rejected=options["with_rejected"],
+        only_import=only_import,
+        format=options["format"],
+        compression=formats.compression_of(options["output"] or ""),
+    )
+
+
+def _beside(target: str | None) -> str | None:
+    """Where the receipt of a file goes by itself; nowhere for what is a pipe or a device."""
+    if target is None or (Path(target).exists() and not Path(target).is_file()):
+        return None
+    return f"{target}.receipt.json"
+
+
+def _write(name: str | None, blocks: Iterable[bytes]) -> None:
+    try:
+        with _target(name) as file:
+            for block in blocks:
+                file.write(block)
+    except OSError as error:
+        raise CommandError(f"{name or 'standard output'}: {error.strerror}", returncode=2) from error
 
 
 @contextmanager
 def _target(name: str | None) -> Iterator[BinaryIO]:
     """The file to write. A named one appears when it is whole, so that a broken export leaves none."""
-    if name is None or name == "-":
+    if name is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return

@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +12,11 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import BaseCommand
 from django.db import transaction
+from rich import progress as rich_progress
+from rich.console import Console
 
-from reviews.importer import StrictRefusal, import_stream
+from reviews import unpack
+from reviews.importer import Progress, StrictRefusal, import_stream
 from reviews.models import Import
 from reviews.source import Refused, blocks_of
 
@@ -41,13 +46,14 @@ class Command(BaseCommand):
 
     def _import(self, name: str, options: dict[str, Any]) -> int:
         try:
-            with _opened(name) as file, transaction.atomic():
+            with _opened(name) as file, _bar(name, file) as progress, transaction.atomic():
                 done = import_stream(
                     blocks_of(file),
                     run_name=_run_name(name, options["run"]),
                     file_name=name,
                     actor=None,
                     strict=options["strict"],
+                    progress=progress,
                 )
                 exceptions = done.listed_exceptions()
                 if options["dry_run"]:
@@ -107,7 +113,7 @@ def _run_name(file_name: str, given: str | None) -> str:
         return given
     if file_name == "-":
         raise Refused("Standard input has no name: say --run NAME.")
-    return Path(file_name).stem
+    return unpack.stem(file_name)
 
 
 @contextmanager
@@ -117,3 +123,28 @@ def _opened(name: str) -> Iterator[BinaryIO]:
     else:
         with Path(name).open("rb") as file:
             yield file
+
+
+@contextmanager
+def _bar(name: str, file: BinaryIO) -> Iterator[Progress | None]:
+    """A progress bar on standard error if that is a terminal; it goes when the file is through."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    status = os.fstat(file.fileno())
+    size = status.st_size if stat.S_ISREG(status.st_mode) else None
+    columns = (
+        rich_progress.TextColumn("{task.description}", markup=False),
+        rich_progress.BarColumn(),
+        rich_progress.DownloadColumn(),
+        rich_progress.TextColumn("{task.fields[lines]:,} lines"),
+        rich_progress.TimeRemainingColumn(),
+    )
+    with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(Path(name).name, total=size, lines=0)
+
+        def told(done: int, counts: dict[str, int]) -> None:
+            # What is read, not what is done: a compressed file is longer inside than its size says.
+            bar.update(task, completed=done if size is None else file.tell(), lines=counts["lines"])
+
+        yield told

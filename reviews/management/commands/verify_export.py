@@ -1,4 +1,4 @@
-"""Prove that an export is its original plus human decisions."""
+"""Prove that an export is what was imported plus human decisions."""
 
 import argparse
 import sys
@@ -8,31 +8,58 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews.verification import compare
+from reviews import receipt_check
+from reviews.verification import Comparison, compare
 
 
 class Command(BaseCommand):
-    help = "Compare an export with its original. Exit status 1 if anything but human_* values differs."
+    help = (
+        "Compare an export with its original or originals, and with its receipt. "
+        "Exit status 1 if anything but human_* values differs, or if the receipt does not tell the truth."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("original", metavar="ORIGINAL")
+        parser.add_argument(
+            "originals", metavar="ORIGINAL", nargs="+", help="what was imported; several in that order"
+        )
         parser.add_argument("exported", metavar="EXPORTED")
+        parser.add_argument("--receipt", metavar="FILE", help="the receipt that was written with the export")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        originals, exported = [Path(name) for name in options["originals"]], Path(options["exported"])
         try:
-            with (
-                Path(options["original"]).open("rb") as original,
-                Path(options["exported"]).open("rb") as exported,
-            ):
-                result = compare(original, exported, settings.LIMITS)
-        except OSError as error:
-            raise CommandError(f"{error.filename}: {error.strerror}", returncode=2) from error
+            if options["receipt"]:
+                receipt = receipt_check.read_receipt(Path(options["receipt"]))
+                result = receipt_check.check(receipt, originals, exported, settings.LIMITS)
+            else:
+                with (
+                    receipt_check.unpacked_all(originals) as before,
+                    receipt_check.unpacked(exported) as after,
+                ):
+                    result = compare(before, after, settings.LIMITS)
+        except receipt_check.NoReceipt as error:
+            raise CommandError(str(error), returncode=2) from error
+        except receipt_check.UNREADABLE as error:
+            raise CommandError(_told(error), returncode=2) from error
+        self._report(result, with_receipt=bool(options["receipt"]))
+
+    def _report(self, result: Comparison, *, with_receipt: bool) -> None:
         keys = f": {', '.join(result.changed_keys)}" if result.changed else ""
-        left_out = f"; {result.left_out:,} left out (no records)" if result.left_out else ""
-        self.stdout.write(f"{result.identical:,} identical, {result.changed:,} changed{keys}{left_out}")
+        why = "" if with_receipt else " (no records)"
+        left_out = f"; {result.left_out:,} left out{why}" if result.left_out else ""
+        holds = "; the receipt holds" if with_receipt and result.holds else ""
+        self.stdout.write(
+            f"{result.identical:,} identical, {result.changed:,} changed{keys}{left_out}{holds}"
+        )
         for problem in result.problems:
             self.stderr.write(problem)
         if not result.holds:
             self.stderr.write(f"Differences that are no human decision: {result.problem_count:,}")
             sys.exit(1)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return f"A file cannot be unpacked: {error}"

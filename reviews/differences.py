@@ -1,0 +1,130 @@
+"""What a file changed in a record since somebody reviewed it: field by field, word by word."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+from reviews.criteria import criterion_title
+from reviews.models import Evaluation, SourceChunk
+from reviews.record import HUMAN_FIELDS, NO_LIMITS, Record, parse_line
+from reviews.salvage import raw_text
+from reviews.source import LineReader
+
+# Beyond these a text is shown as replaced as a whole, or with less of what stayed the same.
+_MAX_WORDS = 600
+_MAX_CHANGES = 50
+_MAX_SHOWN = 5_000
+_AROUND = 120
+
+# A LaTeX command is one word, and white space goes with the word before it.
+_WORD = re.compile(r"(?:\\[A-Za-z]+|\w+|[^\w\s])\s*|\s+")
+
+
+class Piece(NamedTuple):
+    """A stretch of text: `same`, `removed` or `added`."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One field, or what the judge said of one criterion, as it was and as it is, in pieces."""
+
+    label: str
+    pieces: list[Piece]
+
+
+def since_review(evaluation: Evaluation) -> list[Change]:
+    """What differs from the line the review in force was made on; nothing where that is not kept."""
+    review = evaluation.review
+    if review is None or review.source_import_id is None or review.source_line is None:
+        return []
+    kept = LineReader()
+    try:
+        before = kept.line(review.source_import_id, review.source_line)
+        after = kept.line(evaluation.source_import_id, evaluation.source_line)
+    except SourceChunk.DoesNotExist:
+        return []
+    return changes(parse_line(before, NO_LIMITS), parse_line(after, NO_LIMITS))
+
+
+def changes(before: Record, after: Record) -> list[Change]:
+    """What differs between two versions of a record, people's own values apart."""
+    found = [
+        Change(label, _pieces(old, new))
+        for name in Record._fields
+        if name not in HUMAN_FIELDS
+        for label, old, new in _texts(name, getattr(before, name), getattr(after, name))
+        if old != new
+    ]
+    return found[:_MAX_CHANGES]
+
+
+def _texts(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
+    """What to compare of a field: its label, and its text before and after."""
+    if name == "parsed_rubric_scores":
+        for criterion in {**new, **old}:
+            title = criterion_title(criterion)
+            for part, label in (("score", f"{title}: score"), ("justification", title)):
+                yield label, _judged(old.get(criterion), part), _judged(new.get(criterion), part)
+    elif name == "raw_judge_output":
+        yield name, raw_text(old), raw_text(new)
+    else:
+        yield name, _text(old), _text(new)
+
+
+def _judged(entry: Any, part: str) -> str:
+    return _text(entry.get(part)) if isinstance(entry, dict) else ""
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True, default=str)
+
+
+def _pieces(old: str, new: str) -> list[Piece]:
+    before, after = _WORD.findall(old), _WORD.findall(new)
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    middle = before[start : len(before) - end], after[start : len(after) - end]
+    parts = [Piece("same", "".join(before[:start]))]
+    parts += _compared(*middle)
+    parts.append(Piece("same", "".join(before[len(before) - end :])))
+    shown = [part for part in parts if part.text]
+    return [_shortened(part, place, len(shown) - 1) for place, part in enumerate(shown)]
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """How many words two texts have in common at their start."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
+        min(len(one), len(other)),
+    )
+
+
+def _compared(before: list[str], after: list[str]) -> Iterator[Piece]:
+    if max(len(before), len(after)) > _MAX_WORDS:
+        yield Piece("removed", "".join(before))
+        yield Piece("added", "".join(after))
+        return
+    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            yield Piece("same", "".join(before[a:b]))
+        else:
+            yield Piece("removed", "".join(before[a:b]))
+            yield Piece("added", "".join(after[c:d]))
+
+
+def _shortened(piece: Piece, place: int, last: int) -> Piece:
+    """A piece as it is shown: of what stayed the same, only what stands beside a change."""
+    text = piece.text
+    if piece.kind != "same":
+        return piece if len(text) <= _MAX_SHOWN else Piece(piece.kind, f"{text[:_MAX_SHOWN]} …")
+    head = "" if place == 0 else text[:_AROUND]
+    tail = "" if place == last else text[-_AROUND:]
+    return Piece("same", f"{head} … {tail}") if len(text) > 2 * _AROUND + 3 else piece

@@ -1,0 +1,298 @@
+"""Exports as people ask for them: checked, in any format, with a receipt, and kept for a day.
+
+The CLI writes an `Output` to a file as it comes. The browser's are built by a job into frames in
+the database: every web server can send what any worker built, from any byte on.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import zstandard
+from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db.models import Sum
+from django.utils import timezone
+from procrastinate.contrib.django import app as jobs
+
+from reviews import audit, exporter, formats
+from reviews.models import Export, ExportPart, ExportProgress, Import, Run, SourceChunk, User
+from reviews.receipt import Bytes, Filter, Ledger, Written
+from reviews.source import Meter
+
+JOB = "reviews.tasks.build_export"
+KEPT_FOR = timedelta(hours=24)
+PART_SIZE = 1024**2
+SECONDS_BETWEEN_REPORTS = 0.5
+Kind = ExportPart.Kind
+
+_REPORT = "UPDATE export_progress SET bytes_read = %s WHERE export_id = %s"
+
+
+class CannotExport(Exception):
+    """What is asked for is nothing an export can be; the message is a sentence that says why."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What an export is to be: `format` and `compression` as in `formats`, the rest as `exporter.export`."""
+
+    run: Run
+    only: str = "all"
+    with_rejected: bool = False
+    only_import: Import | None = None
+    format: str = "jsonl"
+    compression: str = ""
+
+    def check(self) -> None:
+        """Raise `CannotExport` for what does not go together."""
+        if self.with_rejected and self.only != "all":
+            raise CannotExport("Rejected lines go out with all lines only: they have no review.")
+        if self.with_rejected and self.format != "jsonl":
+            raise CannotExport("Rejected lines go out as JSONL only: they are no records.")
+        if self.compression and self.format == "parquet":
+            raise CannotExport("Parquet is compressed in itself: leave gzip and zstd away.")
+        if self.only_import and (
+            self.only_import.run_id != self.run.pk or self.only_import.state != Import.State.DONE
+        ):
+            raise CannotExport(f"Import {self.only_import.pk} brought nothing into run {self.run.name!r}.")
+        try:
+            formats.check_installed(self.format)
+        except formats.NotInstalled as missing:
+            raise CannotExport(str(missing)) from missing
+
+    @property
+    def file_name(self) -> str:
+        """A name for the file; it begins with the run's, which may hold anything printable."""
+        parts = [self.run.name]
+        if self.only_import:
+            parts.append(f"import-{self.only_import.pk}")
+        if self.only != "all":
+            parts.append(self.only)
+        ending = formats.ENDINGS[self.format] + formats.COMPRESSION_ENDINGS[self.compression]
+        return "-".join(parts) + ending
+
+
+class Output:
+    """An export on its way: iterate over it for the bytes of the file; then it has a size and a receipt.
+
+    The file of one import holds its rejected lines too, in their places, where the format can.
+    """
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.ledger = Ledger()
+        self.with_rejected = order.with_rejected or (
+            order.only_import is not None and order.only == "all" and order.format == "jsonl"
+        )
+        jsonl = exporter.export(
+            order.run,
+            only=order.only,
+            with_rejected=self.with_rejected,
+            only_import=order.only_import,
+            ledger=self.ledger,
+        )
+        self._unpacked = Meter(formats.converted(jsonl, order.format))
+        self._file = self._unpacked
+        if order.compression:
+            self._file = Meter(formats.compressed(self._unpacked, order.compression))
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._file)
+
+    @property
+    def size(self) -> int:
+        return self._file.size
+
+    @property
+    def sha256(self) -> str:
+        return self._file.sha256
+
+    def receipt(self, file_name: str) -> Iterator[bytes]:
+        """The receipt of the whole file, in blocks of JSON."""
+        order = self.order
+        return self.ledger.receipt(
+            run=order.run.name,
+            created_at=timezone.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            asked=Filter(order.only, self.with_rejected, order.only_import.pk if order.only_import else None),
+            output=Written(
+                name=file_name,
+                format=order.format,
+                compression=order.compression,
+                size=self.size,
+                sha256=self.sha256,
+                unpacked=Bytes(self._unpacked.size, self._unpacked.sha256),
+                lines=self.ledger.lines,
+            ),
+        )
+
+    def note(self, actor: User | None) -> None:
+        """Leave the audit event of the whole file."""
+        order = self.order
+        audit.record(
+            "export",
+            actor=actor,
+            run=order.run,
+            source=order.only_import,
+            only=order.only,
+            with_rejected=self.with_rejected,
+            format=order.format,
+            compression=order.compression,
+            size=self.size,
+            sha256=self.sha256,
+            lines=self.ledger.lines,
+            lines_changed=self.ledger.lines_changed,
+            lines_left_out=self.ledger.lines_left_out,
+        )
+
+
+# Exports that are built by a job
+
+
+@transaction.atomic
+def ask_for(order: Order, actor: User) -> Export:
+    """Enqueue the export. Raises `CannotExport`."""
+    order.check()
+    export = Export.objects.create(
+        run=order.run,
+        only=order.only,
+        with_rejected=order.with_rejected,
+        only_import=order.only_import,
+        format=order.format,
+        compression=order.compression,
+        created_by=actor,
+    )
+    ExportProgress.objects.create(export=export, bytes_to_read=_bytes_to_read(order))
+    audit.record("export asked for", actor=actor, run=order.run, source=order.only_import, export=export.pk)
+    jobs.configure_task(JOB).defer(export_id=export.pk)
+    return export
+
+
+def _bytes_to_read(order: Order) -> int:
+    chunks = SourceChunk.objects.filter(source__run=order.run, source__state=Import.State.DONE)
+    if order.only_import:
+        chunks = chunks.filter(source=order.only_import)
+    return int(chunks.aggregate(size=Sum("size"))["size"] or 0)
+
+
+def order_of(export: Export) -> Order:
+    return Order(
+        run=export.run,
+        only=export.only,
+        with_rejected=export.with_rejected,
+        only_import=export.only_import,
+        format=export.format,
+        compression=export.compression,
+    )
+
+
+def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
+    """Build the file of an export: the work of the job. All of it or nothing, and twice is once.
+
+    `check_in` is called after each part; what it raises ends the work and leaves nothing of it.
+    """
+    with transaction.atomic(), _reporting(export_id) as report:
+        _see_one_moment()
+        # Another worker at the same export waits here. It must not keep the progress from being written,
+        # whose row refers to this one: hence no_key.
+        export = (
+            Export.objects.select_for_update(of=["self"], no_key=True)
+            .select_related("run", "only_import", "created_by")
+            .get(pk=export_id)
+        )
+        if export.state != Export.State.UNFINISHED:
+            return
+        output = Output(order_of(export))
+        for _ in _kept(export, Kind.FILE, output):
+            report(output.ledger.bytes_read)
+            check_in()
+        for _ in _kept(export, Kind.RECEIPT, output.receipt(output.order.file_name)):
+            check_in()
+        export.size, export.sha256 = output.size, output.sha256
+        for name in ("lines", "lines_changed", "lines_left_out"):
+            setattr(export, name, getattr(output.ledger, name))
+        export.state, export.finished_at = Export.State.DONE, timezone.now()
+        export.save()
+        output.note(export.created_by)
+
+
+def _see_one_moment() -> None:
+    """Let the export see one moment, though it writes (inside another transaction: as that has it)."""
+    if len(connection.savepoint_ids) == 0:
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+
+
+@contextmanager
+def _reporting(export_id: int) -> Iterator[Callable[[int], None]]:
+    """A function that tells everybody how many bytes are read, beside the transaction of the job."""
+    beside = connections.create_connection(DEFAULT_DB_ALIAS)
+    last = 0.0
+
+    def report(bytes_read: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_BETWEEN_REPORTS:
+            last = time.monotonic()
+            with beside.cursor() as cursor:
+                cursor.execute(_REPORT, [bytes_read, export_id])
+
+    try:
+        yield report
+    finally:
+        beside.close()
+
+
+def _kept(export: Export, kind: ExportPart.Kind, blocks: Iterable[bytes]) -> Iterator[ExportPart]:
+    for number, part in enumerate(_parts(blocks)):
+        frame = zstandard.compress(part)
+        yield ExportPart.objects.create(export=export, kind=kind, number=number, frame=frame)
+
+
+def _parts(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """A stream in parts of `PART_SIZE`, the last one smaller."""
+    pending = bytearray()
+    for block in blocks:
+        pending += block
+        while len(pending) >= PART_SIZE:
+            yield bytes(pending[:PART_SIZE])
+            del pending[:PART_SIZE]
+    if pending:
+        yield bytes(pending)
+
+
+def fail(export_id: int, error: str) -> None:
+    """Note that the job of an export gave up."""
+    with transaction.atomic():
+        export = Export.objects.select_for_update(of=["self"], no_key=True).get(pk=export_id)
+        if export.state == Export.State.UNFINISHED:
+            export.state, export.error, export.finished_at = Export.State.FAILED, error, timezone.now()
+            export.save(update_fields=["state", "error", "finished_at"])
+            audit.record(
+                "export failed", actor=export.created_by, run=export.run, export=export.pk, error=error
+            )
+
+
+def remove_expired() -> None:
+    """Remove the exports that were finished `KEPT_FOR` ago. What they were stays in the audit events."""
+    with transaction.atomic():
+        for export in Export.objects.select_for_update().filter(finished_at__lt=timezone.now() - KEPT_FOR):
+            audit.record("export removed", actor=None, run=export.run, export=export.pk, sha256=export.sha256)
+            export.delete()
+
+
+def stretch(export: Export, kind: ExportPart.Kind, first: int, last: int) -> Iterator[bytes]:
+    """The bytes `first` to `last` (both counted in) of what is kept. Breaks off if it is removed."""
+    for number in range(first // PART_SIZE, last // PART_SIZE + 1):
+        begins = number * PART_SIZE
+        yield _part(export, kind, number)[max(first - begins, 0) : last + 1 - begins]
+
+
+def kept_receipt(export: Export) -> Iterator[bytes]:
+    """The receipt of a finished export in blocks of JSON."""
+    for number in range(export.parts.filter(kind=Kind.RECEIPT).count()):
+        yield _part(export, Kind.RECEIPT, number)
+
+
+def _part(export: Export, kind: ExportPart.Kind, number: int) -> bytes:
+    return zstandard.decompress(bytes(export.parts.get(kind=kind, number=number).frame))

@@ -1,0 +1,89 @@
+"""The job of an import: how far it is, for whoever looks, and the wish that it may end."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.utils import timezone
+
+from reviews import audit
+from reviews.importer import Cancelled, Progress, locked
+from reviews.models import Import, ImportProgress, User
+
+SECONDS_BETWEEN_REPORTS = 0.5
+
+_BEGIN = """
+    WITH begun AS (UPDATE import SET state = 'running' WHERE id = %(import)s AND state = 'queued')
+    UPDATE import_progress SET bytes_done = 0, counts = '{}', started_at = NULL, reported_at = NULL
+    WHERE source_id = %(import)s
+"""
+_REPORT = """
+    UPDATE import_progress
+    SET bytes_done = %(bytes)s, counts = %(counts)s, started_at = coalesce(started_at, now()),
+        reported_at = now()
+    WHERE source_id = %(import)s
+    RETURNING cancelled_by_id
+"""
+
+
+@contextmanager
+def reported(import_id: int) -> Iterator[Progress]:
+    """A `Progress` for the import, written beside its transaction so that everybody sees it.
+
+    It raises `Cancelled` once somebody has wished that.
+    """
+    beside = connections.create_connection(DEFAULT_DB_ALIAS)
+
+    def execute(statement: str, **values: Any) -> Any:
+        with beside.cursor() as cursor:
+            cursor.execute(statement, {"import": import_id, **values})
+            return cursor.fetchone() if cursor.description else None
+
+    next_report = 0.0
+
+    def report(bytes_done: int, counts: dict[str, int]) -> None:
+        nonlocal next_report
+        if time.monotonic() < next_report:
+            return
+        next_report = time.monotonic() + SECONDS_BETWEEN_REPORTS
+        row = execute(_REPORT, bytes=bytes_done, counts=json.dumps(counts))
+        if row and row[0]:
+            raise Cancelled
+
+    try:
+        execute(_BEGIN)
+        yield report
+    finally:
+        beside.close()
+
+
+@transaction.atomic
+def cancel(import_id: int, actor: User) -> None:
+    """End an import that waits, or have its job end it at the next piece. One that is over stays as it is."""
+    # The row is the job's while it runs; nobody waits for that here.
+    free = Import.objects.select_for_update(of=["self"], no_key=True, skip_locked=True)
+    waiting = free.select_related("run").filter(pk=import_id, state__in=Import.UNFINISHED).first()
+    if waiting:
+        _cancel(waiting, actor)
+        return
+    running = Import.objects.select_related("run").filter(pk=import_id, state__in=Import.UNFINISHED).first()
+    if running:
+        ImportProgress.objects.filter(source=running).update(cancelled_by=actor)
+        audit.record("cancel import", actor=actor, run=running.run, source=running)
+
+
+def end_cancelled(import_id: int) -> None:
+    """Note that the job has ended an import as it was wished. The kept file stays, and nothing else of it."""
+    with transaction.atomic():
+        upload = locked(import_id)
+        if upload.state in Import.UNFINISHED:
+            _cancel(upload, upload.progress.cancelled_by)
+
+
+def _cancel(upload: Import, actor: User | None) -> None:
+    upload.state, upload.finished_at = Import.State.CANCELLED, timezone.now()
+    upload.save(update_fields=["state", "finished_at"])
+    audit.record("import cancelled", actor=actor, run=upload.run, source=upload)

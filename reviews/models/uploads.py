@@ -1,0 +1,48 @@
+"""Files on their way from a browser, part by part."""
+
+from typing import ClassVar
+from uuid import uuid4
+
+from django.db import models
+from django.db.models.functions import Now
+
+from reviews.models.people import User
+from reviews.models.runs import RUN_NAME_LENGTH, Import
+
+
+class Upload(models.Model):
+    """A file that arrives in pieces; once it is whole, its import."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4)
+    created_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    created_at = models.DateTimeField(db_default=Now())
+    changed_at = models.DateTimeField(db_default=Now())
+    file_name = models.CharField(max_length=255)
+    run_name = models.CharField(max_length=RUN_NAME_LENGTH)
+    strict = models.BooleanField(default=False)
+    size = models.BigIntegerField(help_text="Bytes of the whole file.")
+    offset = models.BigIntegerField(default=0, help_text="Bytes that have arrived.")
+    source = models.ForeignKey(Import, models.CASCADE, null=True, related_name="+", db_index=False)
+
+    class Meta:
+        db_table = "upload"
+
+    def __str__(self) -> str:
+        return self.file_name
+
+
+class UploadPart(models.Model):
+    """About 1 MiB of an upload.
+
+    In the database, because the next part may reach another web server.
+    """
+
+    upload = models.ForeignKey(Upload, models.CASCADE, related_name="parts", db_index=False)
+    offset = models.BigIntegerField(help_text="Bytes of the file before it.")
+    data = models.BinaryField()
+
+    class Meta:
+        db_table = "upload_part"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["upload", "offset"], name="upload_part_place"),
+        ]

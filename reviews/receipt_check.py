@@ -1,0 +1,145 @@
+"""Does a receipt tell the truth about an export and what it was made of? Files only, no database."""
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import zstandard
+
+from reviews.receipt import RECEIPT_VERSION
+from reviews.record import Limits
+from reviews.verification import Change, Comparison, compare, joined
+
+UNREADABLE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+
+
+class NoReceipt(Exception):
+    """The file is none that an export has written; the message says what is wrong with it."""
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Iterable[bytes]]:
+    """The lines of a file, unpacked if its content is gzip or zstd. Reading raises one of `UNREADABLE`."""
+    with path.open("rb") as file:
+        start = file.read(4)
+        file.seek(0)
+        if start.startswith(_GZIP):
+            with gzip.open(file) as text:
+                yield text
+        elif start == _ZSTD:
+            with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as reader:
+                yield BufferedReader(cast(RawIOBase, reader))
+        else:
+            yield file
+
+
+def read_receipt(path: Path) -> dict[str, Any]:
+    """The receipt in a file. Raises `NoReceipt` and OSError."""
+    try:
+        receipt = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise NoReceipt(f"{path}: is no receipt but {error}") from error
+    if not isinstance(receipt, dict) or receipt.get("receipt") != RECEIPT_VERSION:
+        raise NoReceipt(f"{path}: is no receipt of version {RECEIPT_VERSION}")
+    return receipt
+
+
+@contextmanager
+def unpacked_all(paths: list[Path]) -> Iterator[Iterable[bytes]]:
+    """The lines of several files, one file after the other, as `unpacked` gives those of one."""
+    with ExitStack() as stack:
+        yield joined([stack.enter_context(unpacked(path)) for path in paths])
+
+
+def check(receipt: dict[str, Any], originals: list[Path], exported: Path, limits: Limits) -> Comparison:
+    """Compare an export with its originals, in the order of their imports, and all with the receipt.
+
+    Of a table (CSV, Parquet) sizes and hashes are checked, and no lines. Raises `NoReceipt` for a receipt
+    that lacks something, and what reading files raises.
+    """
+    try:
+        return _check(receipt, originals, exported, limits)
+    except (KeyError, TypeError, IndexError) as error:
+        raise NoReceipt(f"The receipt lacks something or has it in another shape: {error}") from error
+
+
+def _check(receipt: dict[str, Any], originals: list[Path], exported: Path, limits: Limits) -> Comparison:
+    output, by_hash = receipt["output"], {source["sha256"]: source for source in receipt["inputs"]}
+    hashes = [_sha256(original) for original in originals]
+    expected = _Expected(receipt)
+    result = Comparison()
+    if output["format"] == "jsonl":
+        may_go = _left_out(receipt, [by_hash.get(sha256) for sha256 in hashes])
+        with unpacked_all(originals) as before, unpacked(exported) as after:
+            result = compare(before, after, limits, may_go=may_go, changes=expected.meet)
+        expected.end()
+    for original, sha256 in zip(originals, hashes, strict=True):
+        if sha256 not in by_hash:
+            result.found(f"{original} (SHA-256 {sha256}) is none of the files that the receipt names")
+    if (exported.stat().st_size, _sha256(exported)) != (output["size"], output["sha256"]):
+        result.found("the export is not the file that the receipt tells of: size or SHA-256 differ")
+    for problem in expected.problems:
+        result.found(problem)
+    return result
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Expected:
+    """The changes that the receipt lists, met one after the other by those that are there."""
+
+    def __init__(self, receipt: dict[str, Any]) -> None:
+        # A line without keys is one that another of the run's files brought.
+        self._listed = (entry for entry in receipt["changed"] if entry["keys"])
+        self.problems: list[str] = []
+
+    def meet(self, change: Change) -> None:
+        entry = next(self._listed, None)
+        listed = entry and Change(entry["line"], entry["evaluation_id"], entry["keys"])
+        if listed != change and not self.problems:
+            told = f"line {listed.line} ({', '.join(listed.keys)})" if listed else "no more changes"
+            self.problems.append(
+                f"line {change.line} of the export has changed in {', '.join(change.keys)},"
+                f" where the receipt tells of {told}"
+            )
+
+    def end(self) -> None:
+        left = sum(1 for _ in self._listed)
+        if left and not self.problems:
+            self.problems.append(f"the receipt tells of {left:,} changes more than there are")
+
+
+def _left_out(receipt: dict[str, Any], sources: list[dict[str, Any] | None]) -> Callable[[int], bool]:
+    """Which lines of the originals, counted through, the export may lack: those that were not asked for."""
+    if receipt["filter"]["only"] == "all":
+        return lambda _line: False
+    gaps = _gaps(receipt["left_out"], sources)
+    gap = next(gaps, None)
+
+    def may_go(line: int) -> bool:
+        nonlocal gap
+        while gap and gap[1] < line:
+            gap = next(gaps, None)
+        return bool(gap and gap[0] <= line)
+
+    return may_go
+
+
+def _gaps(left_out: list[dict[str, Any]], sources: list[dict[str, Any] | None]) -> Iterator[tuple[int, int]]:
+    """First and last of the lines that were left out, counted through the originals."""
+    before = 0
+    for source in filter(None, sources):
+        for entry in left_out:
+            if entry["import_id"] == source["import_id"]:
+                yield before + entry["first_line"], before + entry["last_line"]
+        before += source["lines"]

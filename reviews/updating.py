@@ -1,0 +1,96 @@
+"""Known records in bulk: their new lines, and decisions of a file that differ from those made here."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from django.db import connection
+from django.utils import timezone
+
+from reviews.merge import Incoming, Settled
+from reviews.models import Evaluation, FileConflict, Import
+from reviews.record import HUMAN_FIELDS, Record
+
+_TYPES = {
+    "TextField": "text",
+    "JSONField": "jsonb",
+    "BooleanField": "boolean",
+    "DateTimeField": "timestamptz",
+}
+_FIELD_TYPES = {name: _TYPES[Evaluation._meta.get_field(name).get_internal_type()] for name in Record._fields}
+_PLACE = {"source_line": "bigint", "content_hash": "bytea"}
+
+
+def _update_statement(columns: dict[str, str], also: str = "") -> str:
+    """One statement for all updates of a piece: the new rows come as one JSON text."""
+    sets = ", ".join(f"{name} = new.{name}" for name in columns)
+    typed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    return f"""
+        UPDATE evaluation SET source_import_id = %s, {sets} {also}
+        FROM json_to_recordset(%s::json) AS new (id bigint, {typed})
+        WHERE evaluation.id = new.id
+    """  # noqa: S608 (our own column names)
+
+
+_MOVE = _update_statement(_PLACE)
+_CHANGE = _update_statement(_PLACE | {"is_stale": "boolean"} | _FIELD_TYPES, ", version = version + 1")
+
+
+def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
+    """Point evaluations at their new lines, give them the content where that changed, note conflicts.
+
+    Whoever has such a record open learns of it by its version.
+    """
+    moved, changed, disputed = [], [], {}
+    for one in settled:
+        if one.takes and one.evaluation:
+            place = _place(one.evaluation, one.takes)
+            if one.values:
+                values = dict(zip(Record._fields, one.values, strict=True))
+                changed.append(place | values | {"is_stale": one.is_stale})
+            else:
+                moved.append(place)
+        if one.disputes and one.evaluation:
+            disputed[one.evaluation] = one.disputes
+    _execute(_MOVE, target, moved)
+    _execute(_CHANGE, target, changed)
+    _note_conflicts(target, disputed)
+
+
+def _place(evaluation: int, line: Incoming) -> dict[str, Any]:
+    return {"id": evaluation, "source_line": line.line, "content_hash": f"\\x{line.content_hash.hex()}"}
+
+
+def _execute(statement: str, target: Import, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [target.pk, orjson.dumps(rows).decode()])
+
+
+def _note_conflicts(target: Import, disputed: dict[int, Incoming]) -> None:
+    """Open a conflict for each evaluation, in the place of one that an earlier file opened."""
+    is_open = FileConflict.objects.filter(evaluation__in=disputed, outcome=FileConflict.Outcome.OPEN)
+    for conflict in is_open:
+        if bytes(conflict.content_hash) == disputed[conflict.evaluation_id].content_hash:
+            del disputed[conflict.evaluation_id]
+    replaced = is_open.filter(evaluation__in=disputed)
+    replaced.update(outcome=FileConflict.Outcome.REPLACED, settled_at=timezone.now())
+    FileConflict.objects.bulk_create(
+        FileConflict(
+            evaluation_id=evaluation,
+            run_id=target.run_id,
+            source=target,
+            line=incoming.line,
+            content_hash=incoming.content_hash,
+            human=_human_values(incoming.record),
+            outcome=FileConflict.Outcome.OPEN,
+        )
+        for evaluation, incoming in disputed.items()
+    )
+
+
+def _human_values(record: Record) -> dict[str, Any]:
+    """The five human_* values as JSON."""
+    values = {name: getattr(record, name) for name in HUMAN_FIELDS}
+    moment = record.human_review_timestamp
+    return values | {"human_review_timestamp": moment.isoformat() if moment else None}

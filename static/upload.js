@@ -1,0 +1,93 @@
+/* Sends a file to import in pieces, so that what has arrived is never sent twice: after a cut connection, a pause, or
+   when the same file is chosen again after the page was closed. Without this script the form sends the file whole. */
+(function () {
+  "use strict";
+
+  const PIECE = 16 * 1024 * 1024;
+  const RETRY_AFTER_MS = [0, 1000, 3000, 5000, 10000, 20000, 30000];
+  const form = document.getElementById("upload-form");
+  const box = document.getElementById("upload-progress");
+  if (!form || !box || !window.tus || !window.tus.isSupported) return;
+
+  const bar = box.querySelector("progress");
+  const state = document.getElementById("upload-state");
+  const pause = document.getElementById("upload-pause");
+  const drop = document.getElementById("upload-drop");
+  let upload = null;
+  let isPaused = false;
+
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
+  const say = (text) => { state.textContent = text; };
+
+  function showProgress(sent, total) {
+    bar.max = total;
+    bar.value = sent;
+    if (!isPaused) say(sent < total ? `${megabytes(sent)} of ${megabytes(total)} MB` : "Storing the file");
+  }
+
+  function reasonOf(error) {
+    const response = error.originalResponse;
+    if (!response) return "The server cannot be reached. What has arrived is kept: choose the file again to go on.";
+    const isSentence = (response.getHeader("Content-Type") || "").startsWith("text/plain");
+    return isSentence ? response.getBody().trim() : `The server answered ${response.getStatus()}. Reload the page and try again.`;
+  }
+
+  function showForm(message) {
+    upload = null;
+    form.hidden = false;
+    state.className = "banner warn";
+    bar.hidden = pause.hidden = drop.hidden = true;
+    say(message);
+  }
+
+  // The same file for another run, or under other terms, is another upload.
+  function fingerprint(file, options) {
+    const { run, strict } = options.metadata;
+    return Promise.resolve(JSON.stringify(["cognireview", file.name, file.size, file.lastModified, run, strict]));
+  }
+
+  function start(file) {
+    isPaused = false;
+    upload = new tus.Upload(file, {
+      endpoint: form.dataset.uploads,
+      chunkSize: PIECE,
+      retryDelays: RETRY_AFTER_MS,
+      headers: { "X-CSRFToken": form.elements.csrfmiddlewaretoken.value },
+      metadata: { filename: file.name, run: form.elements.run_name.value.trim(), strict: String(form.elements.strict.checked) },
+      fingerprint,
+      removeFingerprintOnSuccess: true,
+      onProgress: showProgress,
+      onError: (error) => showForm(reasonOf(error)),
+      onSuccess: () => window.location.assign(upload.url),
+    });
+    upload.findPreviousUploads().then((earlier) => {
+      if (earlier.length) upload.resumeFromPreviousUpload(earlier[0]);
+      upload.start();
+    });
+  }
+
+  form.addEventListener("submit", (event) => {
+    const [file] = form.elements.file.files;
+    if (!file) return;
+    event.preventDefault();
+    document.getElementById("upload-name").textContent = file.name;
+    form.hidden = true;
+    state.className = "small";
+    box.hidden = bar.hidden = pause.hidden = drop.hidden = false;
+    pause.textContent = "Pause";
+    say("Starting");
+    pause.focus();
+    start(file);
+  });
+
+  pause.addEventListener("click", () => {
+    isPaused = !isPaused;
+    pause.textContent = isPaused ? "Go on" : "Pause";
+    if (isPaused) upload.abort().then(() => say("Paused"));
+    else upload.start();
+  });
+
+  drop.addEventListener("click", () => {
+    upload.abort(true).then(() => showForm("The upload was cancelled."), () => showForm("The upload was cancelled."));
+  });
+})();

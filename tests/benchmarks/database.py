@@ -1,0 +1,130 @@
+"""The tables before and between measurements."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.db import connection, transaction
+from psycopg import sql
+
+from reviews import copying, importer, source
+from reviews.models import Import, User
+
+RUN = "benchmark"
+
+_EMPTY = """
+    ALTER TABLE review DISABLE TRIGGER USER;
+    ALTER TABLE audit_event DISABLE TRIGGER USER;
+    TRUNCATE run CASCADE;
+    ALTER TABLE review ENABLE TRIGGER USER;
+    ALTER TABLE audit_event ENABLE TRIGGER USER;
+"""
+_MULTIPLY = """
+    INSERT INTO evaluation (evaluation_id, first_line, {columns})
+    SELECT evaluation_id || '-' || copy, first_line + copy * 10000000::bigint, {columns}
+    FROM evaluation, generate_series(1, %s) AS copy
+"""
+_REVIEW_EVERY_THIRD = """
+    WITH decided AS (
+        INSERT INTO review (evaluation_id, version, reviewer_id, submitted_at, corrected_scores, comments,
+                            origins, submission)
+        SELECT id, 1, %s, now(), parsed_rubric_scores, 'Checked against the reference.', '{}',
+               gen_random_uuid()
+        FROM evaluation WHERE first_line %% 3 = 0
+        RETURNING id, evaluation_id, submitted_at, corrected_scores, comments
+    )
+    UPDATE evaluation
+    SET review_id = decided.id, version = version + 1, human_review_status = 'Completed',
+        human_reviewer_id = 'ana', human_review_timestamp = decided.submitted_at,
+        human_corrected_scores = decided.corrected_scores, human_review_comments = decided.comments
+    FROM decided WHERE evaluation.id = decided.evaluation_id
+"""
+# Frees what the rows took, so that each measurement finds the table as the one before.
+_REMOVE = """
+    DELETE FROM evaluation USING run WHERE run.id = run_id AND run.name = %(run)s;
+    DELETE FROM source_chunk USING import JOIN run ON run.id = run_id
+        WHERE import.id = source_id AND run.name = %(run)s;
+"""
+
+
+def execute(statement: str, parameters: object = None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)  # type: ignore[arg-type]
+
+
+def empty() -> None:
+    """Remove all runs."""
+    execute(_EMPTY)
+    execute("CHECKPOINT")
+
+
+def remove_records() -> None:
+    """Remove the records of the measured run; other runs stay."""
+    execute(_REMOVE, {"run": RUN})
+    for table in ("evaluation", "source_chunk"):
+        execute(f"VACUUM {table}")
+    execute("CHECKPOINT")
+
+
+def bring_in(file: Path, *, run: str = RUN) -> Import:
+    with file.open("rb") as opened, transaction.atomic():
+        return importer.import_stream(source.blocks_of(opened), run_name=run, file_name=file.name, actor=None)
+
+
+def save_rows(path: Path) -> None:
+    """Write the rows of all records as the importer sends them."""
+    columns = sql.SQL(", ").join(map(sql.Identifier, copying.EVALUATIONS.columns))
+    rows = sql.SQL("COPY (SELECT {} FROM evaluation ORDER BY id) TO STDOUT (FORMAT BINARY)").format(columns)
+    with path.open("wb") as file, connection.cursor() as cursor, cursor.copy(rows) as copy:
+        for block in copy:
+            file.write(block)
+
+
+def copy_rows(path: Path) -> None:
+    """Send such rows and nothing else."""
+    rows = copying.EVALUATIONS.statement
+    with path.open("rb") as file, connection.cursor() as cursor, cursor.copy(rows) as copy:
+        for block in source.blocks_of(file):
+            copy.write(block)
+
+
+def multiply(copies: int) -> None:
+    """Give each record so many copies, with ids and places of their own."""
+    with connection.cursor() as cursor:
+        columns = [
+            column.name for column in connection.introspection.get_table_description(cursor, "evaluation")
+        ]
+    plain = [name for name in columns if name not in {"id", "evaluation_id", "first_line"}]
+    execute(_MULTIPLY.format(columns=", ".join(plain)), [copies])
+    execute("VACUUM ANALYZE evaluation")
+
+
+def review_every_third() -> None:
+    """Decide every third record as a reviewer would, all at once."""
+    reviewer, _ = User.objects.get_or_create(username="ana")
+    execute(_REVIEW_EVERY_THIRD, [reviewer.pk])
+    execute("VACUUM ANALYZE evaluation")
+    execute("CHECKPOINT")
+
+
+def copy_database(copy: str) -> None:
+    name = connection.settings_dict["NAME"]
+    with using("postgres"):
+        execute(f"CREATE DATABASE {copy} TEMPLATE {name}")
+
+
+def drop_database(name: str) -> None:
+    execute(f"DROP DATABASE {name}")
+
+
+@contextmanager
+def using(database: str) -> Iterator[None]:
+    """Connect to another database of the same server."""
+    before = connection.settings_dict["NAME"]
+    connection.close()
+    connection.settings_dict["NAME"] = database
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict["NAME"] = before

@@ -1,0 +1,157 @@
+"""What is measured: a function for each group of figures, which alternates each with its limit."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+
+import zstandard
+from django.conf import settings
+from django.db import transaction
+
+from reviews import exporter
+from reviews.models import Import, Run
+from tests.benchmarks import database, dataset
+from tests.benchmarks.measuring import ROUNDS, Figure, alternating, call, into_pipe, peak_memory, seconds
+
+RECORDS = 100_000
+RECORDS_OF_A_GIGABYTE = 290_000
+LARGE = "benchmark_large"
+PEERS = {"import_run": (58.0, 10), "export_run": (34.0, 30)}
+
+
+class Bench:
+    """The scratch folder with the files in it. `scale` shrinks them all."""
+
+    def __init__(self, folder: Path, scale: float) -> None:
+        self.folder, self._scale = folder, scale
+
+    def file(self, records: int, *, seed: int = 0) -> Path:
+        count = max(int(records * self._scale), 10)
+        path = self.folder / f"records-{seed}-{count}.jsonl"
+        return path if path.exists() else dataset.write(path, count, seed=seed)
+
+
+def import_against_copy(bench: Bench) -> Iterator[Figure]:
+    """The importer against COPY of the same rows, formatted before, into the same table."""
+    file, rows = bench.file(RECORDS), bench.folder / "rows"
+    database.empty()
+    done = database.bring_in(file)
+    database.save_rows(rows)
+
+    def importing() -> None:
+        database.bring_in(file)
+
+    def copying() -> None:
+        with transaction.atomic():
+            # The keys the saved rows refer to.
+            run = Run.objects.create(pk=done.run_id, name=database.RUN)
+            Import.objects.create(pk=done.pk, run=run, file_name=file.name)
+            database.copy_rows(rows)
+
+    taken, limit = alternating(importing, copying, before=database.empty)
+    yield _speed("import, against COPY alone", taken, limit, least=0.85)
+
+
+def import_into_large_table(bench: Bench) -> Iterator[Figure]:
+    """The importer into a table of ten times as many records as it brings, against an empty one."""
+    others, file = bench.file(RECORDS), bench.file(RECORDS, seed=1)
+    small = settings.DATABASES["default"]["NAME"]
+    database.empty()
+    database.bring_in(others, run="others")
+    database.multiply(9)
+    database.copy_database(LARGE)
+    database.empty()
+
+    def into(name: str) -> Callable[[], None]:
+        def importing() -> None:
+            with database.using(name):
+                database.bring_in(file)
+
+        return importing
+
+    def remove() -> None:
+        for name in (small, LARGE):
+            with database.using(name):
+                database.remove_records()
+
+    taken, limit = alternating(into(LARGE), into(small), before=remove)
+    database.drop_database(LARGE)
+    yield _speed("import into a table 10 times as long, against an empty one", taken, limit, least=0.8)
+
+
+def export_against_zstd(bench: Bench) -> Iterator[Figure]:
+    """The exporter against zstd alone on the same frames, both into a pipe."""
+    database.empty()
+    done = database.bring_in(bench.file(RECORDS))
+    frames = [bytes(frame) for frame in done.chunks.order_by("number").values_list("frame", flat=True)]
+
+    def exporting() -> None:
+        into_pipe(exporter.export(done.run))
+
+    def decompressing() -> None:
+        decompressor = zstandard.ZstdDecompressor()
+        into_pipe(decompressor.decompress(frame) for frame in frames)
+
+    taken, limit = alternating(exporting, decompressing)
+    yield _speed("export, nothing reviewed, against zstd alone", taken, limit, least=0.5)
+    database.review_every_third()
+    taken, limit = alternating(exporting, decompressing)
+    yield _speed("export, a third reviewed, against zstd alone", taken, limit, least=0.2)
+
+
+def memory(bench: Bench) -> Iterator[Figure]:
+    """Peak resident memory of the commands over that of the same commands with a file of ten lines."""
+    files = [
+        bench.file(0),
+        bench.file(RECORDS_OF_A_GIGABYTE // 10),
+        bench.file(RECORDS_OF_A_GIGABYTE),
+    ]
+    peaks: dict[str, list[float]] = {name: [] for name in PEERS}
+    for file in files:
+        database.empty()
+        for name, command in _commands(file).items():
+            peaks[name].append(peak_memory(command))
+    for name, (idle, tenth, whole) in peaks.items():
+        over, over_tenth = whole - idle, tenth - idle
+        yield Figure(f"{name}: MB over idle, 1 GB", f"{over:.0f} MB", "300 MB", over, most=300)
+        yield Figure(
+            f"{name}: MB more for 1 GB than for 100 MB",
+            f"{over:.0f} MB",
+            f"{over_tenth:.0f} MB",
+            over - over_tenth,
+            most=30,
+        )
+
+
+def commands(bench: Bench) -> Iterator[Figure]:
+    """The whole commands, from the shell and back, against the best peers on two cores."""
+    taken: dict[str, list[float]] = {name: [] for name in PEERS}
+    for _ in range(ROUNDS):
+        database.empty()
+        for name, command in _commands(bench.file(RECORDS)).items():
+            taken[name].append(seconds(lambda command=command: call(command)))  # type: ignore[misc]
+    for name, (peer, times) in PEERS.items():
+        spent = median(taken[name])
+        yield Figure(f"{name}, whole command", f"{spent:.2f} s", f"{peer:.0f} s", peer / spent, least=times)
+
+
+FIGURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
+    "import": import_against_copy,
+    "large": import_into_large_table,
+    "export": export_against_zstd,
+    "memory": memory,
+    "commands": commands,
+}
+
+
+def _speed(name: str, taken: float, limit: float, *, least: float) -> Figure:
+    return Figure(name, f"{taken:.2f} s", f"{limit:.2f} s", limit / taken, least=least)
+
+
+def _commands(file: Path) -> dict[str, list[str]]:
+    manage = [sys.executable, str(settings.BASE_DIR / "manage.py")]
+    return {
+        "import_run": [*manage, "import_run", str(file), "--run", database.RUN],
+        "export_run": [*manage, "export_run", database.RUN, "--output", str(file.with_suffix(".out"))],
+    }

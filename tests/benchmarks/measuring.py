@@ -1,0 +1,79 @@
+"""Seconds and megabytes, measured beside their limit."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A line of the table. `ratio` is to be at least `least` or, where that is given, at most `most`."""
+
+    name: str
+    measured: str
+    limit: str
+    ratio: float
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def is_met(self) -> bool:
+        return (self.least is None or self.ratio >= self.least) and (
+            self.most is None or self.ratio <= self.most
+        )
+
+    def __str__(self) -> str:
+        target = f"at least {self.least}" if self.most is None else f"at most {self.most}"
+        missed = "" if self.is_met else "  MISSED"
+        return f"{self.name:58} {self.measured:>9} {self.limit:>9} {self.ratio:7.2f}  {target}{missed}"
+
+
+def seconds(action: Callable[[], None]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def alternating(
+    action: Callable[[], None], limit: Callable[[], None], *, before: Callable[[], None] = lambda: None
+) -> tuple[float, float]:
+    """The medians of both, in seconds; each is done once before, unmeasured."""
+    taken: tuple[list[float], list[float]] = ([], [])
+    for number in range(ROUNDS + 1):
+        for measured, times in zip((action, limit), taken, strict=True):
+            before()
+            spent = seconds(measured)
+            if number:
+                times.append(spent)
+    return median(taken[0]), median(taken[1])
+
+
+def into_pipe(blocks: Iterable[bytes]) -> None:
+    """Write the blocks to a process that throws them away."""
+    with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as drain:
+        assert drain.stdin
+        for block in blocks:
+            drain.stdin.write(block)
+
+
+def call(command: list[str]) -> None:
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def peak_memory(command: list[str]) -> float:
+    """The peak resident memory of a process in MB, as the kernel tells it shortly before its end."""
+    peak = 0
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        status = Path(f"/proc/{process.pid}/status")
+        while process.poll() is None:
+            for line in status.read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    peak = max(peak, int(line.split()[1]))
+            time.sleep(0.02)
+    assert process.returncode == 0, command
+    return peak / 1000

@@ -1,0 +1,69 @@
+"""An export in a real browser: asked for, followed to its end, downloaded with its receipt."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews import exports, receipt_check
+from reviews.models import Evaluation, Export, User
+from reviews.record import Limits
+from tests.browser.conftest import log_in
+from tests.lines import bring_in, file_of, line
+from tests.threads import together
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FILE = file_of(line("eval_a"), line("eval_b"))
+
+
+def build() -> None:
+    """What the job does, elsewhere."""
+    together(lambda: exports.build(Export.objects.get().pk))
+
+
+def save(page: Page, name: str, path: Path) -> Path:
+    """Click a link and save what it leads to."""
+    with page.expect_download() as started:
+        page.get_by_role("link", name=name).click()
+    started.value.save_as(path)
+    return path
+
+
+def test_a_file_is_built_and_downloaded_with_its_receipt(
+    page: Page, live_server: LiveServer, lea: User, ana: User, tmp_path: Path
+) -> None:
+    run = bring_in(FILE, run="algebra").run
+    decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
+    log_in(page, live_server.url, lea)
+    page.goto(f"{live_server.url}/runs/{run.pk}/")
+    page.get_by_role("link", name="Choose lines, file or format").click()
+    page.get_by_label("Compression").select_option("gzip")
+    page.get_by_role("button", name="Build the file").click()
+    expect(page.get_by_role("heading", name="Building the file")).to_be_visible()
+
+    build()
+    expect(page.get_by_role("heading", name="The file is ready")).to_be_visible()
+
+    original = tmp_path / "original.jsonl"
+    original.write_bytes(FILE)
+    exported = save(page, "Download", tmp_path / "algebra.jsonl.gz")
+    receipt = receipt_check.read_receipt(save(page, "Receipt", tmp_path / "receipt.json"))
+    result = receipt_check.check(receipt, [original], exported, Limits())
+    assert (result.problems, result.identical, result.changed) == ([], 1, 1)
+
+
+def test_nothing_reaches_over_the_side(page: Page, live_server: LiveServer, lea: User) -> None:
+    run = bring_in(FILE, run="a" * 200).run
+    log_in(page, live_server.url, lea)
+    for width in (320, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{live_server.url}/runs/{run.pk}/export/")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.get_by_role("button", name="Build the file").click()
+    build()
+    expect(page.get_by_role("heading", name="The file is ready")).to_be_visible()
+    page.set_viewport_size({"width": 320, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == 320

@@ -1,0 +1,69 @@
+"""A file comes again: a lead settles what it contradicts, a reviewer goes on from what it changed."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import Evaluation, Review, User
+from tests.browser.conftest import log_in
+from tests.lines import bring_in, file_of, line
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OURS = {"Clarity": {"score": "Partial", "justification": "One step is missing."}}
+THEIRS: dict[str, Any] = {
+    "human_review_status": "Reviewed",
+    "human_reviewer_id": "carla",
+    "human_corrected_scores": {"Clarity": {"score": "No", "justification": "Nothing follows."}},
+}
+
+
+@pytest.fixture
+def reviewed(bo: User) -> list[Evaluation]:
+    """Two records that bo reviewed."""
+    bring_in(file_of(line("eval_1"), line("eval_2")), run="Algebra")
+    evaluations = list(Evaluation.objects.order_by("pk"))
+    for evaluation in evaluations:
+        decide(evaluation, bo, scores=OURS)
+    return evaluations
+
+
+def test_a_lead_settles_conflicts_one_by_one_and_together(
+    page: Page, live_server: LiveServer, lea: User, reviewed: list[Evaluation]
+) -> None:
+    bring_in(file_of(line("eval_1", **THEIRS), line("eval_2", **THEIRS)), run="Algebra")
+    log_in(page, live_server.url, lea)
+    page.get_by_role("link", name="Algebra").click()
+    page.get_by_role("link", name="Settle conflicts").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("2 conflicts")
+    page.get_by_role("article").first.get_by_role("button", name="Take the file's").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("1 conflict")
+    page.get_by_label("All open conflicts of this run").check()
+    page.get_by_role("button", name="Keep the reviews here").click()
+    expect(page.get_by_text("No conflict is open.")).to_be_visible()
+    people = Evaluation.objects.order_by("pk").values_list("human_reviewer_id", flat=True)
+    assert list(people) == ["carla", "bo"]
+
+
+def test_a_reviewer_goes_on_from_a_stale_review(
+    page: Page, live_server: LiveServer, ana: User, reviewed: list[Evaluation]
+) -> None:
+    judged = {"Clarity": {"score": "No", "justification": r"Ends with \(\frac{1}{3}\)."}}
+    newer = line("eval_1", parsed_rubric_scores=judged, aggregated_score="Fail")
+    bring_in(file_of(newer), run="Algebra")
+    log_in(page, live_server.url, ana)
+    page.get_by_role("button", name="Start reviewing").click()
+    changes = page.get_by_role("region", name="Changed since the review by bo")
+    expect(changes.locator("ins").first).to_contain_text("No")
+    expect(page.locator("#submit")).to_contain_text("Submit 1 change")
+    page.keyboard.press("1")
+    page.keyboard.press("n")
+    page.wait_for_timeout(400)
+    page.keyboard.press("a")
+    expect(page.get_by_role("heading", name="Queue clear")).to_be_visible()
+    review = Review.objects.get(version=2)
+    assert review.reviewer == ana
+    assert review.corrected_scores == {"Clarity": {"score": "No", "justification": "One step is missing."}}

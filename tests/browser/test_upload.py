@@ -1,0 +1,124 @@
+"""The upload of a large file: in pieces, past a cut connection, a pause and a closed page."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import Import, Upload, User
+from tests.browser.conftest import log_in
+from tests.lines import line
+
+PIECE = 16 * 1024**2
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    """A file of a little more than one piece."""
+    path = tmp_path / "algebra.jsonl"
+    with path.open("wb") as file:
+        number = 0
+        while file.tell() < PIECE + 1_000_000:
+            file.write(line(f"eval_{number}") + b"\n")
+            number += 1
+    return path
+
+
+class Cable:
+    """Counts the pieces that are sent and, while it is cut, lets none through but the first."""
+
+    def __init__(self, page: Page, *, cuts: int) -> None:
+        self.offsets: list[int] = []
+        self.cuts = cuts
+        page.route("**/uploads/*/", self.carry)
+
+    def carry(self, route: Route) -> None:
+        if route.request.method == "PATCH":
+            self.offsets.append(int(route.request.headers["upload-offset"]))
+            if self.offsets[-1] and self.cuts:
+                self.cuts -= 1
+                route.abort("connectionreset")
+                return
+        route.continue_()
+
+
+def choose(page: Page, url: str, file: Path) -> None:
+    page.goto(url)
+    page.get_by_label("JSONL file").set_input_files(file)
+    page.get_by_role("button", name="Import", exact=True).click()
+
+
+def expect_import_of(page: Page, file: Path) -> None:
+    expect(page.get_by_role("heading", name=f"Import of {file.name}")).to_be_visible(timeout=30_000)
+    upload = Import.objects.get()
+    assert (upload.size, upload.sha256) == (
+        file.stat().st_size,
+        hashlib.sha256(file.read_bytes()).hexdigest(),
+    )
+
+
+def test_an_upload_goes_on_after_its_connection_was_cut(
+    page: Page, live_server: LiveServer, max: User, large: Path
+) -> None:
+    log_in(page, live_server.url, max)
+    cable = Cable(page, cuts=2)
+    choose(page, live_server.url, large)
+    expect_import_of(page, large)
+    assert cable.offsets == [0, PIECE, PIECE, PIECE]
+
+
+def test_an_upload_goes_on_when_the_file_is_chosen_again_on_another_page(
+    page: Page, live_server: LiveServer, max: User, large: Path
+) -> None:
+    log_in(page, live_server.url, max)
+    cable = Cable(page, cuts=1000)
+    choose(page, live_server.url, large)
+    page.get_by_role("button", name="Pause").wait_for()
+    while not Upload.objects.filter(offset=PIECE).exists():
+        page.wait_for_timeout(50)
+    page.goto(f"{live_server.url}/password/")
+    cable.cuts = 0
+    cable.offsets.clear()
+    choose(page, live_server.url, large)
+    expect_import_of(page, large)
+    assert cable.offsets == [PIECE]
+
+
+def test_an_upload_can_be_paused_and_gone_on_with(
+    page: Page, live_server: LiveServer, max: User, large: Path
+) -> None:
+    log_in(page, live_server.url, max)
+    cable = Cable(page, cuts=1000)
+    choose(page, live_server.url, large)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_text("Paused")).to_be_visible()
+    cable.cuts = 0
+    page.get_by_role("button", name="Go on").click()
+    expect_import_of(page, large)
+
+
+def test_an_upload_can_be_cancelled(page: Page, live_server: LiveServer, max: User, large: Path) -> None:
+    log_in(page, live_server.url, max)
+    Cable(page, cuts=1000)
+    choose(page, live_server.url, large)
+    while not Upload.objects.filter(offset=PIECE).exists():
+        page.wait_for_timeout(50)
+    page.get_by_role("button", name="Cancel the upload").click()
+    expect(page.get_by_text("The upload was cancelled.")).to_be_visible()
+    assert not Upload.objects.exists()
+
+
+def test_a_file_that_is_refused_is_told_why_beside_the_form(
+    page: Page, live_server: LiveServer, max: User, tmp_path: Path
+) -> None:
+    file = tmp_path / "wide.jsonl"
+    file.write_bytes("{}".encode("utf-16"))
+    log_in(page, live_server.url, max)
+    choose(page, live_server.url, file)
+    expect(page.get_by_text("The file is UTF-16.")).to_be_visible()
+    expect(page.get_by_label("JSONL file")).to_be_visible()
+    assert not Import.objects.exists()

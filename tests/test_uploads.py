@@ -1,0 +1,107 @@
+"""A file that arrives in parts."""
+
+import gzip
+from datetime import timedelta
+
+import pytest
+from django.conf import LazySettings
+from django.utils import timezone
+
+from reviews import importer, source, uploads
+from reviews.models import AuditEvent, Import, Run, Upload, UploadPart, User
+from reviews.source import Refused
+from reviews.uploads import TooLarge, WrongOffset
+from tests.lines import file_of, line
+
+pytestmark = pytest.mark.django_db
+
+FILE = gzip.compress(file_of(line("e-1"), line("e-2")))
+
+
+def begin(actor: User, *, size: int = len(FILE), run_name: str = "algebra") -> Upload:
+    return uploads.begin(file_name="algebra.jsonl.gz", run_name=run_name, strict=True, size=size, actor=actor)
+
+
+class TestAnUpload:
+    def test_becomes_an_import_with_its_last_part(self, max: User) -> None:
+        upload = begin(max)
+        for start in range(0, len(FILE), 100):
+            assert not Import.objects.exists()
+            upload = uploads.append(upload, offset=start, data=FILE[start : start + 100])
+        done = Import.objects.get()
+        assert upload.source == done
+        assert (done.run.name, done.file_name, done.strict, done.created_by, done.size) == (
+            "algebra", "algebra.jsonl.gz", True, max, len(FILE),
+        )  # fmt: skip
+        assert b"".join(piece.data for piece in source.kept_pieces(done)) == gzip.decompress(FILE)
+        assert not UploadPart.objects.exists()
+        importer.import_upload(done.pk)
+        done.refresh_from_db()
+        assert done.new == 2
+
+    @pytest.mark.parametrize("offset", [0, 99, 101])
+    def test_takes_only_the_part_that_comes_next(self, offset: int, max: User) -> None:
+        upload = uploads.append(begin(max), offset=0, data=FILE[:100])
+        with pytest.raises(WrongOffset):
+            uploads.append(upload, offset=offset, data=b"x")
+        upload.refresh_from_db()
+        assert (upload.offset, UploadPart.objects.count()) == (100, 1)
+
+    def test_takes_no_more_than_was_said(self, max: User) -> None:
+        with pytest.raises(TooLarge, match="and this is more"):
+            uploads.append(begin(max), offset=0, data=FILE + b"x")
+
+    def test_that_cannot_be_imported_stays_without_its_last_part(self, max: User) -> None:
+        upload = uploads.append(begin(max), offset=0, data=FILE[:100])
+        with pytest.raises(Refused, match="its gzip data has no end"):
+            uploads.append(upload, offset=100, data=bytes(len(FILE) - 100))
+        upload.refresh_from_db()
+        assert (upload.offset, upload.source, Import.objects.count(), Run.objects.count()) == (
+            100,
+            None,
+            0,
+            0,
+        )
+
+    def test_of_more_than_the_limit_is_refused_before_it_begins(
+        self, max: User, settings: LazySettings
+    ) -> None:
+        settings.MAX_UPLOAD_BYTES = 1000
+        with pytest.raises(TooLarge, match=r"larger than 1,000 bytes \(COGNIREVIEW_MAX_UPLOAD_BYTES\)"):
+            begin(max, size=1001)
+
+    @pytest.mark.parametrize(("size", "run_name"), [(0, "algebra"), (1, ""), (1, "x" * 201), (1, "a\u202eb")])
+    def test_of_what_can_be_no_import_is_refused_before_it_begins(
+        self, size: int, run_name: str, max: User
+    ) -> None:
+        with pytest.raises(Refused):
+            begin(max, size=size, run_name=run_name)
+        assert not Upload.objects.exists()
+
+    def test_that_is_dropped_leaves_nothing(self, max: User) -> None:
+        uploads.drop(uploads.append(begin(max), offset=0, data=FILE[:100]), max)
+        assert not Upload.objects.exists()
+        assert not UploadPart.objects.exists()
+
+
+class TestAfterADay:
+    def age(self, upload: Upload, hours: int) -> None:
+        Upload.objects.filter(pk=upload.pk).update(changed_at=timezone.now() - timedelta(hours=hours))
+
+    def test_an_unfinished_upload_is_removed(self, max: User) -> None:
+        old, young = begin(max), begin(max)
+        uploads.append(old, offset=0, data=FILE[:100])
+        self.age(old, 25)
+        self.age(young, 23)
+        uploads.remove_expired()
+        assert [upload.pk for upload in Upload.objects.all()] == [young.pk]
+        assert not UploadPart.objects.exists()
+        assert AuditEvent.objects.filter(action="upload expired").count() == 1
+
+    def test_of_a_finished_one_the_import_stays(self, max: User) -> None:
+        upload = uploads.append(begin(max), offset=0, data=FILE)
+        self.age(upload, 25)
+        uploads.remove_expired()
+        assert not Upload.objects.exists()
+        assert Import.objects.get().chunks.exists()
+        assert not AuditEvent.objects.filter(action="upload expired").exists()
