@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from django.conf import settings
@@ -252,7 +252,8 @@ def jobs_of(source: Import) -> QuerySet[ProcrastinateJob]:
 def worker(*options: str) -> Iterator[subprocess.Popen[bytes]]:
     """A worker as an operator runs it, on the database of the tests."""
     parts = connection.settings_dict
-    server = urlencode({"host": parts["HOST"], "port": parts["PORT"], "password": parts["PASSWORD"]})
+    place = {"host": parts["HOST"], "port": parts["PORT"], "password": parts["PASSWORD"]}
+    server = urlencode(place, quote_via=quote)
     environment = os.environ | {
         "DATABASE_URL": f"postgresql://{parts['USER']}@/{parts['NAME']}?{server}",
         "COGNIREVIEW_STALLED_WORKER_SECONDS": "2",
