@@ -8,7 +8,6 @@ from http import HTTPStatus
 from typing import Any
 
 from django.contrib import messages
-from django.core.exceptions import BadRequest
 from django.http import Http404, HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseRedirectBase
 from django.shortcuts import get_object_or_404, render
@@ -89,7 +88,7 @@ def claim(request: Request, pk: int) -> HttpResponse:
 @require_POST
 def submit(request: Request, pk: int) -> HttpResponse:
     """Put a decision in force, or with `action=add` only give the form one more row."""
-    record, posted = _load(request, pk), _posted(request)
+    record, posted = _load(request, pk), request.POST
     if posted.get("action") == "add":
         return _record_screen(request, record, form=ReviewForm(record, posted, added=1))
     form = ReviewForm(record, posted)
@@ -146,7 +145,7 @@ def renew(request: Request, pk: int) -> HttpResponse:
 def preview(request: Request) -> HttpResponse:
     """The posted `text` (under whatever name htmx sends: the field that is typed in) as it will be read."""
     check(request.user, "review_evaluation")
-    text = next((value for name, value in _posted(request).items() if name.endswith("justification")), "")
+    text = next((value for name, value in request.POST.items() if name.endswith("justification")), "")
     return HttpResponse(rendering.markdown(str(text)))
 
 
@@ -154,13 +153,6 @@ def _load(request: Request, pk: int) -> Evaluation:
     check(request.user, "review_evaluation")
     rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
     return get_object_or_404(rows, pk=pk)
-
-
-def _posted(request: Request) -> QueryDict:
-    """The posted form; UTF-8 only, since other encodings bring characters that cannot be stored."""
-    if request.encoding and request.encoding.lower() not in {"utf-8", "utf8"}:
-        raise BadRequest
-    return request.POST
 
 
 def _next(request: Request, run: Run) -> HttpResponse:
