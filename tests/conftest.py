@@ -63,6 +63,7 @@ def _settings_for_tests() -> Iterator[None]:
     }
     with override_settings(
         STORAGES=storages,
+        STATIC_ROOT=settings.DATA_DIR / "tests" / "static",  # what `up` collected may be older than the tree
         WHITENOISE_AUTOREFRESH=True,
         WHITENOISE_USE_FINDERS=True,
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
