@@ -12,14 +12,23 @@ from reviews.models import Evaluation, User
 
 ROLES: dict[str, list[str]] = {
     "reviewer": ["review_evaluation"],
-    "lead": ["review_evaluation", "lead_review", "settle_conflict", "read_audit", "export_run"],
+    "lead": [
+        "review_evaluation",
+        "lead_review",
+        "settle_conflict",
+        "configure_run",
+        "read_audit",
+        "export_run",
+    ],
     "admin": [
         "review_evaluation",
         "lead_review",
         "settle_conflict",
+        "configure_run",
         "read_audit",
         "export_run",
         "import_file",
+        "import_context",
     ],
 }
 _SENTENCES = {
@@ -27,8 +36,10 @@ _SENTENCES = {
     "export_run": "Only a lead or an admin can export a run.",
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
     "read_audit": "Only a lead or an admin can read the audit events.",
-    "lead_review": "Only a lead or an admin can free what somebody else holds.",
+    "lead_review": "Only a lead or an admin can decide about the work of others.",
     "settle_conflict": "Only a lead or an admin can settle conflicts.",
+    "configure_run": "Only a lead or an admin can change how a run is judged.",
+    "import_context": "Only an admin can import task context.",
 }
 
 

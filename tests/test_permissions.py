@@ -15,17 +15,21 @@ MAY = {
     "review_evaluation": {"ana", "lea", "max"},
     "lead_review": {"lea", "max"},
     "settle_conflict": {"lea", "max"},
+    "configure_run": {"lea", "max"},
     "read_audit": {"lea", "max"},
     "export_run": {"lea", "max"},
     "import_file": {"max"},
+    "import_context": {"max"},
 }
 SENTENCES = {
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
-    "lead_review": "Only a lead or an admin can free what somebody else holds.",
+    "lead_review": "Only a lead or an admin can decide about the work of others.",
     "settle_conflict": "Only a lead or an admin can settle conflicts.",
+    "configure_run": "Only a lead or an admin can change how a run is judged.",
     "read_audit": "Only a lead or an admin can read the audit events.",
     "export_run": "Only a lead or an admin can export a run.",
     "import_file": "Only an admin can import files.",
+    "import_context": "Only an admin can import task context.",
 }
 
 

@@ -202,7 +202,7 @@ class TestRelease:
 
     def test_of_what_somebody_else_holds_is_for_leads(self, ana: User, bo: User) -> None:
         evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
-        sentence = r"^Only a lead or an admin can free what somebody else holds\.$"
+        sentence = r"^Only a lead or an admin can decide about the work of others\.$"
         with pytest.raises(Denied, match=sentence):
             queue.release(evaluation_id=evaluation.pk, actor=bo)
         evaluation.refresh_from_db()

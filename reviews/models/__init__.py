@@ -4,16 +4,31 @@ Models hold columns, constraints and what can be read off one row. Whoever chang
 `importer` (what files bring), `queue` (who holds what) or `workflow` (what people decide).
 """
 
-from reviews.models.decisions import AuditEvent, FileConflict, Review
+from reviews.models.contexts import ContextImport, TaskAnswer, TaskContext
+from reviews.models.decisions import AuditEvent, Draft, Escalation, FileConflict, Review, Withdrawal
 from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
+from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
 from reviews.models.people import User
-from reviews.models.runs import RUN_NAME_LENGTH, Import, ImportLine, ImportProgress, Run, SourceChunk
+from reviews.models.runs import (
+    RUN_NAME_LENGTH,
+    Import,
+    ImportLine,
+    ImportProgress,
+    Run,
+    RunCount,
+    SourceChunk,
+)
 from reviews.models.uploads import Upload, UploadPart
 
 __all__ = [
     "RUN_NAME_LENGTH",
     "AuditEvent",
+    "BulkChange",
+    "BulkChangeItem",
+    "ContextImport",
+    "Draft",
+    "Escalation",
     "Evaluation",
     "Export",
     "ExportPart",
@@ -24,9 +39,14 @@ __all__ = [
     "ImportProgress",
     "Review",
     "Run",
+    "RunCount",
+    "SavedView",
     "Skip",
     "SourceChunk",
+    "TaskAnswer",
+    "TaskContext",
     "Upload",
     "UploadPart",
     "User",
+    "Withdrawal",
 ]

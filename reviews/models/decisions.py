@@ -70,6 +70,20 @@ class Review(models.Model):
     # What the decision was made on. (None for a review from before this was kept.)
     source_import = models.ForeignKey(Import, models.PROTECT, null=True, related_name="+", db_index=False)
     source_line = models.BigIntegerField(null=True)
+    causes = models.JSONField(
+        default=dict, help_text="Criterion -> why the judge was wrong there, a word of `Run.causes`."
+    )
+    extractor = models.IntegerField(
+        null=True, help_text="`salvage.VERSION`, where scores were read out of raw output."
+    )
+    active_ms = models.IntegerField(
+        null=True, help_text="Milliseconds the page was visible and in use, idle time capped."
+    )
+    keys = models.IntegerField(null=True, help_text="Key presses outside of text fields.")
+    before = models.JSONField(
+        null=True,
+        help_text="What stood before it, for undo: the five human_* values, the review in force, is_stale.",
+    )
     conflict = models.OneToOneField(
         FileConflict,
         models.PROTECT,
@@ -87,6 +101,81 @@ class Review(models.Model):
 
     def __str__(self) -> str:
         return f"{self.evaluation_id} version {self.version}"
+
+
+class Withdrawal(models.Model):
+    """A review taken back by its reviewer: it stays in the record's history, and is in force no more."""
+
+    review = models.OneToOneField(Review, models.PROTECT, related_name="withdrawal")
+    actor = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "withdrawal"
+
+    def __str__(self) -> str:
+        return f"{self.review} withdrawn"
+
+
+class Draft(models.Model):
+    """What a reviewer has entered for a record and not submitted."""
+
+    evaluation = models.ForeignKey(Evaluation, models.CASCADE, related_name="drafts", db_index=False)
+    reviewer = models.ForeignKey(User, models.CASCADE, related_name="drafts")
+    fields = models.JSONField(help_text="[[name, value], ...] as the review form posts them.")
+    revision = models.IntegerField(db_default=1, help_text="Grows with every save; an older one is refused.")
+    saved_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "draft"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["evaluation", "reviewer"], name="draft_one_each"),
+        ]
+
+    def __str__(self) -> str:
+        return f"draft of {self.evaluation_id}"
+
+
+class Escalation(models.Model):
+    """A record a reviewer hands to a lead. While it is open, nobody's queue holds the record."""
+
+    class Kind(models.TextChoices):
+        CANNOT_JUDGE = "cannot judge"
+        QUESTION = "question", "flagged for a lead"
+
+    class Outcome(models.TextChoices):
+        OPEN = "open"
+        WITHDRAWN = "withdrawn", "taken back by the reviewer"
+        RETURNED = "returned", "back to the queue"
+        DECIDED = "decided", "a lead reviewed it"
+        CLOSED = "closed", "nobody can judge it"
+
+    evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="escalations", db_index=False)
+    run = models.ForeignKey(Run, models.PROTECT, related_name="escalations", db_index=False)
+    kind = models.CharField(max_length=20, choices=Kind)
+    reason = models.CharField(max_length=40, blank=True, help_text="A word of `escalation.REASONS`.")
+    note = models.TextField(blank=True)
+    raised_by = models.ForeignKey(User, models.PROTECT, related_name="+")
+    raised_at = models.DateTimeField(db_default=Now())
+    outcome = models.CharField(max_length=10, choices=Outcome, db_default=Outcome.OPEN)
+    answer = models.TextField(blank=True, db_default="")
+    settled_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "escalation"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["evaluation"], condition=models.Q(outcome="open"), name="escalation_one_open"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["evaluation"], name="escalation_evaluation"),
+            models.Index(fields=["run", "id"], condition=models.Q(outcome="open"), name="escalation_open"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.evaluation_id}"
 
 
 class AuditEvent(models.Model):

@@ -54,6 +54,10 @@ class Evaluation(models.Model):
     # Who holds the record, until when; on the row itself, so that one locked row decides.
     claimed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="claims", db_index=False)
     claimed_until = models.DateTimeField(null=True)
+    # What leads decide about the order of work; an escalated record is with them and in nobody's queue.
+    assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    priority = models.SmallIntegerField(db_default=0, help_text="Higher comes first.")
+    is_escalated = models.BooleanField(db_default=False, help_text="Whether an escalation is open.")
     version = models.IntegerField(db_default=1, help_text="Grows with every change to the record.")
     review = models.ForeignKey(
         "Review", models.PROTECT, null=True, related_name="+", help_text="The human decision in force."
@@ -73,13 +77,16 @@ class Evaluation(models.Model):
         indexes: ClassVar = [
             models.Index(
                 "run",
+                "assigned_to",
+                models.F("priority").desc(),
                 Length("task_id"),
                 "task_id",
                 "model_id",
                 "id",
                 name="evaluation_queue_order",
-                condition=models.Q(human_review_status__in=QUEUE_WORDS),
+                condition=models.Q(human_review_status__in=QUEUE_WORDS, is_escalated=False),
             ),
+            models.Index("run", "task_id", "model_id", name="evaluation_siblings"),
             models.Index(
                 "claimed_by",
                 "claimed_until",

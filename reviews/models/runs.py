@@ -17,6 +17,15 @@ class Run(models.Model):
     name = models.CharField(max_length=RUN_NAME_LENGTH)
     created_at = models.DateTimeField(db_default=Now())
 
+    # How its records are judged. Empty means what the code gives: see `rubric`.
+    rubric = models.JSONField(
+        default=dict, help_text='{"criteria": [name, ...], "scores": [JSON scalar, ...]}, in their order.'
+    )
+    verdict_rule = models.JSONField(
+        default=dict, help_text="What the scores of a record come to: `verdict.Rule`."
+    )
+    causes = models.JSONField(default=list, help_text="Why a judge may be wrong: [[word, title], ...].")
+
     class Meta:
         db_table = "run"
         constraints: ClassVar = [models.UniqueConstraint(fields=["name"], name="run_name_is_unique")]
@@ -27,6 +36,8 @@ class Run(models.Model):
             ("read_audit", "Can read the audit events"),
             ("lead_review", "Can free what others hold"),
             ("settle_conflict", "Can settle conflicts"),
+            ("configure_run", "Can change how a run is judged"),
+            ("import_context", "Can import task context"),
         ]
 
     def __str__(self) -> str:
@@ -127,6 +138,22 @@ class ImportProgress(models.Model):
         if not self.seconds:
             return None
         return round((self.size - self.bytes_done) * self.seconds / self.bytes_done)
+
+
+class RunCount(models.Model):
+    """How many evaluations of a run have a status, as the sum over its rows.
+
+    Triggers on `evaluation` write it, each in the first row nobody else has locked, so that reviewers
+    never wait for each other or for an import.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    status = models.TextField()
+    evaluations = models.BigIntegerField()
+
+    class Meta:
+        db_table = "run_count"
+        indexes: ClassVar = [models.Index(fields=["run", "status"], name="run_count_of_run")]
 
 
 class SourceChunk(models.Model):

@@ -1,0 +1,71 @@
+"""What people make of lists of evaluations: saved views, and changes of many records at once."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models.functions import Now
+
+from reviews.models.evaluations import Evaluation
+from reviews.models.people import User
+from reviews.models.runs import Run
+
+
+class SavedView(models.Model):
+    """A list of a run under a name: its filters and order, as the query string of the page."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="saved_views", db_index=False)
+    owner = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    name = models.CharField(max_length=100)
+    query = models.TextField()
+    is_shared = models.BooleanField(default=False, help_text="Whether everybody sees it.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "saved_view"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "owner", "name"], name="saved_view_name_is_unique"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class BulkChange(models.Model):
+    """One change a lead made to all records of a list, and can undo."""
+
+    class Kind(models.TextChoices):
+        ASSIGN = "assign"
+        PRIORITISE = "prioritise"
+        RELEASE = "release"
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="bulk_changes")
+    actor = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    kind = models.CharField(max_length=10, choices=Kind)
+    query = models.TextField(help_text="Which list, as the query string of the page.")
+    assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    priority = models.SmallIntegerField(null=True)
+    evaluations = models.BigIntegerField(default=0, help_text="How many records it changed.")
+    at = models.DateTimeField(db_default=Now())
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "bulk_change"
+
+    def __str__(self) -> str:
+        return f"{self.kind}, {self.evaluations} records"
+
+
+class BulkChangeItem(models.Model):
+    """What a bulk change found in one record."""
+
+    change = models.ForeignKey(BulkChange, models.CASCADE, related_name="items", db_index=False)
+    evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="+", db_index=False)
+    assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    priority = models.SmallIntegerField()
+    claimed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+
+    class Meta:
+        db_table = "bulk_change_item"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["change", "evaluation"], name="bulk_change_item_once"),
+        ]
