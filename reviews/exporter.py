@@ -6,15 +6,17 @@ a review here gets its human_* values, everything else keeps its bytes. Each rec
 at its first place.
 """
 
-import datetime as dt
 import heapq
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
 from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db.models import Expression, F, Func, Q, TextField, Value
+from django.db.models.functions import Cast
 
 from reviews import source
 from reviews.models import Evaluation, Import, ImportLine, Run
@@ -60,8 +62,8 @@ def _freeze_view() -> None:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
-# A block, and how many line ends are in it, where that is known.
-_Block = tuple[bytes, int | None]
+# A block, and how many line ends are in it.
+_Block = tuple[bytes, int]
 
 
 def _blocks(run: Run, only: str, ledger: Ledger, *, with_rejected: bool) -> Iterator[_Block]:
@@ -77,11 +79,11 @@ def _blocks(run: Run, only: str, ledger: Ledger, *, with_rejected: bool) -> Iter
         if place == 0 and kept.has_bom:
             opening = source.BOM
         for piece in source.kept_pieces(kept):
-            block = _Stretch(kept, piece, ledger, reader, after_line_end=opening == b"\n").block(
+            block, line_ends = _Stretch(kept, piece, ledger, reader, after_line_end=opening == b"\n").block(
                 agenda, whole=only == "all", repeated=kept.repeated_lines
             )
             if block or (opening == b"\n" and _ends_what_broke_off(kept, piece)):
-                yield _counted(opening + block, piece)
+                yield opening + block, line_ends + (opening == b"\n")
                 ended = (opening + block).endswith(b"\n")
                 opening = b""
 
@@ -93,15 +95,10 @@ def _blocks_of_import(kept: Import, only: str, ledger: Ledger, *, with_rejected:
     opening = source.BOM if kept.has_bom else b""
     reader = source.LineReader()
     for piece in source.kept_pieces(kept):
-        block = _Stretch(kept, piece, ledger, reader).block(agenda, whole=only == "all")
+        block, line_ends = _Stretch(kept, piece, ledger, reader).block(agenda, whole=only == "all")
         if block or opening:
-            yield _counted(opening + block, piece)
+            yield opening + block, line_ends
             opening = b""
-
-
-def _counted(block: bytes, piece: Piece) -> _Block:
-    # A piece that goes out as it is was counted when it came in.
-    return block, piece.lines if block is piece.data and block.endswith(b"\n") else None
 
 
 def _input(kept: Import) -> Input:
@@ -162,7 +159,7 @@ class _Stretch:
         self._kept, self._piece, self._ledger, self._reader = kept, piece, ledger, reader
         self._lines_before = ledger.lines - ledger.in_line * (not after_line_end)
 
-    def block(self, agenda: "_Agenda", *, whole: bool, repeated: int = 0) -> bytes:
+    def block(self, agenda: "_Agenda", *, whole: bool, repeated: int = 0) -> _Block:
         """What an export holds of it. `whole`: lines that nothing is told of are written.
 
         The first `repeated` lines of the import are not.
@@ -171,29 +168,38 @@ class _Stretch:
         self._ledger.bytes_read += len(piece.data)
         told_of = agenda.of(piece)
         data = piece.data.removeprefix(source.BOM) if piece.number == 0 else piece.data
-        if not told_of and piece.first_line > repeated:
-            if not whole:
-                last = piece.first_line + max(piece.lines, 1) - 1
-                self._ledger.leaves_out(self._kept.pk, piece.first_line, last)
-            return data if whole else b""
-        parts: list[bytes] = []
-        for number, line in _numbered(piece.first_line, data):
-            told = told_of.get(number)
+        untold = range(piece.first_line, piece.first_line + max(piece.lines, 1))
+        if told_of or piece.first_line <= repeated:
+            # Where the others go out as they are, nobody looks at them.
+            numbers = told_of if whole and piece.first_line > repeated else untold
+            return self._lines(data, numbers, told_of, whole=whole, repeated=repeated)
+        if not whole:
+            self._ledger.leaves_out(self._kept.pk, untold[0], untold[-1])
+            return b"", 0
+        # Its line ends were counted when it came in; the last line of a file may have none.
+        return data, piece.lines if data.endswith(b"\n") else data.count(b"\n")
+
+    def _lines(
+        self, data: bytes, numbers: Iterable[int], told_of: dict[int, _Told], *, whole: bool, repeated: int
+    ) -> _Block:
+        lines, gone = data.split(b"\n"), set()
+        for number in numbers:
+            told, index = told_of.get(number), number - self._piece.first_line
             if number <= repeated or not (told.written if told else whole):
                 self._ledger.leaves_out(self._kept.pk, number, number)
-            else:
-                parts.append(self._written(number, line, told, len(parts) + 1) if told else line)
-        return b"".join(parts)
+                gone.add(index)
+            elif told:
+                lines[index] = self._written(number, lines[index], told, index - len(gone) + 1)
+        return _joined(lines, gone)
 
     def _written(self, number: int, line: bytes, told: "_Told", place: int) -> bytes:
         """The line as it goes out, in that place of the block."""
         moved = told.source_import and (told.source_import, told.source_line) != (self._kept.pk, number)
         if moved:
-            line_end = b"\n" if line.endswith(b"\n") else b""
-            line = self._reader.line(told.source_import, told.source_line) + line_end
+            line = self._reader.line(told.source_import, told.source_line)
         changed: list[str] = []
         if told.human:
-            line = splice(line, told.human, changed)
+            line = splice(line, _in_order_of(line, told.human), changed)
         if moved or changed:
             keys = [key for key in HUMAN_FIELDS if key in changed]
             taken_from = Source(told.source_import, told.source_line) if moved else None
@@ -201,14 +207,11 @@ class _Stretch:
         return line
 
 
-def _numbered(first: int, data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines of a piece with their LF, numbered; of an overlong line, the part that is here."""
-    lines = data.split(b"\n")
-    last = lines.pop()
-    for number, line in enumerate(lines, start=first):
-        yield number, line + b"\n"
-    if last:
-        yield first + len(lines), last
+def _joined(lines: list[bytes], gone: set[int]) -> _Block:
+    """What was split on LF, in one again, without the lines at these places."""
+    ended = [line for place, line in enumerate(lines[:-1]) if place not in gone] if gone else lines[:-1]
+    last = b"" if len(lines) - 1 in gone else lines[-1]
+    return b"\n".join([*ended, last]), len(ended)
 
 
 # What is told of lines
@@ -232,26 +235,16 @@ def _evaluations(kept: Import, condition: Q) -> Iterator[_Told]:
     rows = (
         Evaluation.objects.filter(condition, run=kept.run_id, first_import=kept)
         .order_by("first_line")
-        .values_list(
-            "first_line", "source_import_id", "source_line", "evaluation_id", "review_id", *HUMAN_FIELDS
-        )
+        .values_list("first_line", "source_import_id", "source_line", "evaluation_id", "review_id", *_human())
     )
     for line, source_import, source_line, evaluation_id, review, *human in rows.iterator():
-        values = _human_values(*human) if review else None
-        yield _Told(
-            line,
-            written=True,
-            source_import=source_import,
-            source_line=source_line,
-            human=values,
-            evaluation_id=evaluation_id,
-        )
+        values = _human_values(human) if review else None
+        yield _Told(line, True, source_import, source_line, values, evaluation_id)  # noqa: FBT003 (by their order)
 
 
 def _decided(kept: Import, only: str) -> Iterator[_Told]:
     """The lines of an import whose records have a decision, or with "all" those that have it from here."""
     decided = {"human_review_status__in": DONE_WORDS} if only == "reviewed" else {"review__isnull": False}
-    columns = ("evaluation_id", "review_id", *HUMAN_FIELDS)
     new = Evaluation.objects.filter(run=kept.run_id, first_import=kept, **decided).order_by("first_line")
     known = (
         kept.exceptions.exclude(outcome=ImportLine.Outcome.REJECTED)
@@ -259,21 +252,67 @@ def _decided(kept: Import, only: str) -> Iterator[_Told]:
         .order_by("line")
     )
     rows = heapq.merge(
-        new.values_list("first_line", *columns).iterator(),
-        known.values_list("line", *(f"evaluation__{name}" for name in columns)).iterator(),
+        new.values_list("first_line", "evaluation_id", "review_id", *_human()).iterator(),
+        known.values_list(
+            "line", "evaluation__evaluation_id", "evaluation__review_id", *_human("evaluation__")
+        ).iterator(),
         key=itemgetter(0),
     )
     for line, evaluation_id, review, *human in rows:
-        values = _human_values(*human) if review else None
+        values = _human_values(human) if review else None
         yield _Told(line, written=True, human=values, evaluation_id=evaluation_id)
 
 
-def _human_values(
-    status: str, reviewer: str | None, timestamp: dt.datetime | None, scores: Any, comments: str | None
-) -> dict[str, Any]:
-    """The five human_* values as a file has them; the timestamp is spelled like `created_at`."""
-    spelled = timestamp.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if timestamp else None
-    return dict(zip(HUMAN_FIELDS, (status, reviewer, spelled, scores, comments), strict=True))
+def _human(prefix: str = "") -> list[str | Expression]:
+    """The columns of the five human_* values, as `_human_values` takes them.
+
+    PostgreSQL spells the time, like `created_at`, and hands out the scores as text: half the work of
+    having Django make values of both.
+    """
+    status, reviewer, moment, scores, comments = (prefix + name for name in HUMAN_FIELDS)
+    spelled = Func(
+        moment, Value('YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), function="to_char", output_field=TextField()
+    )
+    return [status, reviewer, spelled, Cast(scores, TextField()), comments]
+
+
+def _human_values(columns: list[str | None]) -> dict[str, Any]:
+    """The five human_* values as a file has them."""
+    values: dict[str, Any] = dict(zip(HUMAN_FIELDS, columns, strict=True))
+    scores = values["human_corrected_scores"]
+    if scores is not None:
+        values["human_corrected_scores"] = orjson.loads(scores)
+    return values
+
+
+def _in_order_of(line: bytes, human: dict[str, Any]) -> dict[str, Any]:
+    """The human_* values with the corrected criteria in the order that the line has them in.
+
+    PostgreSQL keeps no order of keys. What the pipeline parsed are keys in `parsed_rubric_scores`;
+    what it could not parse stands in the raw output, with escaped quotes.
+    """
+    scores = human["human_corrected_scores"]
+    if not scores:
+        return human
+    parsed, end = line.find(b'"parsed_rubric_scores"'), len(line)
+    keys, keys_in_text = _spelled(tuple(scores), ascii_only=line.isascii())
+    places = [line.find(key, parsed) for key in keys]
+    if -1 in places:
+        # First those that were parsed, then those in the text, then those that people brought.
+        in_text = [line.find(key) + 1 or end for key in keys_in_text]
+        places = [place if place >= 0 else end + other for place, other in zip(places, in_text, strict=True)]
+    order = sorted(zip(places, scores, strict=True), key=itemgetter(0))
+    return human | {"human_corrected_scores": {criterion: scores[criterion] for _, criterion in order}}
+
+
+@lru_cache(maxsize=1000)
+def _spelled(criteria: tuple[str, ...], *, ascii_only: bool) -> tuple[list[bytes], list[bytes]]:
+    """Criteria as a line spells them: as keys, and as keys in a text that holds JSON."""
+    encode = json.JSONEncoder(ensure_ascii=ascii_only).encode
+    return (
+        [encode(criterion).encode() for criterion in criteria],
+        [encode(f'"{criterion}"')[1:-1].encode() for criterion in criteria],
+    )
 
 
 def _rejected(kept: Import) -> Iterator[_Told]:
@@ -293,9 +332,9 @@ def rejected_lines(kept: Import) -> Iterator[bytes]:
         agenda = _Agenda(_Told(line, written=True) for line in numbers.iterator())
         for piece in source.kept_pieces(kept):
             stretch = agenda.of(piece)
-            yield b"".join(
-                line for number, line in _numbered(piece.first_line, piece.data) if number in stretch
-            )
+            lines = piece.data.split(b"\n")
+            gone = {place for place in range(len(lines)) if piece.first_line + place not in stretch}
+            yield _joined(lines, gone)[0]
 
 
 def exceptions(kept: Import) -> Iterator[bytes]:

@@ -4,19 +4,18 @@ The CLI writes an `Output` to a file as it comes. The browser's are built by a j
 the database: every web server can send what any worker built, from any byte on.
 """
 
-import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
 import zstandard
-from django.db import DEFAULT_DB_ALIAS, connection, connections, transaction
+from django.db import connection, transaction
 from django.db.models import Sum
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
 from reviews import audit, exporter, formats
+from reviews.beside import beside
 from reviews.models import Export, ExportPart, ExportProgress, Import, Run, SourceChunk, User
 from reviews.receipt import Bytes, Filter, Ledger, Written
 from reviews.source import Meter
@@ -24,10 +23,9 @@ from reviews.source import Meter
 JOB = "reviews.tasks.build_export"
 KEPT_FOR = timedelta(hours=24)
 PART_SIZE = 1024**2
-SECONDS_BETWEEN_REPORTS = 0.5
 Kind = ExportPart.Kind
 
-_REPORT = "UPDATE export_progress SET bytes_read = %s WHERE export_id = %s"
+_REPORT = "UPDATE export_progress SET bytes_read = %(bytes)s WHERE export_id = %(export)s"
 
 
 class CannotExport(Exception):
@@ -192,7 +190,7 @@ def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
 
     `check_in` is called after each part; what it raises ends the work and leaves nothing of it.
     """
-    with transaction.atomic(), _reporting(export_id) as report:
+    with transaction.atomic(), beside() as progress:
         _see_one_moment()
         # Another worker at the same export waits here. It must not keep the progress from being written,
         # whose row refers to this one: hence no_key.
@@ -205,7 +203,7 @@ def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
             return
         output = Output(order_of(export))
         for _ in _kept(export, Kind.FILE, output):
-            report(output.ledger.bytes_read)
+            progress.report(_REPORT, {"export": export_id, "bytes": output.ledger.bytes_read})
             check_in()
         for _ in _kept(export, Kind.RECEIPT, output.receipt(output.order.file_name)):
             check_in()
@@ -222,25 +220,6 @@ def _see_one_moment() -> None:
     if len(connection.savepoint_ids) == 0:
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-
-
-@contextmanager
-def _reporting(export_id: int) -> Iterator[Callable[[int], None]]:
-    """A function that tells everybody how many bytes are read, beside the transaction of the job."""
-    beside = connections.create_connection(DEFAULT_DB_ALIAS)
-    last = 0.0
-
-    def report(bytes_read: int) -> None:
-        nonlocal last
-        if time.monotonic() - last >= SECONDS_BETWEEN_REPORTS:
-            last = time.monotonic()
-            with beside.cursor() as cursor:
-                cursor.execute(_REPORT, [bytes_read, export_id])
-
-    try:
-        yield report
-    finally:
-        beside.close()
 
 
 def _kept(export: Export, kind: ExportPart.Kind, blocks: Iterable[bytes]) -> Iterator[ExportPart]:

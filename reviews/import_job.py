@@ -1,19 +1,16 @@
 """The job of an import: how far it is, for whoever looks, and the wish that it may end."""
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, connections, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from reviews import audit
+from reviews.beside import beside
 from reviews.importer import Cancelled, Progress, locked
 from reviews.models import Import, ImportProgress, User
-
-SECONDS_BETWEEN_REPORTS = 0.5
 
 _BEGIN = """
     WITH begun AS (UPDATE import SET state = 'running' WHERE id = %(import)s AND state = 'queued')
@@ -35,29 +32,16 @@ def reported(import_id: int) -> Iterator[Progress]:
 
     It raises `Cancelled` once somebody has wished that.
     """
-    beside = connections.create_connection(DEFAULT_DB_ALIAS)
+    with beside() as progress:
+        progress.execute(_BEGIN, {"import": import_id})
 
-    def execute(statement: str, **values: Any) -> Any:
-        with beside.cursor() as cursor:
-            cursor.execute(statement, {"import": import_id, **values})
-            return cursor.fetchone() if cursor.description else None
+        def report(bytes_done: int, counts: dict[str, int]) -> None:
+            values = {"import": import_id, "bytes": bytes_done, "counts": json.dumps(counts)}
+            row = progress.report(_REPORT, values)
+            if row and row[0]:
+                raise Cancelled
 
-    next_report = 0.0
-
-    def report(bytes_done: int, counts: dict[str, int]) -> None:
-        nonlocal next_report
-        if time.monotonic() < next_report:
-            return
-        next_report = time.monotonic() + SECONDS_BETWEEN_REPORTS
-        row = execute(_REPORT, bytes=bytes_done, counts=json.dumps(counts))
-        if row and row[0]:
-            raise Cancelled
-
-    try:
-        execute(_BEGIN)
         yield report
-    finally:
-        beside.close()
 
 
 @transaction.atomic

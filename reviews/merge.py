@@ -6,9 +6,9 @@ evidence is taken; a decision made here is never overwritten by a file. This mod
 writes.
 """
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import orjson
@@ -16,26 +16,28 @@ from django.db import connection
 
 from reviews.models import FileConflict, Import, ImportLine
 from reviews.record import DONE_WORDS, HUMAN_FIELDS, NO_LIMITS, QUEUE_WORDS, Record, parse_line
-from reviews.source import LineReader
+from reviews.source import LineReader, Lines
 from reviews.workflow import TRANSITIONS
 
 Outcome = ImportLine.Outcome
 
 
 class Incoming:
-    """A line of the file being imported, and the record it holds."""
+    """A line of the file being imported, and the row of the record it holds."""
 
-    __slots__ = ("content_hash", "line", "record")
-
-    def __init__(self, line: int, text: bytes, record: Record) -> None:
+    def __init__(
+        self, line: int, evaluation_id: str, content_hash: bytes, row: memoryview, lines: Lines
+    ) -> None:
         self.line = line
-        self.record = record
-        self.content_hash = content_hash(text)
+        self.evaluation_id = evaluation_id
+        self.content_hash = content_hash
+        self.row = row
+        self._lines = lines
 
-
-def content_hash(line: bytes) -> bytes:
-    """What tells two versions of a line (without LF) apart."""
-    return hashlib.blake2b(line, digest_size=16).digest()
+    @cached_property
+    def record(self) -> Record:
+        """The record itself, read anew: of a new one only the row is needed."""
+        return parse_line(self._lines[self.line - self._lines.piece.first_line], NO_LIMITS)
 
 
 @dataclass
@@ -97,7 +99,7 @@ _KNOWN = """
 
 def known_records(target: Import, incoming: Iterable[Incoming]) -> dict[str, Known]:
     """Those of the incoming ids that are in the database, by id."""
-    ids = [one.record.evaluation_id for one in incoming]
+    ids = [one.evaluation_id for one in incoming]
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, {"import": target.pk, "ids": ids})
         known = {row[0]: _known(*row[1:]) for row in cursor.fetchall()}

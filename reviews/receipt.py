@@ -83,14 +83,13 @@ class Ledger:
         self._left_out = _Entries()
         self._gap: tuple[int, int, int] | None = None
 
-    def writes(self, block: bytes, line_ends: int | None = None) -> None:
-        """Count the lines of a block; a line that has no end yet counts with the block that begins it.
+    def writes(self, block: bytes, line_ends: int) -> None:
+        """Count the lines of a block, which has so many line ends.
 
-        `line_ends` is how many are in it, where that is known.
+        A line that has no end yet counts with the block that begins it.
         """
         if block:
-            ends = block.count(b"\n") if line_ends is None else line_ends
-            begun = ends + (not block.endswith(b"\n"))
+            begun = line_ends + (not block.endswith(b"\n"))
             self.lines += begun - self.in_line
             self.in_line = not block.endswith(b"\n")
 

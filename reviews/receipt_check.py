@@ -1,43 +1,44 @@
 """Does a receipt tell the truth about an export and what it was made of? Files only, no database."""
 
-import gzip
 import hashlib
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from io import BufferedReader, RawIOBase
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import orjson
-import zstandard
 
+from reviews import unpack
 from reviews.receipt import RECEIPT_VERSION
 from reviews.record import Limits
+from reviews.source import Refused, blocks_of
 from reviews.verification import Change, Comparison, compare, joined
 
-UNREADABLE = (OSError, EOFError, zlib.error, zstandard.ZstdError)
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+UNREADABLE = (OSError, Refused)
 
 
 class NoReceipt(Exception):
     """The file is none that an export has written; the message says what is wrong with it."""
 
 
-@contextmanager
-def unpacked(path: Path) -> Iterator[Iterable[bytes]]:
-    """The lines of a file, unpacked if its content is gzip or zstd. Reading raises one of `UNREADABLE`."""
+def lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file with their line ends, as an import reads them: of an array, one element a line.
+
+    Raises one of `UNREADABLE`.
+    """
+    begun: list[bytes] = []
     with path.open("rb") as file:
-        start = file.read(4)
-        file.seek(0)
-        if start.startswith(_GZIP):
-            with gzip.open(file) as text:
-                yield text
-        elif start == _ZSTD:
-            with zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as reader:
-                yield BufferedReader(cast(RawIOBase, reader))
-        else:
-            yield file
+        try:
+            for block in unpack.blocks(blocks_of(file), most=sys.maxsize):
+                *ended, rest = block.split(b"\n")
+                for line in ended:
+                    yield b"".join([*begun, line, b"\n"])
+                    begun = []
+                begun.append(rest)
+        except Refused as reason:
+            raise Refused(f"{path}: {reason}") from reason
+    if any(begun):
+        yield b"".join(begun)
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
@@ -51,11 +52,9 @@ def read_receipt(path: Path) -> dict[str, Any]:
     return receipt
 
 
-@contextmanager
-def unpacked_all(paths: list[Path]) -> Iterator[Iterable[bytes]]:
-    """The lines of several files, one file after the other, as `unpacked` gives those of one."""
-    with ExitStack() as stack:
-        yield joined([stack.enter_context(unpacked(path)) for path in paths])
+def lines_of_all(paths: list[Path]) -> Iterator[bytes]:
+    """The lines of several files, one file after the other, as an export of all joins them."""
+    return joined(map(lines, paths))
 
 
 def check(receipt: dict[str, Any], originals: list[Path], exported: Path, limits: Limits) -> Comparison:
@@ -77,8 +76,8 @@ def _check(receipt: dict[str, Any], originals: list[Path], exported: Path, limit
     result = Comparison()
     if output["format"] == "jsonl":
         may_go = _left_out(receipt, [by_hash.get(sha256) for sha256 in hashes])
-        with unpacked_all(originals) as before, unpacked(exported) as after:
-            result = compare(before, after, limits, may_go=may_go, changes=expected.meet)
+        before, after = lines_of_all(originals), lines(exported)
+        result = compare(before, after, limits, may_go=may_go, changes=expected.meet)
         expected.end()
     for original, sha256 in zip(originals, hashes, strict=True):
         if sha256 not in by_hash:

@@ -97,16 +97,7 @@ class _Line(NamedTuple):
 
 def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
     """Read one line (its line end may be there or not). Raises `LineError`."""
-    if len(line) > limits.line_bytes:
-        raise LineError("", f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
-    plain = line.translate(_ZEROS, b"[{")
-    data, odd = _load(line, has_long_number=_LONG_NUMBER in plain)
-    if not isinstance(data, dict):
-        raise LineError("", f"is not a JSON object but {_kind(data)}")
-    if len(line) - len(plain) > limits.nesting:
-        _check_nesting(data, limits)
-    if odd or b"\\u0000" in line:
-        data = _clean(data)
+    data = read_object(line, limits)
     whole = _Line(line, limits)
     values: list[Any] = []
     for name, (required, read) in _FIELDS.items():
@@ -121,6 +112,19 @@ def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
 
 
 # Reading JSON
+
+
+def read_object(line: bytes, limits: Limits) -> dict[str, Any]:
+    """The object a line holds, as it can be stored (see above). Raises `LineError`."""
+    if len(line) > limits.line_bytes:
+        raise LineError("", f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
+    plain = line.translate(_ZEROS, b"[{")
+    data, odd = _load(line, has_long_number=_LONG_NUMBER in plain)
+    if not isinstance(data, dict):
+        raise LineError("", f"is not a JSON object but {kind(data)}")
+    if len(line) - len(plain) > limits.nesting:
+        _check_nesting(data, limits)
+    return _clean(data) if odd or b"\\u0000" in line else data
 
 
 # A line with zeros for its digits and without its opening brackets tells of long numbers and of nesting.
@@ -198,13 +202,14 @@ def _check_nesting(data: Any, limits: Limits) -> None:
 # Reading one field: (name, value, line) -> the value to store; never called with None
 
 
-def _kind(value: Any) -> str:
+def kind(value: Any) -> str:
+    """What a JSON value is, in words."""
     names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
     return "null" if value is None else names.get(type(value), "an object")
 
 
 def _wrong(name: str, value: Any, takes: str) -> LineError:
-    return LineError(name, f"is {_kind(value)}, but takes {takes}")
+    return LineError(name, f"is {kind(value)}, but takes {takes}")
 
 
 def _text(name: str, value: Any, _: _Line) -> str:
@@ -254,7 +259,7 @@ def _scores(name: str, value: Any, line: _Line) -> dict[str, Any]:
     for criterion, judged in _object(name, value, line).items():
         if not isinstance(judged, dict):
             takes = "an object with score and justification"
-            raise LineError(name, f"has {_kind(judged)} for {criterion[:40]!r}, but takes {takes}")
+            raise LineError(name, f"has {kind(judged)} for {criterion[:40]!r}, but takes {takes}")
     return value  # type: ignore[no-any-return]
 
 
@@ -263,7 +268,7 @@ def _strings(name: str, value: Any, _: _Line) -> list[str]:
         raise _wrong(name, value, "an array of strings")
     for number, part in enumerate(value, start=1):
         if not isinstance(part, str):
-            raise LineError(name, f"has {_kind(part)} in place {number}, but takes strings")
+            raise LineError(name, f"has {kind(part)} in place {number}, but takes strings")
     return value
 
 
@@ -288,15 +293,19 @@ _TIMESTAMP = re.compile(
 
 
 def _timestamp(name: str, value: Any, line: _Line) -> dt.datetime:
-    text = _text(name, value, line)
+    return moment(name, _text(name, value, line))
+
+
+def moment(name: str, text: str) -> dt.datetime:
+    """The moment that a timestamp of that field names, in UTC. Raises `LineError`."""
     try:
-        moment = dt.datetime.fromisoformat(text.upper() if _TIMESTAMP.fullmatch(text) else "")
-        moment = moment.replace(tzinfo=dt.UTC) if moment.tzinfo is None else moment.astimezone(dt.UTC)
+        named = dt.datetime.fromisoformat(text.upper() if _TIMESTAMP.fullmatch(text) else "")
+        named = named.replace(tzinfo=dt.UTC) if named.tzinfo is None else named.astimezone(dt.UTC)
     except (ValueError, OverflowError):
         raise LineError(name, f"is {text[:40]!r}, but takes a date and time in ISO 8601") from None
-    if moment.year < EARLIEST_YEAR:
-        raise LineError(name, f"is in the year {moment.year}, before {EARLIEST_YEAR}")
-    return moment
+    if named.year < EARLIEST_YEAR:
+        raise LineError(name, f"is in the year {named.year}, before {EARLIEST_YEAR}")
+    return named
 
 
 _FIELDS: dict[str, tuple[bool, Callable[[str, Any, _Line], Any]]] = {

@@ -106,10 +106,10 @@ def _members_at_end(line: bytes, keys: tuple[str, ...]) -> list[Member] | None:
         return None
     if b"\\u00" in line and any(escape in line for escape in _ESCAPED_LETTERS):
         return None  # a key may be spelled in several ways
-    places = range(1, 2 * len(keys), 2)
+    spans = found.regs[1 : 2 * len(keys) + 1]
     return [
-        Member(key, *found.span(place), *found.span(place + 1))
-        for key, place in zip(keys, places, strict=True)
+        Member(key, *of_key, *of_value)
+        for key, of_key, of_value in zip(keys, spans[::2], spans[1::2], strict=True)
     ]
 
 
@@ -149,14 +149,14 @@ def splice(line: bytes, values: Mapping[str, Any], changed: list[str] | None = N
     style = _Style.of(line, found)
     parts: list[bytes] = []
     position = 0
-    for member in found:
-        if member.key in values:
-            before, value = line[member.start : member.end], values[member.key]
+    for key, _, _, start, end in found:
+        if key in values:
+            before, value = line[start:end], values[key]
             after = style.dump(value)
             if before != after and not _same(before, value):
-                parts += [line[position : member.start], after]
-                position = member.end
-                changed.append(member.key)
+                parts += (line[position:start], after)
+                position = end
+                changed.append(key)
     last = found[-1].end if found else line.index(b"{") + 1
     parts.append(line[position:last])
     present = {member.key for member in found}
@@ -172,6 +172,8 @@ def splice(line: bytes, values: Mapping[str, Any], changed: list[str] | None = N
 def _same(text: bytes, value: Any) -> bool:
     if text == b"null":
         return value is None
+    if isinstance(value, str) and b"\\" not in text:
+        return text == b'"%b"' % value.encode()
     try:
         old = json.loads(text)
     except ValueError:  # an integer of more digits than Python reads, which no value of ours is

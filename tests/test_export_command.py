@@ -64,8 +64,8 @@ class TestExport:
     def test_that_breaks_leaves_the_file_of_before(
         self, original: Path, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def broken(*_: object, **__: object) -> Iterator[tuple[bytes, None]]:
-            yield A, None
+        def broken(*_: object, **__: object) -> Iterator[tuple[bytes, int]]:
+            yield A, 0
             raise ConnectionError
 
         monkeypatch.setattr(exporter, "_blocks", broken)
@@ -237,6 +237,28 @@ class TestVerify:
         assert (finished.status, finished.out) == (0, b"2 identical, 0 changed; 1 left out (no records)\n")
         target.write_bytes(target.read_bytes()[:-9])
         assert manage(capsysbinary, "verify_export", str(original), str(target)).status in {1, 2}
+
+    def test_takes_several_originals_in_any_form(
+        self, original: Path, ana: User, capsysbinary: Capture
+    ) -> None:
+        array = b"[%b, %b]" % (line("eval_c"), line("eval_d"))
+        bring_in(array)
+        decide(Evaluation.objects.get(evaluation_id="eval_d"), ana)
+        exported = self.exported(capsysbinary, original)
+        second = original.with_name("second.json.gz")
+        second.write_bytes(gzip.compress(array))
+        finished = manage(capsysbinary, "verify_export", str(original), str(second), str(exported))
+        assert finished.status == 0
+        assert finished.out.startswith(b"3 identical, 1 changed: ")
+
+    def test_says_of_a_file_that_no_import_takes_what_it_is(
+        self, original: Path, capsysbinary: Capture
+    ) -> None:
+        archive = original.with_name("original.zip")
+        archive.write_bytes(b"PK\x03\x04")
+        finished = manage(capsysbinary, "verify_export", str(archive), str(original))
+        assert (finished.status, finished.out) == (2, b"")
+        assert finished.err.startswith(f"{archive}: The file is a ZIP archive.")
 
     def test_names_a_file_that_is_missing(self, original: Path, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_export", str(original), "missing.jsonl")

@@ -119,6 +119,21 @@ class TestReviewed:
         human["human_review_timestamp"] = dt.datetime.fromisoformat(human["human_review_timestamp"])
         assert Evaluation.objects.values(*HUMAN_FIELDS).get(evaluation_id="eval_b") == human
 
+    @pytest.mark.parametrize("ascii_only", [True, False])
+    @pytest.mark.parametrize("parsed", [["Rigor", "Größe der Zahl"], ["Größe der Zahl", "Rigor"]])
+    def test_criteria_come_out_as_they_stand_in_the_line(
+        self, parsed: list[str], ascii_only: bool, ana: User
+    ) -> None:
+        """Those that were parsed, then those of the raw output in its order, then what people brought."""
+        raw = {"raw_content": json.dumps({"Zeta, in the text": {}, "Rigor": {}, "Eta": {}}, indent=1)}
+        record = {"raw_judge_output": raw, "parsed_rubric_scores": {name: {} for name in parsed}}
+        spelled = {key: json.dumps(value, ensure_ascii=ascii_only).encode() for key, value in record.items()}
+        bring_in(file_of(line("eval_a", **spelled)))
+        order = [*parsed, "Zeta, in the text", "Eta", "A", "New"]
+        scores = {name: {"score": "Yes", "justification": ""} for name in reversed(order)}
+        decide(Evaluation.objects.get(), ana, scores=scores, origins={})
+        assert list(json.loads(take_out())["human_corrected_scores"]) == order
+
     def test_file_keeps_its_byte_order_mark_and_its_line_ends(self, ana: User) -> None:
         bring_in(BOM + b"%b\r\n%b" % (A, B))
         decided = review(A, ana), review(B, ana)

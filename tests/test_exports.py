@@ -175,8 +175,8 @@ class TestBuilding:
     def test_that_breaks_leaves_nothing_and_can_be_done_again(
         self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def broken(*_: object, **__: object) -> Iterator[tuple[bytes, None]]:
-            yield A * 10_000, None
+        def broken(*_: object, **__: object) -> Iterator[tuple[bytes, int]]:
+            yield A * 10_000, 0
             raise ZeroDivisionError
 
         export = exports.ask_for(Order(run), lea)
@@ -254,10 +254,10 @@ class TestAtOnce:
             progress = ExportProgress.objects.get()
             seen.append((progress.bytes_read, ExportPart.objects.count()))
 
-        def blocks(*arguments: Any, **_: object) -> Iterator[tuple[bytes, None]]:
+        def blocks(*arguments: Any, **_: object) -> Iterator[tuple[bytes, int]]:
             ledger = arguments[2]
             ledger.bytes_read = 1000
-            yield b"x" * exports.PART_SIZE, None
+            yield b"x" * exports.PART_SIZE, 0
             together(look)
 
         monkeypatch.setattr(exporter, "_blocks", blocks)

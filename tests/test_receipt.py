@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,7 @@ class TestLedger:
     def test_counts_a_line_that_comes_in_pieces_once(self) -> None:
         ledger = Ledger()
         for block in (b"a\nb", b"b", b"b\nc\n", b"", b"d"):
-            ledger.writes(block)
+            ledger.writes(block, block.count(b"\n"))
         assert ledger.lines == 4
 
 
@@ -235,6 +236,17 @@ class TestCheck:
         files.original.write_bytes(packed)
         source = json.loads(files.receipt.read_bytes())["inputs"][0]
         files.change_receipt(inputs=[source | {"sha256": hashlib.sha256(packed).hexdigest()}])
+        assert files.check() == []
+
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress])
+    def test_reads_an_original_that_is_an_array(
+        self, pack: Callable[[bytes], bytes], ana: User, tmp_path: Path
+    ) -> None:
+        array = pack(b"[\n  %b,\n  7,\n  %b\n]\n" % (A, B))
+        bring_in(array)
+        review("eval_b", ana)
+        files = Files(tmp_path)
+        files.write(array)
         assert files.check() == []
 
     def test_takes_the_latest_of_files_that_grew(self, ana: User, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from cognireview import embedded_postgres
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("--only", nargs="+", metavar="GROUP", help="import, large, export, memory, commands")
+    parser.add_argument("--only", nargs="+", metavar="GROUP", help="groups of docs/benchmarks.md")
     parser.add_argument("--scale", type=float, default=1.0, help="shrink all files (to try it out: 0.01)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cognireview-benchmarks-") as folder:

@@ -7,17 +7,16 @@ from pathlib import Path
 from django.db import connection, transaction
 from psycopg import sql
 
-from reviews import copying, importer, source
+from reviews import copying, importer, rows, source
 from reviews.models import Import, User
 
 RUN = "benchmark"
 
+# Without the triggers of the tables that are append-only.
 _EMPTY = """
-    ALTER TABLE review DISABLE TRIGGER USER;
-    ALTER TABLE audit_event DISABLE TRIGGER USER;
+    SET session_replication_role = replica;
     TRUNCATE run CASCADE;
-    ALTER TABLE review ENABLE TRIGGER USER;
-    ALTER TABLE audit_event ENABLE TRIGGER USER;
+    RESET session_replication_role;
 """
 _MULTIPLY = """
     INSERT INTO evaluation (evaluation_id, first_line, {columns})
@@ -73,17 +72,17 @@ def bring_in(file: Path, *, run: str = RUN) -> Import:
 
 def save_rows(path: Path) -> None:
     """Write the rows of all records as the importer sends them."""
-    columns = sql.SQL(", ").join(map(sql.Identifier, copying.EVALUATIONS.columns))
-    rows = sql.SQL("COPY (SELECT {} FROM evaluation ORDER BY id) TO STDOUT (FORMAT BINARY)").format(columns)
-    with path.open("wb") as file, connection.cursor() as cursor, cursor.copy(rows) as copy:
+    columns = sql.SQL(", ").join(map(sql.Identifier, rows.COLUMNS))
+    select = sql.SQL("COPY (SELECT {} FROM evaluation ORDER BY id) TO STDOUT (FORMAT BINARY)").format(columns)
+    with path.open("wb") as file, connection.cursor() as cursor, cursor.copy(select) as copy:
         for block in copy:
             file.write(block)
 
 
 def copy_rows(path: Path) -> None:
     """Send such rows and nothing else."""
-    rows = copying.EVALUATIONS.statement
-    with path.open("rb") as file, connection.cursor() as cursor, cursor.copy(rows) as copy:
+    rows_in = copying.COPY_EVALUATIONS
+    with path.open("rb") as file, connection.cursor() as cursor, cursor.copy(rows_in) as copy:
         for block in source.blocks_of(file):
             copy.write(block)
 

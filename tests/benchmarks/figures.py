@@ -11,7 +11,7 @@ from django.db import transaction
 
 from reviews import exporter
 from reviews.models import Import, Run
-from tests.benchmarks import database, dataset
+from tests.benchmarks import database, dataset, reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, alternating, call, into_pipe, peak_memory, seconds
 
 RECORDS = 100_000
@@ -24,10 +24,10 @@ class Bench:
     """The scratch folder with the files in it. `scale` shrinks them all."""
 
     def __init__(self, folder: Path, scale: float) -> None:
-        self.folder, self._scale = folder, scale
+        self.folder, self.scale = folder, scale
 
     def file(self, records: int, *, seed: int = 0) -> Path:
-        count = max(int(records * self._scale), 10)
+        count = max(int(records * self.scale), 10)
         path = self.folder / f"records-{seed}-{count}.jsonl"
         return path if path.exists() else dataset.write(path, count, seed=seed)
 
@@ -142,6 +142,7 @@ FIGURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "export": export_against_zstd,
     "memory": memory,
     "commands": commands,
+    "reviewing": lambda bench: reviewing.submit_and_next(bench.scale),
 }
 
 

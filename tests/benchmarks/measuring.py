@@ -3,9 +3,12 @@
 import subprocess
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+import psutil
 
 ROUNDS = 3
 
@@ -66,14 +69,21 @@ def call(command: list[str]) -> None:
 
 
 def peak_memory(command: list[str]) -> float:
-    """The peak resident memory of a process in MB, as the kernel tells it shortly before its end."""
-    peak = 0
+    """The resident memory of a process and those it starts in MB: the sum of what each had at its peak."""
+    peaks: dict[int, int] = {}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        status = Path(f"/proc/{process.pid}/status")
+        tree = psutil.Process(process.pid)
         while process.poll() is None:
-            for line in status.read_text().splitlines():
-                if line.startswith("VmHWM:"):
-                    peak = max(peak, int(line.split()[1]))
+            # One that has just ended tells no more.
+            with suppress(OSError, psutil.NoSuchProcess):
+                for one in (tree, *tree.children(recursive=True)):
+                    peaks[one.pid] = max(peaks.get(one.pid, 0), _peak(one.pid))
             time.sleep(0.02)
     assert process.returncode == 0, command
-    return peak / 1000
+    return sum(peaks.values()) / 1000
+
+
+def _peak(pid: int) -> int:
+    """The peak resident memory of a process in kB, as the kernel tells it; 0 when it is over."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)

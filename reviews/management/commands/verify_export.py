@@ -14,8 +14,11 @@ from reviews.verification import Comparison, compare
 
 class Command(BaseCommand):
     help = (
-        "Compare an export with its original or originals, and with its receipt. "
-        "Exit status 1 if anything but human_* values differs, or if the receipt does not tell the truth."
+        "Compare an export with what was imported, and with its receipt. Files are told by their content: "
+        "JSONL or a JSON array, packed by gzip or zstd or not. Of a run of several files, give all of them "
+        "in the order of their imports, or the last alone if it holds those before it. Exit status 0 if it "
+        "holds, 1 if anything but human_* values differs or the receipt does not tell the truth, 2 if a "
+        "file cannot be read."
     )
     requires_system_checks = ()
 
@@ -33,11 +36,8 @@ class Command(BaseCommand):
                 receipt = receipt_check.read_receipt(Path(options["receipt"]))
                 result = receipt_check.check(receipt, originals, exported, settings.LIMITS)
             else:
-                with (
-                    receipt_check.unpacked_all(originals) as before,
-                    receipt_check.unpacked(exported) as after,
-                ):
-                    result = compare(before, after, settings.LIMITS)
+                before, after = receipt_check.lines_of_all(originals), receipt_check.lines(exported)
+                result = compare(before, after, settings.LIMITS)
         except receipt_check.NoReceipt as error:
             raise CommandError(str(error), returncode=2) from error
         except receipt_check.UNREADABLE as error:
@@ -60,6 +60,4 @@ class Command(BaseCommand):
 
 
 def _told(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename:
-        return f"{error.filename}: {error.strerror}"
-    return f"A file cannot be unpacked: {error}"
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)

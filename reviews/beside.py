@@ -1,0 +1,43 @@
+"""What a job tells while its transaction runs: by a second connection, so that everybody sees it."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+SECONDS_BETWEEN_REPORTS = 0.5
+
+_Row = tuple[Any, ...] | None
+
+
+@contextmanager
+def beside() -> Iterator["Beside"]:
+    """A connection beside the one of this thread, for the length of the block."""
+    connection = connections.create_connection(DEFAULT_DB_ALIAS)
+    try:
+        yield Beside(connection)
+    finally:
+        connection.close()
+
+
+class Beside:
+    """Each statement is a transaction of its own, and gives the first row it returns, if any."""
+
+    def __init__(self, connection: BaseDatabaseWrapper) -> None:
+        self._connection = connection
+        self._next_report = 0.0
+
+    def execute(self, statement: str, values: dict[str, Any]) -> _Row:
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values)
+            return cursor.fetchone() if cursor.description else None
+
+    def report(self, statement: str, values: dict[str, Any]) -> _Row:
+        """The same, but nothing where the last report was made `SECONDS_BETWEEN_REPORTS` ago or less."""
+        if time.monotonic() < self._next_report:
+            return None
+        self._next_report = time.monotonic() + SECONDS_BETWEEN_REPORTS
+        return self.execute(statement, values)

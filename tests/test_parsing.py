@@ -1,0 +1,113 @@
+"""Lines made into rows, in this process and in others."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+
+import psutil
+import pytest
+
+from reviews import parsing
+from reviews.parsing import Parsed, Work, parse, parsed_ahead
+from reviews.record import Limits
+from reviews.rows import Target
+from tests.lines import file_of, line
+
+PATIENCE = 30
+TARGET = Target(1, 2)
+MANY = parsing.PIECES_ALONE + 12
+
+
+def work(text: bytes, *, first_line: int = 1, begins_inside: bool = False) -> Work:
+    return Work(text, first_line, text.count(b"\n"), begins_inside, TARGET, Limits())
+
+
+def pieces(count: int) -> Iterator[tuple[int, Work]]:
+    for number in range(count):
+        text = file_of(line(f"eval_{number}"), b"no record")
+        yield number, work(text, first_line=1 + 2 * number)
+
+
+@pytest.fixture
+def process() -> Iterator[parsing._Process]:
+    with closing(parsing._Process()) as started:
+        yield started
+
+
+class TestParse:
+    def test_accounts_for_every_line(self) -> None:
+        parsed = parse(work(file_of(line("eval_a"), b" ", b"no record", line("eval_b")), first_line=5))
+        assert [(number, evaluation_id) for number, evaluation_id, _ in parsed.records] == [
+            (5, "eval_a"),
+            (8, "eval_b"),
+        ]
+        assert [(number, field) for number, field, _ in parsed.errors] == [(7, "")]
+
+    def test_tells_where_each_row_ends(self) -> None:
+        both = parse(work(file_of(line("eval_a"), line("eval_b"))))
+        first = parse(work(file_of(line("eval_a"))))
+        assert both.ends == [len(first.rows), len(both.rows)]
+        assert both.rows.startswith(first.rows)
+
+    def test_takes_the_end_of_a_line_that_is_too_long_for_what_it_is(self) -> None:
+        parsed = parse(work(file_of(line("eval_a"), line("eval_b")), begins_inside=True))
+        assert parsed.errors == [(1, "", "is longer than 16,777,216 bytes (COGNIREVIEW_MAX_LINE_BYTES)")]
+        assert [number for number, _, _ in parsed.records] == [2]
+
+    def test_leaves_the_beginning_of_a_line_to_the_next_piece(self) -> None:
+        assert parse(work(line())) == Parsed([], b"", [], [])
+
+
+class TestAhead:
+    @pytest.mark.parametrize("cores", [1, 2, 16])
+    def test_comes_what_each_piece_holds_in_order(self, cores: int) -> None:
+        expected = [(number, parse(lines)) for number, lines in pieces(MANY)]
+        assert list(parsed_ahead(pieces(MANY), cores=cores)) == expected
+
+    def test_comes_a_large_piece_in_its_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(parsing, "MOST_BYTES", max(len(lines.text) for _, lines in pieces(MANY)) - 1)
+        assert [number for number, _ in parsed_ahead(pieces(MANY), cores=2)] == [*range(MANY)]
+
+    @pytest.mark.parametrize(("count", "cores"), [(parsing.PIECES_ALONE, 2), (MANY, 1)])
+    def test_no_process_is_started_for_a_small_file_or_on_one_core(
+        self, count: int, cores: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(parsing, "_Process", None)
+        assert len(list(parsed_ahead(pieces(count), cores=cores))) == count
+
+    def test_no_process_is_left_when_the_consumer_gives_up(self) -> None:
+        before = set(psutil.Process().children())
+        with closing(parsed_ahead(pieces(MANY), cores=2)) as ahead:
+            for number, _ in ahead:
+                if number == parsing.PIECES_ALONE:
+                    assert set(psutil.Process().children()) > before
+                    break
+        assert set(psutil.Process().children()) == before
+
+
+class TestProcess:
+    def test_that_is_killed_has_its_work_done_here(self, process: parsing._Process) -> None:
+        [(_, lines)] = pieces(1)
+        assert process.parse(lines) == parse(lines)
+        os.kill(process.pid, signal.SIGKILL)
+        for _ in range(3):
+            assert process.parse(lines) == parse(lines)
+
+    def test_is_not_in_the_group_that_a_terminal_interrupts(self, process: parsing._Process) -> None:
+        assert os.getpgid(process.pid) != os.getpgid(0)
+
+    def test_ends_with_its_parent_however_that_ends(self) -> None:
+        program = (
+            "from reviews.parsing import _Process; one = _Process(); print(one.pid, flush=True); input()"
+        )
+        with subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as parent:
+            assert parent.stdout
+            child = psutil.Process(int(parent.stdout.readline()))
+            parent.kill()
+        child.wait(PATIENCE)
+        assert not child.is_running()
