@@ -1,25 +1,65 @@
-"""The page of a run: how far it is, what is in it, and where it came from."""
+"""The page of a run: how far it is, its records as one wants to see them, and where it came from."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from reviews import conflicts, queue
+from reviews import choices, conflicts, counts, facets, listing, queue, rubric, saved_views
+from reviews.choices import Choice
+from reviews.counts import Progress
+from reviews.filters import FILTERS, NOBODY, Filters
+from reviews.listing import View
 from reviews.models import Evaluation, Run
 from reviews.permissions import can, check
-from reviews.queue import Progress
-from reviews.verdict import aggregate
+from reviews.verdict import Rule
 from reviews.views.request import Request
+
+# Filters that are typed in or picked from a calendar; of the others one chooses what occurs.
+_TYPED = {
+    "q": "search",
+    "task": "text",
+    "created-from": "date",
+    "created-until": "date",
+    "reviewed-from": "date",
+    "reviewed-until": "date",
+}
+# Those that few need stand behind a click.
+_RARE = ("template", "parse-error", "decided-by", "assigned-to", "held-by", *list(_TYPED)[2:])
 
 
 class Tab(NamedTuple):
-    """A part of the run: the state that `queue.page` takes, its name, how many evaluations are in it."""
+    """A status, and how many records have it (None: nobody counted)."""
 
-    state: str
+    value: str
+    title: str
+    size: int | None
+    query: str
+    is_current: bool
+
+
+class Field(NamedTuple):
+    """A filter as a form asks for it; `kind` is "choose" or a type of input."""
+
     name: str
-    size: int
+    title: str
+    kind: str
+    value: str
+    choices: list[Choice]
+
+
+class Chip(NamedTuple):
+    """A filter that is on, and the query string without it."""
+
+    name: str
+    value: str
+    title: str
+    text: str
+    without: str
 
 
 class Row(NamedTuple):
@@ -33,40 +73,144 @@ class Row(NamedTuple):
 
 @require_safe
 def run_page(request: Request, pk: int) -> HttpResponse:
-    """A run, with a page of its evaluations: `?state=` one of the tabs, `?after=` the cursor of a page."""
+    """A run with a page of its records: filters by name, `sort`, and `after` the place of a page."""
     check(request.user, "review_evaluation")
     run = get_object_or_404(Run, pk=pk)
-    state, after = request.GET.get("state", "queue"), request.GET.get("after", "")
-    if state not in queue.STATES:
-        raise Http404
-    progress = queue.progress(run)
-    page = queue.page(run, state=state, after=after)
-    context = {
-        "run": run,
-        "progress": progress,
-        "tabs": _tabs(progress),
-        "state": state,
+    view = View.of(request.GET)
+    # The browser's way back asks by htmx too, but for the whole page.
+    part_only = request.htmx and not request.htmx.history_restore_request
+    if not part_only and "" in request.GET.values():
+        # What a form sends for what was left empty has no place in an address.
+        return HttpResponseRedirect(_address(run, view.query()))
+    progress = counts.of(run)
+    context = {"run": run, "progress": progress, **_list(request, run, view, progress)}
+    if part_only:
+        response = render(request, "queue/page.html#evaluations", context)
+        response.headers["HX-Push-Url"] = _address(run, view.query(after=context["after"]))
+    else:
+        response = render(request, "queue/page.html", context | _around(request, run))
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _address(run: Run, query: str) -> str:
+    return reverse("run", args=[run.pk]) + (f"?{query}" if query else "")
+
+
+def _list(request: Request, run: Run, view: View, progress: Progress) -> dict[str, Any]:
+    """A page of records and what leads to others."""
+    after = request.GET.get("after", "")
+    known = _known(view.filters, progress)
+    try:
+        page = listing.page(run, view.filters, sort=view.sort, after=after, known=known)
+    except listing.TooSlow:
+        page = None
+    rule = rubric.of(run).rule
+    offered = _choices(run)
+    uncovered = facets.uncovered(run) if view.filters.needs_cover else 0
+    return {
+        "view": view,
+        "query": view.query(),
+        "filtered": view.filters.query_string,
+        "page": page,
+        "rows": [_row(evaluation, rule) for evaluation in page.rows] if page else [],
+        "next": view.query(after=page.after) if page and page.after else "",
         "after": after,
-        "rows": [_row(evaluation) for evaluation in page.rows],
-        "next_after": page.next_after,
+        "tabs": _tabs(view, progress),
+        "fields": [_field(name, view.filters, offered) for name in FILTERS if name not in {"status", *_RARE}],
+        "rare": [_field(name, view.filters, offered) for name in FILTERS if name in _RARE],
+        "rare_is_open": any(view.filters.of_name(name) for name in _RARE),
+        "kept": [pair for pair in view.filters.values if pair[0] not in _TYPED],
+        "chips": _chips(view, offered),
+        "sorts": listing.SORTS,
+        "most_counted": listing.MOST_COUNTED,
+        "uncovered": uncovered,
+        "covered": progress.total - uncovered,
+        "change_query": urlencode({"list": view.filters.query_string}),
+        "views": saved_views.of(run, request.user),
+        "leads": can(request.user, "lead_review"),
+    }
+
+
+def _around(request: Request, run: Run) -> dict[str, Any]:
+    """What the page shows beside its list."""
+    return {
         "imports": run.imports.order_by("-pk"),
         "may_import": can(request.user, "import_file"),
         "may_export": can(request.user, "export_run"),
         "conflicts": conflicts.count(run) if can(request.user, "settle_conflict") else 0,
     }
-    return render(request, "queue/page.html", context)
 
 
-def _tabs(progress: Progress) -> list[Tab]:
+def _sizes(progress: Progress) -> dict[str, int]:
+    return {
+        "": progress.total,
+        "waiting": progress.waiting,
+        "held": progress.held,
+        "escalated": progress.escalated,
+        "done": progress.done,
+        "not-required": progress.not_required,
+    }
+
+
+def _known(filters: Filters, progress: Progress) -> int | None:
+    """How many records there are, where that is counted already."""
+    statuses = filters.of_name("status")
+    if len(filters.values) != len(statuses) or len(statuses) > 1:
+        return None
+    return _sizes(progress).get(statuses[0] if statuses else "")
+
+
+def _tabs(view: View, progress: Progress) -> list[Tab]:
+    sizes, current = _sizes(progress), view.filters.of_name("status")
+    titles = {"": "All"} | dict(FILTERS["status"].words)
     return [
-        Tab("queue", "Queue", progress.waiting + progress.held),
-        Tab("done", "Done", progress.done),
-        Tab("not-required", "Not required", progress.not_required),
-        Tab("all", "All", progress.total),
+        Tab(
+            value,
+            title,
+            sizes.get(value),
+            view.query(view.filters.with_only("status", value)),
+            current == ([value] if value else []),
+        )
+        for value, title in titles.items()
     ]
 
 
-def _row(evaluation: Evaluation) -> Row:
-    scores = evaluation.human_corrected_scores or {}
-    human = aggregate(judged.get("score") for judged in scores.values() if isinstance(judged, dict))
+def _choices(run: Run) -> dict[str, list[Choice]]:
+    """What can be chosen, by filter."""
+    people = [Choice(person.username, person.name) for person in choices.reviewers()]
+    fixed = {
+        name: [Choice(value, word) for value, word in known.words.items()]
+        for name, known in FILTERS.items()
+        if known.words
+    }
+    return (
+        fixed
+        | choices.facets(run, *facets.CHOICES)
+        | {
+            "decided-by": [Choice(name, name) for name in choices.deciders(run)],
+            "assigned-to": [Choice(NOBODY, NOBODY), *people],
+            "held-by": people,
+        }
+    )
+
+
+def _field(name: str, filters: Filters, offered: dict[str, list[Choice]]) -> Field:
+    values = filters.of_name(name)
+    value = values[-1] if values and name in _TYPED else ""
+    remaining = [choice for choice in offered.get(name, []) if choice.value not in values]
+    return Field(name, FILTERS[name].title, _TYPED.get(name, "choose"), value, remaining)
+
+
+def _chips(view: View, offered: dict[str, list[Choice]]) -> list[Chip]:
+    chips = []
+    for name, value in view.filters.values:
+        title = next((choice.title for choice in offered.get(name, []) if choice.value == value), value)
+        without = view.query(view.filters.without((name, value)))
+        chips.append(Chip(name, value, FILTERS[name].title, title, without))
+    return chips
+
+
+def _row(evaluation: Evaluation, rule: Rule) -> Row:
+    human = rule.verdict(evaluation.human_corrected_scores)
     return Row(evaluation, evaluation.aggregated_score, human, queue.is_held(evaluation))

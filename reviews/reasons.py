@@ -1,0 +1,58 @@
+"""Reasons into families: what differs between two of the same cause is left out.
+
+"LLM response parsing failed: Invalid JSON format in extracted block: Expecting value: line 2 column 109 (char
+110)" is of the family "Invalid JSON format in extracted block: Expecting value".
+"""
+
+import re
+from typing import NamedTuple
+
+LONGEST_TITLE = 120
+LONGEST_KEY = 60
+# What people see where a particular was left out.
+LEFT_OUT = "…"
+NOTHING_SAID = "No reason given"
+
+
+class Family(NamedTuple):
+    """`key` is for addresses; `title` is what is common to the reasons, as a person reads it."""
+
+    key: str
+    title: str
+
+
+# What is taken out of a reason, in this order, and what is put in its place.
+_PARTICULARS = [
+    # What the pipeline puts before the reason itself.
+    (r"^\s*(?:LLM response parsing failed|parsing error)\s*:", ""),
+    # Where in a text something was found.
+    (r":?\s*\(?\b(?:(?:at|in|on)\s+)?(?:line|column|char|position)\s+\d+\b[\s,)]*", " "),
+    # Ids and paths.
+    (r"\b(?:eval_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16,}\b", LEFT_OUT),
+    (r"(?<![\w/])(?:[\w.~-]*/){2,}[\w.-]*", LEFT_OUT),
+    # Which criteria of the record it was.
+    (r"(?<=\bin criteria: ).+|(?<=\bin criterion: ).+", LEFT_OUT),
+    # Quotes. A quotation mark before a letter closes none: it is an apostrophe.
+    (r"(?<!\w)(?:'(?:[^']|'(?=\w))*'|\"[^\"]*\"|“[^”]*”|`[^`]*`)(?!\w)", LEFT_OUT),
+    (r"(?<![\w.])[-+]?\d+(?:[.,]\d+)*%?(?!\w)", LEFT_OUT),
+    (rf"{LEFT_OUT}(?:[\s,;/]*{LEFT_OUT})+", LEFT_OUT),
+    (r"\s+", " "),
+    (rf"[\s.:;,{LEFT_OUT}]+$|^\s+", ""),
+]
+_PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), instead) for pattern, instead in _PARTICULARS]
+_NO_KEY = re.compile(r"[\W_]+")
+
+
+def family(reason: str) -> Family:
+    """The family of a reason. The family of a family's title is that family."""
+    title, before = reason[: 10 * LONGEST_TITLE], None
+    while title != before:
+        before, title = title, _without_particulars(title)
+    title = title or NOTHING_SAID
+    return Family(_NO_KEY.sub("-", title.casefold())[:LONGEST_KEY].strip("-") or "other", title)
+
+
+def _without_particulars(text: str) -> str:
+    for pattern, instead in _PATTERNS:
+        text = pattern.sub(instead, text)
+    return text[:LONGEST_TITLE].strip()

@@ -1,0 +1,181 @@
+"""What people do with lists of records: keep them as views, and as leads change all that is in one."""
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from reviews import bulk, choices, listing, saved_views
+from reviews.filters import FILTERS, NOBODY, Filters
+from reviews.listing import View
+from reviews.models import BulkChange, Run, SavedView, User
+from reviews.permissions import check
+from reviews.views.request import Request
+
+MOST_TASKS = 20
+
+
+@require_safe
+def tasks(request: Request, run_pk: int) -> HttpResponse:
+    """Ids of tasks that begin with `task`, as options of an input."""
+    check(request.user, "review_evaluation")
+    run = get_object_or_404(Run, pk=run_pk)
+    beginning = Filters.parse({"task": request.GET.get("task", "")}).of_name("task")
+    found = choices.tasks(run, beginning[0], MOST_TASKS) if beginning else []
+    return render(request, "queue/tasks.html", {"tasks": found})
+
+
+# Views
+
+
+@require_POST
+def save_view(request: Request, run_pk: int) -> HttpResponse:
+    """Keep the list of the posted `query` under a `name`, with `shared` for everybody."""
+    check(request.user, "review_evaluation")
+    run = get_object_or_404(Run, pk=run_pk)
+    view = View.of(QueryDict(request.POST.get("query", "")))
+    try:
+        saved = saved_views.save(
+            run=run,
+            owner=request.user,
+            name=request.POST.get("name", ""),
+            query=view.query(),
+            is_shared="shared" in request.POST,
+        )
+    except saved_views.Refused as refused:
+        messages.error(request, refused.reason)
+    else:
+        messages.success(request, f"Saved the view “{saved.name}”.")
+    return _to_list(run, view.query())
+
+
+@require_POST
+def remove_view(request: Request, pk: int) -> HttpResponse:
+    check(request.user, "review_evaluation")
+    seen = SavedView.objects.filter(Q(owner=request.user) | Q(is_shared=True))
+    view = get_object_or_404(seen.select_related("run", "owner"), pk=pk)
+    saved_views.remove(view=view, actor=request.user)
+    messages.success(request, f"Removed the view “{view.name}”.")
+    return _to_list(view.run, view.query)
+
+
+def _to_list(run: Run, query: str) -> HttpResponse:
+    return redirect(reverse("run", args=[run.pk]) + (f"?{query}" if query else ""))
+
+
+# Changes of all records in a list
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: Request, run_pk: int) -> HttpResponse:
+    """What a change would do (GET), and the change itself (POST): `kind`, `to` or `priority`, `list`."""
+    check(request.user, "lead_review")
+    run = get_object_or_404(Run, pk=run_pk)
+    sent = request.POST if request.method == "POST" else request.GET
+    filters = Filters.of(sent.get("list", ""))
+    order = _order(run, filters, sent.get("kind", ""), sent.get("to", ""), sent.get("priority", ""))
+    if request.method == "POST":
+        if not order:
+            return render(
+                request, "queue/change.html", _context(run, filters), status=HTTPStatus.UNPROCESSABLE_ENTITY
+            )
+        done = bulk.apply(order, request.user)
+        messages.success(request, _done(done))
+        return redirect(_change_address(run, filters))
+    return render(request, "queue/change.html", _context(run, filters, order))
+
+
+@require_POST
+def undo_change(request: Request, pk: int) -> HttpResponse:
+    check(request.user, "lead_review")
+    done = get_object_or_404(BulkChange.objects.select_related("run"), pk=pk)
+    try:
+        outcome = bulk.undo(change_id=done.pk, actor=request.user)
+    except bulk.Refused as refused:
+        messages.error(request, refused.reason)
+    else:
+        stayed = f" {_records(outcome.stayed)} changed since, and stayed." if outcome.stayed else ""
+        messages.success(request, f"Undone: {_records(outcome.restored)} as before.{stayed}")
+    return redirect(_change_address(done.run, Filters.of(done.query)))
+
+
+def _change_address(run: Run, filters: Filters) -> str:
+    return reverse("change", args=[run.pk], query={"list": filters.query_string} if filters else None)
+
+
+def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> bulk.Order | None:
+    """What is asked for; None where that is nothing that can be done."""
+    if kind == bulk.Kind.ASSIGN:
+        person = None if to == NOBODY else choices.reviewers().filter(username=to).first()
+        return bulk.Order(run, filters, bulk.Kind.ASSIGN, person) if person or to == NOBODY else None
+    if kind == bulk.Kind.PRIORITISE and priority in {str(bulk.FIRST), str(bulk.USUAL)}:
+        return bulk.Order(run, filters, bulk.Kind.PRIORITISE, priority=int(priority))
+    return bulk.Order(run, filters, bulk.Kind.RELEASE) if kind == bulk.Kind.RELEASE else None
+
+
+def _context(run: Run, filters: Filters, order: bulk.Order | None = None) -> dict[str, Any]:
+    context: dict[str, Any] = {
+        "run": run,
+        "filters": filters,
+        "list_query": urlencode({"list": filters.query_string}),
+        "named": [(FILTERS[name].title, value) for name, value in filters.values],
+        "people": choices.reviewers(),
+        "nobody": NOBODY,
+        "changes": bulk.latest(run),
+        "order": order,
+        "plan": None,
+        "announcement": "",
+    }
+    if order:
+        try:
+            context["plan"] = plan = bulk.plan(order)
+            context["announcement"] = _announced(order, plan)
+        except listing.TooSlow:
+            context["announcement"] = "This combination takes too long on so many records; add a filter."
+    return context
+
+
+def _announced(order: bulk.Order, plan: bulk.Plan) -> str:
+    """What an order would do, in a sentence."""
+    held = _held(plan.held)
+    if plan.changes == 0:
+        return f"There is nothing to {_verb(order)}{held}."
+    records = _records(bulk.MOST_AT_ONCE if plan.changes is None else plan.changes)
+    to = f" to {_name(order.assigned_to)}" if order.kind == bulk.Kind.ASSIGN else ""
+    more = "" if plan.changes is not None else "; there are more, which take another change"
+    return f"This will {_verb(order)} {records}{to}{more}{held}."
+
+
+def _held(number: int) -> str:
+    if not number:
+        return ""
+    return f"; {number:,} are held by others and stay" if number > 1 else "; 1 is held by others and stays"
+
+
+def _verb(order: bulk.Order) -> str:
+    if order.kind == bulk.Kind.PRIORITISE:
+        return "put first" if order.priority else "put back in the usual order"
+    return str(order.kind)
+
+
+def _name(person: User | None) -> str:
+    return person.name if person else "nobody"
+
+
+def _records(number: int) -> str:
+    return f"{number:,} record" if number == 1 else f"{number:,} records"
+
+
+def _done(change: BulkChange) -> str:
+    records = _records(change.evaluations)
+    if change.kind == bulk.Kind.ASSIGN:
+        return f"Assigned {records} to {_name(change.assigned_to)}."
+    if change.kind == bulk.Kind.RELEASE:
+        return f"Released {records}."
+    return f"Put {records} first." if change.priority else f"Put {records} back in the usual order."
