@@ -1,16 +1,18 @@
 """What a file changed in a record since somebody reviewed it: field by field, word by word."""
 
 import json
-import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import Any
 
-from reviews.criteria import criterion_title
+from reviews.comparison import Piece, Word, words
 from reviews.models import Evaluation, SourceChunk
 from reviews.record import HUMAN_FIELDS, NO_LIMITS, Record, parse_line
 from reviews.salvage import raw_text
+from reviews.scores import criterion_title
 from reviews.source import LineReader
 
 # Beyond these a text is shown as replaced as a whole, or with less of what stayed the same.
@@ -18,16 +20,6 @@ _MAX_WORDS = 600
 _MAX_CHANGES = 50
 _MAX_SHOWN = 5_000
 _AROUND = 120
-
-# A LaTeX command is one word, and white space goes with the word before it.
-_WORD = re.compile(r"(?:\\[A-Za-z]+|\w+|[^\w\s])\s*|\s+")
-
-
-class Piece(NamedTuple):
-    """A stretch of text: `same`, `removed` or `added`."""
-
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +80,7 @@ def _text(value: Any) -> str:
 
 
 def _pieces(old: str, new: str) -> list[Piece]:
-    before, after = _WORD.findall(old), _WORD.findall(new)
+    before, after = ([word.text for word in words(text)] for text in (old, new))
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
     middle = before[start : len(before) - end], after[start : len(after) - end]
@@ -124,7 +116,18 @@ def _shortened(piece: Piece, place: int, last: int) -> Piece:
     """A piece as it is shown: of what stayed the same, only what stands beside a change."""
     text = piece.text
     if piece.kind != "same":
-        return piece if len(text) <= _MAX_SHOWN else Piece(piece.kind, f"{text[:_MAX_SHOWN]} …")
-    head = "" if place == 0 else text[:_AROUND]
-    tail = "" if place == last else text[-_AROUND:]
-    return Piece("same", f"{head} … {tail}") if len(text) > 2 * _AROUND + 3 else piece
+        if len(text) <= _MAX_SHOWN:
+            return piece
+        return Piece(piece.kind, f"{_beginning(words(text), _MAX_SHOWN)} …")
+    if len(text) <= 2 * _AROUND + 3:
+        return piece
+    of_text = words(text)
+    head = "" if place == 0 else _beginning(of_text, _AROUND)
+    tail = "" if place == last else text[len(text) - len(_beginning(of_text[::-1], _AROUND)) :]
+    return Piece("same", f"{head} … {tail}")
+
+
+def _beginning(of_text: list[Word], limit: int) -> str:
+    """Whole words, so that no formula is cut, of as many characters at most."""
+    ends = list(accumulate(len(word.text) for word in of_text))
+    return "".join(word.text for word in of_text[: bisect_right(ends, limit)])

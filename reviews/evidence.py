@@ -1,64 +1,146 @@
 """What a record gives a reviewer to judge by, read into shapes that a page can lay out."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from reviews.criteria import Offer, criterion_title, score_word
+from reviews import comparison, contexts, responses, rubric, siblings
+from reviews.comparison import Row
+from reviews.contexts import Context
+from reviews.contradictions import Contradiction, contradictions
+from reviews.criteria import Offer
 from reviews.models import Evaluation
 from reviews.record import FIELDS
+from reviews.responses import FINAL_ANSWER, Part
 from reviews.salvage import raw_text
-from reviews.verdict import Contradiction, Verification, aggregate, contradictions, read_verification
+from reviews.scores import criterion_title, score_of, score_word
+from reviews.siblings import Siblings
+from reviews.verdict import Rule, Verification, read_verification
 
-# The parts of a response in the order a reviewer wants them; others follow in their own order.
-_PARTS = ("final_answer", "assumptions", "steps", "intermediate_results", "format_notes")
-# Beyond these a response is shown as JSON: formatting it would hold the page up.
-_MAX_CHARS = 200_000
-_MAX_ITEMS = 300
 _MAX_REASONS = 30
+_MAX_FACTS = 20
+_OF_TASK = "from the task context"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One part of a response: a text, a list of texts, or anything else as JSON (`data`)."""
+class Response:
+    """A response in parts, empty where there is none; `origin` says where it is from if not the record."""
 
-    label: str
-    text: str = ""
-    items: list[str] = field(default_factory=list)
-    data: Any = None
+    parts: list[Part]
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """`model` and `ideal` are empty where the record has no such response."""
+    """`question` is empty where no file of task context tells it; `facts` are what else such a file says.
+
+    `reference` is the task's final answer where the verifier had none, else empty.
+    """
 
     reasons: list[str]
     verification: Verification
+    reference: str
     contradictions: list[Contradiction]
-    model: list[Part]
-    ideal: list[Part]
+    question: str
+    facts: list[Part]
+    model: Response
+    ideal: Response
+    rows: list[Row]
+    siblings: Siblings
     raw: str
     raw_spans: list[tuple[int, int]]
     fields: list[tuple[str, Any]]
 
     @property
     def has_responses(self) -> bool:
-        return bool(self.model or self.ideal)
+        return bool(self.model.parts or self.ideal.parts)
+
+    @property
+    def panes(self) -> list[str]:
+        """The panes there are: compare, question, model, ideal, raw."""
+        panes = {
+            "compare": self.rows,
+            "question": self.question,
+            "model": self.model.parts,
+            "ideal": self.ideal.parts,
+            "raw": True,
+        }
+        return [pane for pane, content in panes.items() if content]
+
+    @property
+    def first_pane(self) -> str:
+        """The pane to begin with: what there is to judge, and raw output where there is nothing else."""
+        wanted = ("compare", "model", "ideal", "question", "raw")
+        return next(pane for pane in wanted if pane in self.panes)
 
 
 def read(evaluation: Evaluation, offers: list[Offer]) -> Evidence:
-    """Read a record; `offers` are the judge's criteria as the form shows them."""
+    """Read a record; `offers` are the judge's criteria as the form shows them. At most three queries."""
+    context = contexts.of(evaluation)
+    of_task = siblings.of(evaluation)
+    verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
+    model, ideal = _model_response(evaluation, context), _ideal_response(evaluation, context)
     return Evidence(
         reasons=_reasons(evaluation),
-        verification=read_verification(evaluation.final_answer_verified, evaluation.verification_message),
-        contradictions=_contradictions(evaluation, offers),
-        model=response_parts(evaluation.structured_model_response),
-        ideal=response_parts(evaluation.structured_ideal_response),
+        verification=verification,
+        reference=_reference(context) if verification.outcome == "no reference" else "",
+        contradictions=_contradictions(evaluation, offers, of_task),
+        question=context.prompt if context else "",
+        facts=_facts(context),
+        model=model,
+        ideal=ideal,
+        rows=_rows(model, ideal, verification, context),
+        siblings=of_task,
         raw=raw_text(evaluation.raw_judge_output),
         raw_spans=[offer.span or (0, 0) for offer in offers],
         fields=_fields(evaluation),
     )
+
+
+def _model_response(evaluation: Evaluation, context: Context | None) -> Response:
+    own = responses.parts(evaluation.structured_model_response)
+    if own or not (context and context.response):
+        return Response(own)
+    return Response(responses.parts(context.response), _OF_TASK)
+
+
+def _ideal_response(evaluation: Evaluation, context: Context | None) -> Response:
+    own = responses.parts(evaluation.structured_ideal_response)
+    if own or not (context and context.has_reference):
+        return Response(own)
+    found = responses.parts(context.ideal_response)
+    return Response([*_final_answer(found, context.final_answer), *found], _OF_TASK)
+
+
+def _final_answer(found: list[Part], answer: Any, note: str = "") -> list[Part]:
+    """The answer as a part, where there is one and the parts hold none."""
+    if answer in (None, "") or any(part.label == FINAL_ANSWER for part in found):
+        return []
+    return [responses.part(FINAL_ANSWER, answer, note=note)]
+
+
+def _reference(context: Context | None) -> str:
+    """The task's reference answer, for where the verifier had none."""
+    if context is None or context.final_answer in (None, ""):
+        return ""
+    return responses.part(FINAL_ANSWER, context.final_answer).source
+
+
+def _rows(model: Response, ideal: Response, verification: Verification, context: Context | None) -> list[Row]:
+    """Both responses in line; what the verifier took for the final answer, where the model's has no part."""
+    if not (model.parts and ideal.parts):
+        return []
+    extracted = _final_answer(model.parts, verification.extracted, "as the verifier extracted it")
+    expected = _final_answer(ideal.parts, context.final_answer if context else None, _OF_TASK)
+    return comparison.rows([*extracted, *model.parts], [*expected, *ideal.parts])
+
+
+def _facts(context: Context | None) -> list[Part]:
+    """What a file says of the task beside its question, as subject and complexity."""
+    if context is None:
+        return []
+    told = [(name, value) for name, value in context.metadata.items() if value not in (None, "", [], {})]
+    return [responses.part(criterion_title(name), value) for name, value in told[:_MAX_FACTS]]
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:
@@ -71,9 +153,10 @@ def _reasons(evaluation: Evaluation) -> list[str]:
     return reasons if more <= 0 else [*reasons[:_MAX_REASONS], f"And {more:,} more in the full record."]
 
 
-def _contradictions(evaluation: Evaluation, offers: list[Offer]) -> list[Contradiction]:
+def _contradictions(evaluation: Evaluation, offers: list[Offer], of_task: Siblings) -> list[Contradiction]:
     """What cannot all be right, but for the missing reference: the verifier's sentence says that."""
-    found = contradictions(evaluation, {offer.criterion: offer.given for offer in offers})
+    scores = {offer.criterion: offer.given for offer in offers}
+    found = contradictions(evaluation, scores, rubric.of(evaluation.run).rule, of_task.criteria)
     return [contradiction for contradiction in found if contradiction.kind != "no reference"]
 
 
@@ -83,51 +166,18 @@ def _fields(evaluation: Evaluation) -> list[tuple[str, Any]]:
     return [(name, getattr(evaluation, name)) for name in names]
 
 
-def response_parts(response: Any) -> list[Part]:
-    """Read a structured response: `{"model": ..., "response": {...}}`, the inner object, or plain text."""
-    if not response:
-        return []
-    if not isinstance(response, str) and len(json.dumps(response)) > _MAX_CHARS:
-        return [Part("Response", data=response)]
-    if not isinstance(response, Mapping):
-        return [_part("Response", response)]
-    if "response" not in response or len(response) > _MAX_ITEMS:
-        return _parts(response)
-    inner = response["response"]
-    found = _parts(inner) if isinstance(inner, Mapping) else _parts({"response": inner})
-    # What stands around the response keeps its own name: "model" there is not who answered.
-    return [*found, *(_part(name, value) for name, value in response.items() if name != "response")]
-
-
-def _parts(response: Mapping[str, Any]) -> list[Part]:
-    if len(response) > _MAX_ITEMS:
-        return [Part("Response", data=response)]
-    order = {name: place for place, name in enumerate(_PARTS)}
-    names = sorted(response, key=lambda name: order.get(name, len(order)))
-    return [
-        _part(criterion_title(name), response[name])
-        for name in names
-        if response[name] not in (None, "", [], {})
-    ]
-
-
-def _part(label: str, value: Any) -> Part:
-    if isinstance(value, str):
-        return Part(label, text=value)
-    if isinstance(value, list) and len(value) <= _MAX_ITEMS and all(isinstance(item, str) for item in value):
-        return Part(label, items=value)
-    if isinstance(value, dict | list):
-        return Part(label, data=value)
-    return Part(label, text=json.dumps(value))
-
-
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A criterion as it stands: the judge's score, the person's, and the justification in force."""
+    """A criterion as it stands: the judge's score, the person's, and the justification in force.
+
+    Each score comes with what it counts as by the run's rule: yes, partial, no, or nothing.
+    """
 
     title: str
     judge: str
     human: str
+    judge_counts: str
+    human_counts: str
     text: str
 
     @property
@@ -146,24 +196,24 @@ class Decision:
 def decision(evaluation: Evaluation, offers: list[Offer]) -> Decision:
     """Read what the judge said and, where one is in force, what a person decided."""
     human = evaluation.human_corrected_scores or {}
+    rule = rubric.of(evaluation.run).rule
     offered = {offer.criterion: offer for offer in offers}
-    rows = [_judged(name, offered.get(name), human.get(name)) for name in {**offered, **human}]
-    before = evaluation.aggregated_score or aggregate(offer.score for offer in offers) or ""
-    after = (aggregate(_score(entry) for entry in human.values()) or "open") if human else before
+    rows = [_judged(rule, name, offered.get(name), human.get(name)) for name in {**offered, **human}]
+    judged = (offer.score for offer in offers if offer.origin != "rubric")
+    before = evaluation.aggregated_score or rule.aggregate(judged) or ""
+    after = (rule.verdict(human) or "open") if human else before
     return Decision(rows, after if before in {"", after} else f"{before} → {after}")
 
 
-def _judged(name: str, offer: Offer | None, entry: Any) -> Judged:
+def _judged(rule: Rule, name: str, offer: Offer | None, entry: Any) -> Judged:
     text = entry.get("justification") if isinstance(entry, Mapping) else None
     if not isinstance(text, str):
         text = offer.justification if offer else ""
     return Judged(
         title=criterion_title(name),
         judge=offer.word if offer else "",
-        human=score_word(_score(entry)),
+        human=score_word(score_of(entry)),
+        judge_counts=(rule.level(offer.score) if offer else None) or "",
+        human_counts=rule.level(score_of(entry)) or "",
         text=text,
     )
-
-
-def _score(entry: Any) -> Any:
-    return entry.get("score") if isinstance(entry, Mapping) else entry

@@ -1,7 +1,7 @@
 r"""LaTeX inside JSON that a language model wrote: its backslashes, doubled where JSON would eat them.
 
 A parser refuses `"\("`, and reads `"\frac"` as a form feed and "rac" without a word. Both are mended
-in the text, before it is parsed.
+in the text, before it is parsed. What a parser has eaten before we got the text, `undamaged` gives back.
 """
 
 import re
@@ -60,3 +60,44 @@ def double_backslashes(text: str) -> Doubled:
 def _is_latex(escape: re.Match[str]) -> bool:
     """Whether a backslash is LaTeX's and not JSON's."""
     return escape["either"] in _WORDS if escape["either"] else escape["json"] is None
+
+
+# What a JSON reader left in the place of a backslash and the first letter of a word.
+_EATEN = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
+# A line break or a tab stands before words too. So behind those it takes a word that has lost its head: what
+# is left of \not is "ot", but of \nmid "mid" and of \tan "an", and one letter (\ne, \to) says nothing.
+_REAL = frozenset({"ag", "an", "eg", "exists", "mid", "op", "orm", "sim", "subset"})
+_DAMAGE = re.compile(r"(?P<eaten>[\b\f\n\r\t])(?P<rest>[A-Za-z]+)")
+_SPACE = "\n\t"
+
+
+class Mending(NamedTuple):
+    """What stood in a text, and what is shown in its place."""
+
+    was: str
+    shown: str
+
+
+class Undamaged(NamedTuple):
+    """A text to show, and how it differs from the one that was kept."""
+
+    text: str
+    mendings: list[Mending]
+
+
+def undamaged(text: str) -> Undamaged:
+    r"""Give back the backslashes that a JSON reader took for its own: form feed and "rac" is `\frac`.
+
+    Only where that makes a whole known LaTeX word. Text without control characters comes back as it is.
+    """
+    mendings: list[Mending] = []
+
+    def mended(damage: re.Match[str]) -> str:
+        eaten, rest = damage["eaten"], damage["rest"]
+        word = _EATEN[eaten] + rest
+        if word not in _WORDS or (eaten in _SPACE and (len(rest) == 1 or rest in _REAL)):
+            return damage[0]
+        mendings.append(Mending(damage[0], f"\\{word}"))
+        return f"\\{word}"
+
+    return Undamaged(_DAMAGE.sub(mended, text), mendings)

@@ -5,16 +5,17 @@ Formulas come out as `<span class="math" data-display="true|false">source</span>
 the browser; without it, and for a formula that cannot be typeset, the source is what is read.
 No raw HTML, no images, no relative links, no styles, no ids pass.
 
-Long text is cut at `MAX_CHARS` with a visible note; the whole of it can be downloaded with the record.
+Long text is cut with a visible note; the whole of it can be downloaded with the record. LaTeX that a JSON
+reader damaged on its way here is shown repaired, with a note of what was and what is shown.
 """
 
 import json
-import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import nh3
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
@@ -28,35 +29,92 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import JsonLexer
 
+from reviews.formulas import CLOSING, DISPLAY, content_end, formulas
+from reviews.formulas import MAX_CHARS as MAX_FORMULA_CHARS
+from reviews.latex import Mending, undamaged
+from reviews.text_cache import TextCache
+
 MAX_CHARS = 50_000
+MAX_INLINE_CHARS = 1_000
+_MAX_LISTED_MENDINGS = 20
 # The parser looks for the end of each of these up to the end of the text: thousands of them cost seconds.
 _COSTLY = ("[", "\\begin{")
 _MAX_OPENINGS = 2_000
-_MAX_MATH_CHARS = 10_000
 
 # Control characters (a form feed where a broken reader ate the "f" of \frac) are shown, not swallowed.
 _VISIBLE_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"}
 
 
-def markdown(text: str) -> SafeString:
-    """Markdown and LaTeX to HTML blocks."""
-    shown = text[:MAX_CHARS].translate(_VISIBLE_CONTROLS)
-    if any(shown.count(opening) > _MAX_OPENINGS for opening in _COSTLY):
-        return plain(text)
-    return _trusted(_CLEANER.clean(_MARKDOWN.render(shown)) + _cut_note(text))
+_ALL_CONTROLS = {code: 0x2400 + code for code in range(32)}
+
+_CACHE: TextCache[SafeString] = TextCache(32 * 1024**2)
 
 
-def plain(text: str) -> SafeString:
+def markdown(text: str, limit: int = MAX_CHARS) -> SafeString:
+    """Markdown and LaTeX to HTML blocks. `limit` is how many characters are shown, about."""
+    return _CACHE.get(text, ("blocks", limit), partial(_blocks, text, limit))
+
+
+def inline(text: str, limit: int = MAX_INLINE_CHARS) -> SafeString:
+    """Markdown and LaTeX to HTML inside a line: a cell of a table, an item of a list."""
+    return _CACHE.get(text, ("inline", limit), partial(_in_line, text, limit))
+
+
+def plain(text: str, limit: int = MAX_CHARS) -> SafeString:
     """Text as it is written, for a place where `markdown` would cost too much."""
-    shown = escape(text[:MAX_CHARS].translate(_VISIBLE_CONTROLS))
-    return _trusted(f'<p class="plain">{shown}</p>{_cut_note(text)}')
+    shown, mendings = undamaged(_start(text, limit))
+    html = f'<p class="plain">{escape(shown.translate(_VISIBLE_CONTROLS))}</p>'
+    return _trusted(html + _mending_details(mendings) + _cut_note(text, limit))
+
+
+def _blocks(text: str, limit: int) -> SafeString:
+    shown, mendings = undamaged(_start(text, limit))
+    if _is_costly(shown):
+        return plain(text, limit)
+    html = _CLEANER.clean(_MARKDOWN.render(shown.translate(_VISIBLE_CONTROLS)))
+    return _trusted(html + _mending_details(mendings) + _cut_note(text, limit))
+
+
+def _in_line(text: str, limit: int) -> SafeString:
+    shown, mendings = undamaged(_start(text, limit))
+    html: str = escape(shown.translate(_VISIBLE_CONTROLS))
+    if not _is_costly(shown):
+        html = _CLEANER.clean(_MARKDOWN.renderInline(shown.translate(_VISIBLE_CONTROLS)))
+    if len(text) > limit:
+        html += " …"
+    if mendings:
+        note = ' <span class="repairs">({}: {})</span>'
+        html += format_html(note, _counted(mendings), _listed(mendings))
+    return _trusted(html)
+
+
+def pieces(stretches: Iterable[tuple[str, str]]) -> SafeString:
+    """A text in stretches of (kind, text): `removed` and `added` ones are marked, formulas are formulas."""
+    tags = {"removed": "del", "added": "ins"}
+    parts = []
+    for kind, text in stretches:
+        html = _with_formulas(text)
+        parts.append(f"<{tags[kind]}>{html}</{tags[kind]}>" if kind in tags else html)
+    return _trusted("".join(parts))
+
+
+def _with_formulas(text: str) -> str:
+    parts, done = [], 0
+    for formula in formulas(text):
+        parts += [escape(text[done : formula.start].translate(_VISIBLE_CONTROLS)), _math_html(*formula[2:])]
+        done = formula.end
+    return "".join([*parts, escape(text[done:].translate(_VISIBLE_CONTROLS))])
+
+
+def _is_costly(text: str) -> bool:
+    return any(text.count(opening) > _MAX_OPENINGS for opening in _COSTLY)
 
 
 def json_html(value: Any) -> SafeString:
     """A JSON value, indented, with pygments' classes; goes inside `<pre class="json">`."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
     coloured = highlight(text[:MAX_CHARS].translate(_VISIBLE_CONTROLS), _JSON, _CLASSES_ONLY)
-    return _trusted(coloured.rstrip("\n") + _cut_note(text))
+    return _trusted(coloured.rstrip("\n") + _cut_note(text, MAX_CHARS))
 
 
 def text_with_spans(text: str, spans: Iterable[tuple[int, int]]) -> SafeString:
@@ -73,15 +131,46 @@ def text_with_spans(text: str, spans: Iterable[tuple[int, int]]) -> SafeString:
             parts.append(format_html('<span data-span="{}">{}</span>', number, shown[start:end]))
             done = end
     parts.append(escape(shown[done:]))
-    return _trusted("".join(parts) + _cut_note(text))
+    return _trusted("".join(parts) + _cut_note(text, MAX_CHARS))
 
 
-def _cut_note(text: str) -> str:
-    if len(text) <= MAX_CHARS:
+def _start(text: str, limit: int) -> str:
+    """The first characters of a text, without a formula that does not end there."""
+    if len(text) <= limit:
+        return text
+    around = formulas(text[: limit + MAX_FORMULA_CHARS])
+    cut = next((formula.start for formula in around if formula.start < limit < formula.end), limit)
+    return text[:cut]
+
+
+def _mending_details(mendings: Sequence[Mending]) -> str:
+    if not mendings:
+        return ""
+    html = '<details class="repairs"><summary>{}</summary>{}</details>'
+    return format_html(html, _counted(mendings), _listed(mendings))
+
+
+def _counted(mendings: Sequence[Mending]) -> str:
+    return "1 repair" if len(mendings) == 1 else f"{len(mendings):,} repairs"
+
+
+def _listed(mendings: Sequence[Mending]) -> str:
+    """For each repair what stood there and what is shown."""
+    each = format_html_join(
+        "; ",
+        "<code>{}</code> shown as <code>{}</code>",
+        ((was.translate(_ALL_CONTROLS), shown) for was, shown in mendings[:_MAX_LISTED_MENDINGS]),
+    )
+    more = len(mendings) - _MAX_LISTED_MENDINGS
+    return format_html("{}; and {} more", each, f"{more:,}") if more > 0 else each
+
+
+def _cut_note(text: str, limit: int) -> str:
+    if len(text) <= limit:
         return ""
     return format_html(
         '<span class="cut-note">Cut here: the first {} of {} characters are shown.</span>',
-        f"{MAX_CHARS:,}",
+        f"{limit:,}",
         f"{len(text):,}",
     )
 
@@ -93,52 +182,22 @@ def _trusted(html: str) -> SafeString:
 # Formulas
 
 
-_CLOSING = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
-_DISPLAY = {"$$", r"\["}
-# "$5 (or US$ 7)" is about money: it begins with a digit and holds words.
-_MONEY = re.compile(r"\d.*[\s(][A-Za-z]{2,}(?:[\s,.;:)]|$)", re.DOTALL)
-
-
 def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (markdown-it's signature)
     r"""A formula inside a line: `$ $`, `$$ $$`, `\( \)`, `\[ \]`."""
     two = state.src[state.pos : state.pos + 2]
-    opening = two if two in _CLOSING else two[:1]
-    if opening not in _CLOSING:
+    opening = two if two in CLOSING else two[:1]
+    if opening not in CLOSING:
         return False
     start = state.pos + len(opening)
-    end = _find_closing(state.src, _CLOSING[opening], start)
-    content = state.src[start:end]
-    if end < 0 or not content.strip() or "`" in content:
-        return False
-    if opening == "$" and not _is_dollar_math(state.src, start, end):
+    end = content_end(state.src, opening, start)
+    if end < 0:
         return False
     if not silent:
-        token = state.push("math_inline_double" if opening in _DISPLAY else "math_inline", "math", 0)
-        token.content = content
+        token = state.push("math_inline_double" if opening in DISPLAY else "math_inline", "math", 0)
+        token.content = state.src[start:end]
         token.markup = opening
-    state.pos = end + len(_CLOSING[opening])
+    state.pos = end + len(CLOSING[opening])
     return True
-
-
-def _find_closing(text: str, closing: str, start: int) -> int:
-    """Where the formula ends: an escaped dollar is part of it. -1 where it does not end soon enough."""
-    end = text.find(closing, start, start + _MAX_MATH_CHARS)
-    while closing[0] == "$" and end > start and text[end - 1] == "\\":
-        end = text.find(closing, end + 1, start + _MAX_MATH_CHARS)
-    return end
-
-
-def _is_dollar_math(text: str, start: int, end: int) -> bool:
-    """Tell `$x$` from money: `$5 and $10`, `5$, then 6$`, `$5-$10`."""
-    content = text[start:end]
-    after_digit = text[start - 2 : start - 1].isdigit()
-    return not (
-        content[0].isspace()
-        or content[-1].isspace()
-        or text[end + 1 : end + 2].isdigit()
-        or (after_digit and not (content[0].isalpha() or content[0] in "\\{("))
-        or _MONEY.match(content)
-    )
 
 
 def _bracket_block(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001
@@ -146,7 +205,7 @@ def _bracket_block(state: StateBlock, start_line: int, end_line: int, silent: bo
     start = state.bMarks[start_line] + state.tShift[start_line]
     if not state.src.startswith(r"\[", start):
         return False
-    end = state.src.find(r"\]", start, start + _MAX_MATH_CHARS)
+    end = state.src.find(r"\]", start, start + MAX_FORMULA_CHARS)
     last = next((line for line in range(start_line, end_line) if end < state.eMarks[line]), end_line)
     if end < 0 or last == end_line or state.src[end + 2 : state.eMarks[last]].strip():
         return False
@@ -166,8 +225,12 @@ def _math(
     _self: RendererProtocol, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: EnvType
 ) -> str:
     token = tokens[index]
-    display = "false" if token.type == "math_inline" else "true"
-    return format_html('<span class="math" data-display="{}">{}</span>', display, token.content.strip())
+    return _math_html(token.content, token.type != "math_inline")
+
+
+def _math_html(source: str, is_display: bool) -> str:  # noqa: FBT001 (a value)
+    display = "true" if is_display else "false"
+    return format_html('<span class="math" data-display="{}">{}</span>', display, source.strip())
 
 
 # Markdown

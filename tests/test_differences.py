@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from reviews.differences import Change, Piece, changes
+from reviews.comparison import Piece
+from reviews.differences import Change, changes
 from reviews.record import parse_line
 from tests.json_texts import texts
 from tests.lines import line
@@ -96,3 +97,12 @@ def test_the_pieces_of_short_texts_are_the_texts(old: str, new: str) -> None:
     else:
         assert "".join(piece.text for piece in shown if piece.kind != "added") == before.parsing_error
         assert "".join(piece.text for piece in shown if piece.kind != "removed") == after.parsing_error
+
+
+def test_no_formula_is_ever_cut() -> None:
+    formula = "$" + "x + " * 60 + "y$"
+    before = clarity("No", f"{formula} is so. {'Words. ' * 60}{formula} The sum is 54.")
+    after = clarity("No", f"{formula} is so. {'Words. ' * 60}{formula} The sum is 60.")
+    [change] = changed(before, after)
+    assert all(piece.text.count("$") % 2 == 0 for piece in change.pieces)
+    assert Piece("removed", "54") in change.pieces

@@ -4,8 +4,12 @@ from typing import Any
 
 import pytest
 
+from reviews import rubric
 from reviews.criteria import offers
-from reviews.evidence import Evidence, Part, decision, read, response_parts
+from reviews.evidence import Evidence, Response, decision, read
+from reviews.models import Evaluation
+from reviews.responses import Part
+from tests.contexts import bring, task
 from tests.factories import EvaluationFactory
 
 pytestmark = pytest.mark.django_db
@@ -13,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 def evidence(**fields: Any) -> Evidence:
     record = EvaluationFactory.build(**fields)
-    return read(record, offers(record))
+    return read(record, offers(record, rubric.of(record.run)))
 
 
 def test_the_parsing_error_is_not_said_twice() -> None:
@@ -48,50 +52,52 @@ def test_all_fields_are_there_and_the_unknown_ones_together() -> None:
     assert names[-1] == "extra"
 
 
-def test_a_response_is_read_into_parts_with_the_answer_first() -> None:
-    response = {
-        "model": "o1",
-        "response": {
-            "steps": ["Add.", "Divide."],
-            "intermediate_results": {"sum": 3},
-            "final_answer": "$3$",
-            "certain": True,
-            "format_notes": "",
-        },
-    }
-    assert response_parts(response) == [
-        Part("Final answer", text="$3$"),
-        Part("Steps", items=["Add.", "Divide."]),
-        Part("Intermediate results", data={"sum": 3}),
-        Part("Certain", text="true"),
-        Part("model", text="o1"),
-    ]
+class TestTaskContext:
+    """What a file of task context adds to a record that has little of its own."""
 
+    @pytest.fixture
+    def record(self) -> Evaluation:
+        return EvaluationFactory.create(
+            task_id="7",
+            model_id="o1",
+            structured_model_response=None,
+            structured_ideal_response=None,
+            verification_message="Mismatch (Extracted: '54', Correct: '')",
+        )
 
-@pytest.mark.parametrize(
-    ("response", "parts"),
-    [
-        (None, []),
-        ("", []),
-        ({}, []),
-        ("It is 3.", [Part("Response", text="It is 3.")]),
-        (
-            {"model": "o1", "response": "It is 3."},
-            [Part("Response", text="It is 3."), Part("model", text="o1")],
-        ),
-        ({"final_answer": "3"}, [Part("Final answer", text="3")]),
-        ({"response": None}, []),
-        ({"steps": [1, "two"]}, [Part("Steps", data=[1, "two"])]),
-        ({"steps": ["x"] * 1000}, [Part("Steps", data=["x"] * 1000)]),
-    ],
-)
-def test_a_response_may_have_any_shape(response: Any, parts: list[Part]) -> None:
-    assert response_parts(response) == parts
+    def read(self, record: Evaluation) -> Evidence:
+        return read(record, offers(record, rubric.of(record.run)))
 
+    def test_without_it_raw_output_is_all_there_is(self, record: Evaluation) -> None:
+        found = self.read(record)
+        assert (found.panes, found.first_pane, found.has_responses) == (["raw"], "raw", False)
 
-def test_a_huge_response_is_shown_as_json() -> None:
-    huge = {"response": {f"step {number}": "x" * 1000 for number in range(250)}}
-    assert response_parts(huge) == [Part("Response", data=huge)]
+    def test_it_gives_the_question_the_answer_and_the_reference(self, record: Evaluation) -> None:
+        bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
+        found = self.read(record)
+        assert found.question == "What is $6 \\cdot 10$?"
+        assert found.panes == ["compare", "question", "model", "ideal", "raw"]
+        assert found.model == Response([Part("Response", text="It is 54.")], "from the task context")
+        assert [part.source for part in found.ideal.parts] == ["60", "It is 60."]
+        assert [part.source for part in found.facts] == ["Algebra"]
+
+    def test_its_answer_is_compared_with_what_the_verifier_extracted(self, record: Evaluation) -> None:
+        bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
+        answer = self.read(record).rows[0]
+        assert [part.source for part in (*answer.model, *answer.ideal)] == ["54", "60"]
+        assert answer.model[0].note == "as the verifier extracted it"
+
+    def test_the_verifier_is_not_said_to_have_had_its_reference(self, record: Evaluation) -> None:
+        bring(task())
+        found = self.read(record)
+        assert (found.verification.outcome, found.reference) == ("no reference", "60")
+
+    def test_the_record_itself_comes_first(self, record: Evaluation) -> None:
+        bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
+        record.structured_model_response, record.structured_ideal_response = "It is 1.", {"final_answer": "2"}
+        found = self.read(record)
+        assert found.model == Response([Part("Response", text="It is 1.")])
+        assert found.ideal == Response([Part("Final answer", text="2")])
 
 
 def test_a_decision_stands_beside_the_judges() -> None:
@@ -100,7 +106,7 @@ def test_a_decision_stands_beside_the_judges() -> None:
         aggregated_score=None,
         human_corrected_scores={"Clarity": {"score": "Yes", "justification": "Clear."}, "Style": "Yes"},
     )
-    found = decision(record, offers(record))
+    found = decision(record, offers(record, rubric.of(record.run)))
     assert [(row.title, row.judge, row.human, row.text, row.differs) for row in found.rows] == [
         ("Clarity", "No", "Yes", "Clear.", True),
         ("Depth", "4", "", "", False),
@@ -111,4 +117,4 @@ def test_a_decision_stands_beside_the_judges() -> None:
 
 def test_without_a_decision_the_judges_verdict_stands() -> None:
     record = EvaluationFactory.build(aggregated_score="Fail")
-    assert decision(record, offers(record)).verdict == "Fail"
+    assert decision(record, offers(record, rubric.of(record.run))).verdict == "Fail"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.latex import double_backslashes
+from reviews.latex import double_backslashes, undamaged
 
 
 @pytest.mark.parametrize(
@@ -77,3 +77,53 @@ def test_only_adds_backslashes_and_leaves_nothing_to_add(text: str) -> None:
 def test_leaves_alone_what_a_json_encoder_wrote(text: str) -> None:
     encoded = json.dumps(text)
     assert double_backslashes(encoded) == (encoded, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x0crac{1}{2}", r"\frac{1}{2}"),
+        ("\theta_1 \x08eta", r"\theta_1 \beta"),
+        ("a \neq b", r"a \neq b"),
+        ("\right) \rangle", r"\right) \rangle"),
+        ("\x0crac \\frac", r"\frac \frac"),
+    ],
+)
+def test_gives_back_what_a_json_reader_took(text: str, shown: str) -> None:
+    assert undamaged(text).text == shown
+
+
+def test_says_what_was_and_what_is_shown() -> None:
+    assert undamaged("\x0crac and \theta").mendings == [("\x0crac", r"\frac"), ("\theta", r"\theta")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "first\nuse this",
+        "so\nu is small",
+        "so\ne is not",
+        "so\nexists",
+        "so\nmid way",
+        "a\tan example",
+        "a\top",
+        "\x0cracks",
+        "\x0c",
+        "line\r\nright",
+        "\nthe end",
+    ],
+)
+def test_leaves_a_real_line_break_or_tab_before_a_word(text: str) -> None:
+    assert undamaged(text) == (text, [])
+
+
+@given(st.text(st.characters(exclude_characters="\b\f\n\r\t")))
+def test_leaves_text_without_control_characters_alone(text: str) -> None:
+    assert undamaged(text) == (text, [])
+
+
+@given(st.text(st.sampled_from("\b\f\n\r\tabcefhimnorstux\\ $"), max_size=60))
+def test_what_was_repaired_once_needs_no_more(text: str) -> None:
+    shown, mendings = undamaged(text)
+    assert undamaged(shown) == (shown, [])
+    assert len(shown) == len(text) + len(mendings)

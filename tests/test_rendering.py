@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from reviews.rendering import MAX_CHARS, json_html, markdown, plain, text_with_spans
+from reviews.rendering import MAX_CHARS, inline, json_html, markdown, pieces, plain, text_with_spans
 
 
 class Seen(HTMLParser):
@@ -23,7 +23,7 @@ class Seen(HTMLParser):
         self.values |= {value or "" for _, value in attrs}
 
 
-def inline(source: str) -> str:
+def formula(source: str) -> str:
     return f'<span class="math" data-display="false">{source}</span>'
 
 
@@ -34,11 +34,11 @@ def display(source: str) -> str:
 @pytest.mark.parametrize(
     ("text", "formula"),
     [
-        (r"so $x^2$ holds", inline("x^2")),
-        (r"so \(\frac{1}{2}\) holds", inline(r"\frac{1}{2}")),
-        (r"it is 2$\pi$ long", inline(r"\pi")),
-        (r"in dollars $a\$b$", inline(r"a\$b")),
-        (r"if $a < b & c$", inline("a &lt; b &amp; c")),
+        (r"so $x^2$ holds", formula("x^2")),
+        (r"so \(\frac{1}{2}\) holds", formula(r"\frac{1}{2}")),
+        (r"it is 2$\pi$ long", formula(r"\pi")),
+        (r"in dollars $a\$b$", formula(r"a\$b")),
+        (r"if $a < b & c$", formula("a &lt; b &amp; c")),
         (r"so $$x^2$$ holds", display("x^2")),
         (r"so \[x^2\] holds", display("x^2")),
         ("$$\nx^2\n$$", display("x^2")),
@@ -99,7 +99,7 @@ def test_markdown_is_formatted(text: str, html: str) -> None:
         ("[go](javascript:alert(1))", "[go](javascript:alert(1))"),
         ("[1]: http://example.org\nsee", "[1]: http://example.org"),
         ("    indented", "<p>indented</p>"),
-        ("a\x0crac and \x08eta", "a␌rac and ␈eta"),
+        ("a\x0c and \x08x", "a␌ and ␈x"),
     ],
 )
 def test_what_is_not_formatted_is_shown_and_not_swallowed(text: str, shown: str) -> None:
@@ -165,3 +165,48 @@ def test_a_span_that_overlaps_or_ends_behind_the_text_is_left_unmarked() -> None
     assert text_with_spans("abcdef", [(0, 3), (2, 5), (4, 9), (0, 0)]) == (
         '<span data-span="0">abc</span>def'
     )
+
+
+class TestInsideALine:
+    def test_text_is_formatted_without_blocks(self) -> None:
+        assert inline("**so** $x$\n# no heading") == (
+            '<strong>so</strong> <span class="math" data-display="false">x</span><br>\n# no heading'
+        )
+
+    def test_a_long_text_is_cut_before_a_formula_that_does_not_end_in_time(self) -> None:
+        assert inline("so $x^2 + y^2$ holds", 10) == "so  …"
+        assert inline("so it is", 10) == "so it is"
+
+    def test_nothing_gets_through(self) -> None:
+        assert inline("<b>x</b>") == "&lt;b&gt;x&lt;/b&gt;"
+
+
+class TestDamagedLatex:
+    """A JSON reader took the backslash and a letter for a control character on the way here."""
+
+    def test_is_shown_repaired_with_a_note_of_what_was(self) -> None:
+        html = markdown("so $\x0crac{1}{2}$ and $\theta$")
+        assert r'<span class="math" data-display="false">\frac{1}{2}</span>' in html
+        assert r'<span class="math" data-display="false">\theta</span>' in html
+        assert "<summary>2 repairs</summary>" in html
+        assert r"<code>␌rac</code> shown as <code>\frac</code>" in html
+
+    def test_is_marked_inside_a_line_too(self) -> None:
+        assert "(1 repair: <code>␈eta</code> shown as" in inline("$\x08eta$")
+
+    def test_leaves_no_note_where_there_is_none(self) -> None:
+        assert "repair" not in markdown("a\nuse of\ttabs")
+
+
+class TestPieces:
+    def test_are_marked_and_their_formulas_stay_whole(self) -> None:
+        html = pieces([("same", "it is "), ("removed", "$5 < 6$"), ("added", r"\[x\]"), ("same", " <b>")])
+        assert html == (
+            'it is <del><span class="math" data-display="false">5 &lt; 6</span></del>'
+            '<ins><span class="math" data-display="true">x</span></ins> &lt;b&gt;'
+        )
+
+
+def test_the_same_text_is_rendered_once() -> None:
+    text = "a text that no other test renders"
+    assert markdown(text) is markdown(text)

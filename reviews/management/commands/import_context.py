@@ -1,0 +1,68 @@
+"""Import what tasks are about: prompts, references and model answers."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from reviews.context_import import import_context
+from reviews.models import ContextImport
+from reviews.source import Refused, blocks_of
+
+ACCEPTED, SOME_REJECTED, NOTHING_DONE = 0, 1, 2
+SHOWN = 20
+
+
+class Command(BaseCommand):
+    help = (
+        "Import a file of task context: a JSON array of tasks or JSONL, packed or not. Tasks come in; "
+        "entries that are none are listed by place, field and reason. "
+        "Exit status: 0 all entries accepted, 1 some rejected, 2 nothing could be done."
+    )
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("file", metavar="FILE", help="a JSON or JSONL file, or - for standard input")
+        parser.add_argument(
+            "--run", help="name of the run it is for (default: every run that has no context of its own)"
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        name = options["file"]
+        try:
+            done = self._import(name, options["run"])
+        except (Refused, OSError) as error:
+            self.stderr.write(f"{name}: {error}")
+            sys.exit(NOTHING_DONE)
+        if options["json"]:
+            self._print_json(done)
+        else:
+            self._print_text(done)
+        if done.rejected_count:
+            sys.exit(SOME_REJECTED)
+
+    def _import(self, name: str, run_name: str | None) -> ContextImport:
+        if name == "-":
+            blocks = blocks_of(sys.stdin.buffer)
+            return import_context(blocks, file_name=name, run_name=run_name, actor=None)
+        with Path(name).open("rb") as file:
+            return import_context(blocks_of(file), file_name=name, run_name=run_name, actor=None)
+
+    def _print_json(self, done: ContextImport) -> None:
+        counts = {"tasks": done.tasks, "answers": done.answers, "rejected": done.rejected_count}
+        run = done.run.name if done.run else None
+        self.stdout.write(json.dumps({"run": run, **counts, "exceptions": done.rejected}))
+
+    def _print_text(self, done: ContextImport) -> None:
+        where = f"run {done.run.name!r}" if done.run else "every run"
+        counts = f"{done.tasks:,} tasks, {done.answers:,} answers, {done.rejected_count:,} rejected"
+        self.stdout.write(f"{done.file_name} (for {where}): {counts}")
+        for entry in done.rejected[:SHOWN]:
+            name = f"{entry['field']} " if entry["field"] else ""
+            self.stdout.write(f"  entry {entry['place']}: {name}{entry['reason']}")
+        more = done.rejected_count - SHOWN
+        if more > 0:
+            self.stdout.write(f"  and {more:,} more (--json lists the first thousand)")

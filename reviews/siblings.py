@@ -1,0 +1,179 @@
+"""The other records of a task in its run: other models and other judges on the same question."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Case, F, Func, JSONField, QuerySet, TextField, Value, When
+from django.db.models.fields.json import KT
+
+from reviews import rubric
+from reviews.models import Evaluation
+from reviews.salvage import salvage
+from reviews.verdict import Rule, read_verification
+
+MOST = 100
+# Of so many records whose scores did not parse, the judge's verdict is read out of raw output.
+_MOST_SALVAGED = 20
+_MAX_ANSWER = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """One record of the task. Verdicts are empty where there is none; `is_this` is the record itself."""
+
+    pk: int
+    model: str
+    judge: str
+    judged: str
+    decided: str
+    status: str
+    is_this: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A final answer, and the records that gave it; empty for those of which none is known."""
+
+    text: str
+    siblings: list[Sibling] = field(default_factory=list)
+
+    @property
+    def is_this(self) -> bool:
+        return any(sibling.is_this for sibling in self.siblings)
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """The task's records by what they answered, the record's own answer first; `are_cut` beyond `MOST`.
+
+    `criteria` are those that the others which were judged by the same template have a score for.
+    """
+
+    answers: list[Answer] = field(default_factory=list)
+    criteria: list[str] = field(default_factory=list)
+    are_cut: bool = False
+
+    @property
+    def others(self) -> int:
+        return sum(not sibling.is_this for answer in self.answers for sibling in answer.siblings)
+
+    @property
+    def agreeing(self) -> int:
+        """How many others gave the record's own final answer."""
+        return sum(len(answer.siblings) - 1 for answer in self.answers if answer.is_this and answer.text)
+
+
+def of(evaluation: Evaluation) -> Siblings:
+    """The records of the same task in the run, this one among them. One query."""
+    if evaluation.task_id is None or evaluation.pk is None:
+        return Siblings()
+    rule = rubric.of(evaluation.run).rule
+    rows = list(_rows(evaluation)[: MOST + 1])
+    answers: dict[str, Answer] = {}
+    criteria: dict[str, None] = {}
+    for number, row in enumerate(rows[:MOST]):
+        scores = _unparsed(row) if number < _MOST_SALVAGED else {}
+        given = _given(row)
+        answer = answers.setdefault(normalised(given), Answer(given[:_MAX_ANSWER]))
+        answer.siblings.append(_sibling(row, scores, rule, is_this=row["pk"] == evaluation.pk))
+        if row["pk"] != evaluation.pk and row["template"] == evaluation.judge_prompt_template_path:
+            criteria |= dict.fromkeys(row["criteria"] or scores)
+    ordered = sorted(answers.values(), key=lambda answer: (not answer.text, not answer.is_this))
+    return Siblings(ordered, list(criteria), are_cut=len(rows) > MOST)
+
+
+_KEYS = Func(
+    F("parsed_rubric_scores"),
+    template="ARRAY(SELECT jsonb_object_keys(%(expressions)s))",
+    output_field=ArrayField(TextField()),
+)
+
+
+def _rows(evaluation: Evaluation) -> "QuerySet[Evaluation, Any]":
+    """By the index `evaluation_siblings`; of the large columns only what is needed of them."""
+    return (
+        Evaluation.objects.filter(run=evaluation.run_id, task_id=evaluation.task_id)
+        .order_by("model_id", "id")
+        .values(
+            "pk",
+            "model_id",
+            "judge_llm_model",
+            "aggregated_score",
+            "human_review_status",
+            "human_corrected_scores",
+            "final_answer_verified",
+            "verification_message",
+            template=F("judge_prompt_template_path"),
+            criteria=_KEYS,
+            inner_answer=KT("structured_model_response__response__final_answer"),
+            outer_answer=KT("structured_model_response__final_answer"),
+            raw=Case(
+                When(aggregated_score=None, then=F("raw_judge_output")),
+                default=Value(None, JSONField()),
+            ),
+        )
+    )
+
+
+def _given(row: dict[str, Any]) -> str:
+    """The final answer of a record: its structured response's, or else what the verifier extracted."""
+    structured = row["inner_answer"] or row["outer_answer"]
+    if structured:
+        return str(structured).strip()
+    verification = read_verification(row["final_answer_verified"], row["verification_message"])
+    return (verification.extracted or "").strip()
+
+
+def _unparsed(row: dict[str, Any]) -> dict[str, Any]:
+    """The judge's scores by criterion, where only its raw output has them."""
+    if row["criteria"] or not row["raw"]:
+        return {}
+    return {proposal.criterion: proposal.score for proposal in salvage(row["raw"]).proposals}
+
+
+def _sibling(row: dict[str, Any], unparsed: dict[str, Any], rule: Rule, *, is_this: bool) -> Sibling:
+    return Sibling(
+        pk=row["pk"],
+        model=row["model_id"] or "no model",
+        judge=row["judge_llm_model"],
+        judged=row["aggregated_score"] or rule.aggregate(unparsed.values()) or "",
+        decided=rule.verdict(row["human_corrected_scores"]) or "",
+        status=row["human_review_status"],
+        is_this=is_this,
+    )
+
+
+_WRAPPERS = (
+    re.compile(r"\$\$?(.*?)\$\$?", re.DOTALL),
+    re.compile(r"\\\((.*)\\\)", re.DOTALL),
+    re.compile(r"\\\[(.*)\\\]", re.DOTALL),
+    re.compile(r"\*\*(.*)\*\*", re.DOTALL),
+    re.compile(r"\\(?:boxed|text|mathrm|displaystyle)\s*\{(.*)\}", re.DOTALL),
+)
+# Spaces of a formula, and commands that change how it looks but not what it says.
+_LOOKS = re.compile(r"\\[,;:! ]|\\(?:left|right|displaystyle|quad|qquad)(?![A-Za-z])|~")
+_FRACTION = re.compile(r"\\[dt]frac(?![A-Za-z])")
+
+
+def normalised(answer: str) -> str:
+    r"""An answer without what makes no difference: spaces, `$ $`, `\( \)`, `\boxed{}`, bold, a full stop."""
+    text, before = answer[: 10 * _MAX_ANSWER], ""
+    while text != before:
+        before = text
+        text = text.strip().removesuffix(".").strip()
+        for wrapper in _WRAPPERS:
+            if whole := wrapper.fullmatch(text):
+                text = whole[1] if _is_balanced(whole[1]) else text
+    return "".join(_FRACTION.sub(r"\\frac", _LOOKS.sub("", text)).split())
+
+
+def _is_balanced(text: str) -> bool:
+    r"""Whether each brace closes in it: `\boxed{1} + \boxed{2}` is no box around "1} + \boxed{2"."""
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", text):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0 and "$" not in text

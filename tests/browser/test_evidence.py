@@ -1,0 +1,95 @@
+"""The panes of the evidence: one at a time, without script, and typeset when they are seen."""
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import Evaluation, User
+from tests.browser.conftest import log_in
+from tests.contexts import bring, task
+from tests.factories import EvaluationFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def record(db: None) -> Evaluation:
+    bring(task())
+    return EvaluationFactory.create(
+        task_id="7",
+        structured_model_response={"final_answer": r"$\frac{1}{2}$", "steps": ["Add $a$."]},
+        structured_ideal_response={"final_answer": "$2$", "steps": ["Divide $a$."]},
+    )
+
+
+@pytest.fixture
+def screen(page: Page, live_server: LiveServer, ana: User, record: Evaluation) -> Page:
+    log_in(page, live_server.url, ana)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+    return page
+
+
+def pane(page: Page, name: str) -> None:
+    """Expect this pane, and no other."""
+    expect(page.locator(".pane:visible")).to_have_count(1)
+    expect(page.get_by_role("region", name=name)).to_be_visible()
+
+
+def test_one_pane_is_shown_at_a_time(screen: Page) -> None:
+    pane(screen, "Compare")
+    for name, region in (("Question", "Question"), ("Ideal", "Ideal response"), ("Raw", "Raw judge output")):
+        screen.get_by_role("radio", name=name).check()
+        pane(screen, region)
+
+
+def test_with_room_the_question_stands_beside_the_others(screen: Page) -> None:
+    screen.set_viewport_size({"width": 1920, "height": 1080})
+    expect(screen.get_by_role("region", name="Question")).to_be_visible()
+    expect(screen.get_by_role("region", name="Compare")).to_be_visible()
+    expect(screen.get_by_role("radio", name="Question")).to_be_hidden()
+
+
+def test_formulas_are_typeset_when_they_are_seen(screen: Page) -> None:
+    question = screen.get_by_role("region", name="Question", include_hidden=True)
+    expect(screen.locator(".comparison .always .katex").first).to_be_visible()
+    assert question.locator(".katex").count() == 0
+    screen.get_by_role("radio", name="Question").check()
+    expect(question.locator(".katex").first).to_be_visible()
+
+
+def test_formulas_can_be_read_as_their_source(screen: Page) -> None:
+    answer = screen.locator(".comparison .always .marked .math").first
+    expect(answer.locator(".katex").first).to_be_visible()
+    assert screen.evaluate("window.toggleMathSource()") is True
+    expect(answer).to_have_text(r"\frac{1}{2}")
+    screen.evaluate("window.toggleMathSource()")
+    expect(answer.locator(".katex").first).to_be_visible()
+
+
+def test_differences_are_marked_when_they_are_asked_for(screen: Page) -> None:
+    steps = screen.get_by_role("region", name="Steps")
+    expect(screen.get_by_role("region", name="Final answer").locator("del")).to_be_visible()
+    expect(steps.locator("del")).to_be_hidden()
+    screen.get_by_label("Mark differences").check()
+    expect(steps.locator("del")).to_have_text("Add ")
+    expect(steps.locator("ins")).to_have_text("Divide ")
+    assert steps.locator(".katex ins, .katex del").count() == 0
+
+
+def test_panes_and_differences_need_no_script(
+    browser: Browser, live_server: LiveServer, screen: Page, record: Evaluation
+) -> None:
+    context = browser.new_context(
+        java_script_enabled=False,
+        storage_state=screen.context.storage_state(),
+        viewport={"width": 1280, "height": 800},
+    )
+    page = context.new_page()
+    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+    pane(page, "Compare")
+    page.get_by_label("Mark differences").check()
+    expect(page.get_by_role("region", name="Steps").locator("del")).to_be_visible()
+    page.get_by_role("radio", name="Raw").check()
+    pane(page, "Raw judge output")
+    context.close()
