@@ -1,26 +1,25 @@
-"""The criteria of a record as the judge left them, parsed by the pipeline or read out of raw output."""
+"""The criteria of a record as the judge left them, parsed or read out of raw output, and those it lacks."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from reviews.models import Evaluation, SourceChunk
 from reviews.record import LineError, parse_line
-from reviews.salvage import salvage
+from reviews.rubric import Choice, Rubric
+from reviews.salvage import Repair, salvage
+from reviews.scores import identity, is_score, score_word
 from reviews.source import kept_line
-
-LEVELS = ("Yes", "Partial", "No")
-# Stands for the judge's own word where that is none of the levels, so that a number stays a number.
-AS_JUDGED = "as judged"
-_MAX_WORD = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A criterion the record brings: what the judge said, read by the pipeline or out of raw output.
+    """A criterion to score: what the judge said, read by the pipeline or out of raw output, or blank.
 
-    `score` is the judge's own JSON scalar, None where there is none; `given` is the judge's whole entry.
+    `score` is the judge's own JSON scalar, None where there is none; `given` is the judge's whole entry,
+    empty for a criterion of the run's rubric that the record lacks (`origin` is "rubric" then).
+    `options` are the scores to choose from, the judge's own among them. `span` is where the criterion
+    stands in the raw text, and `repairs` what had to be mended to read it there.
     """
 
     criterion: str
@@ -28,39 +27,44 @@ class Offer:
     justification: str
     origin: str
     given: Mapping[str, Any]
-    repairs: tuple[str, ...] = ()
+    options: tuple[Choice, ...] = ()
+    repairs: tuple[Repair, ...] = ()
     span: tuple[int, int] | None = None
 
     @property
     def level(self) -> str:
-        """What the form posts for the judge's score."""
-        if self.score in (None, ""):
+        """What the form posts for the judge's score: the value of one of `options`, or nothing."""
+        if not is_score(self.score):
             return ""
-        return str(self.score) if self.score in LEVELS else AS_JUDGED
+        wanted = identity(self.score)
+        return next((option.value for option in self.options if identity(option.score) == wanted), "")
 
     @property
     def word(self) -> str:
         return score_word(self.score)
 
 
-def score_word(score: Any) -> str:
-    """A score as people read it: a number or truth value as JSON spells it, nothing for none."""
-    if score is None:
-        return ""
-    return score[:_MAX_WORD] if isinstance(score, str) else json.dumps(score)[:_MAX_WORD]
+def offers(evaluation: Evaluation, rubric: Rubric) -> list[Offer]:
+    """The criteria the judge scored, or those that can be read out of its raw output.
+
+    They stand in the order of the rubric, with what is missing of it as blank ones among them; but not where
+    the record was judged by another rubric, one that shares less than half of its criteria.
+    """
+    found = read(evaluation, rubric)
+    names = {offer.criterion for offer in found}
+    if 2 * len(names.intersection(rubric.criteria)) < len(names):
+        return found
+    options = rubric.choices()
+    blank = (Offer(name, None, "", "rubric", {}, options) for name in rubric.criteria if name not in names)
+    places = {name: place for place, name in enumerate(rubric.criteria)}
+    return sorted([*found, *blank], key=lambda offer: places.get(offer.criterion, len(places)))
 
 
-def criterion_title(name: str) -> str:
-    """A criterion's name as people read it."""
-    words = name.replace("_", " ").strip()[:_MAX_WORD]
-    return words[:1].upper() + words[1:]
-
-
-def offers(evaluation: Evaluation) -> list[Offer]:
-    """The criteria the judge scored, or those that can be read out of its raw output."""
+def read(evaluation: Evaluation, rubric: Rubric) -> list[Offer]:
+    """The criteria that the record itself brings, in the order of the file or of the raw text."""
     if evaluation.parsed_rubric_scores:
-        return [_judged(name, evaluation.parsed_rubric_scores[name]) for name in _names(evaluation)]
-    found = salvage(evaluation.raw_judge_output).proposals
+        judged = evaluation.parsed_rubric_scores
+        return [_judged(name, judged[name], rubric) for name in _names(evaluation)]
     return [
         Offer(
             criterion=proposal.criterion,
@@ -68,10 +72,11 @@ def offers(evaluation: Evaluation) -> list[Offer]:
             justification=proposal.justification,
             origin="extracted",
             given={"score": proposal.score, "justification": proposal.justification},
+            options=rubric.choices(proposal.score),
             repairs=proposal.repairs,
             span=proposal.span,
         )
-        for proposal in found
+        for proposal in salvage(evaluation.raw_judge_output).proposals
     ]
 
 
@@ -86,7 +91,7 @@ def _names(evaluation: Evaluation) -> list[str]:
     return in_file if len(in_file) == len(mirrored) else list(mirrored)
 
 
-def _judged(name: str, entry: Any) -> Offer:
+def _judged(name: str, entry: Any, rubric: Rubric) -> Offer:
     given = entry if isinstance(entry, dict) else {"score": entry, "justification": ""}
     score, justification = given.get("score"), given.get("justification")
     return Offer(
@@ -95,4 +100,5 @@ def _judged(name: str, entry: Any) -> Offer:
         justification=justification if isinstance(justification, str) else "",
         origin="judge",
         given=given,
+        options=rubric.choices(score),
     )

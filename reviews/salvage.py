@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import json_repair
 
 from reviews.latex import double_backslashes
+from reviews.scores import Score
 
 # Grows when the same text would give other proposals.
 VERSION = 1
@@ -34,21 +35,32 @@ MAX_CHARACTERS = 1_000_000
 MAX_OBJECTS = 100
 MAX_MENDED_CHARACTERS = 10_000
 
-Score = str | int | float | bool
+# Of what was mended, on either side of it.
+_SHOWN_AROUND = 30
+
+
+class Repair(NamedTuple):
+    """A step that changed what a criterion says: a short piece of the text, and what was read in its place.
+
+    The step is "key case", "backslash" or "truncation"; one that mended several places shows the first.
+    """
+
+    step: str
+    before: str
+    after: str
 
 
 class Proposal(NamedTuple):
     """One criterion as the judge wrote it.
 
-    `span` is where its own part (key and value) starts and ends in `raw_text`, in characters. `repairs` are
-    the steps that changed what that part says: some of "key case", "backslash" and "truncation".
+    `span` is where its own part (key and value) starts and ends in `raw_text`, in characters.
     """
 
     criterion: str
     score: Score
     justification: str
     span: tuple[int, int]
-    repairs: tuple[str, ...]
+    repairs: tuple[Repair, ...]
 
 
 class Salvage(NamedTuple):
@@ -66,7 +78,7 @@ class _Part(NamedTuple):
     justification: str
     start: int
     end: int
-    repairs: frozenset[str]
+    repairs: tuple[Repair, ...]
 
 
 def salvage(raw_judge_output: Mapping[str, Any]) -> Salvage:
@@ -86,23 +98,34 @@ def salvage(raw_judge_output: Mapping[str, Any]) -> Salvage:
     if not reader.parts:
         return Salvage()
     last_of_each = {part.criterion: part for part in reader.parts}.values()
-    proposals = tuple(_proposal(part, doubled.places) for part in sorted(last_of_each, key=_START))
+    proposals = tuple(_proposal(part, raw, doubled.places) for part in sorted(last_of_each, key=_START))
     steps = reader.steps_around()
-    steps.update(*(proposal.repairs for proposal in proposals))
+    steps.update(repair.step for proposal in proposals for repair in proposal.repairs)
     return Salvage(proposals, tuple(step for step in STEPS if step in steps))
 
 
-def _proposal(part: _Part, doubled: list[int]) -> Proposal:
+def _proposal(part: _Part, raw: str, doubled: list[int]) -> Proposal:
     """The part with its place in the raw text: there, the backslashes before it were not doubled yet."""
     before, until = bisect_left(doubled, part.start), bisect_left(doubled, part.end)
-    repairs = part.repairs | {"backslash"} if before < until else part.repairs
+    repairs = part.repairs
+    if before < until:
+        repairs += (_doubling(raw, doubled[before] - before),)
     return Proposal(
         _storable(part.criterion),
         _storable(part.score) if isinstance(part.score, str) else part.score,
         _storable(part.justification),
         (part.start - before, part.end - until),
-        tuple(step for step in STEPS if step in repairs),
+        tuple(sorted(repairs, key=_rank)) if repairs else (),
     )
+
+
+def _doubling(raw: str, place: int) -> Repair:
+    """The repair of the backslash at that place: it, its word, and a little of what follows."""
+    end = place + 2
+    while end < len(raw) and end < place + _SHOWN_AROUND and raw[end] not in '\\"\n':
+        end += 1
+    before = _storable(raw[place:end])
+    return Repair("backslash", before, f"\\{before}")
 
 
 def _storable(text: str) -> str:
@@ -111,6 +134,12 @@ def _storable(text: str) -> str:
 
 
 _START = attrgetter("start")
+
+
+def _rank(repair: Repair) -> int:
+    return STEPS.index(repair.step)
+
+
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -255,9 +284,23 @@ def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | Non
     if not isinstance(criterion, str) or criterion.strip().lower() in ("", *_SCORE):
         return None
     justification = value[justification_key] if justification_key else None
-    as_usual = not criterion_key and score_key in _SCORE and justification_key in (None, _JUSTIFICATION[0])
-    repairs = frozenset() if as_usual else frozenset({"key case"})
-    return _Part(criterion, score, _as_text(justification), start, end, repairs)
+    respelled = _respelled(
+        (criterion_key, criterion), (score_key, _SCORE[0]), (justification_key, _JUSTIFICATION[0])
+    )
+    return _Part(criterion, score, _as_text(justification), start, end, respelled)
+
+
+def _respelled(*keys: tuple[str | None, str]) -> tuple[Repair, ...]:
+    """The repair of keys that are not (key, usual key) twice the same, if there are any."""
+    odd = [(key, usual) for key, usual in keys if key is not None and key != usual]
+    if not odd:
+        return ()
+    before, after = (", ".join(_quoted(name) for name in names) for names in zip(*odd, strict=True))
+    return (Repair("key case", before, after),)
+
+
+def _quoted(name: str) -> str:
+    return f'"{_storable(name[:_SHOWN_AROUND])}"'
 
 
 def _wraps_scores(value: dict[str, Any]) -> bool:
@@ -304,7 +347,29 @@ def _mended_part(name: str, text: str, start: int, brace: int) -> _Part | None:
     part = _part(name, value, start, end) if isinstance(value, dict) else None
     if not part or part.score != _literal(spelled["value"]):
         return None
-    return _Part(*part[:-1], part.repairs | {"truncation"})
+    mend = _difference(text[brace:end], json.dumps(value, ensure_ascii=False))
+    return _Part(*part[:-1], (*part.repairs, mend))
+
+
+def _difference(broken: str, mended: str) -> Repair:
+    """Where two spellings of one object part, but for their white space."""
+    one, other = 0, 0
+    while one < len(broken) and other < len(mended):
+        if broken[one].isspace():
+            one += 1
+        elif mended[other].isspace():
+            other += 1
+        elif broken[one] == mended[other]:
+            one, other = one + 1, other + 1
+        else:
+            break
+    return Repair("truncation", _around(broken, one), _around(mended, other))
+
+
+def _around(text: str, place: int) -> str:
+    start = max(0, place - _SHOWN_AROUND)
+    end = place + _SHOWN_AROUND
+    return _storable(("…" if start else "") + text[start:end] + ("…" if end < len(text) else ""))
 
 
 def _end_of_piece(text: str, brace: int) -> int:

@@ -1,28 +1,135 @@
-"""Scores to a verdict, what the verifier found, and where judge, verifier and scores disagree."""
+"""Scores to a verdict, by the rule of a run; and what the verifier found."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
+from typing import Any, Literal, NamedTuple, get_args
+
+from reviews.scores import Score, identity, is_score, score_of, score_word
 
 Verdict = Literal["Pass", "Partial", "Fail"]
+# What a score counts as, best first.
+Level = Literal["yes", "partial", "no"]
+Kind = Literal["worst", "mean"]
 Outcome = Literal["match", "mismatch", "no reference", "skipped", "none"]
 
+LEVELS: tuple[Level, ...] = get_args(Level)
+VERDICTS: dict[Level, Verdict] = {"yes": "Pass", "partial": "Partial", "no": "Fail"}
 
-def aggregate(scores: Iterable[Any]) -> Verdict | None:
-    """Any No is a Fail, else any Partial a Partial; all Yes is a Pass.
 
-    None without scores, and where one of them is blank or none of these three words (in any case).
+class WrongRule(ValueError):
+    """The data make no rule; `problems` are sentences that say why."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(" ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the scores of a record come to.
+
+    "worst": each score counts as yes, partial or no, and the worst of them decides. Texts are compared
+    whatever their case. "mean": the mean of numbers is a Pass from `pass_from` on, a Partial from
+    `partial_from` on, else a Fail. A text is no number, and neither is a truth value.
     """
-    words = {_word(score) for score in scores}
-    if not words or not words <= {"yes", "partial", "no"}:
-        return None
-    if "no" in words:
-        return "Fail"
-    return "Partial" if "partial" in words else "Pass"
+
+    kind: Kind = "worst"
+    yes: tuple[Score, ...] = ("Yes",)
+    partial: tuple[Score, ...] = ("Partial",)
+    no: tuple[Score, ...] = ("No",)
+    pass_from: float = 0
+    partial_from: float = 0
+
+    @classmethod
+    def of(cls, data: Any) -> "Rule":
+        """Read what `as_json` gives; nothing at all is the usual rule. Raises `WrongRule`."""
+        if not data and isinstance(data, dict):
+            return cls()
+        match data:
+            case {"kind": "worst"}:
+                yes, partial, no = (_scores(data.get(level, [])) for level in LEVELS)
+                rule = cls("worst", yes, partial, no)
+            case {"kind": "mean", "pass": pass_from, "partial": partial_from}:
+                rule = cls("mean", (), (), (), pass_from, partial_from)
+            case _:
+                raise WrongRule("The rule is neither the worst score nor the mean of numbers.")
+        rule.check()
+        return rule
+
+    def as_json(self) -> dict[str, Any]:
+        """The rule as the run keeps it and as the script of the review screen reads it."""
+        if self.kind == "mean":
+            return {"kind": "mean", "pass": self.pass_from, "partial": self.partial_from}
+        return {"kind": "worst", "yes": [*self.yes], "partial": [*self.partial], "no": [*self.no]}
+
+    def check(self) -> None:
+        """Raise `WrongRule` unless every score counts as one thing, and the thresholds are in order."""
+        problems = self._problems_of_mean() if self.kind == "mean" else self._problems_of_worst()
+        if problems:
+            raise WrongRule(*problems)
+
+    def _problems_of_mean(self) -> list[str]:
+        if not _is_number(self.pass_from) or not _is_number(self.partial_from):
+            return ["The mean needs two numbers: from where it is a Pass, and from where a Partial."]
+        if self.partial_from > self.pass_from:
+            return ["A Partial cannot begin above a Pass."]
+        return []
+
+    def _problems_of_worst(self) -> list[str]:
+        scores = [*self.yes, *self.partial, *self.no]
+        keys = [_key(score) for score in scores]
+        twice = {score_word(score) for score, key in zip(scores, keys, strict=True) if keys.count(key) > 1}
+        problems = [f"“{word}” counts as more than one thing." for word in sorted(twice)]
+        if not (self.yes and self.no):
+            problems.append("Some score has to count as Yes, and some as No.")
+        return problems
+
+    def level(self, score: Any) -> Level | None:
+        """What a single score counts as: None for one that the rule does not know."""
+        if self.kind == "mean":
+            return self._level_of_number(score) if _is_number(score) else None
+        return self._levels.get(_key(score)) if isinstance(score, Score) else None
+
+    def aggregate(self, scores: Iterable[Any]) -> Verdict | None:
+        """The verdict; None without scores, and where one of them is blank or counts as nothing."""
+        given = list(scores)
+        levels = {self.level(score) for score in given}
+        if not given or None in levels:
+            return None
+        if self.kind == "mean":
+            return VERDICTS[self._level_of_number(fmean(given))]
+        return next(VERDICTS[level] for level in reversed(LEVELS) if level in levels)
+
+    def verdict(self, scores: Mapping[str, Any] | None) -> Verdict | None:
+        """The verdict of scores in the shape of `parsed_rubric_scores`: criterion -> {score, ...}."""
+        return self.aggregate(score_of(entry) for entry in (scores or {}).values())
+
+    def _level_of_number(self, number: float) -> Level:
+        if number >= self.pass_from:
+            return "yes"
+        return "partial" if number >= self.partial_from else "no"
+
+    @cached_property
+    def _levels(self) -> dict[tuple[str, Score], Level]:
+        counted = ((self.yes, LEVELS[0]), (self.partial, LEVELS[1]), (self.no, LEVELS[2]))
+        return {_key(score): level for scores, level in counted for score in scores}
 
 
-def _word(score: Any) -> str:
-    return score.strip().lower() if isinstance(score, str) else ""
+def _key(score: Score) -> tuple[str, Score]:
+    return identity(score.strip().casefold() if isinstance(score, str) else score)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_score(value)
+
+
+def _scores(data: Any) -> tuple[Score, ...]:
+    if not isinstance(data, list) or not all(is_score(score) for score in data):
+        raise WrongRule("The scores of a rule are texts that are not blank, numbers or truth values.")
+    return tuple(data)
 
 
 # The verifier
@@ -87,86 +194,3 @@ def _compared(text: str) -> tuple[str, str | None, str | None]:
     if not between:
         return start["word"], None, None
     return start["word"], extracted, _END.sub("", correct)
-
-
-# Contradictions
-
-
-class Judged(Protocol):
-    """What of an evaluation bears on its scores."""
-
-    @property
-    def aggregated_score(self) -> str | None: ...
-    @property
-    def final_answer_verified(self) -> bool | None: ...
-    @property
-    def verification_message(self) -> str | None: ...
-
-
-class Contradiction(NamedTuple):
-    """`kind` is "verdict", "verifier", "no reference" or "justification"; the sentence is for a reviewer."""
-
-    kind: str
-    sentence: str
-
-
-def contradictions(evaluation: Judged, scores: Mapping[str, Any]) -> list[Contradiction]:
-    """Find what in a record cannot all be right.
-
-    `scores` has the shape of `parsed_rubric_scores`: criterion -> {score, justification}.
-    """
-    words = {criterion: _word(_entry(judged, "score")) for criterion, judged in scores.items()}
-    verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
-    return [
-        *_verdict_against_scores(evaluation.aggregated_score, words),
-        *_scores_against_verifier(evaluation.aggregated_score, words, verification),
-        *_verifier_without_reference(evaluation, verification),
-        *_missing_justifications(scores, words),
-    ]
-
-
-def _entry(judged: Any, name: str) -> Any:
-    return judged.get(name) if isinstance(judged, Mapping) else None
-
-
-def _verdict_against_scores(verdict: str | None, words: Mapping[str, str]) -> Iterator[Contradiction]:
-    summed = aggregate(words.values())
-    if verdict and summed and verdict != summed:
-        yield Contradiction("verdict", f"The judge's verdict is {verdict}, but its scores make it {summed}.")
-
-
-def _scores_against_verifier(
-    verdict: str | None, words: Mapping[str, str], verification: Verification
-) -> Iterator[Contradiction]:
-    against = {"mismatch": "yes", "match": "no"}.get(verification.outcome)
-    found = "matches" if verification.outcome == "match" else "does not match"
-    but = f"but the verifier found that the final answer {found} the reference answer."
-    about_answer = {criterion: word for criterion, word in words.items() if _is_about_answer(criterion)}
-    for criterion, word in about_answer.items():
-        if word == against:
-            yield Contradiction("verifier", f"“{_title(criterion)}” has {word.title()}, {but}")
-    if verification.outcome == "mismatch" and verdict == "Pass" and not about_answer:
-        yield Contradiction("verifier", f"The judge's verdict is Pass, {but}")
-
-
-def _verifier_without_reference(evaluation: Judged, verification: Verification) -> Iterator[Contradiction]:
-    if evaluation.final_answer_verified is False and verification.outcome == "no reference":
-        sentence = "The verifier reports a mismatch, but there was no reference answer to compare with."
-        yield Contradiction("no reference", sentence)
-
-
-def _missing_justifications(scores: Mapping[str, Any], words: Mapping[str, str]) -> Iterator[Contradiction]:
-    for criterion, judged in scores.items():
-        justification = _entry(judged, "justification")
-        if words[criterion] == "no" and not str(justification or "").strip():
-            yield Contradiction("justification", f"“{_title(criterion)}” has No, without a justification.")
-
-
-def _is_about_answer(criterion: str) -> bool:
-    name = _title(criterion).lower()
-    return "final answer" in name or "correctness" in name
-
-
-def _title(criterion: str) -> str:
-    words = criterion.replace("_", " ").strip()
-    return words[:1].upper() + words[1:]

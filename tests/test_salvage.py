@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cognireview.environment import BASE_DIR
-from reviews.salvage import MAX_CHARACTERS, STEPS, Proposal, Salvage, raw_text, salvage
+from reviews.salvage import MAX_CHARACTERS, STEPS, Proposal, Repair, Salvage, raw_text, salvage
 
 SAMPLE = Path(BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
@@ -41,6 +41,10 @@ def scores(found: Salvage) -> dict[str, Any]:
 def only(found: Salvage) -> Proposal:
     assert len(found.proposals) == 1
     return found.proposals[0]
+
+
+def steps_of(proposal: Proposal) -> tuple[str, ...]:
+    return tuple(repair.step for repair in proposal.repairs)
 
 
 def fenced(value: Any) -> str:
@@ -132,7 +136,7 @@ class TestShapes:
         found = read(json.dumps({"evaluation": rows}))
         assert criteria(found) == CRITERIA
         assert found.steps == ("key case",)
-        assert {proposal.repairs for proposal in found.proposals} == {("key case",)}
+        assert {steps_of(proposal) for proposal in found.proposals} == {("key case",)}
 
     @pytest.mark.parametrize(
         "judged",
@@ -146,7 +150,7 @@ class TestShapes:
     def test_keys_may_be_spelled_otherwise(self, judged: dict[str, str]) -> None:
         found = read(json.dumps({"evaluation": {"accuracy": judged}}))
         assert only(found)[:3] == ("accuracy", "No", "Off by one.")
-        assert found.steps == only(found).repairs == ("key case",)
+        assert found.steps == steps_of(only(found)) == ("key case",)
 
     def test_a_correction_further_down_counts(self) -> None:
         found = read(fenced(CRITERIA) + "\nOn reflection:\n" + fenced({"accuracy": {"score": "Partial"}}))
@@ -175,7 +179,7 @@ class TestLatex:
         )
         first, second = read(text).proposals
         assert first.justification == "\\frac{1}{2} \\(x\\)\nuse \\neq, \\beta"
-        assert (first.repairs, second.repairs) == (("backslash",), ())
+        assert (steps_of(first), second.repairs) == (("backslash",), ())
         assert text[slice(*first.span)].endswith('beta"}')
         assert text[slice(*second.span)] == '"second": {"score": "No", "justification": "plain"}'
 
@@ -192,14 +196,16 @@ class TestDamage:
                 whole = CRITERIA[proposal.criterion]
                 assert proposal.score == whole["score"]
                 assert whole["justification"].startswith(proposal.justification.rstrip("\\ "))
-                assert proposal.repairs == ("truncation",) or proposal.justification == whole["justification"]
+                assert (
+                    steps_of(proposal) == ("truncation",) or proposal.justification == whole["justification"]
+                )
             if found.proposals and end < text.rindex("}"):
                 assert "truncation" in found.steps
 
     def test_a_cut_keeps_the_criteria_before_it_untouched(self) -> None:
         text = fenced({"evaluation": CRITERIA})
         found = read(text[: text.index("Zwölf") + 3])
-        assert [proposal.repairs for proposal in found.proposals] == [(), (), ("truncation",)]
+        assert [steps_of(proposal) for proposal in found.proposals] == [(), (), ("truncation",)]
         assert found.proposals[2].justification == "Zwö"
 
     def test_a_cut_score_is_no_score(self) -> None:
@@ -227,7 +233,7 @@ class TestDamage:
             ("second", "No", justification),
             ("third", "Yes", "Fine."),
         ]
-        assert [proposal.repairs for proposal in found.proposals] == [(), ("truncation",), ()]
+        assert [steps_of(proposal) for proposal in found.proposals] == [(), ("truncation",), ()]
         assert text[slice(*found.proposals[1].span)] == f'"second": {judged.rstrip(",")}'
         assert found.steps == ("truncation",)
 
@@ -254,6 +260,52 @@ class TestDamage:
     def test_a_fence_after_the_break_is_no_part_of_it(self) -> None:
         found = read('```json\n{"accuracy": {"score": "No", "justification": "It stops\n```\nSorry.')
         assert only(found).justification == "It stops"
+
+
+class TestRepairs:
+    """Each shows a piece of the text as it stands, and what was read in its place."""
+
+    @pytest.mark.parametrize(
+        ("text", "repair"),
+        [
+            pytest.param(
+                r'{"a": {"score": "No", "justification": "It is \frac{1}{2} \(x\), no more."}}',
+                Repair("backslash", r"\frac{1}{2} ", r"\\frac{1}{2} "),
+                id="LaTeX",
+            ),
+            pytest.param(
+                '{"evaluation": [{"Criterion": "a", "Score": "No", "Reason": "x"}]}',
+                Repair("key case", '"Criterion", "Score", "Reason"', '"a", "score", "justification"'),
+                id="keys",
+            ),
+            pytest.param(
+                '{"a": {"score": "No" "justification": "x"}}',
+                Repair(
+                    "truncation",
+                    '{"score": "No" "justification": "x"}}',
+                    '{"score": "No", "justification": "x"}',
+                ),
+                id="a missing comma",
+            ),
+            pytest.param(
+                '{"a": {"score": "No", "justification": "It stops in the middle of a',
+                Repair("truncation", '…: "It stops in the middle of a', '…: "It stops in the middle of a"}'),
+                id="a cut",
+            ),
+        ],
+    )
+    def test_say_what_was_there_and_what_was_read(self, text: str, repair: Repair) -> None:
+        assert repair.before.strip("…") in text or repair.step == "key case"
+        assert only(read(text)).repairs == (repair,)
+
+    def test_stand_in_the_order_they_were_made(self) -> None:
+        found = only(read(r'{"a": {"Score": "No", "justification": "\theta grows'))
+        assert steps_of(found) == ("key case", "backslash", "truncation")
+
+    def test_begin_at_the_criterion_not_at_what_stands_before_it(self) -> None:
+        text = r'{"a": {"score": "No", "comment": "\(x\)"}, "b": {"score": "No", "comment": "of \pi"}}'
+        found = read(text).proposals
+        assert [proposal.repairs[1].before for proposal in found] == [r"\(x", r"\pi"]
 
 
 class TestNothingIsMadeUp:
@@ -363,8 +415,10 @@ def test_any_text_is_read_without_an_error_and_every_score_stands_in_it(text: st
         part = text[slice(*proposal.span)]
         spelled = proposal.score if isinstance(proposal.score, str) else json.dumps(proposal.score)
         assert part.replace("\0", "\ufffd").replace("\ud800", "\ufffd").find(spelled) >= 0 or "\\" in part
-        assert set(proposal.repairs) <= set(found.steps)
-        "".join(proposal[:1] + proposal[2:3]).encode()
+        assert set(steps_of(proposal)) <= set(found.steps)
+        repaired = [text for repair in proposal.repairs for text in repair]
+        "".join([*proposal[:1], *proposal[2:3], *repaired]).encode()
+        assert all(len(shown) <= 150 for shown in repaired)
 
 
 PLAIN = st.text(st.characters(exclude_categories=["Cc", "Cs"]))

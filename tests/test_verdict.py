@@ -1,14 +1,16 @@
-"""Scores make a verdict, and a record tells where it contradicts itself."""
+"""Scores make a verdict by a rule, and the verifier's message is read."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cognireview.environment import BASE_DIR
-from reviews.verdict import Contradiction, aggregate, contradictions, read_verification
+from reviews.scores import Score
+from reviews.verdict import Rule, WrongRule, read_verification
 
 SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
@@ -18,7 +20,7 @@ NO_REFERENCE = "Verification (String): Mismatch (Extracted: '47.5', Correct: '')
 SKIPPED = "Verification skipped: Extracted answer was None."
 
 
-class TestAggregate:
+class TestTheUsualRule:
     @pytest.mark.parametrize(
         ("scores", "verdict"),
         [
@@ -31,14 +33,148 @@ class TestAggregate:
         ],
     )
     def test_any_no_fails_and_any_partial_is_partial(self, scores: list[str], verdict: str) -> None:
-        assert aggregate(scores) == verdict
+        assert Rule().aggregate(scores) == verdict
 
     @pytest.mark.parametrize(
         "scores",
         [[], [""], ["Yes", ""], ["No", None], ["Yes", 3], [True], ["Yes", "Maybe"], [["Yes"]], [{"a": "No"}]],
     )
     def test_there_is_none_without_scores_or_with_a_blank_or_unknown_one(self, scores: list[Any]) -> None:
-        assert aggregate(scores) is None
+        assert Rule().aggregate(scores) is None
+
+    @pytest.mark.parametrize(
+        ("scores", "verdict"),
+        [
+            ({"a": {"score": "No"}, "b": {"score": "Yes", "justification": "So."}}, "Fail"),
+            ({"a": "Yes", "b": "Partial"}, "Partial"),
+            ({"a": {"justification": "No score."}}, None),
+            ({}, None),
+            (None, None),
+        ],
+    )
+    def test_reads_scores_in_the_shape_of_a_record(self, scores: Any, verdict: str | None) -> None:
+        assert Rule().verdict(scores) == verdict
+
+
+GRADES: dict[str, Any] = {
+    "kind": "worst",
+    "yes": ["Good", 1, True],
+    "partial": ["Fair"],
+    "no": ["Poor", "1", 0],
+}
+
+
+class TestAnotherWorst:
+    @pytest.mark.parametrize(
+        ("scores", "verdict"),
+        [
+            (["good", "Good "], "Pass"),
+            (["Good", "Fair"], "Partial"),
+            (["Poor", "Good"], "Fail"),
+            ([1], "Pass"),
+            ([1.0], "Pass"),
+            (["1"], "Fail"),
+            ([True], "Pass"),
+            ([0], "Fail"),
+            ([False], None),
+            (["Yes"], None),
+        ],
+    )
+    def test_counts_the_scores_it_names_by_their_json_type(
+        self, scores: list[Score], verdict: str | None
+    ) -> None:
+        assert Rule.of(GRADES).aggregate(scores) == verdict
+
+    def test_says_what_a_single_score_counts_as(self) -> None:
+        rule = Rule.of(GRADES)
+        assert [rule.level(score) for score in ("GOOD", "Fair", 0, False, None, ["Good"])] == [
+            *("yes", "partial", "no"),
+            *(None, None, None),
+        ]
+
+
+class TestTheMean:
+    rule = Rule.of({"kind": "mean", "pass": 4, "partial": 2.5})
+
+    @pytest.mark.parametrize(
+        ("scores", "verdict"),
+        [([4], "Pass"), ([5, 3], "Pass"), ([5, 2.9], "Partial"), ([1, 4], "Partial"), ([2, 2.9], "Fail")],
+    )
+    def test_counts_from_its_thresholds_on(self, scores: list[Score], verdict: str) -> None:
+        assert self.rule.aggregate(scores) == verdict
+
+    @pytest.mark.parametrize("scores", [[], [4, None], [4, "4"], [4, True], [4, "Yes"], [float("nan")]])
+    def test_is_none_without_numbers_or_with_anything_else(self, scores: list[Any]) -> None:
+        assert self.rule.aggregate(scores) is None
+
+    def test_says_what_a_single_number_counts_as(self) -> None:
+        assert [self.rule.level(score) for score in (5, 3, 0, "5", True)] == [
+            "yes",
+            "partial",
+            "no",
+            None,
+            None,
+        ]
+
+
+class TestRulesAsData:
+    @pytest.mark.parametrize("data", [Rule().as_json(), GRADES, {"kind": "mean", "pass": 4, "partial": 2.5}])
+    def test_come_back_as_they_were(self, data: dict[str, Any]) -> None:
+        assert json.dumps(Rule.of(data).as_json()) == json.dumps(data)
+
+    def test_that_are_empty_are_the_usual_rule(self) -> None:
+        assert Rule.of({}) == Rule()
+
+    @pytest.mark.parametrize(
+        ("data", "problem"),
+        [
+            ([], "The rule is neither the worst score nor the mean of numbers."),
+            (None, "The rule is neither the worst score nor the mean of numbers."),
+            ({"kind": "best"}, "The rule is neither the worst score nor the mean of numbers."),
+            ({"kind": "mean", "pass": 4}, "The rule is neither the worst score nor the mean of numbers."),
+            ({"kind": "mean", "pass": 2, "partial": 3}, "A Partial cannot begin above a Pass."),
+            (
+                {"kind": "mean", "pass": "4", "partial": 3},
+                "The mean needs two numbers: from where it is a Pass, and from where a Partial.",
+            ),
+            (
+                {"kind": "mean", "pass": True, "partial": 0},
+                "The mean needs two numbers: from where it is a Pass, and from where a Partial.",
+            ),
+            ({"kind": "worst", "yes": ["Yes"], "no": []}, "Some score has to count as Yes, and some as No."),
+            (
+                {"kind": "worst", "yes": ["Yes"], "partial": ["no"], "no": [" NO "]},
+                "“ NO ” counts as more than one thing. “no” counts as more than one thing.",
+            ),
+            (
+                {"kind": "worst", "yes": ["Yes"], "no": [None]},
+                "The scores of a rule are texts that are not blank, numbers or truth values.",
+            ),
+            (
+                {"kind": "worst", "yes": "Yes", "no": ["No"]},
+                "The scores of a rule are texts that are not blank, numbers or truth values.",
+            ),
+        ],
+    )
+    def test_that_are_none_say_why(self, data: Any, problem: str) -> None:
+        with pytest.raises(WrongRule) as wrong:
+            Rule.of(data)
+        assert str(wrong.value) == problem
+
+
+SCALARS = st.text() | st.integers() | st.floats() | st.booleans() | st.none()
+
+
+@given(st.lists(SCALARS), st.sampled_from([Rule(), Rule.of(GRADES), TestTheMean.rule]))
+def test_any_scores_make_the_verdict_that_each_of_them_allows(scores: list[Any], rule: Rule) -> None:
+    levels = [rule.level(score) for score in scores]
+    verdict = rule.aggregate(scores)
+    assert (verdict is None) == (not scores or None in levels)
+    if verdict and rule.kind == "worst":
+        assert verdict == ("Fail" if "no" in levels else "Partial" if "partial" in levels else "Pass")
+    elif verdict:
+        mean = sum(map(Fraction, scores)) / len(scores)
+        assert verdict == ("Pass" if mean >= 4 else "Partial" if mean >= 2.5 else "Fail")
 
 
 class TestReadVerification:
@@ -111,79 +247,3 @@ class TestReadVerification:
         assert [each.outcome for each in found].count("no reference") == 49
         assert [each.outcome for each in found].count("skipped") == 26
         assert all(each.extracted for each in found if each.outcome == "no reference")
-
-
-@dataclass
-class Judged:
-    """What a judge and a verifier left in a record."""
-
-    aggregated_score: str | None = None
-    final_answer_verified: bool | None = None
-    verification_message: str | None = None
-
-
-def scored(**words: str) -> Mapping[str, Any]:
-    return {name: {"score": word, "justification": "For a reason."} for name, word in words.items()}
-
-
-def only(found: list[Contradiction]) -> Contradiction:
-    assert len(found) == 1
-    return found[0]
-
-
-class TestContradictions:
-    def test_there_are_none_where_all_agree(self) -> None:
-        scores = scored(correctness_of_final_answer="Yes", completeness="Partial")
-        assert contradictions(Judged("Partial", True, MATCH), scores) == []
-        scores = scored(correctness_of_final_answer="No", completeness="Yes")
-        assert contradictions(Judged("Fail", False, MISMATCH), scores) == []
-
-    def test_there_are_none_in_an_empty_record(self) -> None:
-        assert contradictions(Judged(), {}) == []
-
-    def test_a_verdict_that_its_scores_do_not_make(self) -> None:
-        found = only(contradictions(Judged("Pass"), scored(completeness="Yes", rigor="No")))
-        assert found == ("verdict", "The judge's verdict is Pass, but its scores make it Fail.")
-
-    def test_scores_that_make_no_verdict_contradict_none(self) -> None:
-        assert contradictions(Judged("Pass"), scored(completeness="4 of 5")) == []
-
-    @pytest.mark.parametrize("criterion", ["correctness_of_final_answer", "Final Answer", "Correctness"])
-    def test_a_judge_who_accepts_an_answer_that_the_verifier_rejects(self, criterion: str) -> None:
-        found = only(contradictions(Judged("Pass", False, MISMATCH), scored(**{criterion: "Yes"})))
-        assert found.kind == "verifier"
-        assert found.sentence.startswith("“" + criterion[0].upper())
-        assert found.sentence.endswith(
-            "has Yes, but the verifier found that the final answer does not match the reference answer."
-        )
-
-    def test_a_judge_who_rejects_an_answer_that_the_verifier_accepts(self) -> None:
-        scores = scored(correctness_of_final_answer="no", completeness="No")
-        assert only(contradictions(Judged("Fail", True, MATCH), scores)) == (
-            "verifier",
-            (
-                "“Correctness of final answer” has No, but the verifier found that the final answer matches"
-                " the reference answer."
-            ),
-        )
-
-    def test_a_pass_that_the_verifier_rejects_where_no_criterion_is_about_the_answer(self) -> None:
-        found = only(contradictions(Judged("Pass", False, MISMATCH), scored(rigor="Yes")))
-        assert found.kind == "verifier"
-        assert found.sentence.startswith("The judge's verdict is Pass, but the verifier found")
-
-    def test_a_verifier_that_had_nothing_to_compare_with(self) -> None:
-        scores = scored(correctness_of_final_answer="Yes")
-        assert only(contradictions(Judged("Pass", False, NO_REFERENCE), scores)) == (
-            "no reference",
-            "The verifier reports a mismatch, but there was no reference answer to compare with.",
-        )
-
-    @pytest.mark.parametrize("judged", [{"score": "No"}, {"score": "No", "justification": " "}])
-    def test_a_no_without_a_justification(self, judged: dict[str, str]) -> None:
-        found = only(contradictions(Judged("Fail"), {"rigor": judged}))
-        assert found == ("justification", "“Rigor” has No, without a justification.")
-
-    @pytest.mark.parametrize("judged", [None, "No", ["No"], {}, {"score": ["No"]}, {"score": 0}])
-    def test_scores_of_another_shape_contradict_nothing(self, judged: Any) -> None:
-        assert contradictions(Judged("Fail", False, MISMATCH), {"final answer": judged}) == []
