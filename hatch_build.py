@@ -1,7 +1,8 @@
 """Build hook: fetch the front-end packages of `package-lock.json` and copy what the pages load.
 
 Runs when the package is built or synced. Node comes with the build environment as a wheel, so
-neither the machine nor the running program needs one. `static/vendor/` is never committed.
+neither the machine nor the running program needs one. `static/vendor/` is never committed, nor is
+`tests/vendor/`, which a checkout gets beside it.
 """
 
 import hashlib
@@ -25,23 +26,33 @@ FILES = {
     "tus-js-client/LICENSE": "tus-js-client/LICENSE",
 }
 FONTS = ("katex/dist/fonts", "*.woff2", "katex/fonts")
+# The same below tests/vendor.
+FILES_OF_TESTS = {
+    "axe-core/axe.min.js": "axe-core/axe.min.js",
+    "axe-core/LICENSE": "axe-core/LICENSE",
+}
 
 
 class FrontEndBuildHook(BuildHookInterface[Any]):
-    """Fills `static/vendor/` before the wheel, or the editable install, is made."""
+    """Fills `static/vendor/`, and in a checkout `tests/vendor/`, before the package is made."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
         vendor = root / "static" / "vendor"
+        folders = {vendor: FILES}
+        if version == "editable" and (root / "tests").is_dir():
+            folders[root / "tests" / "vendor"] = FILES_OF_TESTS
         seal = vendor / ".fetched"
         digest = _digest(root)
         # Builds are frequent (uv makes one whenever this folder comes or goes), what they fetch is not.
-        if seal.exists() and seal.read_text() == digest and _is_whole(vendor):
+        if seal.exists() and seal.read_text() == digest and _are_whole(folders):
             return
         with tempfile.TemporaryDirectory() as work:
             modules = _fetch(root, Path(work))
-            shutil.rmtree(vendor, ignore_errors=True)
-            _copy(modules, vendor)
+            for folder, files in folders.items():
+                shutil.rmtree(folder, ignore_errors=True)
+                _copy(modules, files, folder)
+            _copy_fonts(modules, vendor)
         seal.write_text(digest)
 
 
@@ -51,8 +62,9 @@ def _digest(root: Path) -> str:
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def _is_whole(vendor: Path) -> bool:
-    return all((vendor / target).exists() for target in [*FILES.values(), FONTS[2]])
+def _are_whole(folders: dict[Path, dict[str, str]]) -> bool:
+    places = [folder / target for folder, files in folders.items() for target in files.values()]
+    return all(place.exists() for place in places)
 
 
 def _fetch(root: Path, work: Path) -> Path:
@@ -70,11 +82,14 @@ def _fetch(root: Path, work: Path) -> Path:
     return work / "node_modules"
 
 
-def _copy(modules: Path, vendor: Path) -> None:
-    for source, target in FILES.items():
-        place = vendor / target
+def _copy(modules: Path, files: dict[str, str], folder: Path) -> None:
+    for source, target in files.items():
+        place = folder / target
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(_without_missing_files((modules / source).read_bytes(), place.suffix))
+
+
+def _copy_fonts(modules: Path, vendor: Path) -> None:
     fonts, pattern, target = FONTS
     (vendor / target).mkdir(parents=True, exist_ok=True)
     for font in sorted((modules / fonts).glob(pattern)):

@@ -189,3 +189,5 @@ PROCRASTINATE_WORKER_DEFAULTS = {
     "delete_jobs": "successful",
 }
 CLAIM_LENGTH = timedelta(minutes=ENVIRONMENT.claim_minutes)
+# The record after the one on the screen, fetched ahead: shorter, which also tells the two apart.
+SPARE_CLAIM_LENGTH = CLAIM_LENGTH / 3

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import http.client
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 from typing import IO
@@ -29,6 +30,7 @@ _SECONDS_BETWEEN_LOOKS = 0.5
 # A process that lived that long had started well: its next end counts as the first again.
 _SECONDS_OF_A_GOOD_START = 30
 _MOST_FAILURES = 6
+_LARGEST_LOG = 32 * 1024**2
 
 
 class Ended(Exception):
@@ -68,6 +70,8 @@ def up(*, port: int, greeting: Callable[[str], list[str]], say: Callable[[str], 
                         postgres.revive()
                     for child in children:
                         child.tend()
+                    for log in (settings.DATA_DIR / "logs").glob("*.log"):
+                        shorten(log)
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
@@ -142,6 +146,17 @@ def _check_front_end() -> None:
         packages = ", ".join(missing)
         message = f"static/vendor lacks {packages}. Run: uv sync --reinstall-package cognireview"
         raise Ended(message, status=2)
+
+
+def shorten(log: Path) -> None:
+    """Empty a log that is full, and keep what stood in it in the place of what was kept so before.
+
+    Its process has the file open and writes on at the end. So the file must stay where it is.
+    """
+    with suppress(OSError):  # a full disk is no reason to stop
+        if log.stat().st_size > _LARGEST_LOG:
+            shutil.copyfile(log, log.with_name(f"{log.name}.1"))
+            os.truncate(log, 0)
 
 
 class _Child:

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
-from reviews.criteria import criterion_title, score_word
+from reviews import rubric
 from reviews.models import Evaluation, FileConflict, Run
 from reviews.record import HUMAN_FIELDS
-from reviews.verdict import aggregate
+from reviews.scores import criterion_title, score_word
+from reviews.verdict import Rule
 
 PAGE_SIZE = 20
 # What the page does not show. A row may hold megabytes of it.
@@ -31,16 +32,13 @@ class Side:
     at: dt.datetime | None
     scores: Mapping[str, Any]
     comments: str
+    verdict: str
 
     @classmethod
-    def of(cls, human: Mapping[str, Any]) -> "Side":
+    def of(cls, human: Mapping[str, Any], rule: Rule) -> "Side":
         status, reviewer, at, scores, comments = (human[name] for name in HUMAN_FIELDS)
         moment = dt.datetime.fromisoformat(at) if isinstance(at, str) else at
-        return cls(status, reviewer or "", moment, scores or {}, comments or "")
-
-    @property
-    def verdict(self) -> str:
-        return aggregate(_part(entry, "score") for entry in self.scores.values()) or ""
+        return cls(status, reviewer or "", moment, scores or {}, comments or "", rule.verdict(scores) or "")
 
 
 class Criterion(NamedTuple):
@@ -86,7 +84,10 @@ def page(run: Run, *, after: int = 0) -> Page:
     rows = _open(run).filter(pk__gt=after).select_related("evaluation", "source").defer(*_LARGE_COLUMNS)
     found = list(rows.order_by("pk")[: PAGE_SIZE + 1])
     shown = found[:PAGE_SIZE]
-    return Page([_compare(conflict) for conflict in shown], shown[-1].pk if len(found) > PAGE_SIZE else None)
+    rule = rubric.of(run).rule
+    return Page(
+        [_compare(conflict, rule) for conflict in shown], shown[-1].pk if len(found) > PAGE_SIZE else None
+    )
 
 
 def oldest(run: Run, *, limit: int) -> list[tuple[int, int]]:
@@ -99,10 +100,10 @@ def _open(run: Run) -> QuerySet[FileConflict]:
     return FileConflict.objects.filter(run=run, outcome=FileConflict.Outcome.OPEN)
 
 
-def _compare(conflict: FileConflict) -> Comparison:
+def _compare(conflict: FileConflict, rule: Rule) -> Comparison:
     evaluation = conflict.evaluation
-    ours = Side.of({name: getattr(evaluation, name) for name in HUMAN_FIELDS})
-    theirs = Side.of(conflict.human)
+    ours = Side.of({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rule)
+    theirs = Side.of(conflict.human, rule)
     judged = evaluation.parsed_rubric_scores
     names = {**judged, **ours.scores, **theirs.scores}
     return Comparison(

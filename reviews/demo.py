@@ -18,7 +18,7 @@ from typing import Any
 from reviews import demo_mathematics, demo_science
 from reviews.demo_rubrics import RUBRICS, Criterion, Rubric
 from reviews.demo_tasks import Mistake, Task, draw
-from reviews.verdict import aggregate
+from reviews.verdict import Rule
 
 DEMO_RUN = "Demo"
 
@@ -94,6 +94,28 @@ def demo_lines(count: int = 200, seed: int = 7) -> Iterator[bytes]:
         yield json.dumps(_record(_case(number, seed))).encode() + b"\n"
 
 
+def demo_context(count: int = 200, seed: int = 7) -> Iterator[bytes]:
+    """The tasks of `demo_lines`, as JSONL: what was asked, and the reference answer."""
+    for number in range(0, count, len(_MODELS)):
+        yield json.dumps(_context(_case(number, seed))).encode() + b"\n"
+
+
+def _context(case: _Case) -> dict[str, Any]:
+    task = case.task
+    return {
+        "task_id": _task_id(case),
+        "prompt": f"{task.asked[0].upper()}{task.asked[1:]}. Assume that {task.assumes}.",
+        "ideal_response": "\n\n".join(task.steps),
+        "final_answer": f"${task.answer}$",
+        "model_responses": [],
+        "metadata": {"method": task.method},
+    }
+
+
+def _task_id(case: _Case) -> int:
+    return _FIRST_TASK + case.number // len(_MODELS)
+
+
 def _case(number: int, seed: int) -> _Case:
     task_number = number // len(_MODELS)
     of_task = Random(f"{seed} task {task_number}")  # noqa: S311 (no secret)
@@ -125,7 +147,7 @@ def _record(case: _Case) -> dict[str, Any]:
     created = _START + dt.timedelta(seconds=case.number * 11.7 + rng.random() * 6)
     return {
         "evaluation_id": f"eval_{uuid.UUID(int=rng.getrandbits(128), version=4)}",
-        "task_id": None if rng.random() < 0.02 else _FIRST_TASK + case.number // len(_MODELS),
+        "task_id": None if rng.random() < 0.02 else _task_id(case),
         "model_id": None if rng.random() < 0.02 else case.model,
         "response_id": None,
         "ideal_response_id": None,
@@ -133,7 +155,7 @@ def _record(case: _Case) -> dict[str, Any]:
         "judge_prompt_template_path": case.rubric.template,
         "raw_judge_output": {"raw_content": raw},
         "parsed_rubric_scores": {} if error else scores,
-        "aggregated_score": None if error else aggregate(entry["score"] for entry in scores.values()),
+        "aggregated_score": None if error else Rule().verdict(scores),
         "final_answer_verified": verified,
         "verification_message": message,
         "needs_human_review": bool(reasons),

@@ -4,7 +4,7 @@ import secrets
 
 from django.db import transaction
 
-from reviews import demo, importer, people
+from reviews import context_import, demo, importer, people
 from reviews.models import Run, User
 
 DEMO_PEOPLE = {"ana": "reviewer", "lea": "lead", "max": "admin"}
@@ -22,6 +22,9 @@ def demonstrate() -> list[str]:
     """Bring in the demo run and people where they are missing; return a line for each person added."""
     if not Run.objects.filter(name=demo.DEMO_RUN).exists():
         importer.import_stream(demo.demo_lines(), run_name=demo.DEMO_RUN, file_name="demo.jsonl", actor=None)
+        context_import.import_context(
+            demo.demo_context(), run_name=demo.DEMO_RUN, file_name="demo-tasks.jsonl", actor=None
+        )
     known = {name.lower() for name in User.objects.values_list("username", flat=True)}
     return [_added(name) for name in DEMO_PEOPLE if name not in known]
 

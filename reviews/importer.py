@@ -1,33 +1,33 @@
 """What a file brings: every line accounted for, all of it or nothing, and the file itself kept.
 
-One import runs in one transaction. Lines are parsed piece by piece; records whose id is new go
-to `evaluation` by COPY, a known id is settled by `merge`, and everything that did not become a
-new record is noted in `import_line`.
+One import runs in one transaction. Lines are parsed piece by piece, in other processes; records whose
+id is new go to `evaluation` by COPY, a known id is settled by `merge`, and everything that did not
+become a new record is noted in `import_line`.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from itertools import pairwise
 from pathlib import PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
-from reviews import audit, source, unpack
+from reviews import audit, facets, learning, parsing, source, unpack
 from reviews.copying import copy_import_lines, copy_new
 from reviews.merge import Incoming, Known, Settled, known_records, settle
 from reviews.models import RUN_NAME_LENGTH, Import, ImportLine, ImportProgress, Run, User
 from reviews.record import LineError, parse_line
+from reviews.rows import Target
 from reviews.source import Refused
 from reviews.updating import apply_updates
 
 # Told after each piece: the bytes imported so far, and what became of the lines in them.
 Progress = Callable[[int, dict[str, int]], None]
 
-PIECES_AHEAD = 2
 JOB = "reviews.tasks.import_kept_file"
 
 # Two imports at once could bring the same id, and the later one would fail whole. They take turns.
@@ -73,7 +73,7 @@ def import_stream(
         run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
-    pieces = _kept(new_import, meter)
+    pieces = source.keep(new_import, source.read_ahead(_cut(meter)))
     _Importing(new_import).run(pieces, progress)
     new_import.size, new_import.sha256 = meter.size, meter.sha256
     _finish(new_import)
@@ -89,7 +89,7 @@ def receive_upload(
         run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
-    unpacked = sum(len(piece.data) for piece in _kept(upload, meter))
+    unpacked = sum(len(piece.data) for piece in source.keep(upload, _cut(meter)))
     ImportProgress.objects.create(source=upload, size=unpacked)
     upload.size, upload.sha256 = meter.size, meter.sha256
     upload.save(update_fields=["size", "sha256"])
@@ -98,10 +98,10 @@ def receive_upload(
     return upload
 
 
-def _kept(target: Import, blocks: Iterable[bytes]) -> Iterator[source.Piece]:
-    """Unpack a file and keep its lines; yields the pieces."""
+def _cut(blocks: Iterable[bytes]) -> Iterator[source.Piece]:
+    """Unpack a file and cut it."""
     lines = unpack.blocks(blocks, most=settings.MAX_UNPACKED_BYTES)
-    return source.keep(target, source.cut(lines, line_bytes=settings.LIMITS.line_bytes))
+    return source.cut(lines, line_bytes=settings.LIMITS.line_bytes)
 
 
 def import_upload(import_id: int, progress: Progress | None = None) -> None:
@@ -165,6 +165,8 @@ def _finish(done: Import) -> None:
     audit.record(
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
+    learning.learn(done.run)
+    facets.after_import(done)
 
 
 def _fail(failed: Import, error: str) -> None:
@@ -188,38 +190,48 @@ class _Importing:
             cursor.execute(_CHECK_AT_ONCE)
         before = _Before(self._target)
         size = 0
-        for piece, lines, parsed in _parsed_ahead(source.lines_of(pieces)):
-            if piece.number == 0:
-                self._target.has_bom = piece.data.startswith(source.BOM)
-            new = self._take(len(lines), *parsed)
-            before.compare(piece.first_line, lines, new)
-            size += len(piece.data)
-            if progress:
-                progress(size, self._target.counts)
+        work = ((lines, self._work(lines)) for lines in source.lines_of(pieces))
+        with closing(parsing.parsed_ahead(work, cores=parsing.usable_cores())) as parsed_ahead:
+            for lines, parsed in parsed_ahead:
+                if lines.piece.number == 0:
+                    self._target.has_bom = lines.piece.data.startswith(source.BOM)
+                new = self._take(lines, parsed)
+                before.compare(lines, parsed, new)
+                size += len(lines.piece.data)
+                if progress:
+                    progress(size, self._target.counts)
         self._target.repeated_lines = before.repeated
 
-    def _take(self, lines: int, incoming: list[Incoming], errors: list[tuple[int, LineError]]) -> set[int]:
-        """Import a piece of so many lines; returns the numbers of those that are new records."""
+    def _work(self, lines: source.Lines) -> parsing.Work:
+        target = Target(self._target.run_id, self._target.pk)
+        piece = lines.piece
+        return parsing.Work(
+            lines.text, piece.first_line, piece.lines, lines.begins_inside, target, settings.LIMITS
+        )
+
+    def _take(self, lines: source.Lines, parsed: parsing.Parsed) -> set[int]:
+        """Import the lines of a piece; returns the numbers of those that are new records."""
         target = self._target
-        noted = [self._rejected(line, error) for line, error in errors]
+        incoming = _incoming(lines, parsed)
+        noted = [self._rejected(line, LineError(field, reason)) for line, field, reason in parsed.errors]
         known = known_records(target, incoming)
         new: dict[str, Incoming] = {}
         settled: list[Settled] = []
         for record in incoming:
-            earlier = new.get(record.record.evaluation_id)
+            earlier = new.get(record.evaluation_id)
             if earlier:
                 noted.append(self._repeated(record, earlier.line))
-            elif (row := known.get(record.record.evaluation_id)) is None:
-                new[record.record.evaluation_id] = record
+            elif (row := known.get(record.evaluation_id)) is None:
+                new[record.evaluation_id] = record
             else:
                 settled.append(self._settle(record, row))
         noted += [self._note(outcome) for outcome in settled]
-        copy_new(target, new.values())
+        copy_new(new.values())
         if settled:
             apply_updates(target, settled)
         copy_import_lines(noted)
-        target.lines += lines
-        target.blank += lines - len(incoming) - len(errors)
+        target.lines += len(lines)
+        target.blank += len(lines) - len(incoming) - len(parsed.errors)
         self._count(len(new), noted)
         return {record.line for record in new.values()}
 
@@ -258,45 +270,13 @@ class _Importing:
             setattr(target, name, getattr(target, name) + 1)
 
 
-class _Parsed(NamedTuple):
-    """The lines of one piece: the records among them, and what is wrong with others, by line."""
-
-    incoming: list[Incoming]
-    errors: list[tuple[int, LineError]]
-
-
-def _parse(piece: source.Piece, lines: list[bytes]) -> _Parsed:
-    parsed = _Parsed([], [])
-    for number, line in enumerate(lines, start=piece.first_line):
-        if line is source.OVERLONG:
-            limit = settings.LIMITS.line_bytes
-            error = LineError("", f"is longer than {limit:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
-            parsed.errors.append((number, error))
-        elif line.strip():
-            try:
-                parsed.incoming.append(Incoming(number, line, parse_line(line, settings.LIMITS)))
-            except LineError as error:
-                parsed.errors.append((number, error))
-    return parsed
-
-
-def _parsed_ahead(
-    pieces: Iterable[tuple[source.Piece, list[bytes]]],
-) -> Iterator[tuple[source.Piece, list[bytes], _Parsed]]:
-    """Parse pieces in a thread, so that PostgreSQL, on another core, need not wait for the parser."""
-    waiting: deque[tuple[source.Piece, list[bytes], Future[_Parsed]]] = deque()
-
-    def first() -> tuple[source.Piece, list[bytes], _Parsed]:
-        piece, lines, parsed = waiting.popleft()
-        return piece, lines, parsed.result()
-
-    with ThreadPoolExecutor(1, "parse") as pool:
-        for piece, lines in pieces:
-            waiting.append((piece, lines, pool.submit(_parse, piece, lines)))
-            if len(waiting) > PIECES_AHEAD:
-                yield first()
-        while waiting:
-            yield first()
+def _incoming(lines: source.Lines, parsed: parsing.Parsed) -> list[Incoming]:
+    rows = memoryview(parsed.rows)
+    places = pairwise([0, *parsed.ends])
+    return [
+        Incoming(*record, rows[start:end], lines)
+        for record, (start, end) in zip(parsed.records, places, strict=True)
+    ]
 
 
 class _Before:
@@ -312,32 +292,40 @@ class _Before:
         self._ended = False
         self.repeated = 0
 
-    def compare(self, first_line: int, lines: list[bytes], new: set[int]) -> None:
+    def compare(self, lines: source.Lines, parsed: parsing.Parsed, new: set[int]) -> None:
         """Take the next lines of the file; `new` holds the numbers of those that are new records."""
-        for number, line in enumerate(lines, start=first_line):
-            if self._ended or number in new or not self._repeats(number, line):
+        if self._ended:
+            return
+        held = {number: evaluation_id for number, evaluation_id, _ in parsed.records}
+        bad = {number for number, _, _ in parsed.errors}
+        for number, line in enumerate(lines, start=lines.piece.first_line):
+            record = None if number in bad else held.get(number, "")
+            if number in new or not self._repeats(number, line, record):
                 self._ended = True
                 return
             self.repeated += 1
 
-    def _repeats(self, number: int, line: bytes) -> bool:
+    def _repeats(self, number: int, line: bytes, held: str | None) -> bool:
         if number > 1:
-            return _skip_to(line, self._lines)
+            return _skip_to(line, held, self._lines)
         for earlier in self._earlier:
             self._lines = _all_lines(earlier)
-            if _skip_to(line, self._lines):
+            if _skip_to(line, held, self._lines):
                 return True
         return False
 
 
-def _skip_to(line: bytes, lines: Iterator[bytes]) -> bool:
-    """Whether the next of the lines is repeated by `line`, but for lines that hold no record."""
+def _skip_to(line: bytes, held: str | None, lines: Iterator[bytes]) -> bool:
+    """Whether the next of the lines is repeated by `line`, but for lines that hold no record.
+
+    What the line holds is told as by `_held`.
+    """
     for before in lines:
         if before == line:
             return True
-        held = _held(before)
-        if held is not None:
-            return held == _held(line)
+        held_before = _held(before)
+        if held_before is not None:
+            return held_before == held
     return False
 
 
@@ -352,5 +340,5 @@ def _held(line: bytes) -> str | None:
 
 
 def _all_lines(kept: Import) -> Iterator[bytes]:
-    for _, lines in source.lines_of(source.kept_pieces(kept)):
+    for lines in source.lines_of(source.kept_pieces(kept)):
         yield from lines

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission
 
-from reviews.models import Evaluation, User
+from reviews.models import Escalation, Evaluation, User
 
 ROLES: dict[str, list[str]] = {
     "reviewer": ["review_evaluation"],
@@ -85,3 +85,25 @@ def check_release(user: User, evaluation: Evaluation) -> None:
     """A claim is given back by whoever holds it, or by a lead."""
     if evaluation.claimed_by_id != user.pk:
         check(user, "lead_review")
+
+
+def check_revise(user: User, evaluation: Evaluation) -> None:
+    """A decision in force is changed or reopened by whoever made it here, or by a lead."""
+    check(user, "review_evaluation")
+    if evaluation.review is None or evaluation.review.reviewer_id != user.pk:
+        check(user, "lead_review")
+
+
+def can_revise(user: User, evaluation: Evaluation) -> bool:
+    try:
+        check_revise(user, evaluation)
+    except Denied:
+        return False
+    return True
+
+
+def check_withdraw(user: User, escalation: Escalation) -> None:
+    """What was handed to a lead is taken back by whoever did so; a lead returns it."""
+    check(user, "review_evaluation")
+    if escalation.raised_by_id != user.pk:
+        raise Denied("Only whoever handed a record to a lead can take it back.")

@@ -1,8 +1,6 @@
-"""Who holds what: the order of a run's queue, claims, skips, and the counts of a run.
+"""Who holds what: claims, skips, and lists of a run.
 
-A claim is two columns on the evaluation itself. It is taken by one statement whose WHERE
-PostgreSQL checks again on the newest version of the locked row, so two reviewers never get the
-same record. (A claim in a table of its own was tried and handed out 381 of 1,600 twice.)
+A claim is two columns on the evaluation itself, so that one locked row decides.
 """
 
 import datetime as dt
@@ -10,14 +8,15 @@ import re
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import BooleanField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from reviews import audit
-from reviews.models import Evaluation, Run, Skip, User
-from reviews.permissions import check, check_release
+from reviews.models import AuditEvent, Escalation, Evaluation, Run, Skip, User
+from reviews.next_record import Claimed, claim_first
+from reviews.permissions import can, check, check_release
 from reviews.record import DONE_WORDS, NOT_REQUIRED, QUEUE_WORDS
 
 PAGE_SIZE = 50
@@ -40,100 +39,100 @@ STATES = {
     "not-required": Q(human_review_status=NOT_REQUIRED),
     "all": Q(),
 }
+IN_QUEUE_SKIPS = Q(evaluation__human_review_status__in=QUEUE_WORDS)
+EVERYTHING = Q()
 
-# One statement: the inner SELECT passes over rows that others have locked, and the claim columns
-# are on the locked row, so that a claim committed a moment ago is seen. The order is the order of
-# the queue index: task by task (shorter ids first, so 9 comes before 10), then model.
-_QUEUE_WORDS = ", ".join(f"'{word}'" for word in QUEUE_WORDS)
-_CLAIM = """
-    UPDATE evaluation SET claimed_by_id = %(reviewer)s, claimed_until = %(until)s
-    WHERE id = (
-        SELECT id FROM evaluation e
-        WHERE e.run_id = %(run)s AND e.human_review_status IN ({queue})
-          AND (e.claimed_until IS NULL OR e.claimed_until < now())
-          AND NOT EXISTS (
-              SELECT FROM skip s WHERE s.evaluation_id = e.id AND s.reviewer_id = %(reviewer)s
-          )
-          AND ({preference})
-        ORDER BY length(e.task_id), e.task_id, e.model_id, e.id
-        LIMIT 1 FOR UPDATE SKIP LOCKED
-    )
-    RETURNING id
-"""
-# The task a reviewer has in mind comes first; then one that nobody else is at; then any.
-_SAME_TASK = """
-    (length(e.task_id), e.task_id) = (
-        SELECT length(t.task_id), t.task_id FROM review r JOIN evaluation t ON t.id = r.evaluation_id
-        WHERE r.reviewer_id = %(reviewer)s AND t.run_id = %(run)s
-        ORDER BY r.id DESC LIMIT 1
-    )
-"""
-_TASK_OF_NOBODY = """
-    e.task_id IS NULL OR e.task_id <> ALL (
-        SELECT h.task_id FROM evaluation h
-        WHERE h.claimed_by_id IS NOT NULL AND h.claimed_until > now() AND h.run_id = %(run)s
-          AND h.task_id IS NOT NULL
-    )
-"""
-_PREFERENCES = (_SAME_TASK, _TASK_OF_NOBODY, "true")
+# What lists and locks do without. A row may hold megabytes of it.
+LARGE_COLUMNS = (
+    "raw_judge_output",
+    "parsed_rubric_scores",
+    "structured_model_response",
+    "structured_ideal_response",
+    "extra",
+)
 
 
 @transaction.atomic
-def claim_next(*, run: Run, reviewer: User) -> Evaluation | None:
-    """The record the reviewer holds in this run, else the next free one, else None."""
+def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evaluation | None:
+    """The record the reviewer holds in this run, else the next free one, else None.
+
+    `condition` is on the evaluation and narrows the queue. Of a record and a spare one that the reviewer
+    holds, it is the record. What is assigned to them comes first, then what is assigned to nobody.
+    """
+    _take_turns(reviewer)
+    until = timezone.now() + settings.CLAIM_LENGTH
+    claimed = claim_first(run=run, reviewer=reviewer, until=until, condition=condition)
+    return _claimed(claimed, run, reviewer) if claimed else None
+
+
+@transaction.atomic
+def claim_spare(*, run: Run, reviewer: User, beside: int, condition: Q = EVERYTHING) -> Evaluation | None:
+    """The record to come after `beside`, the key of the one on the screen, to be fetched ahead.
+
+    It is held for `settings.SPARE_CLAIM_LENGTH`. A spare that the reviewer holds is returned again.
+    """
+    _take_turns(reviewer)
+    until = timezone.now() + settings.SPARE_CLAIM_LENGTH
+    claimed = claim_first(run=run, reviewer=reviewer, until=until, condition=condition, beside=beside)
+    return _claimed(claimed, run, reviewer, spare=True) if claimed else None
+
+
+@transaction.atomic
+def release_spares(*, run: Run, reviewer: User) -> int:
+    """Give back what was fetched ahead and not looked at; returns how many."""
+    now = timezone.now()
+    # A record on a screen is held for longer: the page renews it.
+    short = {"claimed_until__gt": now, "claimed_until__lte": now + settings.SPARE_CLAIM_LENGTH}
+    spares = run.evaluations.filter(IN_QUEUE, claimed_by=reviewer, **short).select_for_update(no_key=True)
+    keys = [spare.pk for spare in spares.only("pk")]
+    if keys:
+        run.evaluations.filter(pk__in=keys).update(claimed_by=None, claimed_until=None)
+        audit.record("release spares", actor=reviewer, run=run, evaluations=keys)
+    return len(keys)
+
+
+def _take_turns(reviewer: User) -> None:
+    """Let two tabs (or a double click) of one reviewer wait for each other: both get the same record."""
     check(reviewer, "review_evaluation")
-    # Two tabs (or a double click) of one reviewer take turns, so that both get the same record.
-    User.objects.select_for_update(no_key=True).get(pk=reviewer.pk)
-    held = _held_by(run, reviewer)
-    if held:
-        return held
-    values: dict[str, Any] = {"run": run.pk, "reviewer": reviewer.pk, "until": _claim_end()}
-    for preference in _PREFERENCES:
-        with connection.cursor() as cursor:
-            cursor.execute(_CLAIM.format(preference=preference, queue=_QUEUE_WORDS), values)
-            row = cursor.fetchone()
-        if row:
-            return _claimed(run.evaluations.get(pk=row[0]), reviewer)
-    return None
+    User.objects.select_for_update(no_key=True).only("pk").get(pk=reviewer.pk)
 
 
-def _held_by(run: Run, reviewer: User) -> Evaluation | None:
-    """What the reviewer still holds, renewed."""
-    held = (
-        run.evaluations.filter(IN_QUEUE, claimed_by=reviewer, claimed_until__gt=timezone.now())
-        .order_by("-claimed_until")
-        .select_for_update(of=["self"])
-        .first()
-    )
-    if held:
-        held.claimed_until = _claim_end()
-        held.save(update_fields=["claimed_until"])
-    return held
+def _claimed(claimed: Claimed, run: Run, reviewer: User, **detail: Any) -> Evaluation:
+    evaluation = run.evaluations.get(pk=claimed.evaluation_id)
+    if not claimed.was_held:
+        audit.record("claim", actor=reviewer, run=run, evaluation=evaluation, **detail)
+    return evaluation
 
 
 @transaction.atomic
 def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
-    """Claim one very record. Raises `Taken` when somebody else holds it or it has left the queue."""
+    """Claim one very record. Raises `Taken` when somebody else holds it or it has left the queue.
+
+    What is escalated, or assigned to somebody else, is for leads.
+    """
     check(reviewer, "review_evaluation")
     evaluation = locked(evaluation_id)
     check_free(evaluation, reviewer)
-    evaluation.claimed_by, evaluation.claimed_until = reviewer, _claim_end()
+    assignee = evaluation.assigned_to
+    if assignee and assignee != reviewer and not can(reviewer, "lead_review"):
+        raise Taken(f"This record is assigned to {assignee.name}.")
+    evaluation.claimed_by, evaluation.claimed_until = reviewer, timezone.now() + settings.CLAIM_LENGTH
     evaluation.save(update_fields=["claimed_by", "claimed_until"])
     evaluation.skips.filter(reviewer=reviewer).delete()
-    return _claimed(evaluation, reviewer)
+    audit.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation)
+    return evaluation
 
 
 @transaction.atomic
 def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
     """Hold on to a record for another while; returns until when. Raises `Taken`.
 
-    A claim that ran out is renewed unless somebody else has the record by now.
+    A claim that ran out is renewed unless somebody else has the record by now: see `regained`.
     """
     evaluation = locked(evaluation_id)
-    check_free(evaluation, reviewer)
-    if evaluation.claimed_by_id != reviewer.pk:
-        raise Taken("You do not hold this record any more. Claim it again to go on.")
-    until = evaluation.claimed_until = _claim_end()
+    check_holds(evaluation, reviewer)
+    until = timezone.now() + settings.CLAIM_LENGTH
+    evaluation.claimed_until = until
     evaluation.save(update_fields=["claimed_until"])
     return until
 
@@ -162,42 +161,81 @@ def skip(*, evaluation_id: int, reviewer: User) -> None:
 
 
 @transaction.atomic
+def unskip(*, evaluation_id: int, reviewer: User) -> None:
+    """Bring one record that the reviewer skipped back into their queue."""
+    evaluation = locked(evaluation_id)
+    count, _ = evaluation.skips.filter(reviewer=reviewer).delete()
+    if count:
+        audit.record("unskip", actor=reviewer, run=evaluation.run, evaluation=evaluation)
+
+
+@transaction.atomic
 def take_back_skips(*, run: Run, reviewer: User) -> int:
-    """Bring what the reviewer skipped in a run back into their queue; returns how many."""
+    """Bring all that the reviewer skipped in a run back into their queue; returns how many."""
     count, _ = Skip.objects.filter(IN_QUEUE_SKIPS, evaluation__run=run, reviewer=reviewer).delete()
     if count:
         audit.record("take back skips", actor=reviewer, run=run, count=count)
     return count
 
 
-IN_QUEUE_SKIPS = Q(evaluation__human_review_status__in=QUEUE_WORDS)
-
-
 def locked(evaluation_id: int) -> Evaluation:
     """The evaluation with its row locked until the transaction ends. Raises `Evaluation.DoesNotExist`.
 
-    Claim, skip, submit and import of one record take turns here: each sees what the other did.
+    Claim, skip, submit and import of one record take turns here: each sees what the other did. What the
+    judge and the models wrote is loaded when it is asked for.
     """
-    # Nothing is joined: after a wait for the lock PostgreSQL renews the locked row alone, and holder
-    # and review would be missing that came meanwhile.
-    return Evaluation.objects.select_for_update().get(pk=evaluation_id)
+    # Only the run, which never changes, is joined: after a wait for the lock PostgreSQL renews the locked row
+    # alone, and holder and review would be missing that came meanwhile.
+    rows = Evaluation.objects.select_related("run").select_for_update(of=("self",), no_key=True)
+    return rows.defer(*LARGE_COLUMNS).get(pk=evaluation_id)
 
 
 def check_free(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `Taken` unless the record is in the queue and nobody else holds it."""
-    if evaluation.review and not evaluation.in_queue:
-        review = evaluation.review
-        raise Taken(f"{review.reviewer.name} submitted this at {review.submitted_at:%H:%M} UTC.")
+    """Raise `Taken` unless the record is in the queue, with no lead, and nobody else holds it."""
+    review = evaluation.review
+    if review and not evaluation.in_queue:
+        raise Taken(f"{review.reviewer.name} submitted this at {clock(review.submitted_at)}.")
     if not evaluation.in_queue:
         raise Taken(f"This record is not in the queue: its status is {evaluation.human_review_status}.")
-    if evaluation.claimed_by_id not in {None, reviewer.pk} and is_held(evaluation):
-        holder, until = evaluation.claimed_by, evaluation.claimed_until
-        raise Taken(f"{holder.name if holder else ''} holds this record until {until:%H:%M} UTC.")
+    if evaluation.is_escalated and not can(reviewer, "lead_review"):
+        raised = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
+        raise Taken(f"{raised.raised_by.name} handed this to a lead at {clock(raised.raised_at)}.")
+    if evaluation.claimed_by_id != reviewer.pk and evaluation.claimed_by and is_held(evaluation):
+        holder = evaluation.claimed_by
+        claims = AuditEvent.objects.filter(evaluation=evaluation, action="claim", actor=holder)
+        since = claims.values_list("at", flat=True).first() or timezone.now()
+        raise Taken(f"{holder.name} has been reviewing this since {clock(since)}.")
+
+
+def check_holds(evaluation: Evaluation, reviewer: User) -> None:
+    """Raise `Taken` unless the reviewer holds the record, or did until the claim ran out."""
+    check_free(evaluation, reviewer)
+    if evaluation.claimed_by_id != reviewer.pk:
+        raise Taken("You do not hold this record any more. Claim it again to go on.")
 
 
 def is_held(evaluation: Evaluation) -> bool:
     """Whether somebody's claim on the record is still running."""
     return evaluation.claimed_until is not None and evaluation.claimed_until > timezone.now()
+
+
+def regained(evaluation: Evaluation, reviewer: User) -> str:
+    """What to tell a reviewer who comes back to a record their claim on ran out for; empty if it did not.
+
+    Of the evaluation as it was loaded before it is renewed.
+    """
+    if evaluation.claimed_by_id != reviewer.pk or evaluation.claimed_until is None or is_held(evaluation):
+        return ""
+    return (
+        f"Your hold ended at {clock(evaluation.claimed_until)}. "
+        "Nobody else opened this record, so it is yours again."
+    )
+
+
+def clock(moment: dt.datetime) -> str:
+    """A moment as sentences have it: the time of today, else the day too."""
+    today = moment.date() == timezone.now().date()
+    return f"{moment:%H:%M} UTC" if today else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def free(evaluation: Evaluation) -> None:
@@ -206,94 +244,8 @@ def free(evaluation: Evaluation) -> None:
     evaluation.save(update_fields=["claimed_by", "claimed_until"])
 
 
-def _claimed(evaluation: Evaluation, reviewer: User) -> Evaluation:
-    audit.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation)
-    return evaluation
-
-
-def _claim_end() -> dt.datetime:
-    return timezone.now() + settings.CLAIM_LENGTH
-
-
-class Progress(NamedTuple):
-    """Counts of evaluations. `held` is the part of the queue that somebody holds now."""
-
-    total: int
-    waiting: int
-    held: int
-    done: int
-    not_required: int
-
-    @property
-    def to_review(self) -> int:
-        return self.waiting + self.held + self.done
-
-
-_PROGRESS = """
-    SELECT run.id, run.name, run.created_at, count(e.id),
-           count(*) FILTER (WHERE e.human_review_status = ANY(%(queue)s)
-                            AND (e.claimed_until IS NULL OR e.claimed_until <= now())),
-           count(*) FILTER (WHERE e.human_review_status = ANY(%(queue)s) AND e.claimed_until > now()),
-           count(*) FILTER (WHERE e.human_review_status = ANY(%(done)s)),
-           count(*) FILTER (WHERE e.human_review_status = %(not_required)s)
-    FROM run LEFT JOIN evaluation e ON e.run_id = run.id
-    WHERE %(run)s::bigint IS NULL OR run.id = %(run)s
-    GROUP BY run.id ORDER BY run.created_at DESC, run.id DESC
-"""
-
-
-def runs_with_progress(run: Run | None = None) -> list[tuple[Run, Progress]]:
-    """All runs (or the one), newest first, each with its counts."""
-    values: dict[str, Any] = {
-        "queue": list(QUEUE_WORDS),
-        "done": list(DONE_WORDS),
-        "not_required": NOT_REQUIRED,
-        "run": run.pk if run else None,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_PROGRESS, values)
-        return [
-            (Run(pk=pk, name=name, created_at=created_at), Progress(*numbers))
-            for pk, name, created_at, *numbers in cursor.fetchall()
-        ]
-
-
-def progress(run: Run) -> Progress:
-    [(_, numbers)] = runs_with_progress(run)
-    return numbers
-
-
-class Standing(NamedTuple):
-    """What is left of a run's queue for one reviewer, and why the rest is not theirs now."""
-
-    left: int
-    skipped_by_you: int
-    held_by_others: int
-    next_free_at: dt.datetime | None
-
-
-def standing(*, run: Run, reviewer: User) -> Standing:
-    """`left` counts what the reviewer holds or could claim now."""
-    in_queue = run.evaluations.filter(IN_QUEUE)
-    others = in_queue.filter(claimed_until__gt=timezone.now()).exclude(claimed_by=reviewer)
-    held = list(others.order_by("claimed_until").values_list("claimed_until", flat=True))
-    skipped = in_queue.exclude(pk__in=others.values("pk")).filter(skips__reviewer=reviewer).count()
-    left = in_queue.count() - len(held) - skipped
-    return Standing(left, skipped, len(held), held[0] if held else None)
-
-
 _CURSOR = re.compile(r"[0-9]{1,18}-[0-9]{1,18}")
 _PLACE_BEHIND = "(evaluation.first_import_id, evaluation.first_line) > (%s, %s)"
-
-
-# What a list does not show. A row may hold megabytes of it.
-_LARGE_COLUMNS = (
-    "raw_judge_output",
-    "parsed_rubric_scores",
-    "structured_model_response",
-    "structured_ideal_response",
-    "extra",
-)
 
 
 class Page(NamedTuple):
@@ -309,7 +261,7 @@ def page(run: Run, *, state: str, after: str = "") -> Page:
     A cursor that is none gives the first page.
     """
     rows = run.evaluations.filter(STATES[state]).select_related("claimed_by", "review__reviewer")
-    rows = rows.defer(*_LARGE_COLUMNS)
+    rows = rows.defer(*LARGE_COLUMNS)
     rows = _behind(rows.order_by("first_import_id", "first_line"), after)
     found = list(rows[: PAGE_SIZE + 1])
     last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None

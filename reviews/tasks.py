@@ -5,7 +5,7 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
-from reviews import exports, import_job, importer, uploads
+from reviews import exports, facets, import_job, importer, uploads
 
 
 @app.task(
@@ -57,6 +57,15 @@ def build_export(context: JobContext, export_id: int) -> None:
     except Exception as error:
         exports.fail(export_id, f"{type(error).__name__}: {error}")
         raise
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(name=facets.JOB, pass_context=True, retry=RetryStrategy(retry_exceptions={JobAborted}))
+def cover_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Give records that a large import brought their facets and words. Whoever stops is gone on from."""
+    while facets.cover_next():
+        if context.should_abort():
+            raise JobAborted
 
 
 @app.periodic(cron="*/10 * * * *")

@@ -6,85 +6,111 @@ a file brings is taken as it stands, when it is imported and when a lead settles
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
-from uuid import UUID
+from typing import Any, Required, TypedDict, Unpack
+from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import audit, queue
-from reviews.models import Evaluation, FileConflict, Review, User
-from reviews.permissions import check
+from reviews import audit, drafts, queue
+from reviews.meanwhile import Conflict, Scores, check_in_force, check_open, check_version
+from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
+from reviews.permissions import check, check_revise
 from reviews.record import DONE_WORDS, HUMAN_FIELDS, QUEUE_WORDS
+
+__all__ = [
+    "TRANSITIONS",
+    "Conflict",
+    "Decision",
+    "close",
+    "reopen",
+    "revise",
+    "settle_conflict",
+    "submit_review",
+    "undo",
+]
 
 COMPLETED, NEEDS_REVIEW = "Completed", "Needs Review"
 # (what happens, the status it needs) -> the status after it. The README's diagram is made of this.
-# A file brings new evidence for a record that was reviewed here: the review is kept, but stale.
+# A file brings new evidence for a record that was reviewed here: the review is kept, but stale. What nobody
+# can judge is closed, without scores. `undo` goes an arrow of submit, close or revise back.
 TRANSITIONS = {
     **{("submit", word): COMPLETED for word in QUEUE_WORDS},
+    **{("close", word): COMPLETED for word in QUEUE_WORDS},
+    **{("revise", word): COMPLETED for word in DONE_WORDS},
+    **{("reopen", word): NEEDS_REVIEW for word in DONE_WORDS},
     **{("new evidence", word): NEEDS_REVIEW for word in DONE_WORDS},
 }
 
-Scores = Mapping[str, Mapping[str, Any]]
 
+class Decision(TypedDict, total=False):
+    """What a reviewer decides.
 
-class Conflict(Exception):
-    """The decision does not fit what the record is now; nothing was changed. The reason is a sentence."""
+    `scores` holds every criterion they stand by, criterion -> {score, justification}; `origins` says for
+    each where its score came from (judge, extracted or human), `causes` for some why the judge was wrong
+    there, a word of the run's rubric. `extractor` is `salvage.VERSION` where scores were extracted.
+    """
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    scores: Required[Scores]
+    comments: Required[str]
+    origins: Required[Mapping[str, str]]
+    causes: Mapping[str, str]
+    active_ms: int | None
+    keys: int | None
+    extractor: int | None
 
 
 @transaction.atomic
 def submit_review(
-    *,
-    evaluation_id: int,
-    reviewer: User,
-    version: int,
-    scores: Scores,
-    comments: str,
-    origins: Mapping[str, str],
-    submission: UUID,
+    *, evaluation_id: int, reviewer: User, version: int, submission: UUID, **decision: Unpack[Decision]
 ) -> Review:
     """Put a human decision in force.
 
-    `scores` holds every criterion the reviewer stands by, criterion -> {score, justification};
-    `origins` says for each where its score came from (judge, extracted or human). `version` is the
-    record's as the reviewer saw it. The same `submission` sent twice gives the same review.
-    Raises `Conflict` when somebody else holds or has decided the record, or a file changed it.
+    `version` is the record's as the reviewer saw it. The same `submission` sent twice gives the same
+    review. A lead's settles the record's escalation. Raises `Conflict` when somebody else holds or has
+    decided the record, or it has changed since.
     """
     check(reviewer, "review_evaluation")
     evaluation = queue.locked(evaluation_id)
     sent_before = Review.objects.filter(submission=submission).first()
     if sent_before:
         return _same_submission(sent_before, evaluation, reviewer)
-    _check_open(evaluation, reviewer, version)
-    review = Review.objects.create(
-        evaluation=evaluation,
-        version=evaluation.reviews.count() + 1,
-        reviewer=reviewer,
-        submitted_at=timezone.now(),
-        corrected_scores={criterion: dict(judged) for criterion, judged in scores.items()},
-        comments=comments or None,
-        origins=dict(origins),
-        submission=submission,
-        source_import_id=evaluation.source_import_id,
-        source_line=evaluation.source_line,
-    )
-    before = evaluation.human_review_status
-    _put_in_force(evaluation, review)
-    audit.record(
-        "submit",
-        actor=reviewer,
-        run=evaluation.run,
-        evaluation=evaluation,
-        version=review.version,
-        status=[before, evaluation.human_review_status],
-        scores=review.corrected_scores,
-        comments=review.comments,
-    )
-    return review
+    check_open(evaluation, reviewer, decision["scores"])
+    check_version(evaluation, version)
+    return _decide("submit", evaluation, reviewer, submission, **decision)
+
+
+@transaction.atomic
+def revise(
+    *, evaluation_id: int, reviewer: User, version: int, submission: UUID, **decision: Unpack[Decision]
+) -> Review:
+    """Put another decision in the place of one in force: the reviewer's own, or as a lead anybody's.
+
+    Arguments as of `submit_review`; no claim is needed. Raises `Conflict` when the record is not decided,
+    or has changed since.
+    """
+    evaluation = queue.locked(evaluation_id)
+    check_revise(reviewer, evaluation)
+    sent_before = Review.objects.filter(submission=submission).first()
+    if sent_before:
+        return _same_submission(sent_before, evaluation, reviewer)
+    check_version(evaluation, version)
+    if not evaluation.is_done:
+        raise Conflict("There is no decision to revise: this record is in the queue.")
+    return _decide("revise", evaluation, reviewer, submission, **decision)
+
+
+@transaction.atomic
+def close(*, evaluation_id: int, actor: User, comments: str) -> Review:
+    """Complete an escalated record without scores: nobody can judge it, and the comments say why.
+
+    Raises `Conflict` when it has left the queue, or somebody else holds it.
+    """
+    check(actor, "lead_review")
+    evaluation = queue.locked(evaluation_id)
+    check_open(evaluation, actor)
+    return _decide("close", evaluation, actor, uuid4(), scores={}, comments=comments, origins={})
 
 
 def _same_submission(review: Review, evaluation: Evaluation, reviewer: User) -> Review:
@@ -93,31 +119,118 @@ def _same_submission(review: Review, evaluation: Evaluation, reviewer: User) -> 
     return review
 
 
-def _check_open(evaluation: Evaluation, reviewer: User, version: int) -> None:
-    try:
-        queue.check_free(evaluation, reviewer)
-    except queue.Taken as taken:
-        raise Conflict(taken.reason) from taken
-    if evaluation.version != version:
-        raise Conflict("This record was imported again and has changed since you opened it.")
-
-
-def _put_in_force(evaluation: Evaluation, review: Review) -> None:
-    evaluation.human_review_status = TRANSITIONS["submit", evaluation.human_review_status]
-    evaluation.human_reviewer_id = review.reviewer.username
+def _decide(
+    action: str, evaluation: Evaluation, reviewer: User, submission: UUID, **decision: Unpack[Decision]
+) -> Review:
+    review = Review.objects.create(
+        evaluation=evaluation,
+        version=evaluation.reviews.count() + 1,
+        reviewer=reviewer,
+        submitted_at=timezone.now(),
+        corrected_scores={name: dict(judged) for name, judged in decision["scores"].items()} or None,
+        comments=decision["comments"] or None,
+        origins=dict(decision["origins"]),
+        causes=dict(decision.get("causes", {})),
+        extractor=decision.get("extractor"),
+        active_ms=decision.get("active_ms"),
+        keys=decision.get("keys"),
+        submission=submission,
+        source_import_id=evaluation.source_import_id,
+        source_line=evaluation.source_line,
+        before=_human(evaluation)
+        | {
+            "review": evaluation.review_id,
+            "is_stale": evaluation.is_stale,
+            "escalation": _settle_escalation(evaluation, reviewer),
+        },
+    )
+    before = evaluation.human_review_status
+    evaluation.human_review_status = TRANSITIONS[action, before]
+    evaluation.human_reviewer_id = reviewer.username
     evaluation.human_review_timestamp = review.submitted_at
     evaluation.human_corrected_scores = review.corrected_scores
     evaluation.human_review_comments = review.comments
-    _save_decided(evaluation, review)
+    evaluation.review, evaluation.is_stale = review, False
+    _save_decided(evaluation)
+    drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
+    audit.record(
+        action,
+        actor=reviewer,
+        run=evaluation.run,
+        evaluation=evaluation,
+        version=review.version,
+        status=[before, evaluation.human_review_status],
+        scores=review.corrected_scores,
+        comments=review.comments,
+        causes=review.causes,
+    )
+    return review
 
 
-def _save_decided(evaluation: Evaluation, review: Review) -> None:
-    evaluation.review = review
-    evaluation.is_stale = False
-    evaluation.version += 1
-    evaluation.claimed_by = evaluation.claimed_until = None
-    evaluation.save(
-        update_fields=[*HUMAN_FIELDS, "review", "is_stale", "version", "claimed_by", "claimed_until"]
+@transaction.atomic
+def undo(*, run: Run, reviewer: User) -> Evaluation:
+    """Take back the reviewer's last decision in a run: the record is as it was before, and theirs again.
+
+    What they had entered is their draft. Raises `Conflict` when that decision is not in force any more.
+    """
+    check(reviewer, "review_evaluation")
+    mine = Review.objects.filter(reviewer=reviewer, evaluation__run=run)
+    last = mine.filter(withdrawal=None, before__isnull=False).order_by("-pk").first()
+    if last is None:
+        raise Conflict("There is no decision of yours in this run to take back.")
+    evaluation = queue.locked(last.evaluation_id)
+    check_in_force(evaluation, last)
+    Withdrawal.objects.create(review=last, actor=reviewer)
+    before = evaluation.human_review_status
+    _restore(evaluation, last)
+    _save_decided(evaluation, holder=reviewer if evaluation.in_queue else None)
+    drafts.refill(last)
+    audit.record(
+        "undo",
+        actor=reviewer,
+        run=run,
+        evaluation=evaluation,
+        version=last.version,
+        status=[before, evaluation.human_review_status],
+    )
+    return evaluation
+
+
+def _restore(evaluation: Evaluation, review: Review) -> None:
+    """Give the record the values that stood before a review of it."""
+    before = review.before or {}
+    _set_human(evaluation, before)
+    evaluation.review_id = before["review"]
+    evaluation.is_stale = before["is_stale"]
+    if before["escalation"]:
+        evaluation.is_escalated = True
+        open_again = {"outcome": Escalation.Outcome.OPEN, "settled_by": None, "settled_at": None}
+        Escalation.objects.filter(pk=before["escalation"]).update(**open_again)
+
+
+@transaction.atomic
+def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
+    """Put a decided record back into the queue; the decision stays in force until there is a newer one.
+
+    It is for whoever decided, or a lead. Raises `Conflict` when the record is not decided.
+    """
+    evaluation = queue.locked(evaluation_id)
+    check_revise(actor, evaluation)
+    if not evaluation.is_done:
+        raise Conflict("This record is not decided: there is nothing to reopen.")
+    if evaluation.review is None:
+        # So that an export says that it is open again, which the line of the file does not.
+        evaluation.review = _file_review(evaluation, _human(evaluation), actor, conflict=None)
+    before = evaluation.human_review_status
+    evaluation.human_review_status = TRANSITIONS["reopen", before]
+    _save_decided(evaluation)
+    audit.record(
+        "reopen",
+        actor=actor,
+        run=evaluation.run,
+        evaluation=evaluation,
+        status=[before, evaluation.human_review_status],
+        reason=reason,
     )
 
 
@@ -160,8 +273,20 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
 
 def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User) -> None:
     human = conflict.human
-    scores, moment = human["human_corrected_scores"], human["human_review_timestamp"]
-    review = Review.objects.create(
+    evaluation.review = _file_review(evaluation, human, actor, conflict)
+    _set_human(evaluation, human)
+    evaluation.is_stale = False
+    if evaluation.is_done:
+        _settle_escalation(evaluation, actor)
+    _save_decided(evaluation)
+
+
+def _file_review(
+    evaluation: Evaluation, human: Mapping[str, Any], actor: User, conflict: FileConflict | None
+) -> Review:
+    """A review version that holds what a file decided."""
+    scores = human["human_corrected_scores"]
+    return Review.objects.create(
         evaluation=evaluation,
         version=evaluation.reviews.count() + 1,
         reviewer=actor,
@@ -173,9 +298,40 @@ def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User)
         source_line=evaluation.source_line,
         conflict=conflict,
     )
+
+
+def _human(evaluation: Evaluation) -> dict[str, Any]:
+    """The five human_* values, as JSON."""
+    moment = evaluation.human_review_timestamp
+    values = {name: getattr(evaluation, name) for name in HUMAN_FIELDS}
+    return values | {"human_review_timestamp": moment.isoformat() if moment else None}
+
+
+def _set_human(evaluation: Evaluation, human: Mapping[str, Any]) -> None:
+    moment = human["human_review_timestamp"]
     evaluation.human_review_status = human["human_review_status"]
     evaluation.human_reviewer_id = human["human_reviewer_id"]
     evaluation.human_review_timestamp = dt.datetime.fromisoformat(moment) if moment else None
-    evaluation.human_corrected_scores = scores
+    evaluation.human_corrected_scores = human["human_corrected_scores"]
     evaluation.human_review_comments = human["human_review_comments"]
-    _save_decided(evaluation, review)
+
+
+def _settle_escalation(evaluation: Evaluation, reviewer: User) -> int | None:
+    """A decision settles an open escalation; the key of that one, for undo."""
+    if not evaluation.is_escalated:
+        return None
+    escalation = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
+    escalation.outcome = Escalation.Outcome.DECIDED
+    escalation.settled_by, escalation.settled_at = reviewer, timezone.now()
+    escalation.save(update_fields=["outcome", "settled_by", "settled_at"])
+    evaluation.is_escalated = False
+    return escalation.pk
+
+
+def _save_decided(evaluation: Evaluation, holder: User | None = None) -> None:
+    """Save what a decision changes in a locked record, and who holds it from then on."""
+    evaluation.version += 1
+    evaluation.claimed_by = holder
+    evaluation.claimed_until = timezone.now() + settings.CLAIM_LENGTH if holder else None
+    ours = ("review", "is_stale", "is_escalated", "version", "claimed_by", "claimed_until")
+    evaluation.save(update_fields=[*HUMAN_FIELDS, *ours])

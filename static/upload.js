@@ -13,6 +13,7 @@
   const state = document.getElementById("upload-state");
   const pause = document.getElementById("upload-pause");
   const drop = document.getElementById("upload-drop");
+  const duringUpload = [bar, pause, drop, document.getElementById("upload-hint")];
   let upload = null;
   let isPaused = false;
 
@@ -32,11 +33,15 @@
     return isSentence ? response.getBody().trim() : `The server answered ${response.getStatus()}. Reload the page and try again.`;
   }
 
+  function showWhileUploading(isUploading) {
+    duringUpload.forEach((part) => { part.hidden = !isUploading; });
+  }
+
   function showForm(message) {
     upload = null;
     form.hidden = false;
     state.className = "banner warn";
-    bar.hidden = pause.hidden = drop.hidden = true;
+    showWhileUploading(false);
     say(message);
   }
 
@@ -73,7 +78,8 @@
     document.getElementById("upload-name").textContent = file.name;
     form.hidden = true;
     state.className = "small";
-    box.hidden = bar.hidden = pause.hidden = drop.hidden = false;
+    box.hidden = false;
+    showWhileUploading(true);
     pause.textContent = "Pause";
     say("Starting");
     pause.focus();

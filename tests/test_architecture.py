@@ -19,14 +19,22 @@ TEMPLATES = BASE_DIR / "templates"
 LONGEST_MODULE = 400
 WRITERS = {
     "audit",
+    "context_import",
+    "bulk",
     "copying",
+    "drafts",
+    "escalation",
     "exports",
+    "facets",
     "import_job",
     "importer",
     "merge",
     "people",
     "permissions",
+    "preferences",
     "queue",
+    "saved_views",
+    "rubric",
     "source",
     "updating",
     "uploads",
@@ -81,6 +89,12 @@ def calls(path: Path, functions: set[str]) -> Iterator[ast.Call]:
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
             if name in functions:
                 yield node
+
+
+def is_ours(call: ast.Call) -> bool:
+    """Whether it calls a function of one of our modules, as `drafts.save()` does."""
+    owner = call.func.value if isinstance(call.func, ast.Attribute) else None
+    return isinstance(owner, ast.Name) and owner.id in MODULES
 
 
 class TestTheMapOfTheCode:
@@ -149,7 +163,8 @@ class TestModules:
 
     def test_that_write_are_those_whose_events_are_tested(self) -> None:
         others = [path for module, path in MODULES.items() if module not in WRITERS]
-        assert [place(call, path) for path in others for call in calls(path, WRITING)] == []
+        written = [place(call, path) for path in others for call in calls(path, WRITING) if not is_ours(call)]
+        assert written == []
 
     def test_other_than_workflow_leave_the_status_alone(self) -> None:
         others = [path for module, path in MODULES.items() if module != "workflow"]
@@ -170,9 +185,18 @@ class TestModules:
 
     def test_other_than_rendering_trust_no_html(self) -> None:
         others = [path for module, path in MODULES.items() if module != "rendering"]
-        assert [
-            place(call, path) for path in others for call in calls(path, {"mark_safe", "SafeString"})
-        ] == []
+        trusting = {"mark_safe", "SafeString", "SafeText", "html_safe", "__html__"}
+        named = [
+            place(node, path)
+            for path in others
+            for node in ast.walk(tree(path))
+            if (isinstance(node, ast.FunctionDef) and node.name in trusting)
+            or (
+                isinstance(node, ast.ImportFrom)
+                and (trusting - {"SafeString"}) & {alias.name for alias in node.names}
+            )
+        ]
+        assert named == [place(call, path) for path in others for call in calls(path, trusting)] == []
 
     def test_name_addresses_that_exist(self) -> None:
         named = {

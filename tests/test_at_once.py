@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import transaction
+from django.db.models import Q
 
 from reviews import importer, queue
 from reviews.models import AuditEvent, Evaluation, Import, Review, Run, User
@@ -19,9 +20,9 @@ from tests.work import decide, end_claim, evaluations
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def keep_without_name(evaluation: Evaluation, _reviewer: User) -> None:
+def hand_over(evaluation: Evaluation, _reviewer: User) -> None:
     """Leave the record held, but not by the reviewer, so that they come back for another."""
-    Evaluation.objects.filter(pk=evaluation.pk).update(claimed_by=None)
+    Evaluation.objects.filter(pk=evaluation.pk).update(claimed_by=User.objects.get(username="other"))
 
 
 def claim_all(run: Run, reviewer: User, then: Callable[[Evaluation, User], object]) -> list[Evaluation]:
@@ -33,15 +34,37 @@ def claim_all(run: Run, reviewer: User, then: Callable[[Evaluation, User], objec
     return claimed
 
 
+def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
+    """Decide until nothing is left, each time with the record after it fetched ahead; what was decided."""
+    decided = []
+    while evaluation := queue.claim_next(run=run, reviewer=reviewer, condition=condition):
+        spare = queue.claim_spare(run=run, reviewer=reviewer, beside=evaluation.pk, condition=condition)
+        assert spare != evaluation
+        decide(evaluation, reviewer)
+        decided.append(evaluation.pk)
+    return decided
+
+
 class TestSixteenReviewers:
-    @pytest.mark.parametrize(("then", "count"), [(keep_without_name, 1600), (decide, 320)])
+    @pytest.mark.parametrize(("then", "count"), [(hand_over, 1600), (decide, 320)])
     def test_get_each_record_once(self, then: Callable[[Evaluation, User], object], count: int) -> None:
         run = RunFactory.create()
         made = evaluations(run, tasks=[str(number // 5) for number in range(count)])
+        UserFactory.create(username="other")
         reviewers = UserFactory.create_batch(16, role="reviewer")
         shares = together(*(partial(claim_all, run, reviewer, then) for reviewer in reviewers))
         handed_out = [evaluation.pk for share in shares for evaluation in share]
         assert sorted(handed_out) == [evaluation.pk for evaluation in made]
+
+    @pytest.mark.parametrize("condition", [queue.EVERYTHING, Q(model_id="b")])
+    def test_with_spares_and_filters_get_each_record_once(self, condition: Q) -> None:
+        run = RunFactory.create()
+        tasks = [str(number // 5) for number in range(160)]
+        made = evaluations(run, tasks=tasks, model_id="a") + evaluations(run, tasks=tasks, model_id="b")
+        wanted = [one.pk for one in made if condition == queue.EVERYTHING or one.model_id == "b"]
+        reviewers = UserFactory.create_batch(16, role="reviewer")
+        shares = together(*(partial(go_through, run, reviewer, condition) for reviewer in reviewers))
+        assert sorted(pk for share in shares for pk in share) == wanted
 
     def test_who_want_the_same_record_are_one_who_gets_it_and_fifteen_who_learn_who(self) -> None:
         evaluation = EvaluationFactory.create()
@@ -54,9 +77,8 @@ class TestSixteenReviewers:
         reasons = {outcome.reason for outcome in outcomes if isinstance(outcome, Taken)}
         assert claimed.claimed_by
         assert claimed.claimed_by in reviewers
-        assert reasons == {
-            f"{claimed.claimed_by.name} holds this record until {claimed.claimed_until:%H:%M} UTC."
-        }
+        claimed_at = AuditEvent.objects.get(action="claim").at
+        assert reasons == {f"{claimed.claimed_by.name} has been reviewing this since {claimed_at:%H:%M} UTC."}
 
 
 class TestTwoClaims:
@@ -99,7 +121,7 @@ class TestWhoWaitedForTheRecord:
         with transaction.atomic():
             queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
             waiting = start_and_wait_for_lock(partial(queue.claim, evaluation_id=evaluation.pk, reviewer=bo))
-        with pytest.raises(Taken, match=r"^ana holds this record until \d\d:\d\d UTC\.$"):
+        with pytest.raises(Taken, match=r"^ana has been reviewing this since \d\d:\d\d UTC\.$"):
             waiting.result()
 
     def test_learns_who_decided_it(self, ana: User, bo: User) -> None:
@@ -107,7 +129,7 @@ class TestWhoWaitedForTheRecord:
         with transaction.atomic():
             decide(evaluation, ana)
             waiting = start_and_wait_for_lock(partial(decide, evaluation, bo))
-        with pytest.raises(Conflict, match=r"^ana submitted this at \d\d:\d\d UTC\.$"):
+        with pytest.raises(Conflict, match=r"^ana submitted this at \d\d:\d\d UTC\. You agree on every"):
             waiting.result()
 
     def test_to_free_it_frees_what_was_claimed_meanwhile(self, ana: User, lea: User) -> None:
@@ -138,7 +160,8 @@ class TestTwoSubmissions:
         )
         [review] = [outcome for outcome in outcomes if isinstance(outcome, Review)]
         [conflict] = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
-        assert conflict.reason == f"{review.reviewer.name} submitted this at {review.submitted_at:%H:%M} UTC."
+        said = f"{review.reviewer.name} submitted this at {review.submitted_at:%H:%M} UTC."
+        assert conflict.reason == f"{said} You agree on every criterion."
         assert Review.objects.get() == review
         evaluation.refresh_from_db()
         assert evaluation.human_reviewer_id == review.reviewer.username
@@ -175,6 +198,6 @@ class TestAFileAndADecision:
         with transaction.atomic():
             bring_in(line(aggregated_score="Fail"))
             waiting = start_and_wait_for_lock(partial(decide, evaluation, ana))
-        with pytest.raises(Conflict, match=r"^This record was imported again and has changed"):
+        with pytest.raises(Conflict, match=r"^This record was imported again at "):
             waiting.result()
         assert not Review.objects.exists()

@@ -11,8 +11,26 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from reviews import audit, exports, import_job, importer, people, queue, uploads, workflow
+from reviews import (
+    audit,
+    bulk,
+    context_import,
+    drafts,
+    escalation,
+    exports,
+    import_job,
+    importer,
+    next_record,
+    people,
+    preferences,
+    queue,
+    rubric,
+    saved_views,
+    uploads,
+    workflow,
+)
 from reviews.audit import NoTransaction
+from reviews.filters import Filters
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, FileConflict, Review, Upload, User
 from reviews.record import HUMAN_FIELDS
 from tests.factories import PASSWORD, EvaluationFactory, RunFactory
@@ -120,15 +138,32 @@ class TestAppendOnly:
 
 
 # Each public function of the modules that write, and the action of the event it leaves.
-WRITING_MODULES = [exports, import_job, importer, people, queue, uploads, workflow]
+WRITING_MODULES = [
+    bulk,
+    context_import,
+    drafts,
+    escalation,
+    exports,
+    import_job,
+    importer,
+    next_record,
+    people,
+    preferences,
+    queue,
+    rubric,
+    saved_views,
+    uploads,
+    workflow,
+]
 EVENTS = {
+    "context_import.import_context": "import context",
     "exports.ask_for": "export asked for",
     "exports.build": "export",
     "exports.fail": "export failed",
     "exports.remove_expired": "export removed",
-    "importer.import_stream": "import",
+    "importer.import_stream": "import, extend rubric",
     "importer.receive_upload": "upload",
-    "importer.import_upload": "import",
+    "importer.import_upload": "import, extend rubric",
     "importer.fail_upload": "import failed",
     "import_job.cancel": "import cancelled",
     "import_job.end_cancelled": "import cancelled",
@@ -138,12 +173,29 @@ EVENTS = {
     "uploads.remove_expired": "upload expired",
     "people.add_user": "user added",
     "people.first_admin": "user added",
+    "preferences.save": "preferences",
     "queue.claim_next": "claim",
+    "queue.claim_spare": "claim",
+    "queue.release_spares": "release spares",
     "queue.claim": "claim",
     "queue.release": "release",
     "queue.skip": "skip",
+    "queue.unskip": "unskip",
     "queue.take_back_skips": "take back skips",
+    "escalation.escalate": "escalate",
+    "escalation.withdraw": "withdraw escalation",
+    "escalation.settle": "settle escalation",
+    "bulk.apply": "bulk release",
+    "bulk.undo": "bulk undo release",
+    "saved_views.save": "view saved",
+    "saved_views.remove": "view removed",
+    "rubric.configure": "configure run",
+    "rubric.extend": "extend rubric",
     "workflow.submit_review": "submit",
+    "workflow.revise": "revise",
+    "workflow.close": "close",
+    "workflow.undo": "undo",
+    "workflow.reopen": "reopen",
     "workflow.settle_conflict": "settle conflict",
 }
 # These write, and others tell of it.
@@ -152,8 +204,16 @@ TOLD_BY = {
     "importer.run_named": "importer.import_stream",
     "queue.free": "queue.release",
     "queue.renew": "queue.claim",
+    "next_record.claim_first": "queue.claim_next",
+    # Dozens of drafts are saved for one review, which tells what became of them.
+    "drafts.save": "workflow.submit_review",
+    "drafts.discard": "workflow.submit_review",
+    "drafts.refill": "workflow.undo",
 }
 READS_ONLY = {
+    "bulk.latest",
+    "bulk.plan",
+    "saved_views.of",
     "exports.kept_receipt",
     "exports.order_of",
     "exports.stretch",
@@ -162,13 +222,20 @@ READS_ONLY = {
     "uploads.check_size",
     "people.needs_first_admin",
     "people.welcome_token",
+    "preferences.chosen_keys",
+    "preferences.keys_of",
+    "rubric.causes_named",
+    "rubric.of",
     "queue.check_free",
     "queue.is_held",
     "queue.locked",
     "queue.page",
-    "queue.progress",
-    "queue.runs_with_progress",
-    "queue.standing",
+    "queue.check_holds",
+    "queue.clock",
+    "queue.regained",
+    "drafts.of",
+    "escalation.open_of",
+    "escalation.answer_for",
 }
 
 
@@ -188,6 +255,10 @@ class Calls:
 
     def export(self) -> Export:
         return exports.ask_for(exports.Order(self.run), self.lea)
+
+    def context_import_import_context(self) -> Call:
+        names: dict[str, Any] = {"file_name": "tasks.jsonl", "run_name": None, "actor": self.lea}
+        return partial(context_import.import_context, [b'{"task_id": 1, "prompt": "Why?"}'], **names)
 
     def exports_ask_for(self) -> Call:
         return self.export
@@ -276,6 +347,16 @@ class Calls:
     def people_welcome_token(self) -> Call:
         return people.welcome_token
 
+    def preferences_save(self) -> Call:
+        keys = preferences.chosen_keys(self.ana)
+        return partial(preferences.save, user=self.ana, theme="dark", has_shortcuts=True, keys=keys)
+
+    def preferences_chosen_keys(self) -> Call:
+        return partial(preferences.chosen_keys, self.ana)
+
+    def preferences_keys_of(self) -> Call:
+        return partial(preferences.keys_of, self.ana)
+
     def queue_claim_next(self) -> Call:
         self.evaluation()
         return partial(queue.claim_next, run=self.run, reviewer=self.ana)
@@ -306,14 +387,108 @@ class Calls:
         self.held()
         return partial(queue.page, self.run, state="all")
 
-    def queue_progress(self) -> Call:
-        return partial(queue.progress, self.run)
+    def queue_claim_spare(self) -> Call:
+        beside = self.held()
+        self.evaluation()
+        return partial(queue.claim_spare, run=self.run, reviewer=self.ana, beside=beside.pk)
 
-    def queue_runs_with_progress(self) -> Call:
-        return queue.runs_with_progress
+    def queue_release_spares(self) -> Call:
+        self.queue_claim_spare()()
+        return partial(queue.release_spares, run=self.run, reviewer=self.ana)
 
-    def queue_standing(self) -> Call:
-        return partial(queue.standing, run=self.run, reviewer=self.ana)
+    def queue_unskip(self) -> Call:
+        skipped = self.held()
+        queue.skip(evaluation_id=skipped.pk, reviewer=self.ana)
+        return partial(queue.unskip, evaluation_id=skipped.pk, reviewer=self.ana)
+
+    def queue_check_holds(self) -> Call:
+        return partial(queue.check_holds, self.held(), self.ana)
+
+    def queue_clock(self) -> Call:
+        return partial(queue.clock, timezone.now())
+
+    def queue_regained(self) -> Call:
+        return partial(queue.regained, self.held(), self.ana)
+
+    def drafts_of(self) -> Call:
+        return partial(drafts.of, self.held(), self.ana)
+
+    def escalation_escalate(self) -> Call:
+        said = {"kind": "question", "reason": "", "note": ""}
+        return partial(escalation.escalate, evaluation_id=self.held().pk, reviewer=self.ana, **said)
+
+    def escalation_withdraw(self) -> Call:
+        return partial(escalation.withdraw, escalation_id=self.escalation_escalate()().pk, actor=self.ana)
+
+    def escalation_settle(self) -> Call:
+        raised = self.escalation_escalate()()
+        settled = {"outcome": "returned", "answer": "Read step two."}
+        return partial(escalation.settle, escalation_id=raised.pk, actor=self.lea, **settled)
+
+    def escalation_open_of(self) -> Call:
+        return partial(escalation.open_of, self.escalation_escalate()().evaluation)
+
+    def escalation_answer_for(self) -> Call:
+        return partial(escalation.answer_for, self.escalation_escalate()().evaluation)
+
+    def workflow_revise(self) -> Call:
+        decided = Evaluation.objects.get(pk=decide(self.held(), self.ana).evaluation_id)
+        return partial(decide, decided, self.ana, by=workflow.revise)
+
+    def workflow_close(self) -> Call:
+        return partial(
+            workflow.close, evaluation_id=self.evaluation().pk, actor=self.lea, comments="Unreadable."
+        )
+
+    def workflow_undo(self) -> Call:
+        decide(self.held(), self.ana)
+        return partial(workflow.undo, run=self.run, reviewer=self.ana)
+
+    def workflow_reopen(self) -> Call:
+        decided = decide(self.held(), self.ana).evaluation
+        return partial(workflow.reopen, evaluation_id=decided.pk, actor=self.ana, reason="")
+
+    def rubric_configure(self) -> Call:
+        usual = rubric.Rubric()
+        names = {"run_id": self.run.pk, "seen": usual.fingerprint}
+        return partial(rubric.configure, **names, actor=self.lea, rubric=usual)
+
+    def rubric_extend(self) -> Call:
+        return partial(rubric.extend, run_id=self.run.pk, criteria=["rigor"], scores=["Good", "Poor"])
+
+    def rubric_of(self) -> Call:
+        return partial(rubric.of, self.run)
+
+    def rubric_causes_named(self) -> Call:
+        return partial(rubric.causes_named, ["Typo"])
+
+    def order(self) -> bulk.Order:
+        self.held()
+        return bulk.Order(self.run, Filters(), bulk.Kind.RELEASE)
+
+    def bulk_plan(self) -> Call:
+        return partial(bulk.plan, self.order())
+
+    def bulk_apply(self) -> Call:
+        return partial(bulk.apply, self.order(), self.lea)
+
+    def bulk_undo(self) -> Call:
+        return partial(bulk.undo, change_id=bulk.apply(self.order(), self.lea).pk, actor=self.lea)
+
+    def bulk_latest(self) -> Call:
+        bulk.apply(self.order(), self.lea)
+        return lambda: list(bulk.latest(self.run))
+
+    def saved_views_save(self) -> Call:
+        names = {"name": "Fails of o1", "query": "model=o1&verdict=Fail"}
+        return partial(saved_views.save, run=self.run, owner=self.ana, is_shared=False, **names)
+
+    def saved_views_remove(self) -> Call:
+        return partial(saved_views.remove, view=self.saved_views_save()(), actor=self.ana)
+
+    def saved_views_of(self) -> Call:
+        self.saved_views_save()()
+        return lambda: list(saved_views.of(self.run, self.ana))
 
     def workflow_submit_review(self) -> Call:
         return partial(decide, self.held(), self.ana)
@@ -354,12 +529,13 @@ class TestEveryFunctionThatWrites:
         call = getattr(calls, function.replace(".", "_"))()
         before = list(AuditEvent.objects.values_list("pk", flat=True))
         call()
-        left = AuditEvent.objects.exclude(pk__in=before)
-        assert [event.action for event in left] == [action]
+        left = AuditEvent.objects.exclude(pk__in=before).order_by("pk")
+        assert ", ".join(event.action for event in left) == action
 
     @pytest.mark.parametrize("function", sorted(READS_ONLY))
     def test_is_none_of_those_that_read(self, calls: Calls, function: str) -> None:
         call = getattr(calls, function.replace(".", "_"))()
         with CaptureQueriesContext(connection) as queries:
             call()
-        assert [query["sql"] for query in queries if not query["sql"].lstrip().startswith("SELECT")] == []
+        reading = ("SELECT", "SAVEPOINT", "RELEASE SAVEPOINT")
+        assert [query["sql"] for query in queries if not query["sql"].lstrip().startswith(reading)] == []

@@ -169,8 +169,13 @@ def no_such_record(client: Client, _: Evaluation) -> Any:
 
 def not_offered(client: Client, evaluation: Evaluation) -> Any:
     address = reverse("settle-conflicts", args=[evaluation.run_id])
-    assert client.post(address, {"holds": "mine", "all": "on"}).status_code == 400
-    return client.get(reverse("run", args=[evaluation.run_id]), {"state": "\0"})
+    return client.post(address, {"holds": "mine", "all": "on"})
+
+
+def unknown_filter(client: Client, evaluation: Evaluation) -> Any:
+    response = client.get(reverse("run", args=[evaluation.run_id]), {"status": "\0"})
+    assert response.context["view"].problems
+    return response
 
 
 def broken_off(client: Client, _: Evaluation) -> Any:
@@ -188,7 +193,8 @@ REQUESTS: dict[str, tuple[Callable[[Client, Evaluation], Any], int]] = {
     "has U+0000 in a form field": (null_in_a_field, 422),
     "has a query that makes no sense (`after=%00`, a page of 10^19)": (senseless_query, 200),
     "asks for a record or a run of any number that is none": (no_such_record, 404),
-    "has a status, a conflict or a choice that was not offered": (not_offered, 404),
+    "has a conflict or a choice that was not offered": (not_offered, 400),
+    "filters a list by what there is none of": (unknown_filter, 200),
     "is an upload that breaks off": (broken_off, 422),
 }
 LOST_CONNECTION = "comes after the database closed its connection"

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from reviews import demo_mathematics, demo_science
-from reviews.demo import demo_lines
+from reviews.contradictions import contradictions
+from reviews.demo import demo_context, demo_lines
 from reviews.demo_tasks import Pattern, Task, draw
 from reviews.record import FIELDS, Record, parse_line
 from reviews.salvage import salvage
-from reviews.verdict import aggregate, contradictions
+from reviews.verdict import Rule
 
 PATTERNS = [*demo_mathematics.PATTERNS, *demo_science.PATTERNS]
 
@@ -63,6 +64,15 @@ class TestTheFile:
         assert [record.created_at for record in records] == sorted(record.created_at for record in records)
 
 
+class TestTheContext:
+    def test_tells_of_every_task_of_the_file_and_of_no_other(self, records: list[Record]) -> None:
+        tasks = [json.loads(line) for line in demo_context()]
+        assert [str(task["task_id"]) for task in tasks] == sorted(
+            {record.task_id for record in records if record.task_id}
+        )
+        assert all(task["prompt"].endswith(".") and "$" in task["final_answer"] for task in tasks)
+
+
 class TestTheRecords:
     def test_three_in_five_need_review_and_say_why(self, records: list[Record]) -> None:
         words = Counter(record.human_review_status for record in records)
@@ -78,12 +88,12 @@ class TestTheRecords:
         assert "Could not find JSON block" in errors
         steps = {step for record in records for step in salvage(record.raw_judge_output).steps}
         assert steps == {"fence", "unwrap", "backslash", "truncation"}
-        kinds = {found.kind for record in records for found in contradictions(record, judged(record))}
+        kinds = {found.kind for record in records for found in contradictions(record, judged(record), Rule())}
         assert kinds == {"verifier", "no reference", "justification"}
 
     def test_that_need_no_review_contradict_nothing(self, records: list[Record]) -> None:
         clean = [record for record in records if not record.needs_human_review]
-        assert not any(contradictions(record, judged(record)) for record in clean)
+        assert not any(contradictions(record, judged(record), Rule()) for record in clean)
         assert Counter(record.aggregated_score for record in clean)["Pass"] > len(clean) / 2
 
     def test_have_scores_that_can_be_read(self, records: list[Record]) -> None:
@@ -92,8 +102,7 @@ class TestTheRecords:
             if record.parsing_error:
                 assert (record.parsed_rubric_scores, record.aggregated_score) == ({}, None)
             else:
-                scores = [entry["score"] for entry in record.parsed_rubric_scores.values()]
-                assert record.aggregated_score == aggregate(scores)
+                assert record.aggregated_score == Rule().verdict(record.parsed_rubric_scores)
 
     def test_hold_responses_as_objects_and_as_plain_text(self, records: list[Record]) -> None:
         ideal = {type(record.structured_ideal_response) for record in records}

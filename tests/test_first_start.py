@@ -4,7 +4,7 @@ import pytest
 
 from reviews import first_start, people
 from reviews.demo import DEMO_RUN
-from reviews.models import Evaluation, Run, User
+from reviews.models import Evaluation, Run, TaskContext, User
 from reviews.permissions import role_of
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +27,7 @@ class TestTheDemonstration:
         assert [role_of(person) for person in people] == ["reviewer", "lead", "admin"]
         assert all(person.check_password(word) for person, word in zip(people, passwords, strict=True))
         assert Evaluation.objects.filter(run__name=DEMO_RUN).count() == 200
+        assert TaskContext.objects.filter(run__name=DEMO_RUN).count() == 40
 
     def test_changes_nothing_the_second_time(self) -> None:
         first_start.demonstrate()

@@ -6,9 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from reviews.criteria import AS_JUDGED
-from reviews.forms import MAX_CRITERIA, MAX_TEXT, ReviewForm
-from reviews.models import Evaluation
+from reviews import salvage
+from reviews.criterion_form import MAX_TEXT
+from reviews.forms import MAX_CRITERIA, EscalationForm, ReviewForm
+from reviews.models import Draft, Evaluation
+from reviews.scores import AS_JUDGED
 from tests.factories import EvaluationFactory
 
 pytestmark = pytest.mark.django_db
@@ -63,8 +65,8 @@ def test_the_form_is_filled_with_what_the_judge_said(record: Evaluation) -> None
 
 def test_agreeing_gives_the_judges_entries_as_they_are(record: Evaluation) -> None:
     form = valid(record)
-    assert form.scores == SCORES
-    assert form.origins == {"Clarity": "judge", "Depth": "judge"}
+    assert form.decision["scores"] == SCORES
+    assert form.decision["origins"] == {"Clarity": "judge", "Depth": "judge"}
     assert form.cleaned_data["submission"] == UUID(SUBMISSION)
     assert form.changes == 0
 
@@ -73,22 +75,25 @@ def test_what_was_read_out_of_raw_output_is_not_called_the_judges() -> None:
     raw = r'{"clarity": {"score": "Yes", "justification": "So \(x\)."}, "depth": {"score": "No"}}'
     record = made(parsed_rubric_scores={}, raw_judge_output={"raw_content": raw})
     form = valid(record, score_1="Partial")
-    assert form.origins == {"clarity": "extracted", "depth": "human"}
-    assert form.scores["clarity"] == {"score": "Yes", "justification": r"So \(x\)."}
+    assert form.decision["origins"] == {"clarity": "extracted", "depth": "human"}
+    assert form.decision["scores"]["clarity"] == {"score": "Yes", "justification": r"So \(x\)."}
 
 
 def test_another_score_is_the_persons(record: Evaluation) -> None:
     form = valid(record, score_1="Partial", justification_1="Only\r\nhalf.")
-    assert form.scores == {**SCORES, "Depth": {"score": "Partial", "justification": "Only\nhalf."}}
-    assert form.origins == {"Clarity": "judge", "Depth": "human"}
+    assert form.decision["scores"] == {
+        **SCORES,
+        "Depth": {"score": "Partial", "justification": "Only\nhalf."},
+    }
+    assert form.decision["origins"] == {"Clarity": "judge", "Depth": "human"}
     assert (form.rows[1].change, form.submit_label) == ("No → Partial", "Submit 1 change")
     assert form.verdict_change == "Fail → Partial"
 
 
 def test_the_same_score_with_another_justification_is_still_the_judges_score(record: Evaluation) -> None:
     form = valid(record, justification_1="Too shallow.")
-    assert form.scores["Depth"] == {"score": "No", "justification": "Too shallow."}
-    assert form.origins["Depth"] == "judge"
+    assert form.decision["scores"]["Depth"] == {"score": "No", "justification": "Too shallow."}
+    assert form.decision["origins"]["Depth"] == "judge"
     assert form.changes == 1
 
 
@@ -97,25 +102,25 @@ def test_agreeing_with_a_word_of_the_judges_own_keeps_its_type(score: Any) -> No
     record = made(parsed_rubric_scores={"Rigour": {"score": score, "justification": "."}})
     form = valid(record, justification_0="Quite so.")
     assert form.rows[0].value == AS_JUDGED
-    assert form.scores == {"Rigour": {"score": score, "justification": "Quite so."}}
-    assert type(form.scores["Rigour"]["score"]) is type(score)
+    assert form.decision["scores"] == {"Rigour": {"score": score, "justification": "Quite so."}}
+    assert type(form.decision["scores"]["Rigour"]["score"]) is type(score)
 
 
 def test_a_criterion_can_be_added(record: Evaluation) -> None:
     form = valid(record, name_2=" Elegance ", score_2="Yes", justification_2="")
-    assert form.scores["Elegance"] == {"score": "Yes", "justification": ""}
-    assert form.origins["Elegance"] == "human"
+    assert form.decision["scores"]["Elegance"] == {"score": "Yes", "justification": ""}
+    assert form.decision["origins"]["Elegance"] == "human"
 
 
 def test_an_added_row_nobody_wrote_into_counts_for_nothing(record: Evaluation) -> None:
     form = valid(record, name_2="", justification_2=" ")
-    assert form.scores == SCORES
+    assert form.decision["scores"] == SCORES
     assert form.submit_label == "Agree & next"
 
 
 def test_a_criterion_can_be_left_out(record: Evaluation) -> None:
     form = valid(record, removed_1="yes", score_1=None)
-    assert list(form.scores) == ["Clarity"]
+    assert list(form.decision["scores"]) == ["Clarity"]
     assert form.verdict_change == "Fail → Pass"
 
 
@@ -178,7 +183,7 @@ def test_a_text_of_megabytes_is_refused_with_its_length(record: Evaluation) -> N
 def test_a_judges_text_of_megabytes_can_be_agreed_with() -> None:
     text = "A long proof.\r\n" * 100_000
     record = made(parsed_rubric_scores={"Proof": {"score": "Yes", "justification": text}})
-    assert valid(record).scores["Proof"]["justification"] == text
+    assert valid(record).decision["scores"]["Proof"]["justification"] == text
     assert ReviewForm(record).is_heavy
 
 
@@ -228,3 +233,88 @@ def test_typing_on_a_record_that_was_imported_again_meets_the_new_criteria_by_na
     changes = {row.title: (row.judged, row.value) for row in form.rows}
     assert changes == {"Clarity": ("", "Yes"), "Depth": ("Yes", "Partial"), "Style": ("No", "No")}
     assert not form.is_valid()
+
+
+class TestTheRubricOfTheRun:
+    @pytest.fixture
+    def graded(self) -> Evaluation:
+        record = made(
+            parsed_rubric_scores={"Rigour": {"score": 2, "justification": "."}}, aggregated_score=None
+        )
+        record.run.rubric = {"criteria": ["Rigour", "Style"], "scores": [4, 2, "n/a"]}
+        record.run.verdict_rule = {"kind": "mean", "pass": 3, "partial": 1}
+        return record
+
+    def test_scores_keep_their_json_type(self, graded: Evaluation) -> None:
+        form = valid(graded, score_0="4", score_1="n/a")
+        scores = form.decision["scores"]
+        assert (scores["Rigour"]["score"], scores["Style"]["score"]) == (4, "n/a")
+        assert form.rows[0].change == "2 → 4"
+
+    def test_criteria_that_the_record_lacks_are_blank_and_the_persons(self, graded: Evaluation) -> None:
+        form = ReviewForm(graded)
+        assert [(row.title, row.value) for row in form.rows] == [("Rigour", "2"), ("Style", "")]
+        assert form.submit_label == "1 score missing"
+        decided = valid(graded, score_1="4", justification_1="Fine.").decision
+        assert decided["scores"]["Style"] == {"score": 4, "justification": "Fine."}
+        assert decided["origins"]["Style"] == "human"
+
+    def test_the_rule_of_the_run_makes_the_verdict(self, graded: Evaluation) -> None:
+        assert sent(graded, score_0="4", score_1="4").verdict_change == "Partial → Pass"
+
+    def test_the_script_gets_the_rule(self, graded: Evaluation) -> None:
+        assert ReviewForm(graded).rule_json == '{"kind": "mean", "pass": 3, "partial": 1}'
+
+
+class TestCauses:
+    def test_belong_to_what_was_changed(self, record: Evaluation) -> None:
+        form = valid(record, score_1="Yes", cause_0="too strict", cause_1="too strict")
+        assert form.decision["causes"] == {"Depth": "too strict"}
+
+    def test_may_be_that_the_score_is_right_and_the_reason_wrong(self, record: Evaluation) -> None:
+        form = valid(record, justification_1="Not for that.", cause_1="right score wrong reason")
+        assert form.decision["causes"] == {"Depth": "right score wrong reason"}
+
+    def test_need_not_be_named(self, record: Evaluation) -> None:
+        assert valid(record, score_1="Yes", cause_1="").decision["causes"] == {}
+
+    def test_are_those_of_the_run(self, record: Evaluation) -> None:
+        record.run.causes = [["sloppy", "Sloppy"]]
+        assert valid(record, score_1="Yes", cause_1="sloppy").decision["causes"] == {"Depth": "sloppy"}
+        form = sent(record, score_1="Yes", cause_1="too strict")
+        assert not form.is_valid()
+        assert form.rows[1].errors["cause"] == ["Choose one of the causes."]
+
+
+def test_a_draft_fills_a_new_form_without_a_word_of_what_is_missing(record: Evaluation) -> None:
+    fields = [["criteria-0-name", "Depth"], ["criteria-0-score", ""], ["comments", "I was here."]]
+    form = ReviewForm(record, draft=Draft(fields=fields, revision=4))
+    assert [(row.title, row.value) for row in form.rows] == [("Depth", ""), ("Clarity", "Yes")]
+    assert (form.comment, form.revision, form.shows_errors) == ("I was here.", 4, False)
+    assert form["version"].value() == record.version
+
+
+def test_which_extractor_read_the_scores_is_kept(record: Evaluation) -> None:
+    raw = {"raw_content": '{"clarity": {"score": "Yes", "justification": "."}}'}
+    extracted = made(parsed_rubric_scores={}, raw_judge_output=raw)
+    assert valid(extracted).decision["extractor"] == salvage.VERSION
+    assert valid(record).decision["extractor"] is None
+
+
+class TestHandingToALead:
+    @pytest.mark.parametrize(
+        ("posted", "reason"),
+        [
+            ({"kind": "cannot judge", "reason": "no response"}, "no response"),
+            ({"kind": "cannot judge", "note": "It is in Finnish."}, ""),
+            ({"kind": "question", "reason": "no response", "note": "Is it?"}, "question"),
+        ],
+    )
+    def test_takes_a_reason_or_words(self, posted: dict[str, str], reason: str) -> None:
+        form = EscalationForm(posted)
+        assert form.is_valid()
+        assert form.cleaned_data["reason"] == reason
+
+    def test_offers_the_reasons_in_the_order_of_their_keys(self) -> None:
+        values = [reason.value for reason in EscalationForm().reasons]
+        assert values == ["no response", "no reference", "unreadable output", "out of my field"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
-from reviews import importer, source
+from reviews import importer, parsing, source
 from reviews.copying import copy_new
 from reviews.importer import StrictRefusal, fail_upload, import_upload, receive_upload
 from reviews.models import AuditEvent, Evaluation, Import, ImportLine, Run, SourceChunk, User
@@ -86,8 +86,8 @@ class TestImport:
 
     def test_leaves_an_audit_event(self) -> None:
         done = bring_in(MIXED)
-        event = AuditEvent.objects.get()
-        assert (event.action, event.source, event.run, event.actor) == ("import", done, done.run, None)
+        event = AuditEvent.objects.get(action="import")
+        assert (event.source, event.run, event.actor) == (done, done.run, None)
         assert event.detail == {"sha256": done.sha256, "counts": done.counts}
 
     @examples(max_examples=20)
@@ -136,6 +136,19 @@ class TestImport:
             )
         sizes = [sum(map(len, data[:end])) for end in (1, 2, 3)]
         assert told == [(sizes[0], 1, 1), (sizes[1], 2, 1), (sizes[2], 4, 2)]
+
+    def test_in_many_pieces_and_processes_brings_every_line_to_its_place(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(source, "BLOCK_SIZE", 3000)
+        monkeypatch.setattr(parsing, "usable_cores", lambda: 2)
+        data = file_of(*(part for number in range(40) for part in (line(f"eval_{number}"), b"no record")))
+        done = bring_in(data)
+        assert (done.new, done.rejected, done.chunks.count() > parsing.PIECES_ALONE) == (40, 40, True)
+        places = Evaluation.objects.values_list("evaluation_id", "first_line", "source_line")
+        assert set(places) == {(f"eval_{number}", 1 + 2 * number, 1 + 2 * number) for number in range(40)}
+        assert take_out() == file_of(*(line(f"eval_{number}") for number in range(40)))
+        assert bring_in(data).unchanged == 40
 
     def test_that_is_cancelled_leaves_nothing(self) -> None:
         def cancel(size: int, counts: dict[str, int]) -> None:
@@ -215,13 +228,13 @@ def test_a_file_name_is_a_name_and_never_a_path(name: str, kept_as: str) -> None
 
 def breaks_at_the_second_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the database go away in the middle of a file of several pieces."""
-    pieces = []
+    pieces: list[Collection[Any]] = []
 
-    def copy_once(target: Import, records: Collection[Any]) -> None:
-        pieces.append(target)
+    def copy_once(records: Collection[Any]) -> None:
+        pieces.append(records)
         if len(pieces) > 1:
             raise ConnectionError
-        copy_new(target, records)
+        copy_new(records)
 
     monkeypatch.setattr(source, "BLOCK_SIZE", 1000)
     monkeypatch.setattr(importer, "copy_new", copy_once)

@@ -39,7 +39,9 @@ class TestTheFrontEndPackages:
         assert [path for path in vendor.rglob("*.min.js") if "sourceMappingURL" in path.read_text()] == []
 
     def test_are_not_in_git(self) -> None:
-        assert {"/static/vendor/", "/node_modules/"} <= set((BASE_DIR / ".gitignore").read_text().split())
+        assert {"/static/vendor/", "/tests/vendor/", "/node_modules/"} <= set(
+            (BASE_DIR / ".gitignore").read_text().split()
+        )
 
 
 class TestStaticFiles:

@@ -1,13 +1,26 @@
 """Who may do what: the roles as groups, and the sentence for who may not."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
 
-from reviews import queue
+from reviews import escalation, queue
 from reviews.models import Run, User
-from reviews.permissions import ROLES, Denied, can, check, check_release, role_of
+from reviews.permissions import (
+    ROLES,
+    Denied,
+    can,
+    check,
+    check_release,
+    check_revise,
+    check_withdraw,
+    role_of,
+)
 from tests.factories import EvaluationFactory, UserFactory
+from tests.work import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -125,3 +138,36 @@ class TestCheckRelease:
         with pytest.raises(Denied) as denied:
             check_release(request.getfixturevalue(person), held)
         assert denied.value.reason == SENTENCES["lead_review"]
+
+
+class TestDecisionsInForce:
+    @pytest.mark.parametrize(("by", "may"), [("ana", True), ("bo", False), ("lea", True), ("max", True)])
+    def test_are_changed_by_whoever_made_them_or_leads(
+        self, ana: User, by: str, may: bool, request: pytest.FixtureRequest
+    ) -> None:
+        decided = decide(EvaluationFactory.create(), ana).evaluation
+        assert allowed(check_revise, request.getfixturevalue(by), decided) is may
+
+    def test_are_not_changed_by_whoever_lost_their_role(self, ana: User) -> None:
+        decided = decide(EvaluationFactory.create(), ana).evaluation
+        ana.groups.clear()
+        assert not allowed(check_revise, User.objects.get(pk=ana.pk), decided)
+
+
+class TestEscalations:
+    @pytest.mark.parametrize(("by", "may"), [("ana", True), ("bo", False), ("lea", False)])
+    def test_are_taken_back_by_whoever_raised_them(
+        self, ana: User, by: str, may: bool, request: pytest.FixtureRequest
+    ) -> None:
+        raised = escalation.escalate(
+            evaluation_id=EvaluationFactory.create().pk, reviewer=ana, kind="question", reason="", note=""
+        )
+        assert allowed(check_withdraw, request.getfixturevalue(by), raised) is may
+
+
+def allowed(rule: Callable[[User, Any], None], user: User, subject: Any) -> bool:
+    try:
+        rule(user, subject)
+    except Denied:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""Who gets which record next, who holds it until when, and what the counts and lists say of it.
+"""Who gets which record next, who holds it until when, and what the lists say of it.
 
 What two people do at the same moment stands in `test_at_once.py`.
 """
@@ -6,13 +6,14 @@ What two people do at the same moment stands in `test_at_once.py`.
 import datetime as dt
 
 import pytest
+from django.db.models import Q
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from reviews import queue
 from reviews.models import AuditEvent, Evaluation, Run, Skip, User
 from reviews.permissions import Denied
-from reviews.queue import Progress, Standing, Taken
+from reviews.queue import Taken
 from tests.factories import EvaluationFactory, RunFactory
 from tests.work import decide, end_claim, evaluations, held_until
 
@@ -114,6 +115,119 @@ class TestClaimNext:
             queue.claim_next(run=run, reviewer=eve)
 
 
+class TestOrder:
+    """Beside the order of the tasks: what leads decided about it, and filters."""
+
+    def test_has_what_is_urgent_first_whatever_task_is_in_mind(self, run: Run, ana: User) -> None:
+        decide(evaluations(run, tasks=["9"])[0], ana)
+        evaluations(run, tasks=["5", "9"])
+        evaluations(run, tasks=["8"], priority=1)
+        evaluations(run, tasks=["7"], priority=-1)
+        assert [found.task_id for found in decide_all(run, ana)] == ["8", "5", "9", "7"]
+
+    def test_has_what_is_assigned_to_the_reviewer_first(self, run: Run, ana: User) -> None:
+        evaluations(run, tasks=["1"], priority=5)
+        evaluations(run, tasks=["2"], assigned_to=ana)
+        assert [found.task_id for found in decide_all(run, ana)] == ["2", "1"]
+
+    def test_has_nothing_that_is_assigned_to_others_or_escalated(self, run: Run, ana: User, bo: User) -> None:
+        evaluations(run, tasks=["1"], assigned_to=bo)
+        evaluations(run, tasks=["2"], is_escalated=True)
+        assert queue.claim_next(run=run, reviewer=ana) is None
+        assert queue.claim_spare(run=run, reviewer=ana, beside=0) is None
+
+    def test_has_nothing_that_was_assigned_to_others_when_its_claim_ran_out(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
+        [evaluation] = evaluations(run, tasks=["1"], assigned_to=bo)
+        end_claim(queue.claim(evaluation_id=evaluation.pk, reviewer=bo))
+        assert queue.claim_next(run=run, reviewer=ana) is None
+        assert queue.claim_next(run=run, reviewer=bo) == evaluation
+
+    def test_has_a_claim_that_ran_out_before_what_nobody_has_had(self, run: Run, ana: User, bo: User) -> None:
+        _, left = evaluations(run, tasks=["1", "2"])
+        end_claim(queue.claim(evaluation_id=left.pk, reviewer=bo))
+        assert queue.claim_next(run=run, reviewer=ana) == left
+
+    def test_is_narrowed_by_a_condition(self, run: Run, ana: User) -> None:
+        evaluations(run, tasks=["1", "2"], model_id="a")
+        wanted = evaluations(run, tasks=["1", "2"], model_id="b")
+        condition = Q(model_id="b")
+        found = []
+        while evaluation := queue.claim_next(run=run, reviewer=ana, condition=condition):
+            decide(evaluation, ana)
+            found.append(evaluation)
+        assert found == wanted
+
+    def test_with_a_condition_passes_over_what_the_reviewer_holds_beside_it(
+        self, run: Run, ana: User
+    ) -> None:
+        held, wanted = evaluations(run, tasks=["1", "2"])
+        queue.claim(evaluation_id=held.pk, reviewer=ana)
+        assert queue.claim_next(run=run, reviewer=ana, condition=Q(task_id="2")) == wanted
+
+    def test_finds_a_task_that_nobody_is_at_among_the_next_500_records_only(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
+        first, *rest = evaluations(run, tasks=["1"] * 600 + ["2"])
+        assert queue.claim_next(run=run, reviewer=bo) == first
+        assert queue.claim_next(run=run, reviewer=ana) == rest[0]
+
+
+class TestClaimSpare:
+    @pytest.fixture
+    def current(self, run: Run, ana: User) -> Evaluation:
+        """What ana has on her screen: the first of three of task 1; a record of task 2 waits too."""
+        evaluations(run, tasks=["2", "1", "1", "1"])
+        return queue.claim(evaluation_id=run.evaluations.filter(task_id="1").earliest("pk").pk, reviewer=ana)
+
+    def spare(self, current: Evaluation, reviewer: User, condition: Q = queue.EVERYTHING) -> Evaluation:
+        found = queue.claim_spare(run=current.run, reviewer=reviewer, beside=current.pk, condition=condition)
+        assert found
+        return found
+
+    def test_holds_the_next_record_of_the_task_for_a_shorter_while(
+        self, current: Evaluation, ana: User, settings: Settings
+    ) -> None:
+        spare = self.spare(current, ana)
+        assert (spare.task_id, spare.claimed_by) == ("1", ana)
+        assert spare != current
+        assert held_until(spare) <= timezone.now() + settings.SPARE_CLAIM_LENGTH < held_until(current)
+
+    def test_gives_the_same_one_again_and_leaves_one_event(self, current: Evaluation, ana: User) -> None:
+        assert self.spare(current, ana) == self.spare(current, ana)
+        spare_events = AuditEvent.objects.filter(action="claim", detail={"spare": True})
+        assert spare_events.count() == 1
+
+    def test_is_what_comes_next_when_the_other_is_decided(self, current: Evaluation, ana: User) -> None:
+        spare = self.spare(current, ana)
+        assert queue.claim_next(run=current.run, reviewer=ana) == current
+        decide(current, ana)
+        following = queue.claim_next(run=current.run, reviewer=ana)
+        assert following == spare
+        assert held_until(following) > held_until(spare)
+
+    def test_that_does_not_fit_the_filters_is_another(self, current: Evaluation, ana: User) -> None:
+        self.spare(current, ana)
+        assert self.spare(current, ana, Q(task_id="2")).task_id == "2"
+
+    def test_is_nobody_elses_until_it_is_released(self, current: Evaluation, ana: User, bo: User) -> None:
+        spare = self.spare(current, ana)
+        with pytest.raises(Taken):
+            queue.claim(evaluation_id=spare.pk, reviewer=bo)
+        assert queue.release_spares(run=current.run, reviewer=ana) == 1
+        assert queue.claim(evaluation_id=spare.pk, reviewer=bo) == spare
+        assert queue.claim_next(run=current.run, reviewer=ana) == current
+
+    def test_released_when_there_is_none_leaves_no_event(self, current: Evaluation, ana: User) -> None:
+        assert queue.release_spares(run=current.run, reviewer=ana) == 0
+        assert names("release spares") == []
+
+    def test_is_not_for_people_without_a_role(self, run: Run, eve: User) -> None:
+        with pytest.raises(Denied):
+            queue.claim_spare(run=run, reviewer=eve, beside=0)
+
+
 class TestClaim:
     def test_takes_the_very_record(self, run: Run, ana: User) -> None:
         _, wanted = evaluations(run, tasks=["1", "2"])
@@ -122,12 +236,14 @@ class TestClaim:
         assert queue.claim_next(run=run, reviewer=ana) == wanted
         assert names("claim") == ["ana"]
 
-    def test_says_who_holds_it_until_when(self, run: Run, ana: User, bo: User) -> None:
+    def test_says_who_holds_it_since_when(self, run: Run, ana: User, bo: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
-        claimed = queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        claimed_at = AuditEvent.objects.get(action="claim").at
+        queue.renew(evaluation_id=evaluation.pk, reviewer=ana)
         with pytest.raises(Taken) as taken:
             queue.claim(evaluation_id=evaluation.pk, reviewer=bo)
-        assert taken.value.reason == f"ana holds this record until {held_until(claimed):%H:%M} UTC."
+        assert taken.value.reason == f"ana has been reviewing this since {claimed_at:%H:%M} UTC."
 
     def test_says_who_has_decided_it(self, run: Run, ana: User, bo: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
@@ -143,6 +259,17 @@ class TestClaim:
         with pytest.raises(Taken) as taken:
             queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
         assert taken.value.reason == f"This record is not in the queue: its status is {status}."
+
+    def test_of_what_is_assigned_to_somebody_else_is_for_leads(
+        self, run: Run, ana: User, bo: User, lea: User
+    ) -> None:
+        [evaluation] = evaluations(run, tasks=["1"], assigned_to=bo)
+        with pytest.raises(Taken, match=r"^This record is assigned to bo\.$"):
+            queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        assert queue.claim(evaluation_id=evaluation.pk, reviewer=lea).claimed_by == lea
+
+    def test_names_the_day_of_what_was_not_today(self, run: Run, ana: User) -> None:
+        assert queue.clock(dt.datetime(2026, 1, 2, 3, 4, tzinfo=dt.UTC)) == "2026-01-02 03:04 UTC"
 
     def test_of_no_record_raises(self, ana: User) -> None:
         with pytest.raises(Evaluation.DoesNotExist):
@@ -166,14 +293,24 @@ class TestRenew:
         evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         end_claim(evaluation)
         queue.renew(evaluation_id=evaluation.pk, reviewer=ana)
-        with pytest.raises(Taken, match=r"^ana holds"):
+        with pytest.raises(Taken, match=r"^ana has been reviewing this since"):
             queue.claim(evaluation_id=evaluation.pk, reviewer=bo)
+
+    def test_tells_who_comes_back_when_the_claim_ran_out(self, ana: User, bo: User) -> None:
+        evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        assert queue.regained(evaluation, ana) == ""
+        end_claim(evaluation)
+        evaluation.refresh_from_db()
+        ended = f"{held_until(evaluation):%H:%M} UTC"
+        sentence = f"Your hold ended at {ended}. Nobody else opened this record, so it is yours again."
+        assert queue.regained(evaluation, ana) == sentence
+        assert queue.regained(evaluation, bo) == ""
 
     def test_learns_that_somebody_else_took_it(self, ana: User, bo: User) -> None:
         evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         end_claim(evaluation)
         queue.claim(evaluation_id=evaluation.pk, reviewer=bo)
-        with pytest.raises(Taken, match=r"^bo holds"):
+        with pytest.raises(Taken, match=r"^bo has been reviewing this since"):
             queue.renew(evaluation_id=evaluation.pk, reviewer=ana)
 
     def test_does_not_undo_a_release(self, ana: User, lea: User) -> None:
@@ -242,9 +379,18 @@ class TestSkip:
         queue.release(evaluation_id=evaluation.pk, actor=ana)
         assert queue.claim_next(run=run, reviewer=ana) == evaluation
 
+    def test_of_one_record_can_be_taken_back_alone(self, run: Run, ana: User) -> None:
+        first, second = evaluations(run, tasks=["1", "2"])
+        for evaluation in (first, second):
+            queue.skip(evaluation_id=evaluation.pk, reviewer=ana)
+        for _ in range(2):
+            queue.unskip(evaluation_id=second.pk, reviewer=ana)
+        assert names("unskip") == ["ana"]
+        assert queue.claim_next(run=run, reviewer=ana) == second
+
     def test_of_what_somebody_else_holds_is_refused(self, ana: User, bo: User) -> None:
         evaluation = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
-        with pytest.raises(Taken, match=r"^ana holds"):
+        with pytest.raises(Taken, match=r"^ana has been reviewing this since"):
             queue.skip(evaluation_id=evaluation.pk, reviewer=bo)
 
     def test_taken_back_counts_ones_own_of_this_run_that_still_wait(
@@ -260,47 +406,6 @@ class TestSkip:
         assert queue.take_back_skips(run=run, reviewer=ana) == 0
         assert names("take back skips") == ["ana"]
         assert queue.claim_next(run=run, reviewer=bo) == waits
-
-
-class TestCounts:
-    def test_of_a_run_add_up(self, run: Run, ana: User) -> None:
-        held, expired, *_ = evaluations(run, tasks=["1"] * 5)
-        evaluations(run, tasks=["2"], human_review_status="Pending")
-        evaluations(run, tasks=["3"] * 2, human_review_status="Completed")
-        evaluations(run, tasks=["4"], human_review_status="Reviewed")
-        evaluations(run, tasks=["5"] * 4, human_review_status="Not Required")
-        EvaluationFactory.create()
-        for evaluation in (held, expired):
-            queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
-        end_claim(expired)
-        counts = queue.progress(run)
-        assert counts == Progress(total=13, waiting=5, held=1, done=3, not_required=4)
-        assert counts.to_review == 9
-
-    def test_of_all_runs_come_newest_first_in_one_query(
-        self, run: Run, django_assert_num_queries: DjangoAssertNumQueries
-    ) -> None:
-        evaluations(run, tasks=["1"])
-        empty = RunFactory.create()
-        with django_assert_num_queries(1):
-            found = queue.runs_with_progress()
-        assert found == [(empty, Progress(0, 0, 0, 0, 0)), (run, Progress(1, 1, 0, 0, 0))]
-        assert [listed.name for listed, _ in found] == [empty.name, run.name]
-
-    def test_of_what_is_left_tell_mine_from_theirs(self, run: Run, ana: User, bo: User) -> None:
-        mine, theirs, later, skipped, both, *_ = evaluations(run, tasks=["1"] * 8)
-        queue.claim(evaluation_id=mine.pk, reviewer=ana)
-        next_free = queue.claim(evaluation_id=theirs.pk, reviewer=bo).claimed_until
-        queue.claim(evaluation_id=later.pk, reviewer=bo)
-        for evaluation in (skipped, both):
-            queue.skip(evaluation_id=evaluation.pk, reviewer=ana)
-        queue.claim(evaluation_id=both.pk, reviewer=bo)
-        assert queue.standing(run=run, reviewer=ana) == Standing(
-            left=4, skipped_by_you=1, held_by_others=3, next_free_at=next_free
-        )
-
-    def test_of_an_empty_queue_are_nothing(self, run: Run, ana: User) -> None:
-        assert queue.standing(run=run, reviewer=ana) == Standing(0, 0, 0, None)
 
 
 class TestPage:

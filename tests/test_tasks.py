@@ -18,7 +18,7 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews import exports, import_job, importer, source
+from reviews import beside, exports, import_job, importer, source
 from reviews.models import (
     AuditEvent,
     Evaluation,
@@ -102,7 +102,7 @@ class TestCancelling:
         self, max: User, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         running = upload(max, blocks(2_000))
-        monkeypatch.setattr(import_job, "SECONDS_BETWEEN_REPORTS", 0)
+        monkeypatch.setattr(beside, "SECONDS_BETWEEN_REPORTS", 0)
         when_reported(monkeypatch, lambda: import_job.cancel(running.pk, lea))
         work()
         running.refresh_from_db()
@@ -128,7 +128,7 @@ class TestProgress:
     ) -> None:
         running = upload(max, blocks(2_000))
         seen: list[tuple[str, int, int]] = []
-        monkeypatch.setattr(import_job, "SECONDS_BETWEEN_REPORTS", 0)
+        monkeypatch.setattr(beside, "SECONDS_BETWEEN_REPORTS", 0)
 
         def look() -> None:
             now = Import.objects.select_related("progress").get(pk=running.pk)
@@ -207,7 +207,8 @@ class TestAWorkerThatIsStopped:
         assert (waiting.state, waiting.new, waiting.lines) == (Import.State.DONE, self.LINES, self.LINES)
         assert Evaluation.objects.count() == self.LINES
         assert not jobs_of(waiting).exists()
-        assert [event.action for event in AuditEvent.objects.order_by("pk")] == ["upload", "import"]
+        events = [event.action for event in AuditEvent.objects.order_by("pk")]
+        assert events == ["upload", "import", "extend rubric"]
 
 
 def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_builds_it_once(

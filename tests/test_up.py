@@ -196,6 +196,19 @@ class TestUp:
         assert first.end(signal.SIGTERM)[0] == 0
 
 
+def test_a_log_that_is_full_is_put_aside_under_the_process_that_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "_LARGEST_LOG", 10)
+    log = tmp_path / "web.log"
+    with log.open("ab", buffering=0) as file:
+        for said in (b"the first ten\n", b"more than ten\n", b"short\n"):
+            file.write(said)
+            supervisor.shorten(log)
+    assert log.read_bytes() == b"short\n"
+    assert (tmp_path / "web.log.1").read_bytes() == b"more than ten\n"
+
+
 class TestCannotStart:
     """One line, and an exit status that tells a mistake of the operator from a running site."""
 

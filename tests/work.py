@@ -1,7 +1,7 @@
 """What tests do again and again: fill the queue of a run, decide a record, let a claim run out."""
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import uuid4
 
@@ -25,8 +25,10 @@ def evaluations(run: Run, *, tasks: Iterable[str | None], **values: Any) -> list
     return Evaluation.objects.bulk_create(lines)
 
 
-def decide(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
-    """Submit a review of the record as it was loaded; `other` replaces what is sent."""
+def decide(
+    evaluation: Evaluation, reviewer: User, *, by: Callable[..., Review] = submit_review, **other: Any
+) -> Review:
+    """Submit (or revise) a review of the record as it was loaded; `other` replaces what is sent."""
     sent: dict[str, Any] = {
         "version": evaluation.version,
         "scores": SCORES,
@@ -34,7 +36,7 @@ def decide(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
         "origins": ORIGINS,
         "submission": uuid4(),
     }
-    return submit_review(evaluation_id=evaluation.pk, reviewer=reviewer, **(sent | other))
+    return by(evaluation_id=evaluation.pk, reviewer=reviewer, **(sent | other))
 
 
 def end_claim(evaluation: Evaluation) -> None:

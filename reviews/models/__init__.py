@@ -8,6 +8,7 @@ from reviews.models.contexts import ContextImport, TaskAnswer, TaskContext
 from reviews.models.decisions import AuditEvent, Draft, Escalation, FileConflict, Review, Withdrawal
 from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
+from reviews.models.facets import EvaluationFacets, EvaluationWords, RunFacet, Uncovered
 from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
 from reviews.models.people import User
 from reviews.models.runs import (
@@ -30,6 +31,8 @@ __all__ = [
     "Draft",
     "Escalation",
     "Evaluation",
+    "EvaluationFacets",
+    "EvaluationWords",
     "Export",
     "ExportPart",
     "ExportProgress",
@@ -40,11 +43,13 @@ __all__ = [
     "Review",
     "Run",
     "RunCount",
+    "RunFacet",
     "SavedView",
     "Skip",
     "SourceChunk",
     "TaskAnswer",
     "TaskContext",
+    "Uncovered",
     "Upload",
     "UploadPart",
     "User",

@@ -54,7 +54,7 @@ class Review(models.Model):
 
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="reviews", db_index=False)
     version = models.IntegerField(help_text="From 1, within the evaluation.")
-    reviewer = models.ForeignKey(User, models.PROTECT, related_name="reviews")
+    reviewer = models.ForeignKey(User, models.PROTECT, related_name="reviews", db_index=False)
     submitted_at = models.DateTimeField()
     corrected_scores = models.JSONField(
         null=True, help_text="Criterion -> {score, justification}: every criterion the human stands by."
@@ -98,6 +98,7 @@ class Review(models.Model):
             models.UniqueConstraint(fields=["evaluation", "version"], name="review_version_is_unique"),
             models.UniqueConstraint(fields=["submission"], name="review_submission_is_unique"),
         ]
+        indexes: ClassVar = [models.Index(fields=["reviewer", "id"], name="review_by_reviewer")]
 
     def __str__(self) -> str:
         return f"{self.evaluation_id} version {self.version}"

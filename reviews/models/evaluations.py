@@ -3,11 +3,27 @@
 from typing import ClassVar
 
 from django.db import models
-from django.db.models.functions import Length, Now
+from django.db.models import Case, Value, When
+from django.db.models.functions import Coalesce, Collate, Length, Now
 
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
 from reviews.record import DONE_WORDS, QUEUE_WORDS
+
+# What lists are ordered by where a column alone does not do. Never null, so that places can be compared; by
+# code points, so that they are the same here as in PostgreSQL. Shorter task ids come first: 9 before 10.
+TASK_ORDER = (
+    Coalesce(Length("task_id"), Value(2**31 - 1)),
+    Collate(Coalesce("task_id", Value(""), output_field=models.TextField()), "C"),
+    Collate(Coalesce("model_id", Value(""), output_field=models.TextField()), "C"),
+)
+VERDICT_ORDER = Case(
+    When(aggregated_score="Fail", then=Value(0)),
+    When(aggregated_score="Partial", then=Value(1)),
+    When(aggregated_score="Pass", then=Value(2)),
+    default=Value(3),
+    output_field=models.SmallIntegerField(),
+)
 
 
 class Evaluation(models.Model):
@@ -84,7 +100,10 @@ class Evaluation(models.Model):
                 "model_id",
                 "id",
                 name="evaluation_queue_order",
-                condition=models.Q(human_review_status__in=QUEUE_WORDS, is_escalated=False),
+                # Without what is claimed: those records stand at the front of the queue, in the way.
+                condition=models.Q(
+                    human_review_status__in=QUEUE_WORDS, is_escalated=False, claimed_by__isnull=True
+                ),
             ),
             models.Index("run", "task_id", "model_id", name="evaluation_siblings"),
             models.Index(
@@ -93,7 +112,39 @@ class Evaluation(models.Model):
                 name="evaluation_claims",
                 condition=models.Q(claimed_by__isnull=False),
             ),
+            models.Index(
+                "run",
+                "claimed_until",
+                name="evaluation_held",
+                condition=models.Q(claimed_by__isnull=False),
+            ),
             models.Index("run", "human_review_status", name="evaluation_progress"),
+            models.Index("run", *TASK_ORDER, "id", name="evaluation_task_order"),
+            models.Index("run", VERDICT_ORDER, "id", name="evaluation_verdict_order"),
+            models.Index("run", "created_at", "id", name="evaluation_newest"),
+            # These hold few records or none when a file comes in, and so cost an import nothing.
+            models.Index(
+                "run",
+                "human_review_timestamp",
+                "id",
+                name="evaluation_reviewed",
+                condition=models.Q(human_review_timestamp__isnull=False),
+            ),
+            models.Index(
+                "run",
+                "human_reviewer_id",
+                "id",
+                name="evaluation_decided_by",
+                condition=models.Q(human_reviewer_id__isnull=False),
+            ),
+            models.Index(
+                "run",
+                "assigned_to",
+                name="evaluation_assigned",
+                condition=models.Q(assigned_to__isnull=False),
+            ),
+            models.Index("run", name="evaluation_escalated", condition=models.Q(is_escalated=True)),
+            models.Index("run", name="evaluation_stale", condition=models.Q(is_stale=True)),
             models.Index(
                 "first_import",
                 "first_line",
@@ -104,6 +155,12 @@ class Evaluation(models.Model):
 
     def __str__(self) -> str:
         return self.evaluation_id
+
+    @property
+    def title(self) -> str:
+        """What the record is called on a page: its task and who answered it."""
+        task = f"Task {self.task_id}" if self.task_id else f"Evaluation {self.evaluation_id}"
+        return f"{task} · {self.model_id}" if self.model_id else task
 
     @property
     def in_queue(self) -> bool:

@@ -10,7 +10,9 @@ from reviews import rendering
 
 register = template.Library()
 
+register.filter("inline", rendering.inline)
 register.filter("markdown", rendering.markdown)
+register.filter("pieces", rendering.pieces)
 register.filter("plain", rendering.plain)
 register.filter("with_spans", rendering.text_with_spans)
 

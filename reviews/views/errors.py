@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import BadRequest
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
@@ -58,14 +58,29 @@ def csrf_failure(request: HttpRequest, **_: str) -> HttpResponse:
     )
 
 
+def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
+    """The page for a method that an address does not take; `allowed` are those that it does."""
+    response = page(
+        request,
+        405,
+        "This cannot be done here",
+        f"The browser sent {request.method} to an address that takes {allowed} only. Nothing was changed.",
+    )
+    response["Allow"] = allowed
+    return response
+
+
 class DeniedMiddleware:
-    """Turns `Denied`, wherever it is raised, into a page with its reason."""
+    """Turns `Denied`, wherever it is raised, and a method that a view does not take, into a page."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return self.get_response(request)
+        response = self.get_response(request)
+        if isinstance(response, HttpResponseNotAllowed):
+            return not_allowed(request, response["Allow"])
+        return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         return permission_denied(request, exception) if isinstance(exception, Denied) else None

@@ -34,7 +34,7 @@ def import_page(request: Request, pk: int) -> HttpResponse:
         "seconds_to_next_look": _seconds_to_next_look(source),
         "exceptions": exceptions,
         "more_exceptions": sum(to_read.values()) - len(exceptions),
-        "may_cancel": can(request.user, "import_file"),
+        "may_import": can(request.user, "import_file"),
         "may_download_lines": can(request.user, "export_run"),
     }
     template = "imports/page.html#state" if request.htmx else "imports/page.html"

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from reviews import importer, queue, unpack, uploads
+from reviews import counts, importer, unpack, uploads
 from reviews.models import Import, Run
 from reviews.permissions import can, check
 from reviews.source import BLOCK_SIZE, Refused
@@ -57,7 +57,7 @@ def runs(request: Request) -> HttpResponse:
         if upload:
             return redirect("import", upload.pk)
     context = {
-        "runs": queue.runs_with_progress(),
+        "runs": counts.of_all(),
         "form": form,
         "may_import": can(request.user, "import_file"),
         "may_export": can(request.user, "export_run"),

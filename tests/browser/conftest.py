@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import ConsoleMessage, Page
+from django.db import connection
+from playwright.sync_api import ConsoleMessage, Page, expect
+from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import User
+from reviews.models import Run, User
+from tests.browser.screen import SCORES
+from tests.factories import EvaluationFactory, RunFactory
 
 PASSWORD = "a password for tests"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -69,7 +73,24 @@ def page(page: Page) -> Iterator[Page]:
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.set_default_timeout(10_000)
     yield page
+    # What the page asks for by itself, also in going away, must not meet the emptying of the tables.
+    page.goto("about:blank")
+    page.wait_for_timeout(100)
+    for _ in range(100):
+        if not _others_at_work():
+            break
+        page.wait_for_timeout(20)
     assert complaints == []
+
+
+def _others_at_work() -> int:
+    """How many connections but ours are in the middle of something."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+            " AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND state <> 'idle'"
+        )
+        return int(cursor.fetchone()[0])
 
 
 def log_in(page: Page, url: str, person: User) -> None:
@@ -81,3 +102,34 @@ def log_in(page: Page, url: str, person: User) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("button", name="Log out").wait_for()
+
+
+@pytest.fixture
+def people(ana: User, bo: User, lea: User, max: User, eve: User) -> dict[str, User]:
+    """Everybody, by name."""
+    return {person.username: person for person in (ana, bo, lea, max, eve)}
+
+
+@pytest.fixture
+def algebra(db: None) -> Run:
+    """A run of three records of one task, of which the judge failed each for its depth."""
+    run = RunFactory.create(name="Algebra")
+    for model in ("a-model", "b-model", "c-model"):
+        EvaluationFactory.create(run=run, task_id="7", model_id=model, parsed_rubric_scores=SCORES)
+    return run
+
+
+@pytest.fixture
+def screen(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
+    """Ana at her first record."""
+    log_in(page, live_server.url, ana)
+    page.get_by_role("button", name="Start reviewing").click()
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+    return page
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what tests measured and do not judge."""
+    passed = terminalreporter.getreports("passed")
+    for name, value in (measured for report in passed for measured in report.user_properties):
+        terminalreporter.write_line(f"{name}: {value}")

@@ -48,6 +48,7 @@ def test_a_record_is_reviewed_with_keyboard_and_mouse_and_nothing_else_changes(
     first = page.get_by_role("heading", level=1).inner_text()
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).not_to_have_text(first)
+    expect(page.get_by_role("status")).to_contain_text("Saved")
 
     exported = tmp_path / "exported.jsonl"
     call_command("export_run", "sample", output=str(exported))

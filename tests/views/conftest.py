@@ -16,3 +16,17 @@ def as_ana(client: Client, ana: User) -> Client:
 def as_max(client: Client, max: User) -> Client:
     client.force_login(max)
     return client
+
+
+@pytest.fixture
+def as_bo(bo: User) -> Client:
+    client = Client()
+    client.force_login(bo)
+    return client
+
+
+@pytest.fixture
+def as_lea(lea: User) -> Client:
+    client = Client()
+    client.force_login(lea)
+    return client

@@ -1,10 +1,29 @@
 """What tests of pages send and read: an uploaded file, and the text of an answer."""
 
 from typing import Any
+from uuid import uuid4
 
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import Model
+from django.urls import reverse
 
+from reviews.models import Evaluation
 from tests.lines import file_of
+
+HTMX = {"HX-Request": "true"}
+
+
+def url(name: str, row: Model) -> str:
+    return reverse(name, args=[row.pk])
+
+
+def form_of(record: Evaluation, **changes: Any) -> dict[str, Any]:
+    """The form as a browser posts it, every criterion agreed with."""
+    data = {"version": record.version, "submission": uuid4(), "comments": ""}
+    for number, (name, judged) in enumerate(record.parsed_rubric_scores.items()):
+        data |= {f"criteria-{number}-{key}": judged.get(key, "") for key in ("score", "justification")}
+        data[f"criteria-{number}-name"] = name
+    return data | {key.replace("__", "-"): value for key, value in changes.items()}
 
 
 def jsonl(*lines: bytes, name: str = "algebra.jsonl") -> SimpleUploadedFile:

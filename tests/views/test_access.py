@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews.models import Evaluation, Export, User
+from reviews.models import BulkChange, Escalation, Evaluation, Export, SavedView, User
 from reviews.urls import urlpatterns
 from tests.factories import EvaluationFactory, ExportFactory
 
@@ -21,6 +21,12 @@ LOGIN = (302, 302, 302, 302, 302)
 ACCESS: dict[str, dict[str, tuple[int, ...]]] = {
     "runs": {"get": (302, 403, 200, 200, 200), "post": (302, 403, 403, 403, 422)},
     "run": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "run-settings": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
+    "tasks": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
+    "save-view": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 302, 302, 302)},
+    "remove-view": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 302, 302)},
+    "change": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
+    "undo-change": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 302, 302)},
     "export": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 302, 302)},
     "export-page": {"get": (302, 403, 403, 200, 200), "post": (302, 405, 405, 405, 405)},
     "export-file": {"get": (302, 403, 403, 404, 404), "post": (302, 405, 405, 405, 405)},
@@ -28,10 +34,15 @@ ACCESS: dict[str, dict[str, tuple[int, ...]]] = {
     "review": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
     "claim-next": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
     "take-back-skips": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
+    "spare": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 200, 200, 200)},
+    "release-spares": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 204, 204, 204)},
+    "undo": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
+    "recent": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
     "conflicts": {"get": (302, 403, 403, 200, 200), "post": (302, 405, 405, 405, 405)},
     "settle-conflicts": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 400, 400)},
     "import": {"get": (302, 403, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
     "cancel-import": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 302)},
+    "contexts": {"get": (302, 403, 403, 403, 200), "post": (302, 403, 403, 403, 422)},
     # Without the headers of the tus protocol nothing is taken.
     "uploads": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 412)},
     "upload": {"get": (302, 403, 403, 403, 404), "post": (302, 405, 405, 405, 405)},
@@ -44,6 +55,16 @@ ACCESS: dict[str, dict[str, tuple[int, ...]]] = {
     "skip": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
     "release": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 303, 303, 303)},
     "renew": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 409, 409, 409)},
+    "look-next": {"get": (302, 403, 302, 302, 302), "post": (302, 405, 405, 405, 405)},
+    "look-previous": {"get": (302, 403, 302, 302, 302), "post": (302, 405, 405, 405, 405)},
+    "draft": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 400, 400, 400)},
+    "revise": {"get": (302, 403, 404, 404, 404), "post": (302, 403, 404, 404, 404)},
+    "reopen": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 404, 404, 404)},
+    "unskip": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 302, 302, 302)},
+    "escalate": {"get": (302, 403, 200, 200, 200), "post": (302, 403, 422, 422, 422)},
+    "withdraw-escalation": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 303)},
+    "settle-escalation": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 422, 422)},
+    "preferences": {"get": (302, 200, 200, 200, 200), "post": (302, 422, 422, 422, 422)},
     "preview": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 200, 200, 200)},
     "login": {"get": (200, 302, 302, 302, 302), "post": (200, 302, 302, 302, 302)},
     "logout": {"get": (302, 405, 405, 405, 405), "post": LOGIN},
@@ -63,6 +84,16 @@ CASES = [
 def record(max: User) -> Evaluation:
     record = EvaluationFactory.create()
     ExportFactory.create(run=record.run)
+    of_another = EvaluationFactory.create(run=record.run, is_escalated=True)
+    Escalation.objects.create(
+        evaluation=of_another,
+        run=record.run,
+        kind=Escalation.Kind.CANNOT_JUDGE,
+        raised_by=max,
+        outcome="open",
+    )
+    BulkChange.objects.create(run=record.run, actor=max, kind=BulkChange.Kind.RELEASE)
+    SavedView.objects.create(run=record.run, owner=max, name="all", is_shared=True)
     return record
 
 
@@ -70,6 +101,9 @@ def address(name: str, record: Evaluation) -> str:
     """Where the name leads: to the record, its run, its import or the export of its run."""
     rows = {"runs": record.run_id, "imports": record.first_import_id, "evaluations": record.pk}
     rows["exports"] = Export.objects.get().pk
+    rows["escalations"] = Escalation.objects.get().pk
+    rows["changes"] = BulkChange.objects.get().pk
+    rows["views"] = SavedView.objects.get().pk
     row = rows.get(ROUTES[name].split("/")[0])
     path = re.sub("<int:[a-z_]+>", str(row), ROUTES[name])
     return "/" + path.replace("<token>", "0" * 40).replace("<uuid:pk>", str(UUID(int=0)))

@@ -1,0 +1,129 @@
+"""What reviewers have entered and not submitted: saved as they type, whoever holds the record by then.
+
+A draft that is saved leaves no audit event: a review of one record saves dozens, and the review tells of
+what became of them.
+"""
+
+import datetime as dt
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from reviews import criteria, rubric
+from reviews.models import Draft, Evaluation, Review, User
+from reviews.permissions import Denied, check, check_revise
+from reviews.queue import Taken, check_holds, locked
+from reviews.scores import identity, is_score
+
+# A save renews the claim only when this much of it is gone: each time a new version of the row is written.
+_RENEWED_EVERY = dt.timedelta(minutes=1)
+
+Fields = list[list[str]]
+
+
+class Outdated(Exception):
+    """A newer revision is there, of another tab or a request that overtook this one. It stays."""
+
+    def __init__(self, draft: Draft) -> None:
+        super().__init__(f"Revision {draft.revision} of the {draft} is newer.")
+        self.draft = draft
+
+
+def save(*, evaluation_id: int, reviewer: User, fields: Fields, revision: int) -> Draft:
+    """Keep what a reviewer has entered, and hold the record for them.
+
+    `fields` is [[name, value], ...] as the review form posts them; `revision` is from 1 and grows with every
+    save. The same revision with the same fields, sent twice, is saved once. Raises `Outdated` when a newer
+    one is there, and `Taken` when the record is not theirs any more: the draft is saved all the same.
+    """
+    check(reviewer, "review_evaluation")
+    with transaction.atomic():
+        evaluation = locked(evaluation_id)
+        draft = _keep(evaluation, reviewer, _storable(fields), revision)
+        taken = _hold_on(evaluation, reviewer)
+    if taken:
+        raise taken
+    return draft
+
+
+def of(evaluation: Evaluation, reviewer: User) -> Draft | None:
+    return Draft.objects.filter(evaluation=evaluation, reviewer=reviewer).first()
+
+
+def discard(*, evaluation_id: int, reviewer: User) -> None:
+    Draft.objects.filter(evaluation=evaluation_id, reviewer=reviewer).delete()
+
+
+def refill(review: Review) -> Draft:
+    """Make of a review that was taken back a draft of its reviewer, as if it had not been submitted."""
+    values = {"fields": _fields_of(review), "revision": 1, "saved_at": timezone.now()}
+    draft, _ = Draft.objects.update_or_create(
+        evaluation=review.evaluation, reviewer=review.reviewer, defaults=values
+    )
+    return draft
+
+
+def _keep(evaluation: Evaluation, reviewer: User, fields: Fields, revision: int) -> Draft:
+    draft = of(evaluation, reviewer) or Draft(evaluation=evaluation, reviewer=reviewer, revision=0)
+    if revision == draft.revision and fields == draft.fields:
+        return draft
+    if revision <= draft.revision:
+        raise Outdated(draft)
+    draft.fields, draft.revision, draft.saved_at = fields, revision, timezone.now()
+    draft.save()
+    return draft
+
+
+def _hold_on(evaluation: Evaluation, reviewer: User) -> Taken | None:
+    """Renew the reviewer's claim, also one that ran out if nobody took the record; else say why not."""
+    if evaluation.is_done and _may_revise(evaluation, reviewer):
+        return None
+    try:
+        check_holds(evaluation, reviewer)
+    except Taken as taken:
+        return taken
+    until = timezone.now() + settings.CLAIM_LENGTH
+    if evaluation.claimed_until is None or evaluation.claimed_until < until - _RENEWED_EVERY:
+        evaluation.claimed_until = until
+        evaluation.save(update_fields=["claimed_until"])
+    return None
+
+
+def _may_revise(evaluation: Evaluation, reviewer: User) -> bool:
+    try:
+        check_revise(reviewer, evaluation)
+    except Denied:
+        return False
+    return True
+
+
+def _storable(fields: Fields) -> Fields:
+    """PostgreSQL's JSON has no U+0000."""
+    return [[part.replace("\0", "\ufffd") for part in field] for field in fields]
+
+
+def _fields_of(review: Review) -> Fields:
+    """The fields that would be posted to submit the review as it is."""
+    judged_by = rubric.of(review.evaluation.run)
+    offers = {offer.criterion: offer for offer in criteria.offers(review.evaluation, judged_by)}
+    scores = review.corrected_scores or {}
+    fields = []
+    for number, name in enumerate([*offers, *(name for name in scores if name not in offers)]):
+        row = f"criteria-{number}"
+        fields.append([f"{row}-name", name])
+        if name not in scores:
+            fields.append([f"{row}-removed", "on"])
+            continue
+        choices = offers[name].options if name in offers else judged_by.choices()
+        score = scores[name].get("score")
+        value = next((choice.value for choice in choices if _same(choice.score, score)), "")
+        fields.append([f"{row}-score", value])
+        fields.append([f"{row}-justification", scores[name].get("justification") or ""])
+        fields.append([f"{row}-cause", review.causes.get(name, "")])
+    return [*fields, ["comments", review.comments or ""]]
+
+
+def _same(one: Any, other: Any) -> bool:
+    return is_score(one) and is_score(other) and identity(one) == identity(other)

@@ -1,0 +1,208 @@
+"""The review screen as an answer: what the views that claim, decide and keep drafts have in common.
+
+The filters a reviewer works in go along as their query string: in the address of a record as `?queue=`, in
+every form as the field `queue`.
+"""
+
+import datetime as dt
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseRedirectBase
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers, patch_vary_headers
+
+from reviews import counts, differences, drafts, escalation, evidence, history, queue
+from reviews.filters import Filters
+from reviews.forms import EscalationForm, ReviewForm
+from reviews.models import Evaluation, Run
+from reviews.permissions import can, can_revise, check
+from reviews.views.request import Request
+
+
+class SeeOther(HttpResponseRedirectBase):
+    """A redirect after a POST; the next request is a GET."""
+
+    status_code = HTTPStatus.SEE_OTHER
+
+
+def load(request: Request, pk: int) -> Evaluation:
+    """The record of an address, for who may review."""
+    check(request.user, "review_evaluation")
+    rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
+    return get_object_or_404(rows, pk=pk)
+
+
+def load_run(request: Request, pk: int) -> Run:
+    """The run of an address, for who may review."""
+    check(request.user, "review_evaluation")
+    return get_object_or_404(Run, pk=pk)
+
+
+# Where the reviewer is
+
+
+def working_filters(request: Request) -> Filters:
+    """Which part of the queue the reviewer works in, whoever holds it: claiming changes that."""
+    sent = request.POST if request.method == "POST" else request.GET
+    return Filters.of(sent.get("queue", "")).with_only("status", "").with_only("held-by", "")
+
+
+def posted_key(request: Request, name: str) -> int | None:
+    """The key of a record that was posted; None where it cannot be one."""
+    text = request.POST.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
+def iso(moment: dt.datetime | None) -> str:
+    """A moment as the script reads it from a header; empty for none."""
+    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
+
+
+def address(record: Evaluation, query: str) -> str:
+    """The address of a record's page that keeps the filters."""
+    place = reverse("evaluation", args=[record.pk])
+    return f"{place}?{urlencode({'queue': query})}" if query else place
+
+
+def go_on(request: Request, run: Run) -> HttpResponse:
+    """After a POST: the next record of what the reviewer works in, claimed; or that there is none."""
+    condition = working_filters(request).condition()
+    claimed = queue.claim_next(run=run, reviewer=request.user, condition=condition)
+    return show(request, claimed) if claimed else show_queue(request, run)
+
+
+def show(request: Request, record: Evaluation) -> HttpResponse:
+    """After a POST: the screen of a record. For htmx it comes at once, else by a redirect."""
+    place = address(record, working_filters(request).query_string)
+    if not request.htmx:
+        return SeeOther(place)
+    response = record_screen(request, load(request, record.pk))
+    response.headers["HX-Replace-Url"] = place
+    return response
+
+
+def show_queue(request: Request, run: Run) -> HttpResponse:
+    """After a POST: where the reviewer stands in the queue. For htmx it comes at once, else by a redirect."""
+    query = working_filters(request).query_string
+    place = reverse("review", args=[run.pk])
+    place = f"{place}?{urlencode({'queue': query})}" if query else place
+    if not request.htmx:
+        return SeeOther(place)
+    response = queue_screen(request, run)
+    response.headers["HX-Replace-Url"] = place
+    return response
+
+
+# The screens
+
+
+def queue_screen(request: Request, run: Run) -> HttpResponse:
+    filters = working_filters(request)
+    standing = counts.standing(run=run, reviewer=request.user, condition=filters.condition())
+    context = {"run": run, "standing": standing, "query": filters.query_string}
+    return _screen(request, "review/queue.html", context)
+
+
+def record_screen(
+    request: Request,
+    record: Evaluation,
+    *,
+    form: ReviewForm | None = None,
+    problem: str = "",
+    status: HTTPStatus = HTTPStatus.OK,
+    is_revision: bool = False,
+    is_spare: bool = False,
+) -> HttpResponse:
+    """The screen of a record: the form for who holds it, and as long as there is typed text to keep."""
+    query = working_filters(request).query_string
+    context = {
+        **access(request, record),
+        "url": address(record, query),
+        "progress": counts.of(record.run),
+        "query": query,
+        "problem": problem,
+        "is_revision": is_revision,
+        "is_spare": is_spare,
+    }
+    is_open = context["own"] or is_revision
+    if is_revision:
+        context["can_submit"] = context["can_revise"]
+    draft = drafts.of(record, request.user) if is_open and form is None else None
+    shown = form or ReviewForm(record, draft=draft)
+    context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
+    context |= _read(record, shown)
+    return _screen(request, "review/page.html", context, status)
+
+
+def access(request: Request, record: Evaluation) -> dict[str, Any]:
+    """Who holds a record, and what the person may do with it."""
+    user = request.user
+    leads = can(user, "lead_review")
+    is_held = record.in_queue and queue.is_held(record)
+    own = is_held and record.claimed_by_id == user.pk
+    held = is_held and not own
+    return {
+        "evaluation": record,
+        "run": record.run,
+        "own": own,
+        "held": held,
+        "can_submit": record.in_queue and not held and (leads or not record.is_escalated),
+        "can_revise": can_revise(user, record),
+        "may_free": held and leads,
+        "leads": leads,
+        "submit_url": reverse("revise" if record.is_done else "submit", args=[record.pk]),
+    }
+
+
+def _read(record: Evaluation, form: ReviewForm) -> dict[str, Any]:
+    """What is there to judge by, what was decided, and what a lead was asked."""
+    return {
+        "evidence": evidence.read(record, form.offers),
+        "decision": evidence.decision(record, form.offers),
+        "changes": differences.since_review(record) if record.is_stale else [],
+        "versions": history.versions(record, form.offers, form.rubric) if record.review_id else [],
+        "asked": escalation.open_of(record) if record.is_escalated else None,
+        "answered": escalation.answer_for(record) if record.in_queue else None,
+        "escalation": EscalationForm(),
+    }
+
+
+def _screen(
+    request: Request, template: str, context: dict[str, Any], status: HTTPStatus = HTTPStatus.OK
+) -> HttpResponse:
+    """The page, or for htmx its part `screen`, with the address it belongs to."""
+    response = render(request, f"{template}#screen" if request.htmx else template, context, status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    add_never_cache_headers(response)
+    if request.htmx and request.method == "GET":
+        response.headers["HX-Replace-Url"] = request.get_full_path()
+    return response
+
+
+def lost(request: Request, pk: int, problem: str, *, is_outdated: bool = False) -> HttpResponse:
+    """409 for a request beside the form: a banner that says why, and what can be done."""
+    record = load(request, pk)
+    context = access(request, record) | {
+        "problem": problem,
+        "is_outdated": is_outdated,
+        "query": working_filters(request).query_string,
+        "has_draft": not is_outdated,
+        "is_typed": False,
+    }
+    return render(request, "review/problem.html", context, status=HTTPStatus.CONFLICT)
+
+
+def refused(request: Request, reason: str, place: str) -> HttpResponse:
+    """Why nothing was changed: 409 and a banner for htmx, else said on the page at `place`."""
+    if not request.htmx:
+        messages.error(request, reason)
+        return SeeOther(place)
+    response = render(request, "review/refused.html", {"problem": reason}, status=HTTPStatus.CONFLICT)
+    response.headers["HX-Retarget"] = "#notices"
+    response.headers["HX-Reswap"] = "innerHTML"
+    return response

@@ -1,0 +1,71 @@
+"""What tests do and look for on the review screen."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import Page, expect
+
+from reviews.models import Evaluation, Review
+
+# In the order in which PostgreSQL keeps their names.
+SCORES = {
+    "depth": {"score": "No", "justification": r"Ends with \(\frac{1}{2}\)."},
+    "rigour": {"score": "Yes", "justification": "Each step follows."},
+    "clarity": {"score": "Yes", "justification": "Easy to read."},
+    "elegance": {"score": "Yes", "justification": r"But $\undefined{x}$ is no formula."},
+}
+
+
+def heading(page: Page, model: str) -> None:
+    """The record of this model is on the screen."""
+    expect(page.get_by_role("heading", level=1)).to_contain_text(f"Task 7 · {model}")
+
+
+def is_at(page: Page, model: str) -> None:
+    """The address is that of this model's record."""
+    expect(page).to_have_url(re.compile(rf"/evaluations/{record(model).pk}/$"))
+
+
+def label(page: Page, words: str) -> None:
+    expect(page.locator("#submit")).to_contain_text(words)
+
+
+def verdict(page: Page, words: str) -> None:
+    expect(page.locator("#verdict")).to_have_text(words)
+
+
+def settle(page: Page) -> None:
+    """Let the moment pass in which a key may have been meant for the record before."""
+    page.wait_for_timeout(350)
+
+
+def press(page: Page, *keys: str) -> int:
+    """Press keys one after the other, the first when the screen takes it; returns how many."""
+    settle(page)
+    for key in keys:
+        page.keyboard.press(key)
+    return len(keys)
+
+
+def saved(page: Page, model: str) -> Review:
+    """The review in force of this model's record, once the page says that it is saved."""
+    expect(page.get_by_role("status")).to_contain_text(f"Saved Task 7 · {model}")
+    return Review.objects.get(evaluation=record(model))
+
+
+def record(model: str) -> Evaluation:
+    return Evaluation.objects.get(model_id=model)
+
+
+def scores_of(review: Review) -> dict[str, Any]:
+    assert review.corrected_scores
+    return dict(review.corrected_scores)
+
+
+def words_of(review: Review) -> list[Any]:
+    """The scores alone, in the order of the criteria."""
+    return [entry["score"] for entry in scores_of(review).values()]
+
+
+def draft_is(page: Page, state: str) -> None:
+    expect(page.locator("#saved")).to_have_attribute("data-state", state)

@@ -1,0 +1,394 @@
+"""What there is to see: every page of the site, in each of its states, through the eyes of who sees it.
+
+A new page is a new line in `SIGHTS`: the name of its address, who looks, and a function that makes the state
+and returns the argument of the address, a key or a token. What is no page stands in `NO_PAGES`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Page, Route
+
+from reviews import bulk, drafts, escalation, exports, importer, people, queue, saved_views
+from reviews.filters import Filters
+from reviews.models import Evaluation, Export, Import, ImportProgress, Run, User
+from tests.factories import EvaluationFactory, ExportFactory, ImportFactory, RunFactory
+from tests.lines import bring_in, file_of, line
+from tests.threads import together
+from tests.work import decide
+
+LONG = "a_name_without_a_single_space_" * 6
+MODEL = "openai/o4-mini"
+
+
+def nothing() -> None:
+    """The address takes nothing, and there is nothing yet."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A page in a state: its address (a name, or a path), who looks, and what makes the state.
+
+    `state` returns the argument the address takes, if any. `then` is what the person does on the page before
+    we look.
+    """
+
+    address: str
+    who: str
+    state: Callable[[], int | str | None] = nothing
+    query: str = ""
+    then: Callable[[Page], object] = lambda _: None
+
+    def prepare(self) -> str:
+        """Make the state and return the path of the page."""
+        argument = self.state()
+        if self.address.startswith("/"):
+            return self.address
+        return reverse(self.address, args=[] if argument is None else [argument]) + self.query
+
+
+def run() -> int:
+    """A run with what a run may hold: waiting, held, reviewed, stale and disputed records, and a bad line."""
+    bo = User.objects.get(username="bo")
+    lines = [line(f"eval_{n}", task_id=str(n)) for n in range(5)]
+    made = bring_in(file_of(*lines, b"no record"), run=f"Algebra {LONG}").run
+    records = list(Evaluation.objects.order_by("pk"))
+    for record in records[:3]:
+        decide(record, bo, comments=r"Compare with \(\frac{1}{2}\).")
+    theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla", "human_corrected_scores": {}}
+    newer = {"aggregated_score": "Fail"}
+    bring_in(
+        file_of(line("eval_0", task_id="0", **theirs), line("eval_1", task_id="1", **newer)), run=made.name
+    )
+    with transaction.atomic():
+        queue.claim(evaluation_id=records[4].pk, reviewer=bo)
+    return made.pk
+
+
+def saved_view() -> int:
+    """The run, with a list of lea's under a name."""
+    made = Run.objects.get(pk=run())
+    lea = User.objects.get(username="lea")
+    saved_views.save(run=made, owner=lea, name=LONG[:100], query="verdict=Pass", is_shared=True)
+    return made.pk
+
+
+def changed_list() -> int:
+    """The run, with its waiting records put first."""
+    made = Run.objects.get(pk=run())
+    order = bulk.Order(made, Filters.of("verdict=Pass"), bulk.Kind.PRIORITISE, priority=bulk.FIRST)
+    bulk.apply(order, User.objects.get(username="lea"))
+    return made.pk
+
+
+def the(number: int) -> Callable[[], int]:
+    """A record of that run: 1 is stale, 2 reviewed, 3 waits, 4 is held by bo."""
+
+    def record() -> int:
+        run()
+        return Evaluation.objects.get(evaluation_id=f"eval_{number}").pk
+
+    return record
+
+
+def own_record() -> int:
+    """A record of which everything is long or strange, held by ana."""
+    record = EvaluationFactory.create(
+        task_id=LONG,
+        model_id=LONG,
+        parsed_rubric_scores={
+            LONG: {
+                "score": "No",
+                "justification": r"Ends with \[" + "x + " * 60 + r"y\], not $\undefined{z}$.",
+            },
+            "clarity": {"score": 3, "justification": f"`{LONG}`"},
+        },
+        structured_model_response={"steps": ["Let $x = 1$.", LONG], "final_answer": "1/2"},
+        structured_ideal_response={"response": "| a | b |\n|---|---|\n| 1 | 2 |"},
+    )
+    with transaction.atomic():
+        queue.claim(evaluation_id=record.pk, reviewer=User.objects.get(username="ana"))
+    return record.pk
+
+
+def changed_record() -> int:
+    """Ana's record with a draft in it: a score that is not the judge's, and why."""
+    record = own_record()
+    ana = User.objects.get(username="ana")
+    fields = [["criteria-0-name", LONG], ["criteria-0-score", "Yes"], ["criteria-0-cause", "too strict"]]
+    drafts.save(evaluation_id=record, reviewer=ana, fields=fields, revision=1)
+    return record
+
+
+def asked_record() -> int:
+    """Ana asks a lead about her record."""
+    record, ana = own_record(), User.objects.get(username="ana")
+    escalation.escalate(evaluation_id=record, reviewer=ana, kind="question", reason="question", note=LONG)
+    return record
+
+
+def history() -> int:
+    """A run in which ana decided, skipped and asked."""
+    record = Evaluation.objects.get(pk=asked_record())
+    ana = User.objects.get(username="ana")
+    decided, skipped = (EvaluationFactory.create(run=record.run, task_id=LONG) for _ in range(2))
+    decide(decided, ana)
+    queue.skip(evaluation_id=skipped.pk, reviewer=ana)
+    return record.run_id
+
+
+def decided_record() -> int:
+    record = EvaluationFactory.create()
+    decide(record, User.objects.get(username="ana"))
+    return record.pk
+
+
+def unparsed_record() -> int:
+    return EvaluationFactory.create(
+        parsed_rubric_scores={},
+        aggregated_score=None,
+        parsing_error="Invalid JSON",
+        raw_judge_output={
+            "raw_content": '```json\n{"clarity": {"score": "Yes", "justification": "\\(x\\)"}}\n```'
+        },
+    ).pk
+
+
+def runs() -> None:
+    run()
+    empty_run()
+
+
+def empty_run() -> int:
+    return RunFactory.create().pk
+
+
+def reviewed_run() -> int:
+    return EvaluationFactory.create(human_review_status="Completed").run_id
+
+
+def finished_import() -> int:
+    run()
+    return Import.objects.earliest("pk").pk
+
+
+def repeated_import() -> int:
+    run()
+    return Import.objects.latest("pk").pk
+
+
+def refused_import() -> int:
+    source = importer.receive_upload(
+        run_name="Algebra",
+        file_name="algebra.jsonl",
+        blocks=iter([file_of(line("eval_1"), b"no record")]),
+        strict=True,
+        actor=User.objects.get(username="max"),
+    )
+    together(lambda: importer.import_upload(source.pk))
+    return source.pk
+
+
+def unfinished_import(**progress: Any) -> Callable[[], int]:
+    def source() -> int:
+        made = ImportFactory.create(state=Import.State.RUNNING, file_name=f"{LONG}.jsonl")
+        ImportProgress.objects.create(source=made, size=4_000_000, **progress)
+        return made.pk
+
+    return source
+
+
+def cancelled_import() -> int:
+    return ImportFactory.create(state=Import.State.CANCELLED).pk
+
+
+def built_export() -> int:
+    run()
+    export = exports.ask_for(exports.Order(Run.objects.get()), User.objects.get(username="lea"))
+    together(lambda: exports.build(export.pk))
+    return export.pk
+
+
+def export(**values: Any) -> Callable[[], int]:
+    return lambda: ExportFactory.create(**values).pk
+
+
+def first_start() -> str:
+    User.objects.all().delete()
+    return people.welcome_token()
+
+
+def choose_a_file_and_pause(page: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/uploads/", hold)
+    page.get_by_label("JSONL file").set_input_files(
+        {"name": f"{LONG}.jsonl", "mimeType": "application/x-ndjson", "buffer": line()}
+    )
+    page.get_by_role("button", name="Import", exact=True).click()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_text("Paused").wait_for()
+    for route in held:
+        route.abort()
+
+
+def open_everything(page: Page) -> None:
+    page.evaluate("document.querySelectorAll('details').forEach((it) => { it.open = true; })")
+
+
+def submit_nothing(page: Page) -> None:
+    page.locator("main form").evaluate("form => { form.noValidate = true; form.requestSubmit(); }")
+    page.locator("[aria-invalid]").first.wait_for()
+
+
+def save_a_mean_of_nothing(page: Page) -> None:
+    page.get_by_label("the mean of all scores").check()
+    page.get_by_role("button", name="Save").click()
+    page.locator(".errorlist").first.wait_for()
+
+
+def hand_over_without_a_word(page: Page) -> None:
+    page.get_by_role("button", name="Hand to a lead").click()
+    page.locator(".errorlist").first.wait_for()
+
+
+def take_one_key_twice(page: Page) -> None:
+    page.get_by_label("Skip: last in your queue").fill("a")
+    page.get_by_role("button", name="Save").click()
+    page.locator(".errorlist").first.wait_for()
+
+
+def log_in_without_cookies(page: Page) -> None:
+    page.context.clear_cookies()
+    page.get_by_label("Username").fill("ana")
+    page.get_by_label("Password").fill("any")
+    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("heading", name="This form is out of date").wait_for()
+
+
+SECONDS_AGO = timedelta(seconds=10)
+SIGHTS = {
+    "log in": Sight("login", "nobody"),
+    "log in, nothing typed": Sight("login", "nobody", then=submit_nothing),
+    "log in, out of date": Sight("login", "nobody", then=log_in_without_cookies),
+    "welcome": Sight("welcome", "nobody", first_start),
+    "welcome, nothing typed": Sight("welcome", "nobody", first_start, then=submit_nothing),
+    "welcome, over": Sight("welcome", "nobody", lambda: "0" * 40),
+    "password": Sight("password", "ana"),
+    "password, nothing typed": Sight("password", "ana", then=submit_nothing),
+    "no such page": Sight("/nothing/", "ana"),
+    "the address of a form": Sight("/logout/", "ana"),
+    "no role": Sight("runs", "eve"),
+    "not allowed": Sight("export", "ana", run),
+    "runs, none yet": Sight("runs", "ana"),
+    "runs, none yet, for an admin": Sight("runs", "max"),
+    "runs": Sight("runs", "max", runs),
+    "runs, uploading": Sight("runs", "max", then=choose_a_file_and_pause),
+    "runs, nothing chosen": Sight("runs", "max", then=submit_nothing),
+    "run": Sight("run", "lea", run),
+    "run, for a reviewer": Sight("run", "ana", run),
+    "run, done": Sight("run", "ana", run, query="?status=done"),
+    "run, filtered": Sight(
+        "run",
+        "lea",
+        saved_view,
+        query=f"?verdict=Pass&model={MODEL}&colour=red&sort=task",
+        then=open_everything,
+    ),
+    "run, filtered to nothing": Sight("run", "ana", run, query=f"?verdict=Partial&task={LONG}"),
+    "change of many records": Sight(
+        "change", "lea", changed_list, query="?kind=assign&to=bo&list=verdict%3DPass"
+    ),
+    "run, empty": Sight("run", "max", empty_run),
+    "run settings": Sight("run-settings", "lea", run),
+    "run settings, refused": Sight("run-settings", "lea", run, then=save_a_mean_of_nothing),
+    "conflicts": Sight("conflicts", "lea", run),
+    "conflicts, none": Sight("conflicts", "lea", empty_run),
+    "import": Sight("import", "max", finished_import),
+    "import, repeated": Sight("import", "max", repeated_import),
+    "import, refused": Sight("import", "max", refused_import),
+    "import, waiting": Sight("import", "max", unfinished_import()),
+    "import, under way": Sight(
+        "import",
+        "max",
+        unfinished_import(
+            bytes_done=1_000_000,
+            counts={"lines": 50_000, "new": 49_990, "rejected": 10},
+            started_at=timezone.now() - SECONDS_AGO,
+            reported_at=timezone.now(),
+        ),
+    ),
+    "import, cancelled": Sight("import", "max", cancelled_import),
+    "exports": Sight("export", "lea", reviewed_run),
+    "export, waiting": Sight("export-page", "lea", export()),
+    "export, failed": Sight("export-page", "lea", export(state=Export.State.FAILED, error="It broke.")),
+    "export, built": Sight("export-page", "lea", built_export),
+    "review, some left": Sight("review", "ana", run),
+    "review, none left": Sight("review", "ana", reviewed_run),
+    "record, waiting": Sight("evaluation", "ana", the(3)),
+    "record, one's own": Sight("evaluation", "ana", own_record),
+    "record, one's own, all opened": Sight("evaluation", "ana", own_record, then=open_everything),
+    "record, one's own, keys": Sight(
+        "evaluation", "ana", own_record, then=lambda page: page.keyboard.press("?")
+    ),
+    "record, one's own, changed": Sight("evaluation", "ana", changed_record),
+    "record, one's own, to a lead": Sight(
+        "evaluation", "ana", own_record, then=lambda page: page.keyboard.press("x")
+    ),
+    "record, with a lead": Sight("evaluation", "ana", asked_record),
+    "record, with a lead, for a lead": Sight("evaluation", "lea", asked_record),
+    "record, to revise": Sight("revise", "ana", decided_record),
+    "record, to a lead": Sight("escalate", "ana", own_record),
+    "record, to a lead, nothing typed": Sight("escalate", "ana", own_record, then=hand_over_without_a_word),
+    "history": Sight("recent", "ana", history),
+    "history, none": Sight("recent", "ana", empty_run),
+    "preferences": Sight("preferences", "ana"),
+    "preferences, refused": Sight("preferences", "ana", then=take_one_key_twice),
+    "record, not parsed": Sight("evaluation", "ana", unparsed_record),
+    "record, held by another": Sight("evaluation", "lea", the(4)),
+    "record, reviewed": Sight("evaluation", "ana", the(2)),
+    "record, stale": Sight("evaluation", "ana", the(1)),
+}
+# They answer with a file, or with the page that a form leads to.
+NO_PAGES = {
+    "cancel-import",
+    "claim",
+    "claim-next",
+    "draft",
+    "export-file",
+    "export-receipt",
+    "import-exceptions",
+    "import-rejected",
+    "line",
+    "logout",
+    "look-next",
+    "look-previous",
+    "preview",
+    "release",
+    "release-spares",
+    "remove-view",
+    "renew",
+    "reopen",
+    "save-view",
+    "settle-conflicts",
+    "settle-escalation",
+    "skip",
+    "spare",
+    "submit",
+    "take-back-skips",
+    "tasks",
+    "undo",
+    "undo-change",
+    "unskip",
+    "upload",
+    "uploads",
+    "withdraw-escalation",
+}

@@ -1,0 +1,197 @@
+"""Nothing that was entered is lost: to a cut network, a closed tab, the end of a login, another person."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+from playwright.sync_api import Page, Route, expect
+
+from reviews import queue
+from reviews.models import Draft, Evaluation, Review, User
+from tests.browser.conftest import PASSWORD
+from tests.browser.screen import draft_is, heading, label, press, record, saved, settle, verdict
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def comment(page: Page, text: str) -> None:
+    page.keyboard.press("c")
+    page.keyboard.type(text)
+
+
+def comment_in(draft: Draft) -> str:
+    return dict(draft.fields)["comments"]
+
+
+def test_what_is_entered_is_saved_meanwhile_and_the_page_says_when(screen: Page) -> None:
+    draft_is(screen, "clean")
+    press(screen, "y", "Escape")
+    draft_is(screen, "saved")
+    expect(screen.locator("#saved")).to_have_text(re.compile(r"saved \d\d:\d\d"))
+    assert dict(Draft.objects.get().fields)["criteria-0-score"] == "Yes"
+    comment(screen, "I was here.")
+    screen.get_by_role("heading", level=1).click()
+    draft_is(screen, "saved")
+    assert comment_in(Draft.objects.get()) == "I was here."
+    assert screen.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('draft:'))") == []
+    press(screen, "Control+Enter")
+    saved(screen, "a-model")
+    assert not Draft.objects.exists()
+
+
+def test_what_was_typed_survives_a_reload_and_can_be_discarded(screen: Page) -> None:
+    press(screen, "y", "Escape")
+    screen.get_by_role("button", name="Add criterion").click()
+    screen.keyboard.type("brevity")
+    screen.keyboard.press("Escape")
+    comment(screen, "I was here.")
+    screen.reload()
+    expect(screen.locator("#restored")).to_be_visible()
+    expect(screen.get_by_label("Comment")).to_have_value("I was here.")
+    expect(screen.get_by_label("Name of the criterion")).to_have_value("brevity")
+    verdict(screen, "open")
+    draft_is(screen, "saved")
+    screen.get_by_role("button", name="Discard it").click()
+    expect(screen.get_by_label("Comment")).to_have_value("")
+    label(screen, "Agree & next")
+    assert not Draft.objects.exists()
+
+
+def test_a_page_made_before_the_last_save_arrived_shows_what_was_saved(screen: Page) -> None:
+    """A reload asks for the page while the old one is still at work."""
+    press(screen, "y", "Escape")
+    draft_is(screen, "saved")
+    older = screen.request.get(screen.url).text()
+    comment(screen, "Saved while the page was made.")
+    draft_is(screen, "saved")
+    screen.route(screen.url, lambda route: route.fulfill(body=older, content_type="text/html"))
+    screen.reload()
+    expect(screen.get_by_label("Comment")).to_have_value("Saved while the page was made.")
+
+
+def test_a_network_that_is_cut_while_typing_loses_nothing(screen: Page) -> None:
+    press(screen, "y", "Escape")
+    draft_is(screen, "saved")
+    settle(screen)
+    screen.context.set_offline(True)
+    comment(screen, "Typed in a tunnel.")
+    draft_is(screen, "offline")
+    expect(screen.get_by_text("Offline. Your draft is kept in this browser; retrying.")).to_be_visible()
+    screen.keyboard.press("Control+Enter")
+    expect(screen.get_by_role("alert")).to_contain_text("This did not go through")
+    heading(screen, "a-model")
+    expect(screen.get_by_label("Comment")).to_have_value("Typed in a tunnel.")
+    assert not Review.objects.exists()
+    screen.context.set_offline(False)
+    draft_is(screen, "saved")
+    assert comment_in(Draft.objects.get()) == "Typed in a tunnel."
+    press(screen, "Control+Enter")
+    assert saved(screen, "a-model").comments == "Typed in a tunnel."
+
+
+def test_what_the_server_never_got_is_there_when_the_tab_was_closed(screen: Page) -> None:
+    screen.route("**/draft/", lambda route: route.abort())
+    press(screen, "2", "n", "3")
+    comment(screen, "Closed too early.")
+    draft_is(screen, "offline")
+    address = screen.url
+    other = screen.context.new_page()
+    screen.goto("about:blank")
+    assert not Draft.objects.exists()
+    other.goto(address)
+    expect(other.get_by_label("Comment")).to_have_value("Closed too early.")
+    rigour = other.get_by_role("group", name="rigour")
+    expect(rigour.get_by_role("radio", name="Misread answer")).to_be_checked()
+    draft_is(other, "saved")
+    assert comment_in(Draft.objects.get()) == "Closed too early."
+    other.close()
+
+
+def test_a_server_that_fails_for_a_while_gets_the_draft_later(screen: Page) -> None:
+    answers = iter([500, 503])
+
+    def fail(route: Route) -> None:
+        status = next(answers, None)
+        route.fulfill(status=status) if status else route.continue_()
+
+    screen.route("**/draft/", fail)
+    press(screen, "y")
+    draft_is(screen, "failed")
+    draft_is(screen, "saved")
+    assert dict(Draft.objects.get().fields)["criteria-0-score"] == "Yes"
+
+
+def test_what_was_typed_survives_that_another_was_first(screen: Page, ana: User, bo: User) -> None:
+    first = record("a-model")
+    queue.release(evaluation_id=first.pk, actor=ana)
+    queue.claim(evaluation_id=first.pk, reviewer=bo)
+    press(screen, "c")
+    screen.keyboard.type("I was here.")
+    alert = screen.get_by_role("alert")
+    expect(alert).to_contain_text("bo has been reviewing this since")
+    expect(alert).to_contain_text("Your draft is saved.")
+    assert comment_in(Draft.objects.get()) == "I was here."
+    press(screen, "Control+Enter")
+    heading(screen, "a-model")
+    expect(screen.get_by_label("Comment")).to_have_value("I was here.")
+    assert not Review.objects.exists()
+    screen.get_by_role("button", name="Next record").first.click()
+    heading(screen, "b-model")
+
+
+def test_a_hold_that_ran_out_is_taken_up_again_and_the_page_says_so(screen: Page) -> None:
+    over = timezone.now() - timedelta(minutes=1)
+    Evaluation.objects.filter(model_id="a-model").update(claimed_until=over)
+    press(screen, "c")
+    screen.keyboard.type("Back from lunch.")
+    expect(screen.get_by_text("Nobody else opened this record, so it is yours again.")).to_be_visible()
+    assert queue.is_held(record("a-model"))
+
+
+def test_a_hold_that_runs_out_is_told_before_and_kept(screen: Page) -> None:
+    soon = timezone.now() + timedelta(seconds=90)
+    Evaluation.objects.filter(model_id="a-model").update(claimed_until=soon)
+    screen.reload()
+    warning = screen.get_by_role("alert").filter(has_text="Your hold on this record ends at")
+    expect(warning).to_be_visible(timeout=10_000)
+    warning.get_by_role("button", name="Keep it").click()
+    expect(warning).to_have_count(0)
+    until = record("a-model").claimed_until
+    assert until is not None
+    assert until > soon + timedelta(minutes=5)
+
+
+def test_a_login_that_is_over_loses_nothing(screen: Page) -> None:
+    press(screen, "y", "Escape")
+    draft_is(screen, "saved")
+    Session.objects.all().delete()
+    comment(screen, "Typed after the session.")
+    draft_is(screen, "failed")
+    expect(screen.locator("#saved")).to_contain_text("You are logged out.")
+    address = screen.url
+    press(screen, "Control+Enter")
+    screen.get_by_label("Name").fill("ana")
+    screen.get_by_label("Password").fill(PASSWORD)
+    screen.get_by_role("button", name="Log in").click()
+    expect(screen).to_have_url(address)
+    expect(screen.get_by_label("Comment")).to_have_value("Typed after the session.")
+    draft_is(screen, "saved")
+    assert comment_in(Draft.objects.get()) == "Typed after the session."
+    assert not Review.objects.exists()
+
+
+def test_of_two_tabs_the_one_behind_is_told_and_saves_nothing_over_the_other(screen: Page) -> None:
+    other = screen.context.new_page()
+    other.goto(screen.url)
+    heading(other, "a-model")
+    press(screen, "y", "Escape", "1", "p", "Escape")
+    comment(screen, "From the first tab.")
+    draft_is(screen, "saved")
+    other.bring_to_front()
+    press(other, "n")
+    expect(other.get_by_role("alert")).to_contain_text("A newer draft of this record was saved")
+    draft_is(other, "failed")
+    assert comment_in(Draft.objects.get()) == "From the first tab."
+    other.close()

@@ -1,0 +1,345 @@
+"""How many keys a decision takes, and that keys are commands only where and as a person wants them."""
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import Draft, Escalation, Evaluation, Review, Run, Skip, User
+from tests.browser.conftest import log_in
+from tests.browser.screen import (
+    SCORES,
+    heading,
+    label,
+    press,
+    record,
+    saved,
+    scores_of,
+    settle,
+    verdict,
+    words_of,
+)
+from tests.factories import EvaluationFactory, RunFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def numbers(db: None) -> int:
+    """A record whose scores are numbers, from 5 to 1, and whose verdict is their mean."""
+    run = RunFactory.create(
+        rubric={"criteria": ["depth", "clarity"], "scores": [5, 4, 3, 2, 1]},
+        verdict_rule={"kind": "mean", "pass": 4, "partial": 2.5},
+    )
+    scores = {name: {"score": 3, "justification": ""} for name in ("depth", "clarity")}
+    return EvaluationFactory.create(run=run, parsed_rubric_scores=scores, aggregated_score=None).pk
+
+
+# The eight counts
+
+
+def test_to_agree_takes_one_key(screen: Page) -> None:
+    assert press(screen, "a") == 1
+    heading(screen, "b-model")
+    assert saved(screen, "a-model").corrected_scores == SCORES
+
+
+def test_to_flip_one_with_a_preset_cause_takes_four_keys(screen: Page) -> None:
+    assert press(screen, "2", "n", "3", "a") == 4
+    heading(screen, "b-model")
+    review = saved(screen, "a-model")
+    assert words_of(review) == ["No", "No", "Yes", "Yes"]
+    assert review.causes == {"rigour": "misread answer"}
+
+
+def test_to_flip_one_with_a_typed_reason_takes_three_keys_and_the_text(screen: Page) -> None:
+    keys = press(screen, "2", "n")
+    screen.keyboard.type("The third step is wrong.")
+    assert keys + press(screen, "Control+Enter") == 3
+    review = saved(screen, "a-model")
+    assert scores_of(review)["rigour"] == {"score": "No", "justification": "The third step is wrong."}
+    assert review.causes == {}
+
+
+def test_all_no_takes_two_keys(screen: Page) -> None:
+    assert press(screen, "Shift+N", "a") == 2
+    assert words_of(saved(screen, "a-model")) == ["No"] * 4
+
+
+def test_four_scores_by_hand_take_five_keys(screen: Page) -> None:
+    assert press(screen, "y", "n", "n", "y", "a") == 5
+    review = saved(screen, "a-model")
+    assert words_of(review) == ["Yes", "No", "No", "Yes"]
+    assert review.causes == {}
+
+
+def test_four_scores_by_hand_take_five_keys_where_the_judge_gave_none(screen: Page) -> None:
+    Run.objects.update(rubric={"criteria": list(SCORES), "scores": ["Yes", "Partial", "No"]})
+    Evaluation.objects.filter(model_id="b-model").update(parsed_rubric_scores={}, aggregated_score=None)
+    press(screen, "s")
+    heading(screen, "b-model")
+    label(screen, "4 scores missing")
+    assert press(screen, "y", "n", "n", "y", "a") == 5
+    assert words_of(saved(screen, "b-model")) == ["Yes", "No", "No", "Yes"]
+
+
+def test_to_skip_takes_one_key(screen: Page) -> None:
+    assert press(screen, "s") == 1
+    heading(screen, "b-model")
+    assert Skip.objects.get().evaluation == record("a-model")
+
+
+def test_to_undo_takes_one_key_and_brings_back_what_was_submitted(screen: Page) -> None:
+    press(screen, "2", "n", "3", "a")
+    saved(screen, "a-model")
+    assert press(screen, "u") == 1
+    heading(screen, "a-model")
+    verdict(screen, "Fail")
+    rigour = screen.get_by_role("group", name="rigour")
+    expect(rigour.get_by_role("radio", name="No", exact=True)).to_be_checked()
+    expect(rigour.get_by_role("radio", name="Misread answer")).to_be_checked()
+    assert record("a-model").in_queue
+
+
+def test_an_undo_waits_for_the_submit_that_is_on_its_way(screen: Page) -> None:
+    settle(screen)
+    screen.keyboard.press("a")
+    screen.keyboard.press("u")
+    expect(screen.get_by_role("status")).to_contain_text("Taken back: Task 7 · a-model")
+    heading(screen, "a-model")
+
+
+def test_a_comment_takes_two_keys_and_the_text(screen: Page) -> None:
+    keys = press(screen, "c")
+    screen.keyboard.type("Yes: assess again.")
+    assert keys + press(screen, "Control+Enter") == 2
+    assert saved(screen, "a-model").comments == "Yes: assess again."
+
+
+# After a score that is not the judge's
+
+
+def test_esc_leaves_the_cause_open_and_digits_are_criteria_again(screen: Page) -> None:
+    press(screen, "2", "n", "Escape", "1", "y", "Escape", "a")
+    review = saved(screen, "a-model")
+    assert words_of(review) == ["Yes", "No", "Yes", "Yes"]
+    assert review.causes == {}
+
+
+def test_a_move_back_corrects_the_score_just_given(screen: Page) -> None:
+    press(screen, "2", "n", "k", "p", "1", "a")
+    review = saved(screen, "a-model")
+    assert words_of(review) == ["No", "Partial", "Yes", "Yes"]
+    assert review.causes == {"rigour": "too strict"}
+
+
+def test_space_begins_a_text_that_starts_with_a_digit_or_a_score(screen: Page) -> None:
+    press(screen, "2", "n", " ")
+    screen.keyboard.type("2 is not prime.")
+    press(screen, "Control+Enter")
+    assert scores_of(saved(screen, "a-model"))["rigour"]["justification"] == "2 is not prime."
+
+
+def test_a_cause_is_taken_back_by_its_last_choice(screen: Page) -> None:
+    press(screen, "2", "n", "3", "2")
+    rigour = screen.get_by_role("group", name="rigour")
+    rigour.get_by_role("radio", name="None").click()
+    expect(rigour.get_by_role("radio", name="Misread answer")).not_to_be_checked()
+    press(screen, "Control+Enter")
+    assert saved(screen, "a-model").causes == {}
+
+
+def test_a_click_on_a_score_waits_for_a_cause_too(screen: Page) -> None:
+    settle(screen)
+    screen.get_by_role("group", name="depth").get_by_role("radio", name="Yes").click()
+    press(screen, "0", "a")
+    assert saved(screen, "a-model").causes == {"depth": "rubric unclear"}
+
+
+# A key does not do what it is not meant for
+
+
+def test_a_key_held_down_decides_one_record(screen: Page) -> None:
+    settle(screen)
+    for _ in range(6):
+        screen.keyboard.down("a")
+    heading(screen, "b-model")
+    settle(screen)
+    screen.keyboard.down("a")
+    saved(screen, "a-model")
+    heading(screen, "b-model")
+    assert Review.objects.count() == 1
+
+
+def test_a_key_meant_for_the_last_record_does_not_decide_the_next(screen: Page) -> None:
+    has_it = "() => document.querySelector('#spare').content.firstElementChild"
+    screen.wait_for_function(f"{has_it} !== null")
+    screen.evaluate(f"({has_it})().dataset.guard = 60000")
+    press(screen, "a", "a", "s")
+    saved(screen, "a-model")
+    heading(screen, "b-model")
+    assert Review.objects.count() == 1
+    assert not Skip.objects.exists()
+
+
+def test_letters_in_a_text_are_no_commands(screen: Page) -> None:
+    press(screen, "c")
+    screen.keyboard.type("skip, please")
+    heading(screen, "a-model")
+    screen.keyboard.press("Escape")
+    press(screen, "s")
+    heading(screen, "b-model")
+    assert Draft.objects.get().fields[-1] == ["comments", "skip, please"]
+
+
+# To a lead, and back
+
+
+def test_cannot_judge_takes_three_keys_and_is_taken_back(screen: Page, live_server: LiveServer) -> None:
+    assert press(screen, "x", "1", "Enter") == 3
+    heading(screen, "b-model")
+    raised = Escalation.objects.get()
+    assert (raised.evaluation, raised.kind, raised.reason) == (
+        record("a-model"),
+        "cannot judge",
+        "no response",
+    )
+    press(screen, "g", "h")
+    screen.get_by_role("button", name="Take it back").click()
+    heading(screen, "a-model")
+    assert record("a-model").claimed_by == raised.raised_by
+
+
+def test_a_question_to_a_lead_is_typed_at_once(screen: Page) -> None:
+    press(screen, "f")
+    screen.keyboard.type("Is 1/2 the same as 0.5 here?")
+    press(screen, "Control+Enter")
+    heading(screen, "b-model")
+    raised = Escalation.objects.get()
+    assert (raised.kind, raised.note) == ("question", "Is 1/2 the same as 0.5 here?")
+
+
+def test_to_hand_over_without_a_reason_is_told_in_the_dialog(screen: Page) -> None:
+    press(screen, "x", "Enter")
+    expect(screen.get_by_role("dialog")).to_contain_text("Choose a reason, or write one.")
+    press(screen, "2", "Enter")
+    heading(screen, "b-model")
+    assert Escalation.objects.get().reason == "no reference"
+
+
+# Looking around
+
+
+def test_shift_j_and_k_look_at_the_neighbours_and_submit_nothing(screen: Page) -> None:
+    press(screen, "Shift+J")
+    heading(screen, "b-model")
+    expect(screen.locator("#review-form")).to_have_count(0)
+    press(screen, "Shift+K")
+    heading(screen, "a-model")
+    assert not Review.objects.exists()
+
+
+def test_g_and_a_letter_go_to_the_pages_beside(screen: Page, live_server: LiveServer) -> None:
+    press(screen, "g", "q")
+    expect(screen.get_by_role("heading", name="Algebra")).to_be_visible()
+    screen.go_back()
+    press(screen, "g", "h")
+    expect(screen.get_by_role("heading", name="Your history")).to_be_visible()
+    screen.go_back()
+    press(screen, "g", "r")
+    expect(screen).to_have_url(f"{live_server.url}/")
+
+
+def test_keys_show_the_raw_output_the_differences_and_another_layout(screen: Page) -> None:
+    Evaluation.objects.filter(model_id="b-model").update(
+        structured_model_response={"final_answer": "1/2", "steps": ["Halve it."]},
+        structured_ideal_response={"final_answer": "2", "steps": ["Double it."]},
+    )
+    press(screen, "s")
+    heading(screen, "b-model")
+    raw, comparison = screen.get_by_role("region", name="Raw"), screen.get_by_role("region", name="Compare")
+    expect(comparison).to_be_visible()
+    press(screen, "r")
+    expect(raw).to_be_visible()
+    press(screen, "r")
+    expect(raw).to_be_hidden()
+    marks = comparison.get_by_role("checkbox", name="Mark differences")
+    press(screen, "d")
+    expect(marks).to_be_checked()
+    press(screen, "d")
+    expect(marks).not_to_be_checked()
+    width = "document.querySelector('#scores').offsetWidth"
+    narrow = screen.evaluate(width)
+    press(screen, "v")
+    assert screen.evaluate(width) > narrow
+    screen.reload()
+    assert screen.evaluate(width) > narrow
+
+
+def test_formulas_are_shown_as_their_source_and_back(screen: Page) -> None:
+    first = screen.get_by_role("group", name="depth")
+    expect(first.locator(".katex math")).to_have_count(1)
+    press(screen, "m")
+    expect(first.locator(".katex")).to_have_count(0)
+    expect(first).to_contain_text(r"\frac{1}{2}")
+    press(screen, "m")
+    expect(first.locator(".katex math")).to_have_count(1)
+
+
+def test_the_sheet_of_keys_opens_and_closes(screen: Page) -> None:
+    press(screen, "?")
+    expect(screen.get_by_role("dialog", name="Keys")).to_be_visible()
+    press(screen, "s", "Escape")
+    expect(screen.get_by_role("dialog")).to_have_count(0)
+    heading(screen, "a-model")
+
+
+# Off, and otherwise
+
+
+def test_keys_that_are_off_do_nothing_and_are_not_printed(screen: Page, live_server: LiveServer) -> None:
+    screen.goto(f"{live_server.url}/preferences/")
+    screen.get_by_role("checkbox", name="Single keys are commands").uncheck()
+    screen.get_by_role("button", name="Save").click()
+    screen.goto(f"{live_server.url}/evaluations/{record('a-model').pk}/")
+    press(screen, "2", "n", "3", "Shift+N", "s", "x", "?", "a")
+    heading(screen, "a-model")
+    label(screen, "Agree & next")
+    expect(screen.get_by_role("dialog")).to_have_count(0)
+    expect(screen.locator("#screen kbd:visible")).to_have_count(0)
+    first = screen.get_by_role("group", name="depth")
+    first.get_by_role("radio", name="No judge").focus()
+    press(screen, "ArrowLeft")
+    expect(first.get_by_role("radio", name="Partial")).to_be_checked()
+    press(screen, "3", "t", "Control+Enter")
+    review = saved(screen, "a-model")
+    assert words_of(review)[0] == "Partial"
+    assert review.causes == {}
+
+
+def test_a_key_is_given_to_another_command(screen: Page, live_server: LiveServer) -> None:
+    screen.goto(f"{live_server.url}/preferences/")
+    screen.get_by_label("Skip: last in your queue").fill("b")
+    screen.get_by_role("button", name="Save").click()
+    screen.goto(f"{live_server.url}/evaluations/{record('a-model').pk}/")
+    expect(screen.get_by_role("button", name="Skip")).to_contain_text("B")
+    press(screen, "s")
+    heading(screen, "a-model")
+    press(screen, "b")
+    heading(screen, "b-model")
+    assert Skip.objects.count() == 1
+
+
+def test_numbers_are_scored_with_letters(
+    page: Page, live_server: LiveServer, ana: User, numbers: int
+) -> None:
+    log_in(page, live_server.url, ana)
+    page.goto(f"{live_server.url}/evaluations/{numbers}/")
+    page.get_by_role("button", name="Claim and review").click()
+    verdict(page, "Partial")
+    press(page, "q", "1")
+    verdict(page, "Partial → Pass")
+    press(page, "a")
+    expect(page.get_by_role("status")).to_contain_text("Saved")
+    review = Review.objects.get()
+    assert words_of(review) == [5, 3]
+    assert review.causes == {"depth": "too strict"}
