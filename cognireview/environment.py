@@ -11,13 +11,22 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import ProgrammingError
-from pydantic import AfterValidator, AliasChoices, Field, SecretStr, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 PREFIX = "COGNIREVIEW_"
 # As pydantic names them: by alias where there is one.
-_CONFIDENTIAL = {"secret_key", "DATABASE_URL"}
+_CONFIDENTIAL = {"secret_key", "DATABASE_URL", "mail_url", "oidc_client_secret"}
+_ROLES = ("reviewer", "lead", "admin")
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
 
@@ -36,6 +45,20 @@ def _web_url(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("takes a URL like https://review.example.org")
     return url.rstrip("/")
+
+
+def _mail_url(url: SecretStr) -> SecretStr:
+    parts = urlsplit(url.get_secret_value())
+    if url.get_secret_value() and (parts.scheme not in {"smtp", "smtps"} or not parts.hostname):
+        raise ValueError("takes a URL like smtp://name:password@mail.example.org:587")
+    return url
+
+
+def _group_roles(text: str) -> str:
+    pairs = [pair.partition("=") for pair in text.split(",")] if text else []
+    if any(not group.strip() or role.strip() not in _ROLES for group, _, role in pairs):
+        raise ValueError(f"takes group=role, group=role, ... where a role is one of {', '.join(_ROLES)}")
+    return text
 
 
 def _from_base_dir(path: Path) -> Path:
@@ -72,7 +95,8 @@ class Environment(BaseSettings):
         description="Where people reach the site. With https, cookies are secure and HSTS is sent.",
     )
     trust_proxy: bool = Field(
-        default=False, description="Believe X-Forwarded-Proto: only behind a proxy of yours that sets it."
+        default=False,
+        description="Believe X-Forwarded-Proto and -For: only behind a proxy of yours that sets both.",
     )
     web_workers: int = Field(1, ge=1, le=64, description="Web server processes that `up` starts.")
     web_threads: int = Field(8, ge=1, le=64, description="Requests one web process handles at a time.")
@@ -95,6 +119,28 @@ class Environment(BaseSettings):
     stalled_worker_seconds: int = Field(
         30, ge=2, le=3600, description="After how long without a sign of life a job worker counts as dead."
     )
+    mail_url: Annotated[SecretStr, AfterValidator(_mail_url)] = Field(
+        SecretStr(""),
+        description="Mail server for invitations: `smtp://name:password@host:587`, or `smtps://` for port "
+        "465. Unset, no mail is sent.",
+    )
+    mail_from: str = Field("cognireview@localhost", description="Sender of that mail.")
+    oidc_issuer: str = Field(
+        "", description="Issuer URL of an OpenID Connect provider people may log in with. Unset, none."
+    )
+    oidc_client_id: str = Field("", description="What the provider calls this site.", validate_default=True)
+    oidc_client_secret: SecretStr = Field(
+        SecretStr(""), description="What this site proves that with.", validate_default=True
+    )
+    oidc_name: str = Field("single sign-on", description="What people call the provider.")
+    oidc_scopes: str = Field("openid profile email", description="What the provider is asked for.")
+    oidc_group_claim: str = Field("groups", description="The claim that lists the groups of a person.")
+    oidc_roles: Annotated[str, AfterValidator(_group_roles)] = Field(
+        "",
+        description="The role of each group: `judges=reviewer, heads=lead`. Of several, the highest; "
+        "without one, no access.",
+        validate_default=True,
+    )
     log_level: str = Field(
         "INFO",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
@@ -103,6 +149,37 @@ class Environment(BaseSettings):
     debug: bool = Field(
         default=False, description="Django's debug pages. Never on a server others can reach."
     )
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _check_issuer(cls, issuer: str) -> str:
+        return _web_url(issuer) if issuer else issuer
+
+    @field_validator("oidc_client_id", "oidc_client_secret", "oidc_roles")
+    @classmethod
+    def _check_complete(cls, value: str | SecretStr, others: ValidationInfo) -> str | SecretStr:
+        given = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if others.data.get("oidc_issuer") and not given:
+            raise ValueError(f"is needed beside {variable_name('oidc_issuer')}")
+        return value
+
+    @property
+    def roles_of_groups(self) -> dict[str, str]:
+        """Group of the OpenID Connect provider -> role."""
+        pairs = [pair.partition("=") for pair in self.oidc_roles.split(",")] if self.oidc_roles else []
+        return {group.strip(): role.strip() for group, _, role in pairs}
+
+    @property
+    def oidc_apps(self) -> list[dict[str, Any]]:
+        """The provider as allauth wants it; nothing where there is none."""
+        app = {
+            "provider_id": "sso",
+            "name": self.oidc_name,
+            "client_id": self.oidc_client_id,
+            "secret": self.oidc_client_secret.get_secret_value(),
+            "settings": {"server_url": self.oidc_issuer},
+        }
+        return [app] if self.oidc_issuer else []
 
     @property
     def https(self) -> bool:

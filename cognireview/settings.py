@@ -6,6 +6,7 @@ What an operator may change stands in `environment.py`.
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from csp.constants import NONE, SELF
 from psycopg.conninfo import conninfo_to_dict
@@ -39,6 +40,12 @@ INSTALLED_APPS = [
     "template_partials",
     "csp",
     "procrastinate.contrib.django",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.usersessions",
     "reviews",
 ]
 
@@ -55,6 +62,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "reviews.views.account.LoginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "reviews.views.errors.DeniedMiddleware",
 ]
@@ -104,6 +112,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "reviews.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "login"
@@ -116,6 +125,62 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+
+# allauth does logins, second factors and the sessions' list; accounts are made by `reviews.people` alone.
+ACCOUNT_ADAPTER = "reviews.views.sign_in.AccountAdapter"
+ACCOUNT_FORMS = {"login": "reviews.views.account.LoginForm"}
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
+# Failed logins, for each address and for each name; a whole office may come by one address.
+ACCOUNT_RATE_LIMITS = {"login": "300/m/ip", "login_failed": "30/m/ip,5/300s/key"}
+MFA_RATE_LIMITS = {"webauthn_login": "300/m/ip"}
+ALLAUTH_TRUSTED_PROXY_COUNT = 1 if ENVIRONMENT.trust_proxy else 0
+MFA_ADAPTER = "reviews.views.sign_in.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "CogniReview"
+MFA_TOTP_TOLERANCE = 1
+# Browsers take passkeys over http on localhost alone.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not ENVIRONMENT.https
+SOCIALACCOUNT_ADAPTER = "reviews.views.single_sign_on.ProviderAdapter"
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "SCOPE": ENVIRONMENT.oidc_scopes.split(),
+        "APPS": ENVIRONMENT.oidc_apps,
+    }
+}
+OIDC_ISSUER = ENVIRONMENT.oidc_issuer
+OIDC_NAME = ENVIRONMENT.oidc_name
+OIDC_GROUP_CLAIM = ENVIRONMENT.oidc_group_claim
+OIDC_ROLES = ENVIRONMENT.roles_of_groups
+INVITATION_LENGTH = timedelta(days=7)
+PASSWORD_LINK_LENGTH = timedelta(days=1)
+
+# What all web processes count together, such as failed logins. The table is made by a migration.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "cache",
+        "OPTIONS": {"MAX_ENTRIES": 100_000},
+    }
+}
+
+_MAIL_SERVER = urlsplit(ENVIRONMENT.mail_url.get_secret_value())
+SENDS_MAIL = bool(_MAIL_SERVER.hostname)
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if SENDS_MAIL else 'dummy'}.EmailBackend"
+EMAIL_HOST = _MAIL_SERVER.hostname or ""
+EMAIL_PORT = _MAIL_SERVER.port or (465 if _MAIL_SERVER.scheme == "smtps" else 587)
+EMAIL_HOST_USER = unquote(_MAIL_SERVER.username or "")
+EMAIL_HOST_PASSWORD = unquote(_MAIL_SERVER.password or "")
+EMAIL_USE_SSL = _MAIL_SERVER.scheme == "smtps"
+# A password goes over an encrypted line only.
+EMAIL_USE_TLS = not EMAIL_USE_SSL and bool(EMAIL_HOST_PASSWORD)
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = ENVIRONMENT.mail_from
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

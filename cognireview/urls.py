@@ -1,8 +1,30 @@
-"""All URLs are the app's."""
+"""All URLs are the app's. Some have a second name, by which allauth looks for them."""
 
 from django.urls import include, path
 
-urlpatterns = [path("", include("reviews.urls"))]
+from reviews.urls import urlpatterns as pages
+
+_NAMES_OF_ALLAUTH = {
+    "account_login": "login",
+    "account_reauthenticate": "reauthenticate",
+    "mfa_activate_totp": "add-app",
+    "mfa_authenticate": "second-factor",
+    "mfa_deactivate_totp": "remove-app",
+    "mfa_index": "account",
+    "mfa_reauthenticate": "reauthenticate-by-code",
+    "mfa_reauthenticate_webauthn": "reauthenticate-by-passkey",
+    "openid_connect_callback": "single-sign-on-callback",
+    "openid_connect_login": "single-sign-on",
+}
+_by_name = {page.name: page for page in pages}
+
+urlpatterns = [
+    path("", include("reviews.urls")),
+    *(
+        path(str(_by_name[ours].pattern), _by_name[ours].callback, name=theirs)
+        for theirs, ours in _NAMES_OF_ALLAUTH.items()
+    ),
+]
 
 handler400 = "reviews.views.errors.bad_request"
 handler403 = "reviews.views.errors.permission_denied"

@@ -29,6 +29,7 @@ ROLES: dict[str, list[str]] = {
         "export_run",
         "import_file",
         "import_context",
+        "manage_people",
     ],
 }
 _SENTENCES = {
@@ -40,6 +41,7 @@ _SENTENCES = {
     "settle_conflict": "Only a lead or an admin can settle conflicts.",
     "configure_run": "Only a lead or an admin can change how a run is judged.",
     "import_context": "Only an admin can import task context.",
+    "manage_people": "Only an admin can manage accounts.",
 }
 
 

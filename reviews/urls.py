@@ -1,6 +1,5 @@
 """Every address of the site. `tests/views/test_access.py` says of each who gets what."""
 
-from django.contrib.auth.views import LogoutView
 from django.urls import path
 
 from reviews.views import (
@@ -12,13 +11,17 @@ from reviews.views import (
     escalations,
     exports,
     imports,
+    invitations,
     lists,
+    people,
     preferences,
     queue,
     recent,
     review,
     run_settings,
     runs,
+    second_factor,
+    single_sign_on,
     uploads,
 )
 
@@ -69,8 +72,34 @@ urlpatterns = [
     path("escalations/<int:pk>/settle/", escalations.settle_escalation, name="settle-escalation"),
     path("preferences/", preferences.preferences_page, name="preferences"),
     path("preview/", review.preview, name="preview"),
+    path("people/", people.people_page, name="people"),
+    path("people/invite/", invitations.invite, name="invite"),
+    path("people/<int:pk>/", people.person, name="person"),
+    path("people/<int:pk>/role/", people.change_role, name="change-role"),
+    path("people/<int:pk>/second-factor/", people.reset_second_factor, name="reset-second-factor"),
+    path("people/<int:pk>/password-link/", invitations.password_link, name="password-link"),
+    path("people/<int:pk>/deactivate/", people.deactivate, name="deactivate"),
+    path("people/<int:pk>/reactivate/", people.reactivate, name="reactivate"),
+    path("links/<int:pk>/withdraw/", invitations.withdraw_link, name="withdraw-link"),
+    path("join/<token>/", invitations.join, name="join"),
+    path("new-password/<token>/", invitations.new_password, name="new-password"),
     path("login/", account.login, name="login"),
-    path("logout/", LogoutView.as_view(), name="logout"),
-    path("password/", account.password, name="password"),
+    path("login/second-factor/", second_factor.authenticate, name="second-factor"),
+    path("login/passkey/", second_factor.log_in_by_passkey, name="log-in-by-passkey"),
+    path("login/<slug:provider_id>/begin/", single_sign_on.begin, name="single-sign-on"),
+    path("login/<slug:provider_id>/callback/", single_sign_on.come_back, name="single-sign-on-callback"),
+    path("logout/", account.logout, name="logout"),
+    path("account/", account.account, name="account"),
+    path("account/password/", account.password, name="password"),
+    path("account/app/", second_factor.add_app, name="add-app"),
+    path("account/app/remove/", second_factor.remove_app, name="remove-app"),
+    path("account/codes/", second_factor.new_codes, name="new-codes"),
+    path("account/passkeys/add/", second_factor.add_passkey, name="add-passkey"),
+    path("account/passkeys/<int:pk>/remove/", second_factor.remove_passkey, name="remove-passkey"),
+    path("account/sessions/<int:pk>/end/", account.end_session, name="end-session"),
+    path("account/sessions/end-others/", account.end_other_sessions, name="end-other-sessions"),
+    path("account/again/", second_factor.reauthenticate, name="reauthenticate"),
+    path("account/again/code/", second_factor.reauthenticate_by_code, name="reauthenticate-by-code"),
+    path("account/again/passkey/", second_factor.reauthenticate_by_passkey, name="reauthenticate-by-passkey"),
     path("welcome/<token>/", account.welcome, name="welcome"),
 ]

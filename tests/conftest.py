@@ -81,8 +81,8 @@ def _flush_passes_triggers() -> Iterator[None]:
     def flush_without_triggers(*args: Any, **options: Any) -> list[str]:
         statements = flush(*args, **options)
         if statements:
-            # The tables of the job queue are not Django's to empty.
-            statements.append("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
+            # The tables of the job queue and of the cache are not Django's to empty.
+            statements.append("TRUNCATE procrastinate_jobs, procrastinate_workers, cache CASCADE")
         off, on = _SWITCH_TRIGGERS.format("DISABLE"), _SWITCH_TRIGGERS.format("ENABLE")
         return [off, *statements, on] if statements else []
 

@@ -19,6 +19,44 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(Environment.model_config, "env_file", None)
 
 
+class TestSingleSignOn:
+    def test_is_off(self) -> None:
+        assert read().oidc_apps == []
+
+    def test_takes_the_provider_and_the_role_of_each_group(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_OIDC_ISSUER", "https://id.example.org/")
+        monkeypatch.setenv("COGNIREVIEW_OIDC_CLIENT_ID", "cognireview")
+        monkeypatch.setenv("COGNIREVIEW_OIDC_CLIENT_SECRET", "hush")
+        monkeypatch.setenv("COGNIREVIEW_OIDC_ROLES", "judges = reviewer, heads=lead")
+        [app] = read().oidc_apps
+        assert app["settings"] == {"server_url": "https://id.example.org"}
+        assert read().roles_of_groups == {"judges": "reviewer", "heads": "lead"}
+
+    def test_says_all_that_is_missing_beside_the_provider(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_OIDC_ISSUER", "https://id.example.org")
+        with pytest.raises(ImproperlyConfigured) as raised:
+            read()
+        for name in ("CLIENT_ID", "CLIENT_SECRET", "ROLES"):
+            assert f"COGNIREVIEW_OIDC_{name}: " in str(raised.value)
+        assert "is needed beside COGNIREVIEW_OIDC_ISSUER" in str(raised.value)
+
+    @pytest.mark.parametrize("roles", ["judges", "judges=owner", "=lead", "a=lead,"])
+    def test_takes_no_role_that_there_is_not(self, monkeypatch: pytest.MonkeyPatch, roles: str) -> None:
+        monkeypatch.setenv("COGNIREVIEW_OIDC_ROLES", roles)
+        with pytest.raises(ImproperlyConfigured, match="takes group=role"):
+            read()
+
+
+class TestMail:
+    def test_is_sent_by_a_server_with_its_secrets_hidden(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_MAIL_URL", "http://max:hush@mail.example.org")
+        with pytest.raises(ImproperlyConfigured, match="takes a URL like smtp://") as raised:
+            read()
+        assert "hush" not in str(raised.value)
+        monkeypatch.setenv("COGNIREVIEW_MAIL_URL", "smtp://max:hush@mail.example.org:587")
+        assert "hush" not in repr(read())
+
+
 class TestReading:
     def test_needs_nothing_to_be_set(self) -> None:
         assert read().data_dir == BASE_DIR / "var"

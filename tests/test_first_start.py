@@ -6,6 +6,7 @@ from reviews import first_start, people
 from reviews.demo import DEMO_RUN
 from reviews.models import Evaluation, Run, TaskContext, User
 from reviews.permissions import role_of
+from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +37,7 @@ class TestTheDemonstration:
         assert list(User.objects.values()) == before
         assert Run.objects.get(name=DEMO_RUN).imports.count() == 1
 
-    def test_leaves_somebody_of_that_name_alone(self, eve: User) -> None:
-        User.objects.filter(pk=eve.pk).update(username="Ana")
+    def test_leaves_somebody_of_that_name_alone(self) -> None:
+        UserFactory.create(username="Ana")
         assert [line.split()[0] for line in first_start.demonstrate()] == ["lea", "max"]
         assert role_of(User.objects.get(username="Ana")) == ""

@@ -6,13 +6,16 @@ from functools import partial
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import IntegrityError, transaction
 from django.test import override_settings
 
-from reviews import people
+from reviews import links, people, queue
 from reviews.models import AuditEvent, User
 from reviews.people import Refused
 from reviews.permissions import ROLES, role_of
+from tests.factories import EvaluationFactory, UserFactory
 from tests.threads import together
+from tests.work import decide
 
 PASSWORD = "a pass phrase nobody guesses"
 
@@ -143,3 +146,111 @@ class TestTheCommand:
             call_command("add_user", "ana", "--role=reviewer", "--password-stdin")
         with pytest.raises(CommandError, match="invalid choice"):
             call_command("add_user", "ana", "--role=owner")
+
+
+@pytest.mark.django_db
+class TestTheRole:
+    def test_is_changed_with_an_event_that_says_from_what_to_what(self, ana: User, max: User) -> None:
+        people.change_role(person=ana, role="lead", actor=max)
+        assert role_of(ana) == "lead"
+        event = AuditEvent.objects.get()
+        assert (event.action, event.actor) == ("role changed", max)
+        assert event.detail == {"username": "ana", "before": "reviewer", "after": "lead"}
+
+    def test_that_stays_is_no_change(self, ana: User, max: User) -> None:
+        people.change_role(person=ana, role="reviewer", actor=max)
+        assert not AuditEvent.objects.exists()
+
+    def test_is_one_of_three(self, ana: User, max: User) -> None:
+        with pytest.raises(Refused, match="reviewer, lead, admin"):
+            people.change_role(person=ana, role="owner", actor=max)
+
+    def test_of_the_last_admin_stays(self, max: User) -> None:
+        UserFactory.create(role="admin", is_active=False)
+        with pytest.raises(Refused, match="max is the only admin"):
+            people.change_role(person=max, role="lead", actor=max)
+        assert role_of(max) == "admin"
+
+    def test_of_an_admin_goes_with_the_links_they_handed_out(self, max: User) -> None:
+        UserFactory.create(role="admin")
+        links.invite(role="admin", actor=max)
+        people.change_role(person=max, role="reviewer", actor=max)
+        assert not links.waiting().exists()
+
+
+@pytest.mark.django_db
+class TestDeactivating:
+    def test_frees_what_somebody_holds_and_was_assigned_and_keeps_what_they_decided(
+        self, ana: User, max: User
+    ) -> None:
+        decided = decide(EvaluationFactory.create(), ana).evaluation
+        held = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        assigned = EvaluationFactory.create(assigned_to=ana)
+        people.deactivate(person=ana, actor=max)
+        for record in (decided, held, assigned):
+            record.refresh_from_db()
+        assert (held.claimed_by, held.claimed_until, assigned.assigned_to) == (None, None, None)
+        assert decided.human_reviewer_id == "ana"
+        counts = {"sessions": 0, "claims": 1, "assigned": 1, "links": 0}
+        event = AuditEvent.objects.first()
+        assert event
+        assert (event.action, event.detail) == ("person deactivated", {"username": "ana", **counts})
+
+    def test_ends_the_links_to_and_from_somebody(self, ana: User, max: User) -> None:
+        UserFactory.create(role="admin")
+        links.password_link(person=max, actor=max)
+        links.invite(role="reviewer", actor=max)
+        kept = links.password_link(person=ana, actor=ana).link
+        people.deactivate(person=max, actor=max)
+        assert list(links.waiting()) == [kept]
+
+    def test_leaves_the_last_admin(self, max: User) -> None:
+        with pytest.raises(Refused, match="only admin"):
+            people.deactivate(person=max, actor=max)
+        max.refresh_from_db()
+        assert max.is_active
+
+    def test_can_be_taken_back(self, ana: User, max: User) -> None:
+        people.deactivate(person=ana, actor=max)
+        people.reactivate(person=ana, actor=max)
+        ana.refresh_from_db()
+        assert ana.is_active
+        assert role_of(ana) == "reviewer"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_admins_who_deactivate_each_other_one_stays(max: User) -> None:
+    lea = UserFactory.create(username="lea", role="admin")
+    outcomes = together(
+        partial(people.deactivate, person=lea, actor=max),
+        partial(people.deactivate, person=max, actor=lea),
+        expecting=Refused,
+    )
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NoneType", "Refused"]
+    assert User.objects.get(is_active=True) in {max, lea}
+
+
+@pytest.mark.django_db
+class TestAUsername:
+    def test_stays(self, ana: User) -> None:
+        ana.username = "anna"
+        with pytest.raises(IntegrityError, match="a username stays as it is: ana"), transaction.atomic():
+            ana.save()
+
+    def test_is_one_in_any_case_whoever_writes_it(self, ana: User) -> None:
+        with pytest.raises(IntegrityError, match="person_username_in_any_case"), transaction.atomic():
+            UserFactory.create(username="ANA")
+
+
+@pytest.mark.django_db
+class TestTheProvider:
+    def test_gives_a_role_and_takes_it(self, ana: User) -> None:
+        people.follow_provider(person=ana, role="lead")
+        assert role_of(ana) == "lead"
+        people.follow_provider(person=ana, role="")
+        assert role_of(ana) == ""
+
+    def test_adds_people_who_have_no_password(self) -> None:
+        ana = people.add_user(username="ana", password=None, role="reviewer", actor=None, by="provider")
+        assert not ana.has_usable_password()
+        assert AuditEvent.objects.get().detail["by"] == "provider"

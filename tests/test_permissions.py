@@ -33,6 +33,7 @@ MAY = {
     "export_run": {"lea", "max"},
     "import_file": {"max"},
     "import_context": {"max"},
+    "manage_people": {"max"},
 }
 SENTENCES = {
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
@@ -43,6 +44,7 @@ SENTENCES = {
     "export_run": "Only a lead or an admin can export a run.",
     "import_file": "Only an admin can import files.",
     "import_context": "Only an admin can import task context.",
+    "manage_people": "Only an admin can manage accounts.",
 }
 
 

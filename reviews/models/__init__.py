@@ -10,7 +10,7 @@ from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
 from reviews.models.facets import EvaluationFacets, EvaluationWords, RunFacet, Uncovered
 from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
-from reviews.models.people import User
+from reviews.models.people import OneTimeLink, User
 from reviews.models.runs import (
     RUN_NAME_LENGTH,
     Import,
@@ -40,6 +40,7 @@ __all__ = [
     "Import",
     "ImportLine",
     "ImportProgress",
+    "OneTimeLink",
     "Review",
     "Run",
     "RunCount",

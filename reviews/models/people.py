@@ -1,11 +1,17 @@
-"""Who has an account, and how they like the screen."""
+"""Who has an account, how they like the screen, and the links by which people get in."""
+
+from typing import ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.db.models.functions import Lower, Now
 
 
 class User(AbstractUser):
-    """A person. What they may do comes from their role, a Django group (see `permissions`)."""
+    """A person. What they may do comes from their role, a Django group (see `permissions`).
+
+    The username stands in the files as `human_reviewer_id`: a trigger refuses to change it.
+    """
 
     class Theme(models.TextChoices):
         SYSTEM = "system"
@@ -21,7 +27,41 @@ class User(AbstractUser):
 
     class Meta:
         db_table = "person"
+        constraints: ClassVar = [
+            models.UniqueConstraint(Lower("username"), name="person_username_in_any_case"),
+        ]
 
     @property
     def name(self) -> str:
         return self.get_full_name() or self.username
+
+
+class OneTimeLink(models.Model):
+    """A link that an admin hands to somebody: to join, or to choose a new password.
+
+    Its token is shown once and kept as a hash. Whatever has ended stays, for the people page and the audit.
+    """
+
+    class Purpose(models.TextChoices):
+        JOIN = "join"
+        PASSWORD = "password", "new password"
+
+    purpose = models.CharField(max_length=10, choices=Purpose)
+    token_hash = models.CharField(max_length=64, unique=True)
+    role = models.CharField(max_length=10, blank=True, help_text="Of whoever joins.")
+    email = models.EmailField(blank=True, help_text="Of whoever joins, if the admin gave one.")
+    person = models.ForeignKey(
+        User, models.PROTECT, null=True, related_name="one_time_links", help_text="Whose password it is."
+    )
+    created_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    used_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    used_at = models.DateTimeField(null=True)
+    withdrawn_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "one_time_link"
+
+    def __str__(self) -> str:
+        return f"{self.purpose} link {self.pk}"

@@ -38,6 +38,7 @@ class Run(models.Model):
             ("settle_conflict", "Can settle conflicts"),
             ("configure_run", "Can change how a run is judged"),
             ("import_context", "Can import task context"),
+            ("manage_people", "Can manage accounts"),
         ]
 
     def __str__(self) -> str:

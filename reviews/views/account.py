@@ -1,18 +1,25 @@
-"""Coming in and going out: login, the own password, and the welcome of the first admin."""
+"""Coming in, going out, and one's own account: login, password, sessions, the first admin's welcome."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
+from allauth.account import forms as allauth_forms
+from allauth.account.adapter import get_adapter
+from allauth.account.utils import perform_login
+from allauth.account.views import LoginView
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from csp.decorators import csp_update
 from django import forms
+from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login as log_in
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.contrib.auth.views import LoginView, PasswordChangeView, redirect_to_login
+from django.contrib.auth.views import PasswordChangeView, redirect_to_login
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse_lazy
 from django.utils.crypto import constant_time_compare
@@ -20,11 +27,13 @@ from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.middleware import HtmxDetails
 
-from reviews import audit, people
+from reviews import audit, people, sessions
 from reviews.models import User
+from reviews.permissions import Denied
+from reviews.views.request import Request
 
 
 class LoginMiddleware(LoginRequiredMiddleware):
@@ -59,21 +68,99 @@ def _page_of(request: HttpRequest) -> str:
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
-# The template calls `needs_first_admin`: who finds no account here must learn where the first comes from.
-login = LoginView.as_view(
-    template_name="account/login.html",
-    redirect_authenticated_user=True,
-    extra_context={"needs_first_admin": people.needs_first_admin},
-)
+class LoginForm(allauth_forms.LoginForm):
+    """allauth's, with our attributes."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            field.help_text = ""
+            field.widget.attrs.pop("placeholder", None)
+        self.fields["login"].widget.attrs.update({"autocapitalize": "none", "autofocus": True})
+
+
+class _LoginView(LoginView):
+    template_name = "account/login.html"
+
+    def get_context_data(self, **values: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**values)
+        return context | {
+            # Who finds no account here must learn where the first one comes from.
+            "needs_first_admin": people.needs_first_admin(),
+            "provider_name": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
+        }
+
+
+def _origin(url: str) -> list[str]:
+    parts = urlsplit(url)
+    return [f"{parts.scheme}://{parts.netloc}"] if url else []
+
+
+@login_not_required
+def login(request: HttpRequest) -> HttpResponseBase:
+    """The login page. Browsers hold the redirects of a form to `form-action` too: it names the provider."""
+    widened = csp_update({"form-action": _origin(settings.OIDC_ISSUER)})
+    return widened(_LoginView.as_view())(request)
+
+
+@login_not_required
+@require_POST
+def logout(request: HttpRequest) -> HttpResponse:
+    """Log out, or give up a login that waits for its second factor."""
+    if request.user.is_authenticated:
+        get_adapter().logout(request)
+    else:
+        request.session.flush()
+    return redirect("login")
+
+
+@never_cache
+@require_safe
+def account(request: Request) -> HttpResponse:
+    """How one logs in, and where one is logged in."""
+    factors = list(Authenticator.objects.filter(user=request.user).order_by("created_at"))
+    by_type = {factor.type: factor.wrap() for factor in factors}
+    codes = by_type.get(Authenticator.Type.RECOVERY_CODES)
+    context = {
+        "has_password": request.user.has_usable_password(),
+        "has_app": Authenticator.Type.TOTP in by_type,
+        "passkeys": [factor.wrap() for factor in factors if factor.type == Authenticator.Type.WEBAUTHN],
+        "codes_left": None if codes is None else len(codes.get_unused_codes()),
+        "places": sessions.places(request.user, request.session.session_key),
+    }
+    return render(request, "account/page.html", context)
+
+
+@require_POST
+def end_session(request: Request, pk: int) -> HttpResponse:
+    try:
+        sessions.end(request.user, pk)
+    except UserSession.DoesNotExist:
+        raise Http404 from None
+    messages.success(request, "That browser is logged out.")
+    return redirect("account")
+
+
+@require_POST
+def end_other_sessions(request: Request) -> HttpResponse:
+    ended = sessions.end_others(request.user, request.session.session_key)
+    messages.success(request, f"Logged out everywhere but here: {ended} other{'' if ended == 1 else 's'}.")
+    return redirect("account")
 
 
 @method_decorator(transaction.atomic, name="form_valid")
 class _PasswordView(PasswordChangeView):
     template_name = "account/password.html"
-    success_url = reverse_lazy("runs")
+    success_url = reverse_lazy("account")
+
+    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+        if not cast("User", request.user).has_usable_password():
+            raise Denied("Your password is not kept here: you log in with another provider.")
+        return super().dispatch(request, *args, **options)
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         response = super().form_valid(form)
+        sessions.renew(form.user, self.request)
         audit.record("password changed", actor=form.user)
         messages.success(self.request, "Your password is changed. Other browsers of yours are logged out.")
         return response
@@ -82,17 +169,9 @@ class _PasswordView(PasswordChangeView):
 password = _PasswordView.as_view()
 
 
-class WelcomeForm(forms.Form):
-    """Name and password of the first admin; `people` decides whether they are good enough."""
+class PasswordForm(forms.Form):
+    """A new password, twice; `people` decides whether it is good enough."""
 
-    username = forms.CharField(
-        label="Your name",
-        max_length=150,
-        help_text="You log in with it, and it stands beside what you decide. Letters, digits and @ . + - _",
-        widget=forms.TextInput(
-            attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}
-        ),
-    )
     password = forms.CharField(
         strip=False,
         max_length=4096,
@@ -112,6 +191,25 @@ class WelcomeForm(forms.Form):
             self.add_error("password_again", "The two passwords differ.")
         return values
 
+    def refuse(self, refused: people.Refused) -> None:
+        """Show the reason at its field, or above all fields."""
+        self.add_error(refused.field if refused.field in self.fields else None, refused.reason)
+
+
+class NewAccountForm(PasswordForm):
+    """Name and password of somebody new."""
+
+    username = forms.CharField(
+        label="Your name",
+        max_length=150,
+        help_text="You log in with it, it stands beside what you decide, and it stays. "
+        "Letters, digits and @ . + - _",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}
+        ),
+    )
+    field_order = ("username", "password", "password_again")
+
 
 @login_not_required
 @never_cache
@@ -121,21 +219,21 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     """The one-time page where the first admin chooses name and password, and is logged in."""
     if not constant_time_compare(token, people.welcome_token()) or not people.needs_first_admin():
         return render(request, "account/welcome_over.html", status=404)
-    form = WelcomeForm(request.POST if request.method == "POST" else None)
+    form = NewAccountForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        user = _first_admin(form, token)
-        if user:
-            log_in(request, user)
-            messages.success(request, f"Welcome, {user.name}. You are the admin here.")
-            return redirect("runs")
+        try:
+            user = people.first_admin(
+                username=form.cleaned_data["username"], password=form.cleaned_data["password"], token=token
+            )
+        except people.Refused as refused:
+            form.refuse(refused)
+        else:
+            return greet(request, user, f"Welcome, {user.name}. You are the admin here.")
     return render(request, "account/welcome.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
-def _first_admin(form: WelcomeForm, token: str) -> User | None:
-    """The new admin; None with the reason in the form if `people` refuses."""
-    name, chosen = form.cleaned_data["username"], form.cleaned_data["password"]
-    try:
-        return people.first_admin(username=name, password=chosen, token=token)
-    except people.Refused as refused:
-        form.add_error(refused.field if refused.field in form.fields else None, refused.reason)
-        return None
+def greet(request: HttpRequest, user: User, sentence: str) -> HttpResponse:
+    """Log somebody new in and lead them to the runs."""
+    response: HttpResponse = perform_login(request, user)
+    messages.success(request, sentence)
+    return response

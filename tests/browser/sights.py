@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, Route
 
-from reviews import bulk, drafts, escalation, exports, importer, people, queue, saved_views
+from reviews import bulk, drafts, escalation, exports, importer, links, people, queue, saved_views
 from reviews.filters import Filters
 from reviews.models import Evaluation, Export, Import, ImportProgress, Run, User
-from tests.factories import EvaluationFactory, ExportFactory, ImportFactory, RunFactory
+from tests.factories import PASSWORD, EvaluationFactory, ExportFactory, ImportFactory, RunFactory, UserFactory
 from tests.lines import bring_in, file_of, line
 from tests.threads import together
 from tests.work import decide
@@ -223,6 +225,58 @@ def first_start() -> str:
     return people.welcome_token()
 
 
+def invitation() -> str:
+    return links.invite(role="reviewer", email=f"{LONG[:60]}@example.org", actor=the_person("max")).token
+
+
+def new_password() -> str:
+    return links.password_link(person=the_person("ana"), actor=the_person("max")).token
+
+
+def second_factor() -> None:
+    TOTP.activate(the_person("ana"), generate_totp_secret())
+    RecoveryCodes.activate(the_person("ana"))
+
+
+def all_people() -> None:
+    invitation()
+    new_password()
+    second_factor()
+    UserFactory.create(username=LONG[:150], is_active=False)
+
+
+def person() -> int:
+    second_factor()
+    return the_person("ana").pk
+
+
+def the_person(name: str) -> User:
+    return User.objects.get(username=name)
+
+
+def log_in_half(page: Page) -> None:
+    page.get_by_label("Username").fill("ana")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in", exact=True).click()
+    page.get_by_role("heading", name="Your second factor").wait_for()
+
+
+def prove(page: Page) -> None:
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("heading", name="Is it you?").wait_for(state="detached")
+
+
+def make_codes(page: Page) -> None:
+    page.get_by_role("button", name="Make new codes").click()
+    prove(page)
+
+
+def invite(page: Page) -> None:
+    page.get_by_role("button", name="Make a link").click()
+    prove(page)
+
+
 def choose_a_file_and_pause(page: Page) -> None:
     held: list[Route] = []
 
@@ -245,7 +299,7 @@ def open_everything(page: Page) -> None:
 
 
 def submit_nothing(page: Page) -> None:
-    page.locator("main form").evaluate("form => { form.noValidate = true; form.requestSubmit(); }")
+    page.locator("main form").first.evaluate("form => { form.noValidate = true; form.requestSubmit(); }")
     page.locator("[aria-invalid]").first.wait_for()
 
 
@@ -284,6 +338,21 @@ SIGHTS = {
     "welcome, over": Sight("welcome", "nobody", lambda: "0" * 40),
     "password": Sight("password", "ana"),
     "password, nothing typed": Sight("password", "ana", then=submit_nothing),
+    "account": Sight("account", "ana"),
+    "account, all set up": Sight("account", "ana", second_factor),
+    "recovery codes": Sight("account", "ana", second_factor, then=make_codes),
+    "authenticator app": Sight("add-app", "ana", then=prove),
+    "passkey": Sight("add-passkey", "ana", then=prove),
+    "is it you": Sight("reauthenticate", "ana"),
+    "is it you, nothing typed": Sight("reauthenticate", "ana", then=submit_nothing),
+    "second factor": Sight("second-factor", "nobody", second_factor, then=log_in_half),
+    "join": Sight("join", "nobody", invitation),
+    "join, nothing typed": Sight("join", "nobody", invitation, then=submit_nothing),
+    "join, over": Sight("join", "nobody", lambda: "0" * 40),
+    "new password": Sight("new-password", "nobody", new_password),
+    "people": Sight("people", "max", all_people),
+    "people, a link to hand over": Sight("people", "max", then=invite),
+    "person": Sight("person", "max", person),
     "no such page": Sight("/nothing/", "ana"),
     "the address of a form": Sight("/logout/", "ana"),
     "no role": Sight("runs", "eve"),
@@ -360,18 +429,29 @@ SIGHTS = {
 # They answer with a file, or with the page that a form leads to.
 NO_PAGES = {
     "cancel-import",
+    "change-role",
     "claim",
     "claim-next",
     "draft",
+    "deactivate",
+    "end-other-sessions",
+    "end-session",
     "export-file",
     "export-receipt",
     "import-exceptions",
     "import-rejected",
+    "invite",
     "line",
+    "log-in-by-passkey",
     "logout",
     "look-next",
     "look-previous",
+    "new-codes",
+    "password-link",
     "preview",
+    "reactivate",
+    "reauthenticate-by-code",
+    "reauthenticate-by-passkey",
     "release",
     "release-spares",
     "remove-view",
@@ -380,6 +460,11 @@ NO_PAGES = {
     "save-view",
     "settle-conflicts",
     "settle-escalation",
+    "remove-app",
+    "remove-passkey",
+    "reset-second-factor",
+    "single-sign-on",
+    "single-sign-on-callback",
     "skip",
     "spare",
     "submit",
@@ -391,4 +476,5 @@ NO_PAGES = {
     "upload",
     "uploads",
     "withdraw-escalation",
+    "withdraw-link",
 }

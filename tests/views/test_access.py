@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews.models import BulkChange, Escalation, Evaluation, Export, SavedView, User
+from reviews import links
+from reviews.models import BulkChange, Escalation, Evaluation, Export, OneTimeLink, SavedView, User
 from reviews.urls import urlpatterns
 from tests.factories import EvaluationFactory, ExportFactory
 
@@ -66,9 +67,38 @@ ACCESS: dict[str, dict[str, tuple[int, ...]]] = {
     "settle-escalation": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 422, 422)},
     "preferences": {"get": (302, 200, 200, 200, 200), "post": (302, 422, 422, 422, 422)},
     "preview": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 200, 200, 200)},
+    "people": {"get": (302, 403, 403, 403, 200), "post": (302, 405, 405, 405, 405)},
+    "person": {"get": (302, 403, 403, 403, 200), "post": (302, 405, 405, 405, 405)},
+    # An admin is led to a page that asks who they are before any of these.
+    "invite": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 302)},
+    "change-role": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 302)},
+    "reset-second-factor": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 302)},
+    "password-link": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 302)},
+    "deactivate": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 302)},
+    "reactivate": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 302)},
+    "withdraw-link": {"get": (302, 405, 405, 405, 405), "post": (302, 403, 403, 403, 302)},
+    "join": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
+    "new-password": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
     "login": {"get": (200, 302, 302, 302, 302), "post": (200, 302, 302, 302, 302)},
-    "logout": {"get": (302, 405, 405, 405, 405), "post": LOGIN},
+    # Nobody waits for their second factor, no passkey is sent, and there is no provider.
+    "second-factor": {"get": LOGIN, "post": LOGIN},
+    "log-in-by-passkey": {"get": LOGIN, "post": LOGIN},
+    "single-sign-on": {"get": (405, 405, 405, 405, 405), "post": (404, 404, 404, 404, 404)},
+    "single-sign-on-callback": {"get": (404, 404, 404, 404, 404), "post": (405, 405, 405, 405, 405)},
+    "logout": {"get": (405, 405, 405, 405, 405), "post": LOGIN},
+    "account": {"get": (302, 200, 200, 200, 200), "post": (302, 405, 405, 405, 405)},
     "password": {"get": (302, 200, 200, 200, 200), "post": (302, 200, 200, 200, 200)},
+    # These ask again who one is, where there is something to change.
+    "add-app": {"get": LOGIN, "post": LOGIN},
+    "remove-app": {"get": (302, 405, 405, 405, 405), "post": (302, 404, 404, 404, 404)},
+    "new-codes": {"get": (302, 405, 405, 405, 405), "post": LOGIN},
+    "add-passkey": {"get": LOGIN, "post": LOGIN},
+    "remove-passkey": {"get": (302, 405, 405, 405, 405), "post": (302, 404, 404, 404, 404)},
+    "end-session": {"get": (302, 405, 405, 405, 405), "post": (302, 404, 404, 404, 404)},
+    "end-other-sessions": {"get": (302, 405, 405, 405, 405), "post": LOGIN},
+    "reauthenticate": {"get": (302, 200, 200, 200, 200), "post": (302, 200, 200, 200, 200)},
+    "reauthenticate-by-code": {"get": LOGIN, "post": LOGIN},
+    "reauthenticate-by-passkey": {"get": LOGIN, "post": LOGIN},
     "welcome": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
 }
 ROUTES = {pattern.name: str(pattern.pattern) for pattern in urlpatterns}
@@ -94,6 +124,7 @@ def record(max: User) -> Evaluation:
     )
     BulkChange.objects.create(run=record.run, actor=max, kind=BulkChange.Kind.RELEASE)
     SavedView.objects.create(run=record.run, owner=max, name="all", is_shared=True)
+    links.invite(role="reviewer", actor=max)
     return record
 
 
@@ -104,9 +135,16 @@ def address(name: str, record: Evaluation) -> str:
     rows["escalations"] = Escalation.objects.get().pk
     rows["changes"] = BulkChange.objects.get().pk
     rows["views"] = SavedView.objects.get().pk
+    rows |= {
+        "people": User.objects.get(username="max").pk,
+        "links": OneTimeLink.objects.get().pk,
+        "account": 0,
+    }
     row = rows.get(ROUTES[name].split("/")[0])
     path = re.sub("<int:[a-z_]+>", str(row), ROUTES[name])
-    return "/" + path.replace("<token>", "0" * 40).replace("<uuid:pk>", str(UUID(int=0)))
+    return "/" + path.replace("<token>", "0" * 40).replace("<uuid:pk>", str(UUID(int=0))).replace(
+        "<slug:provider_id>", "sso"
+    )
 
 
 def test_every_address_stands_in_the_table() -> None:
@@ -148,4 +186,5 @@ def test_a_number_that_is_no_row_is_not_found(name: str, key: int, max: User, cl
 
 def test_everything_needs_a_login_but_the_ways_in() -> None:
     open_to_nobody = {name for name, methods in ACCESS.items() if methods["get"][0] != 302}
-    assert open_to_nobody == {"login", "welcome"}
+    ways_in = {"login", "welcome", "join", "new-password", "single-sign-on", "single-sign-on-callback"}
+    assert open_to_nobody == {*ways_in, "logout"}

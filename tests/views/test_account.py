@@ -1,5 +1,7 @@
 """Login, the own password, and the welcome of the first admin."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -7,6 +9,7 @@ from django.urls import reverse
 from reviews import people
 from reviews.models import AuditEvent, User
 from tests.factories import PASSWORD
+from tests.views.pages import text
 
 pytestmark = pytest.mark.django_db
 GOOD = "eleven purple oxen dance"
@@ -22,24 +25,24 @@ def first(**values: str) -> dict[str, str]:
 
 class TestLogin:
     def test_leads_to_the_runs(self, client: Client, ana: User) -> None:
-        response = client.post(reverse("login"), {"username": "ana", "password": PASSWORD})
+        response = client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         assert response["Location"] == reverse("runs")
 
     def test_leads_back_to_where_one_was(self, client: Client, ana: User) -> None:
-        posted = {"username": "ana", "password": PASSWORD, "next": "/runs/7/?state=done"}
+        posted = {"login": "ana", "password": PASSWORD, "next": "/runs/7/?state=done"}
         assert client.post(reverse("login"), posted)["Location"] == "/runs/7/?state=done"
 
     def test_leads_to_no_other_site(self, client: Client, ana: User) -> None:
-        posted = {"username": "ana", "password": PASSWORD, "next": "https://evil.example/"}
+        posted = {"login": "ana", "password": PASSWORD, "next": "https://evil.example/"}
         assert client.post(reverse("login"), posted)["Location"] == reverse("runs")
 
     def test_with_a_wrong_password_says_so(self, client: Client, ana: User) -> None:
-        response = client.post(reverse("login"), {"username": "ana", "password": "wrong"})
-        assert "Please enter a correct username and password." in response.content.decode()
+        response = client.post(reverse("login"), {"login": "ana", "password": "wrong"})
+        assert "The username or the password is wrong." in response.content.decode()
 
     @pytest.mark.parametrize("username", ["", "a\0b", "x" * 100_000, "\U0001f600"])
     def test_of_nobody_is_refused(self, username: str, client: Client) -> None:
-        assert client.post(reverse("login"), {"username": username, "password": "wrong"}).status_code == 200
+        assert client.post(reverse("login"), {"login": username, "password": "wrong"}).status_code == 200
 
     def test_lets_browsers_fill_the_fields(self, client: Client) -> None:
         page = client.get(reverse("login")).content.decode()
@@ -56,6 +59,21 @@ class TestLogin:
         client.force_login(ana)
         assert client.post(reverse("logout"))["Location"] == reverse("login")
         assert client.get(reverse("runs")).status_code == 302
+
+    def test_takes_a_name_in_any_case(self, client: Client, ana: User) -> None:
+        assert client.post(reverse("login"), {"login": "ANA", "password": PASSWORD}).status_code == 302
+
+    def test_and_logout_leave_events(self, client: Client, ana: User) -> None:
+        client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
+        client.post(reverse("logout"))
+        events = list(AuditEvent.objects.order_by("pk").values_list("action", "actor_name"))
+        assert events == [("login", "ana"), ("logout", "ana")]
+        assert AuditEvent.objects.earliest("pk").detail == {"by": ["password"], "address": "127.0.0.1"}
+
+    def test_by_an_address_that_a_header_claims_is_not_believed(self, client: Client, ana: User) -> None:
+        posted = {"login": "ana", "password": PASSWORD}
+        client.post(reverse("login"), posted, headers={"X-Forwarded-For": "192.0.2.7"})
+        assert AuditEvent.objects.get().detail["address"] == "127.0.0.1"
 
 
 class TestOnesPassword:
@@ -76,6 +94,12 @@ class TestOnesPassword:
         event = AuditEvent.objects.get(action="password changed")
         assert (event.actor, event.detail) == (ana, {})
 
+    def test_is_not_here_for_who_comes_by_a_provider(self, client: Client, ana: User) -> None:
+        ana.set_unusable_password()
+        ana.save()
+        client.force_login(ana)
+        assert client.get(reverse("password")).status_code == 403
+
     @pytest.mark.parametrize(
         "values",
         [
@@ -92,6 +116,31 @@ class TestOnesPassword:
         ana.refresh_from_db()
         assert ana.check_password(PASSWORD)
         assert not AuditEvent.objects.exists()
+
+
+class TestFailedLogins:
+    def fail(self, client: Client, username: str) -> str:
+        return text(client.post(reverse("login"), {"login": username, "password": "wrong"}))
+
+    def test_leave_events_that_name_accounts_and_nothing_else_that_was_typed(
+        self, client: Client, ana: User
+    ) -> None:
+        self.fail(client, "Ana")
+        self.fail(client, "my secret password")
+        events = AuditEvent.objects.order_by("pk").values_list("action", "detail__username")
+        assert list(events) == [("login failed", "ana"), ("login failed", None)]
+
+    def test_shut_a_name_for_a_while_also_to_the_right_password(self, client: Client, ana: User) -> None:
+        for _ in range(5):
+            self.fail(client, "ana")
+        response = client.post(reverse("login"), {"login": "ANA", "password": PASSWORD})
+        assert re.search(r"Too many failed logins. Try again at \d\d:\d\d UTC.", text(response))
+        assert AuditEvent.objects.filter(action="login locked").count() == 1
+
+    def test_leave_others_alone(self, client: Client, ana: User, bo: User) -> None:
+        for _ in range(5):
+            self.fail(client, "ana")
+        assert client.post(reverse("login"), {"login": "bo", "password": PASSWORD}).status_code == 302
 
 
 class TestTheWelcome:

@@ -1,0 +1,166 @@
+"""The second factor: authenticator app, passkeys, recovery codes, and asking for one of them at a login."""
+
+import json
+from typing import Any, cast
+
+from allauth.account.views import ReauthenticateView
+from allauth.mfa.base.views import AuthenticateView
+from allauth.mfa.base.views import ReauthenticateView as ReauthenticateByCodeView
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.views import GenerateRecoveryCodesView
+from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
+from allauth.mfa.webauthn.views import (
+    AddWebAuthnView,
+    LoginWebAuthnView,
+    ReauthenticateWebAuthnView,
+    RemoveWebAuthnView,
+)
+from csp.decorators import csp_update
+from django.db import transaction
+from django.forms import BaseForm
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views import View
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from reviews import audit
+from reviews.models import User
+from reviews.views.request import Request
+
+
+class _Recorded(View):
+    """A view of allauth that changes something: with its audit event, and back to the account."""
+
+    action: str
+    did_generate_recovery_codes = False
+
+    def get_success_url(self) -> str:
+        return reverse("account")
+
+    @transaction.atomic
+    def form_valid(self, form: BaseForm) -> HttpResponse:
+        response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+        audit.record(self.action, actor=cast("User", self.request.user))
+        return _show_codes(self.request) if self.did_generate_recovery_codes else response
+
+
+class _AddApp(_Recorded, ActivateTOTPView):
+    template_name = "second_factor/app.html"
+    action = "authenticator app added"
+
+
+class _RemoveApp(_Recorded, DeactivateTOTPView):
+    action = "authenticator app removed"
+
+
+class _Options(View):
+    """What a browser asks its authenticator for, as JSON in the page."""
+
+    def get_context_data(self, **values: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**values)  # type: ignore[misc]
+        [options] = context["js_data"].values()
+        return context | {"options": json.dumps(options)}
+
+
+class _AddPasskey(_Options, _Recorded, AddWebAuthnView):
+    template_name = "second_factor/passkey.html"
+    action = "passkey added"
+
+
+class _RemovePasskey(_Recorded, RemoveWebAuthnView):
+    action = "passkey removed"
+
+
+class _NewCodes(_Recorded, GenerateRecoveryCodesView):
+    action = "recovery codes made"
+    did_generate_recovery_codes = True
+
+
+# The picture of the code is a `data:` address.
+add_app = never_cache(csp_update({"img-src": ["data:"]})(_AddApp.as_view()))
+remove_app = require_POST(_RemoveApp.as_view())
+add_passkey = never_cache(_AddPasskey.as_view())
+new_codes = never_cache(require_POST(_NewCodes.as_view()))
+
+
+@require_POST
+def remove_passkey(request: Request, pk: int) -> HttpResponseBase:
+    get_object_or_404(Authenticator, user=request.user, type=Authenticator.Type.WEBAUTHN, pk=pk)
+    return _RemovePasskey.as_view()(request, pk=pk)
+
+
+def _show_codes(request: HttpRequest) -> HttpResponse:
+    """The recovery codes that were just made: in this answer, and never again."""
+    made = Authenticator.objects.get(user=request.user, type=Authenticator.Type.RECOVERY_CODES)
+    return render(request, "second_factor/codes.html", {"codes": made.wrap().get_unused_codes()})
+
+
+def _was_wrong(form: BaseForm) -> bool:
+    """Whether a form was refused for its code or passkey, not for being empty or one too many."""
+    return any(
+        error.code == "incorrect_code" for errors in form.errors.as_data().values() for error in errors
+    )
+
+
+class _Authenticate(_Options, AuthenticateView):
+    """The step after the password, for who has a second factor."""
+
+    template_name = "second_factor/authenticate.html"
+
+    def get_context_data(self, **values: Any) -> dict[str, Any]:
+        context = super().get_context_data(**values)
+        owned = Authenticator.objects.filter(user=self.stage.login.user)
+        return context | {"has_passkey": owned.filter(type=Authenticator.Type.WEBAUTHN).exists()}
+
+    def form_invalid(self, form: BaseForm) -> HttpResponse:
+        if _was_wrong(form):
+            with transaction.atomic():
+                audit.record("second factor failed", actor=None, username=self.stage.login.user.username)
+        response: HttpResponse = super().form_invalid(form)
+        return response
+
+
+class _LogInByPasskey(LoginWebAuthnView):
+    def form_invalid(self, form: BaseForm) -> HttpResponse:
+        if _was_wrong(form):
+            with transaction.atomic():
+                audit.record("login failed", actor=None, username=None, by="passkey")
+        response: HttpResponse = super().form_invalid(form)
+        return response
+
+
+authenticate = _Authenticate.as_view()
+log_in_by_passkey = _LogInByPasskey.as_view()
+
+
+class _Again(View):
+    """Asking who is logged in to prove it again, before something sensitive."""
+
+    kind: str
+
+    def get_context_data(self, **values: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**values)  # type: ignore[misc]
+        return context | {"kind": self.kind}
+
+
+class _AgainByPassword(_Again, ReauthenticateView):
+    kind = "password"
+
+
+class _AgainByCode(_Again, ReauthenticateByCodeView):
+    kind = "code"
+
+
+class _AgainByPasskey(_Options, _Again, ReauthenticateWebAuthnView):
+    kind = "passkey"
+
+    def form_invalid(self, form: BaseForm) -> HttpResponse:
+        return self.render_to_response(self.get_context_data(form=form))
+
+
+_AGAIN = "account/reauthenticate.html"
+reauthenticate = never_cache(_AgainByPassword.as_view(template_name=_AGAIN))
+reauthenticate_by_code = never_cache(_AgainByCode.as_view(template_name=_AGAIN))
+reauthenticate_by_passkey = never_cache(_AgainByPasskey.as_view(template_name=_AGAIN))

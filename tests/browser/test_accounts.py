@@ -1,0 +1,467 @@
+"""Accounts as people use them: every way in, every way out, and what an admin does about others."""
+
+import base64
+import hashlib
+import hmac
+import struct
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.urls import reverse
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from cognireview.environment import Environment
+from reviews import people, queue
+from reviews.models import AuditEvent, Evaluation, User
+from reviews.permissions import role_of
+from tests import oidc_provider
+from tests.browser.conftest import PASSWORD, log_in
+from tests.factories import EvaluationFactory
+from tests.oidc_provider import Provider
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+GOOD = "eleven purple oxen dance"
+
+
+@pytest.fixture
+def url(live_server: LiveServer) -> str:
+    return str(live_server.url)
+
+
+@pytest.fixture
+def other(browser: Browser) -> Iterator[Page]:
+    """A page of another browser."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+def code_of(secret: str) -> str:
+    """The code an authenticator app shows for a secret now (RFC 6238)."""
+    moment = struct.pack(">Q", int(time.time()) // 30)
+    digest = hmac.digest(base64.b32decode(secret), moment, hashlib.sha1)
+    number = int.from_bytes(digest[digest[-1] & 15 :][:4]) & 0x7FFFFFFF
+    return f"{number % 1_000_000:06}"
+
+
+def give_authenticator(page: Page) -> None:
+    """A device that makes passkeys and says yes to everything."""
+    session = page.context.new_cdp_session(page)
+    session.send("WebAuthn.enable")
+    options = {"protocol": "ctap2", "transport": "internal", "automaticPresenceSimulation": True}
+    options |= dict.fromkeys(("hasResidentKey", "hasUserVerification", "isUserVerified"), True)
+    session.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def prove(page: Page) -> None:
+    """Say once more who one is."""
+    expect(page.get_by_role("heading", level=1)).to_have_text("Is it you?")
+    page.get_by_label("Password").fill(PASSWORD)
+    press(page, "Go on")
+
+
+def enter_password(page: Page, url: str, person: User, password: str = PASSWORD) -> None:
+    page.goto(f"{url}/login/")
+    page.get_by_label("Username").fill(person.username)
+    page.get_by_label("Password").fill(password)
+    press(page, "Log in")
+
+
+def logged_in(page: Page) -> None:
+    page.get_by_role("button", name="Log out", exact=True).first.wait_for()
+
+
+def set_up_app(page: Page, url: str) -> tuple[str, list[str]]:
+    """The secret, and the recovery codes."""
+    page.goto(f"{url}/account/")
+    page.get_by_role("link", name="Set up an app").click()
+    prove(page)
+    expect(page.locator("img.qr")).to_have_js_property("complete", value=True)
+    assert page.locator("img.qr").evaluate("image => image.naturalWidth > 0")
+    secret = page.locator(".mono").inner_text()
+    page.get_by_label("Authenticator code").fill(code_of(secret))
+    press(page, "Set it up")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
+    return secret, page.get_by_label("Recovery codes").get_by_role("listitem").all_inner_texts()
+
+
+class TestLoggingIn:
+    def test_is_stopped_after_five_failures_and_says_until_when(
+        self, page: Page, url: str, ana: User
+    ) -> None:
+        for _ in range(5):
+            enter_password(page, url, ana, "wrong")
+            expect(page.get_by_text("The username or the password is wrong.")).to_be_visible()
+        enter_password(page, url, ana, "wrong")
+        expect(page.get_by_text("Too many failed logins. Try again at")).to_be_visible()
+        actions = list(AuditEvent.objects.order_by("pk").values_list("action", flat=True))
+        assert actions == ["login failed"] * 5 + ["login locked"]
+
+    def test_leads_a_deactivated_person_to_a_page_that_says_so(self, page: Page, url: str, ana: User) -> None:
+        ana.is_active = False
+        ana.set_password(PASSWORD)
+        ana.save()
+        enter_password(page, url, ana)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Your account is deactivated")
+
+
+class TestAnAuthenticatorApp:
+    def test_is_asked_for_at_the_next_login_and_a_recovery_code_does_once(
+        self, page: Page, url: str, ana: User
+    ) -> None:
+        log_in(page, url, ana)
+        secret, codes = set_up_app(page, url)
+        assert len(codes) == 10
+        press(page, "Log out")
+
+        enter_password(page, url, ana)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Your second factor")
+        press(page, "Log in as somebody else")
+        enter_password(page, url, ana)
+        page.get_by_label("Code").fill("000000")
+        press(page, "Go on")
+        expect(page.get_by_text("This code is wrong")).to_be_visible()
+        page.get_by_label("Code").fill(codes[0])
+        press(page, "Go on")
+        logged_in(page)
+        press(page, "Log out")
+
+        enter_password(page, url, ana)
+        page.get_by_label("Code").fill(codes[0])
+        press(page, "Go on")
+        expect(page.get_by_text("This code is wrong")).to_be_visible()
+        assert secret not in str(list(ana.authenticator_set.values_list("data", flat=True)))
+
+    def test_can_be_removed_again(self, page: Page, url: str, ana: User) -> None:
+        log_in(page, url, ana)
+        set_up_app(page, url)
+        page.get_by_role("link", name="I have them").click()
+        press(page, "Remove the app")
+        expect(page.get_by_role("link", name="Set up an app")).to_be_visible()
+        assert not ana.authenticator_set.exists()
+
+    def test_gets_new_recovery_codes(self, page: Page, url: str, ana: User) -> None:
+        log_in(page, url, ana)
+        _, codes = set_up_app(page, url)
+        page.get_by_role("link", name="I have them").click()
+        press(page, "Make new codes")
+        listed = page.get_by_label("Recovery codes").get_by_role("listitem")
+        expect(listed).to_have_count(10)
+        assert not set(codes) & set(listed.all_inner_texts())
+
+
+class TestAPasskey:
+    def test_is_a_way_in_by_itself_and_can_be_removed(self, page: Page, url: str, ana: User) -> None:
+        give_authenticator(page)
+        log_in(page, url, ana)
+        page.goto(f"{url}/account/")
+        page.get_by_role("link", name="Add a passkey").click()
+        prove(page)
+        page.get_by_label("Name").fill("My laptop")
+        page.get_by_label("Log in with it alone").check()
+        press(page, "Add it")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
+        press(page, "Log out")
+
+        press(page, "Use a passkey")
+        logged_in(page)
+        page.goto(f"{url}/account/")
+        expect(page.get_by_text("My laptop").first).to_be_visible()
+        press(page, "Remove My laptop")
+        prove(page)
+        expect(page.get_by_text("Passkeys: none")).to_be_visible()
+
+    def test_can_be_the_second_factor_and_prove_who_one_is(self, page: Page, url: str, ana: User) -> None:
+        give_authenticator(page)
+        log_in(page, url, ana)
+        page.goto(f"{url}/account/passkeys/add/")
+        prove(page)
+        page.get_by_label("Log in with it alone").uncheck()
+        press(page, "Add it")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
+        press(page, "Log out")
+
+        enter_password(page, url, ana)
+        press(page, "Use a passkey")
+        logged_in(page)
+        page.goto(f"{url}/account/app/")
+        page.get_by_role("link", name="Use a security key").click()
+        press(page, "Use a passkey")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Set up an authenticator app")
+
+
+class TestSessions:
+    def test_are_listed_and_end_one_by_one_or_all_but_this(
+        self, page: Page, other: Page, url: str, ana: User
+    ) -> None:
+        log_in(page, url, ana)
+        enter_password(other, url, ana)
+        logged_in(other)
+        page.goto(f"{url}/account/")
+        expect(page.get_by_role("listitem").filter(has_text="Chrome on Linux")).to_have_count(2)
+        page.get_by_role("listitem").get_by_role("button").click()
+        expect(page.get_by_text("That browser is logged out.")).to_be_visible()
+        other.reload()
+        expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
+
+        enter_password(other, url, ana)
+        logged_in(other)
+        page.goto(f"{url}/account/")
+        press(page, "Log out everywhere else")
+        expect(page.get_by_text("Logged out everywhere but here: 1 other.")).to_be_visible()
+        other.reload()
+        expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
+
+    def test_elsewhere_end_with_the_old_password(self, page: Page, other: Page, url: str, ana: User) -> None:
+        log_in(page, url, ana)
+        enter_password(other, url, ana)
+        logged_in(other)
+        page.goto(f"{url}/account/password/")
+        page.get_by_label("Old password").fill(PASSWORD)
+        page.get_by_label("New password", exact=True).fill(GOOD)
+        page.get_by_label("New password confirmation").fill(GOOD)
+        press(page, "Change it")
+        expect(page.get_by_text("Your password is changed.")).to_be_visible()
+        expect(page.get_by_text("this browser")).to_be_visible()
+        other.reload()
+        expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
+
+
+class TestAnAdmin:
+    def test_invites_somebody_by_a_link_that_works_once(
+        self, page: Page, other: Page, url: str, max: User
+    ) -> None:
+        log_in(page, url, max)
+        page.get_by_role("link", name="People").click()
+        page.get_by_label("Role").select_option("lead")
+        press(page, "Make a link")
+        prove(page)
+        link = page.get_by_label("The link").input_value()
+
+        other.goto(link)
+        other.get_by_label("Your name").fill("lea")
+        other.get_by_label("Password", exact=True).fill(GOOD)
+        other.get_by_label("The password again").fill(GOOD)
+        press(other, "Join")
+        expect(other.get_by_text("Welcome, lea.")).to_be_visible()
+        assert role_of(User.objects.get(username="lea")) == "lead"
+
+        other.context.clear_cookies()
+        other.goto(link)
+        expect(other.get_by_role("heading", level=1)).to_have_text("This link no longer works")
+
+    def test_withdraws_an_invitation(self, page: Page, other: Page, url: str, max: User) -> None:
+        log_in(page, url, max)
+        page.goto(f"{url}/people/")
+        press(page, "Make a link")
+        prove(page)
+        link = page.get_by_label("The link").input_value()
+        page.get_by_role("link", name="Done").click()
+        page.get_by_role("button", name="Withdraw").click()
+        expect(page.get_by_text("That link no longer works.")).to_be_visible()
+        other.goto(link)
+        expect(other.get_by_role("heading", level=1)).to_have_text("This link no longer works")
+
+    def test_changes_a_role_at_once(self, page: Page, other: Page, url: str, max: User, ana: User) -> None:
+        log_in(other, url, ana)
+        log_in(page, url, max)
+        page.goto(f"{url}/people/{ana.pk}/")
+        page.get_by_label("admin").check()
+        press(page, "Change the role")
+        prove(page)
+        expect(page.get_by_text("ana is admin from now on.")).to_be_visible()
+        other.reload()
+        expect(other.get_by_role("link", name="People")).to_be_visible()
+
+    def test_gives_a_link_to_choose_a_new_password(
+        self, page: Page, other: Page, url: str, max: User, ana: User
+    ) -> None:
+        log_in(page, url, max)
+        page.goto(f"{url}/people/{ana.pk}/")
+        press(page, "Make a password link")
+        prove(page)
+        other.goto(page.get_by_label("The link").input_value())
+        other.get_by_label("Password", exact=True).fill(GOOD)
+        other.get_by_label("The password again").fill(GOOD)
+        press(other, "Set it")
+        expect(other.get_by_text("Your new password is set.")).to_be_visible()
+        enter_password(other, url, ana, GOOD)
+        logged_in(other)
+
+    def test_takes_off_a_lost_second_factor(
+        self, page: Page, other: Page, url: str, max: User, ana: User
+    ) -> None:
+        log_in(other, url, ana)
+        set_up_app(other, url)
+        press(other, "Log out")
+        log_in(page, url, max)
+        page.goto(f"{url}/people/{ana.pk}/")
+        press(page, "Reset the second factor")
+        prove(page)
+        expect(page.get_by_text("ana logs in without a second factor")).to_be_visible()
+        enter_password(other, url, ana)
+        logged_in(other)
+
+    def test_deactivates_somebody_who_is_out_at_once_and_holds_nothing(
+        self, page: Page, other: Page, url: str, max: User, ana: User
+    ) -> None:
+        decided = decide(EvaluationFactory.create(), ana).evaluation
+        held = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        log_in(other, url, ana)
+        assert other.context.browser
+        third = other.context.browser.new_page()
+        enter_password(third, url, ana)
+        logged_in(third)
+
+        log_in(page, url, max)
+        page.goto(f"{url}/people/{ana.pk}/")
+        press(page, "Deactivate")
+        prove(page)
+        expect(page.get_by_text("ana is logged out everywhere")).to_be_visible()
+        for browser_of_ana in (other, third):
+            browser_of_ana.reload()
+            expect(browser_of_ana.get_by_role("heading", level=1)).to_have_text("Log in")
+        third.context.close()
+        held.refresh_from_db()
+        assert held.claimed_by is None
+        assert Evaluation.objects.get(pk=decided.pk).human_reviewer_id == "ana"
+
+        press(page, "Reactivate")
+        expect(page.get_by_text("ana can log in again.")).to_be_visible()
+        enter_password(other, url, ana)
+        logged_in(other)
+
+    def test_cannot_deactivate_the_last_admin(self, page: Page, url: str, max: User) -> None:
+        log_in(page, url, max)
+        page.goto(f"{url}/people/{max.pk}/")
+        press(page, "Deactivate")
+        prove(page)
+        expect(page.get_by_text("max is the only admin.")).to_be_visible()
+        max.refresh_from_db()
+        assert max.is_active
+
+
+@pytest.fixture
+def provider(settings: LazySettings) -> Iterator[Provider]:
+    """A provider as the environment would name it: judges review, heads lead."""
+    with oidc_provider.running() as running:
+        environment = Environment(
+            oidc_issuer=running.issuer,
+            oidc_client_id=oidc_provider.CLIENT,
+            oidc_client_secret=oidc_provider.SECRET,
+            oidc_name="the university",
+            oidc_roles="judges=reviewer, heads=lead",
+        )
+        ours: dict[str, Any] = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]
+        settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": ours | {"APPS": environment.oidc_apps}}
+        settings.OIDC_ISSUER, settings.OIDC_NAME = environment.oidc_issuer, environment.oidc_name
+        settings.OIDC_ROLES = environment.roles_of_groups
+        yield running
+
+
+@pytest.fixture
+def come_in(page: Page, url: str) -> Callable[[], None]:
+    def go() -> None:
+        page.context.clear_cookies()
+        page.goto(url + reverse("login"))
+        press(page, "Use the university")
+
+    return go
+
+
+class TestAProvider:
+    def test_brings_somebody_in_with_the_role_of_their_group(
+        self, page: Page, provider: Provider, come_in: Callable[[], None]
+    ) -> None:
+        provider.claims |= {"groups": ["staff", "judges"], "given_name": "Ana", "family_name": "Soto"}
+        come_in()
+        logged_in(page)
+        ana = User.objects.get(username="ana")
+        assert (role_of(ana), ana.name, ana.has_usable_password()) == ("reviewer", "Ana Soto", False)
+
+    def test_changes_the_role_at_the_next_login(
+        self, page: Page, provider: Provider, come_in: Callable[[], None]
+    ) -> None:
+        provider.claims["groups"] = ["judges"]
+        come_in()
+        logged_in(page)
+        provider.claims["groups"] = ["heads", "judges"]
+        come_in()
+        logged_in(page)
+        assert role_of(User.objects.get()) == "lead"
+
+    def test_gives_no_access_without_a_group_that_has_a_role(
+        self, page: Page, provider: Provider, come_in: Callable[[], None]
+    ) -> None:
+        provider.claims["groups"] = ["staff"]
+        come_in()
+        expect(page.get_by_text("no group of yours has access to CogniReview")).to_be_visible()
+        assert not User.objects.exists()
+
+    def test_takes_all_access_with_the_last_such_group(
+        self, page: Page, other: Page, url: str, provider: Provider, come_in: Callable[[], None]
+    ) -> None:
+        provider.claims["groups"] = ["judges"]
+        come_in()
+        logged_in(page)
+        other.context.add_cookies(page.context.cookies())  # type: ignore[arg-type]
+        other.goto(url)
+        logged_in(other)
+        provider.claims["groups"] = []
+        come_in()
+        expect(page.get_by_role("heading", level=1)).to_have_text("No access")
+        other.reload()
+        expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
+        assert role_of(User.objects.get()) == ""
+
+    def test_does_not_take_over_an_account_of_the_same_name(
+        self, page: Page, provider: Provider, come_in: Callable[[], None], ana: User
+    ) -> None:
+        provider.claims |= {"groups": ["judges"], "preferred_username": "ANA"}
+        come_in()
+        expect(page.get_by_text("There is already somebody with that name.")).to_be_visible()
+        assert User.objects.get() == ana
+
+    def test_that_signs_with_another_key_is_not_believed(
+        self, page: Page, provider: Provider, come_in: Callable[[], None]
+    ) -> None:
+        provider.claims["groups"] = ["judges"]
+        provider.signing_key = Provider().key
+        come_in()
+        expect(page.get_by_role("heading", level=1)).to_have_text("This login did not work")
+        assert not User.objects.exists()
+
+    def test_that_does_not_answer_is_no_error_of_ours(
+        self, page: Page, provider: Provider, come_in: Callable[[], None], settings: LazySettings
+    ) -> None:
+        ours: dict[str, Any] = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]
+        away = ours["APPS"][0] | {"settings": {"server_url": "http://127.0.0.1:9"}}
+        settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": ours | {"APPS": [away]}}
+        come_in()
+        expect(page.get_by_role("heading", level=1)).to_have_text("This login did not work")
+
+    def test_that_is_left_leads_back_to_the_login(
+        self, page: Page, provider: Provider, come_in: Callable[[], None]
+    ) -> None:
+        provider.refuses = "access_denied"
+        come_in()
+        expect(page.get_by_text("You did not log in.")).to_be_visible()
+
+    def test_lets_nobody_in_who_was_deactivated(
+        self, page: Page, provider: Provider, come_in: Callable[[], None], max: User
+    ) -> None:
+        provider.claims["groups"] = ["judges"]
+        come_in()
+        logged_in(page)
+        people.deactivate(person=User.objects.get(username="ana"), actor=max)
+        come_in()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Your account is deactivated")
