@@ -82,6 +82,11 @@ class Environment(BaseSettings):
         validation_alias=AliasChoices("DATABASE_URL"),
         description="PostgreSQL server (15 or later) to use instead of the embedded one.",
     )
+    web_role: str = Field(
+        "",
+        description="PostgreSQL role in the `DATABASE_URL` of web servers and workers. `migrate`, run as the"
+        " owner of the tables, lets it do what they need and no more.",
+    )
     database_pool_size: int = Field(
         8, ge=1, le=200, description="Most database connections one web process opens."
     )

@@ -109,6 +109,7 @@ DATABASES: dict[str, dict[str, Any]] = {
         ),
     }
 }
+WEB_ROLE = ENVIRONMENT.web_role
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "reviews.User"

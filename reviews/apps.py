@@ -3,6 +3,8 @@
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
+from cognireview import web_role
+
 
 class ReviewsConfig(AppConfig):
     """Brings the roles up to date after every migrate."""
@@ -14,3 +16,4 @@ class ReviewsConfig(AppConfig):
         from reviews.permissions import sync_roles  # noqa: PLC0415 (needs the app registry)
 
         post_migrate.connect(sync_roles, sender=self)
+        post_migrate.connect(web_role.allow, sender=self)

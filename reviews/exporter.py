@@ -18,9 +18,9 @@ from django.db import connection, transaction
 from django.db.models import Expression, F, Func, Q, TextField, Value
 from django.db.models.functions import Cast
 
-from reviews import source
+from reviews import ledger, source
 from reviews.models import Evaluation, Import, ImportLine, Run
-from reviews.receipt import Input, Ledger, Source
+from reviews.receipt import Input, Source, Tally
 from reviews.record import DONE_WORDS, HUMAN_FIELDS
 from reviews.source import Piece
 from reviews.splice import splice
@@ -34,24 +34,25 @@ def export(
     only: str = "all",
     with_rejected: bool = False,
     only_import: Import | None = None,
-    ledger: Ledger | None = None,
+    tally: Tally | None = None,
 ) -> Iterator[bytes]:
     """The run as JSONL in blocks of bytes, as of the moment the first block is asked for.
 
     `only` is one of `ONLY`; "reviewed" gives the lines that hold a human decision. `with_rejected`
     keeps the rejected lines in their places (of all lines, not of the reviewed ones). `only_import`
     gives the file of one import of the run instead: the lines it came with, whatever other files
-    brought, with the decisions made here. `ledger` is told what becomes of lines.
+    brought, with the decisions made here. `tally` is told what becomes of lines.
     """
-    ledger = ledger or Ledger()
+    tally = tally or Tally()
     with transaction.atomic():
         _freeze_view()
+        tally.ledger = str(ledger.head())
         if only_import:
-            blocks = _blocks_of_import(only_import, only, ledger, with_rejected=with_rejected)
+            blocks = _blocks_of_import(only_import, only, tally, with_rejected=with_rejected)
         else:
-            blocks = _blocks(run, only, ledger, with_rejected=with_rejected)
+            blocks = _blocks(run, only, tally, with_rejected=with_rejected)
         for block, line_ends in blocks:
-            ledger.writes(block, line_ends)
+            tally.writes(block, line_ends)
             yield block
 
 
@@ -66,12 +67,12 @@ def _freeze_view() -> None:
 _Block = tuple[bytes, int]
 
 
-def _blocks(run: Run, only: str, ledger: Ledger, *, with_rejected: bool) -> Iterator[_Block]:
+def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Iterator[_Block]:
     done = run.imports.filter(state=Import.State.DONE).order_by("pk")
     reader = source.LineReader()
     ended = True
     for place, kept in enumerate(done):
-        ledger.inputs.append(_input(kept))
+        tally.inputs.append(_input(kept))
         agenda = _Agenda(
             _reviewed(kept) if only == "reviewed" else _special(kept, with_rejected=with_rejected)
         )
@@ -79,7 +80,7 @@ def _blocks(run: Run, only: str, ledger: Ledger, *, with_rejected: bool) -> Iter
         if place == 0 and kept.has_bom:
             opening = source.BOM
         for piece in source.kept_pieces(kept):
-            block, line_ends = _Stretch(kept, piece, ledger, reader, after_line_end=opening == b"\n").block(
+            block, line_ends = _Stretch(kept, piece, tally, reader, after_line_end=opening == b"\n").block(
                 agenda, whole=only == "all", repeated=kept.repeated_lines
             )
             if block or (opening == b"\n" and _ends_what_broke_off(kept, piece)):
@@ -88,14 +89,14 @@ def _blocks(run: Run, only: str, ledger: Ledger, *, with_rejected: bool) -> Iter
                 opening = b""
 
 
-def _blocks_of_import(kept: Import, only: str, ledger: Ledger, *, with_rejected: bool) -> Iterator[_Block]:
-    ledger.inputs.append(_input(kept))
+def _blocks_of_import(kept: Import, only: str, tally: Tally, *, with_rejected: bool) -> Iterator[_Block]:
+    tally.inputs.append(_input(kept))
     rejected = iter(()) if with_rejected or only == "reviewed" else _rejected(kept)
     agenda = _Agenda(heapq.merge(_decided(kept, only), rejected))
     opening = source.BOM if kept.has_bom else b""
     reader = source.LineReader()
     for piece in source.kept_pieces(kept):
-        block, line_ends = _Stretch(kept, piece, ledger, reader).block(agenda, whole=only == "all")
+        block, line_ends = _Stretch(kept, piece, tally, reader).block(agenda, whole=only == "all")
         if block or opening:
             yield opening + block, line_ends
             opening = b""
@@ -151,13 +152,13 @@ class _Stretch:
         self,
         kept: Import,
         piece: Piece,
-        ledger: Ledger,
+        tally: Tally,
         reader: source.LineReader,
         *,
         after_line_end: bool = False,
     ) -> None:
-        self._kept, self._piece, self._ledger, self._reader = kept, piece, ledger, reader
-        self._lines_before = ledger.lines - ledger.in_line * (not after_line_end)
+        self._kept, self._piece, self._tally, self._reader = kept, piece, tally, reader
+        self._lines_before = tally.lines - tally.in_line * (not after_line_end)
 
     def block(self, agenda: "_Agenda", *, whole: bool, repeated: int = 0) -> _Block:
         """What an export holds of it. `whole`: lines that nothing is told of are written.
@@ -165,7 +166,7 @@ class _Stretch:
         The first `repeated` lines of the import are not.
         """
         piece = self._piece
-        self._ledger.bytes_read += len(piece.data)
+        self._tally.bytes_read += len(piece.data)
         told_of = agenda.of(piece)
         data = piece.data.removeprefix(source.BOM) if piece.number == 0 else piece.data
         untold = range(piece.first_line, piece.first_line + max(piece.lines, 1))
@@ -174,7 +175,7 @@ class _Stretch:
             numbers = told_of if whole and piece.first_line > repeated else untold
             return self._lines(data, numbers, told_of, whole=whole, repeated=repeated)
         if not whole:
-            self._ledger.leaves_out(self._kept.pk, untold[0], untold[-1])
+            self._tally.leaves_out(self._kept.pk, untold[0], untold[-1])
             return b"", 0
         # Its line ends were counted when it came in; the last line of a file may have none.
         return data, piece.lines if data.endswith(b"\n") else data.count(b"\n")
@@ -186,7 +187,7 @@ class _Stretch:
         for number in numbers:
             told, index = told_of.get(number), number - self._piece.first_line
             if number <= repeated or not (told.written if told else whole):
-                self._ledger.leaves_out(self._kept.pk, number, number)
+                self._tally.leaves_out(self._kept.pk, number, number)
                 gone.add(index)
             elif told:
                 lines[index] = self._written(number, lines[index], told, index - len(gone) + 1)
@@ -203,7 +204,7 @@ class _Stretch:
         if moved or changed:
             keys = [key for key in HUMAN_FIELDS if key in changed]
             taken_from = Source(told.source_import, told.source_line) if moved else None
-            self._ledger.changes(self._lines_before + place, told.evaluation_id, keys, taken_from)
+            self._tally.changes(self._lines_before + place, told.evaluation_id, keys, taken_from)
         return line
 
 

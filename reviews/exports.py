@@ -7,6 +7,7 @@ the database: every web server can send what any worker built, from any byte on.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import zstandard
 from django.db import connection, transaction
@@ -17,7 +18,7 @@ from procrastinate.contrib.django import app as jobs
 from reviews import audit, exporter, formats
 from reviews.beside import beside
 from reviews.models import Export, ExportPart, ExportProgress, Import, Run, SourceChunk, User
-from reviews.receipt import Bytes, Filter, Ledger, Written
+from reviews.receipt import Bytes, Filter, Tally, Written
 from reviews.source import Meter
 
 JOB = "reviews.tasks.build_export"
@@ -25,6 +26,7 @@ KEPT_FOR = timedelta(hours=24)
 PART_SIZE = 1024**2
 Kind = ExportPart.Kind
 
+_FIGURES = ("size", "sha256", "lines", "lines_changed", "lines_left_out")
 _REPORT = "UPDATE export_progress SET bytes_read = %(bytes)s WHERE export_id = %(export)s"
 
 
@@ -61,6 +63,12 @@ class Order:
             raise CannotExport(str(missing)) from missing
 
     @property
+    def keeps_rejected(self) -> bool:
+        """Whether rejected lines go out: in the file of one import they do, where the format can."""
+        whole_file = self.only_import is not None and self.only == "all" and self.format == "jsonl"
+        return self.with_rejected or whole_file
+
+    @property
     def file_name(self) -> str:
         """A name for the file; it begins with the run's, which may hold anything printable."""
         parts = [self.run.name]
@@ -73,23 +81,17 @@ class Order:
 
 
 class Output:
-    """An export on its way: iterate over it for the bytes of the file; then it has a size and a receipt.
-
-    The file of one import holds its rejected lines too, in their places, where the format can.
-    """
+    """An export on its way: iterate over it for the bytes of the file; then it has a size and a receipt."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self.ledger = Ledger()
-        self.with_rejected = order.with_rejected or (
-            order.only_import is not None and order.only == "all" and order.format == "jsonl"
-        )
+        self.tally = Tally()
         jsonl = exporter.export(
             order.run,
             only=order.only,
-            with_rejected=self.with_rejected,
+            with_rejected=order.keeps_rejected,
             only_import=order.only_import,
-            ledger=self.ledger,
+            tally=self.tally,
         )
         self._unpacked = Meter(formats.converted(jsonl, order.format))
         self._file = self._unpacked
@@ -110,10 +112,11 @@ class Output:
     def receipt(self, file_name: str) -> Iterator[bytes]:
         """The receipt of the whole file, in blocks of JSON."""
         order = self.order
-        return self.ledger.receipt(
+        only_import = order.only_import.pk if order.only_import else None
+        return self.tally.receipt(
             run=order.run.name,
             created_at=timezone.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-            asked=Filter(order.only, self.with_rejected, order.only_import.pk if order.only_import else None),
+            asked=Filter(order.only, order.keeps_rejected, only_import),
             output=Written(
                 name=file_name,
                 format=order.format,
@@ -121,28 +124,31 @@ class Output:
                 size=self.size,
                 sha256=self.sha256,
                 unpacked=Bytes(self._unpacked.size, self._unpacked.sha256),
-                lines=self.ledger.lines,
+                lines=self.tally.lines,
             ),
         )
 
-    def note(self, actor: User | None) -> None:
-        """Leave the audit event of the whole file."""
-        order = self.order
-        audit.record(
-            "export",
-            actor=actor,
-            run=order.run,
-            source=order.only_import,
-            only=order.only,
-            with_rejected=self.with_rejected,
-            format=order.format,
-            compression=order.compression,
-            size=self.size,
-            sha256=self.sha256,
-            lines=self.ledger.lines,
-            lines_changed=self.ledger.lines_changed,
-            lines_left_out=self.ledger.lines_left_out,
-        )
+    @property
+    def figures(self) -> dict[str, Any]:
+        """What is told of the whole file, by the columns of an `Export`."""
+        tally = self.tally
+        figures = (self.size, self.sha256, tally.lines, tally.lines_changed, tally.lines_left_out)
+        return dict(zip(_FIGURES, figures, strict=True))
+
+
+def note(order: Order, actor: User | None, figures: dict[str, Any]) -> None:
+    """Leave the audit event of a whole file, with the figures of its `Output`."""
+    audit.record(
+        "export",
+        actor=actor,
+        run=order.run,
+        source=order.only_import,
+        only=order.only,
+        with_rejected=order.keeps_rejected,
+        format=order.format,
+        compression=order.compression,
+        **figures,
+    )
 
 
 # Exports that are built by a job
@@ -190,6 +196,11 @@ def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
 
     `check_in` is called after each part; what it raises ends the work and leaves nothing of it.
     """
+    _build(export_id, check_in)
+    _finish(export_id)
+
+
+def _build(export_id: int, check_in: Callable[[], None]) -> None:
     with transaction.atomic(), beside() as progress:
         _see_one_moment()
         # Another worker at the same export waits here. It must not keep the progress from being written,
@@ -199,20 +210,29 @@ def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
             .select_related("run", "only_import", "created_by")
             .get(pk=export_id)
         )
-        if export.state != Export.State.UNFINISHED:
+        if export.state != Export.State.UNFINISHED or export.sha256:
             return
         output = Output(order_of(export))
         for _ in _kept(export, Kind.FILE, output):
-            progress.report(_REPORT, {"export": export_id, "bytes": output.ledger.bytes_read})
+            progress.report(_REPORT, {"export": export_id, "bytes": output.tally.bytes_read})
             check_in()
         for _ in _kept(export, Kind.RECEIPT, output.receipt(output.order.file_name)):
             check_in()
-        export.size, export.sha256 = output.size, output.sha256
-        for name in ("lines", "lines_changed", "lines_left_out"):
-            setattr(export, name, getattr(output.ledger, name))
-        export.state, export.finished_at = Export.State.DONE, timezone.now()
-        export.save()
-        output.note(export.created_by)
+        for name, figure in output.figures.items():
+            setattr(export, name, figure)
+        export.save(update_fields=output.figures)
+
+
+@transaction.atomic
+def _finish(export_id: int) -> None:
+    """Let a file that is built be seen. What built it saw one moment, in which no event can be sealed."""
+    export = Export.objects.select_for_update(of=["self"], no_key=True).get(pk=export_id)
+    if export.state == Export.State.DONE or not export.sha256:
+        return
+    export.state, export.error, export.finished_at = Export.State.DONE, "", timezone.now()
+    export.save(update_fields=["state", "error", "finished_at"])
+    figures = {name: getattr(export, name) for name in _FIGURES}
+    note(order_of(export), export.created_by, figures)
 
 
 def _see_one_moment() -> None:

@@ -34,7 +34,8 @@ JOB = "reviews.tasks.import_kept_file"
 _TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.import'))"
 
 # Foreign keys are checked piece by piece, beside the parser, not all at the end while it idles.
-_CHECK_AT_ONCE = "SET CONSTRAINTS ALL IMMEDIATE"
+# Events are sealed at the end all the same: nobody's commit is to wait for a whole import.
+_CHECK_AT_ONCE = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS audit_event_is_sealed DEFERRED"
 
 
 class StrictRefusal(Exception):

@@ -64,8 +64,8 @@ class Settled(NamedTuple):
     """The outcome of a known id.
 
     Where the evaluation now stands on this line, `takes` is the line, and `values` is what its columns
-    hold from now on (None: what they hold already). `disputes` is a line whose decision differs from
-    the one in force here.
+    hold from now on (None: what they hold already), and `reopens` the human_* values of a decision that is
+    stale by it. `disputes` is a line whose decision differs from the one in force here.
     """
 
     line: int
@@ -76,6 +76,7 @@ class Settled(NamedTuple):
     takes: Incoming | None = None
     values: Record | None = None
     is_stale: bool = False
+    reopens: dict[str, Any] | None = None
     disputes: Incoming | None = None
 
 
@@ -184,6 +185,7 @@ def _settle_reviewed(
         takes=incoming,
         values=values,
         is_stale=values.human_review_status in QUEUE_WORDS,
+        reopens=known.human if values.human_review_status != known.human["human_review_status"] else None,
         disputes=incoming if disputed else None,
     )
 

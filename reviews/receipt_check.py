@@ -2,7 +2,7 @@
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from reviews import unpack
 from reviews.receipt import RECEIPT_VERSION
 from reviews.record import Limits
 from reviews.source import Refused, blocks_of
-from reviews.verification import Change, Comparison, compare, joined
+from reviews.verification import Change, Comparison, Met, compare, joined
 
 UNREADABLE = (OSError, Refused)
 
@@ -57,19 +57,32 @@ def lines_of_all(paths: list[Path]) -> Iterator[bytes]:
     return joined(map(lines, paths))
 
 
-def check(receipt: dict[str, Any], originals: list[Path], exported: Path, limits: Limits) -> Comparison:
+Witness = Callable[[Met], Iterable[str]]
+
+
+def check(
+    receipt: dict[str, Any],
+    originals: list[Path],
+    exported: Path,
+    limits: Limits,
+    *,
+    witness: Witness = lambda _met: (),
+) -> Comparison:
     """Compare an export with its originals, in the order of their imports, and all with the receipt.
 
-    Of a table (CSV, Parquet) sizes and hashes are checked, and no lines. Raises `NoReceipt` for a receipt
+    `witness` as of `verification.compare`. Of a table (CSV, Parquet) sizes and hashes are checked, and no
+    lines. Raises `NoReceipt` for a receipt
     that lacks something, and what reading files raises.
     """
     try:
-        return _check(receipt, originals, exported, limits)
+        return _check(receipt, originals, exported, limits, witness)
     except (KeyError, TypeError, IndexError) as error:
         raise NoReceipt(f"The receipt lacks something or has it in another shape: {error}") from error
 
 
-def _check(receipt: dict[str, Any], originals: list[Path], exported: Path, limits: Limits) -> Comparison:
+def _check(
+    receipt: dict[str, Any], originals: list[Path], exported: Path, limits: Limits, witness: Witness
+) -> Comparison:
     output, by_hash = receipt["output"], {source["sha256"]: source for source in receipt["inputs"]}
     hashes = [_sha256(original) for original in originals]
     expected = _Expected(receipt)
@@ -77,7 +90,7 @@ def _check(receipt: dict[str, Any], originals: list[Path], exported: Path, limit
     if output["format"] == "jsonl":
         may_go = _left_out(receipt, [by_hash.get(sha256) for sha256 in hashes])
         before, after = lines_of_all(originals), lines(exported)
-        result = compare(before, after, limits, may_go=may_go, changes=expected.meet)
+        result = compare(before, after, limits, may_go=may_go, changes=expected.meet, witness=witness)
         expected.end()
     for original, sha256 in zip(originals, hashes, strict=True):
         if sha256 not in by_hash:

@@ -7,6 +7,7 @@ import orjson
 from django.db import connection
 from django.utils import timezone
 
+from reviews import audit
 from reviews.merge import Incoming, Settled
 from reviews.models import Evaluation, FileConflict, Import
 from reviews.record import HUMAN_FIELDS, Record
@@ -41,19 +42,24 @@ def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
 
     Whoever has such a record open learns of it by its version.
     """
-    moved, changed, disputed = [], [], {}
+    moved, changed, reopened, disputed = [], [], [], {}
     for one in settled:
         if one.takes and one.evaluation:
             place = _place(one.evaluation, one.takes)
             if one.values:
                 values = dict(zip(Record._fields, one.values, strict=True))
                 changed.append(place | values | {"is_stale": one.is_stale})
+                if one.reopens:
+                    human = {"before": _as_json(one.reopens), "after": _human_values(one.values)}
+                    detail = {"line": one.line, "human": human}
+                    reopened.append(audit.About(one.evaluation, one.takes.evaluation_id, detail))
             else:
                 moved.append(place)
         if one.disputes and one.evaluation:
             disputed[one.evaluation] = one.disputes
     _execute(_MOVE, target, moved)
     _execute(_CHANGE, target, changed)
+    audit.record_each("new evidence", source=target, about=reopened)
     _note_conflicts(target, disputed)
 
 
@@ -91,6 +97,9 @@ def _note_conflicts(target: Import, disputed: dict[int, Incoming]) -> None:
 
 def _human_values(record: Record) -> dict[str, Any]:
     """The five human_* values as JSON."""
-    values = {name: getattr(record, name) for name in HUMAN_FIELDS}
-    moment = record.human_review_timestamp
-    return values | {"human_review_timestamp": moment.isoformat() if moment else None}
+    return _as_json({name: getattr(record, name) for name in HUMAN_FIELDS})
+
+
+def _as_json(human: dict[str, Any]) -> dict[str, Any]:
+    moment = human["human_review_timestamp"]
+    return human | {"human_review_timestamp": moment.isoformat() if moment else None}

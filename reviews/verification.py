@@ -50,6 +50,22 @@ class Change:
     keys: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Met:
+    """A record of the original that stands in the export, in `line` as `text`, changed in `keys`.
+
+    One that the export lacks, as it may, has the line 0; what is no record has no id.
+    """
+
+    evaluation_id: str
+    line: int
+    text: bytes
+    keys: list[str]
+
+
+_NOTHING = Met("", 0, b"", [])
+
+
 def compare(
     original: Iterable[bytes],
     exported: Iterable[bytes],
@@ -57,12 +73,14 @@ def compare(
     *,
     may_go: Callable[[int], bool] = lambda _line: False,
     changes: Callable[[Change], None] = lambda _change: None,
+    witness: Callable[[Met], Iterable[str]] = lambda _met: (),
 ) -> Comparison:
     """Compare two files, each given as its lines with their line ends (as a binary file iterates).
 
     `limits` are those of the import: they tell which lines of the original are records. `may_go` says
     of a line of the original, asked in order, whether the export may lack it though it is a record;
-    `changes` is told of each line that holds a decision.
+    `changes` is told of each line that holds a decision. `witness` is shown each record, the first line of
+    it, and gives sentences about what is wrong with it.
     """
     result = Comparison()
     ids: set[str] = set()
@@ -71,30 +89,43 @@ def compare(
         result.found("one of the files begins with a byte order mark, the other does not")
     while source.line:
         evaluation_id = _id_of(source.line, limits)
+        # A record counts once: its first line.
+        record = "" if evaluation_id in ids else evaluation_id
         if may_go(source.number):
             result.left_out += 1
-        elif source.line == export.line:
-            result.identical += 1
-            export.advance()
-        elif not source.line.strip():
-            result.found(f"line {source.number} of the original is blank and missing in the export")
-        elif not evaluation_id or evaluation_id in ids:
-            result.left_out += 1
-        elif evaluation_id == _id_of(export.line, limits):
-            keys = _compare_records(source, export, result)
-            if keys:
-                changes(Change(export.number, evaluation_id, keys))
-            export.advance()
+            met = Met(record, 0, b"", [])
         else:
-            result.found(
-                f"line {source.number} of the original ({evaluation_id}) is not in its place in the export"
-            )
+            met = _meet(source, export, record, limits, result)
+        if met.evaluation_id:
+            if met.keys:
+                changes(Change(met.line, record, met.keys))
+            for problem in witness(met):
+                result.found(problem)
         ids.add(evaluation_id)
         source.advance()
     while export.line:
         result.found(f"line {export.number} of the export is not in the original")
         export.advance()
     return result
+
+
+def _meet(source: "_Lines", export: "_Lines", record: str, limits: Limits, result: Comparison) -> Met:
+    """Look for a line of the original in the export; `record` is the id of the record it holds, if any."""
+    met = _NOTHING
+    if source.line == export.line:
+        result.identical += 1
+        met = Met(record, export.number, export.line, [])
+        export.advance()
+    elif not source.line.strip():
+        result.found(f"line {source.number} of the original is blank and missing in the export")
+    elif not record:
+        result.left_out += 1
+    elif record == _id_of(export.line, limits):
+        met = Met(record, export.number, export.line, _compare_records(source, export, result))
+        export.advance()
+    else:
+        result.found(f"line {source.number} of the original ({record}) is not in its place in the export")
+    return met
 
 
 def joined(files: Iterable[Iterable[bytes]]) -> Iterator[bytes]:

@@ -144,8 +144,8 @@ def _decide(
             "escalation": _settle_escalation(evaluation, reviewer),
         },
     )
-    before = evaluation.human_review_status
-    evaluation.human_review_status = TRANSITIONS[action, before]
+    before = _human(evaluation)
+    evaluation.human_review_status = TRANSITIONS[action, evaluation.human_review_status]
     evaluation.human_reviewer_id = reviewer.username
     evaluation.human_review_timestamp = review.submitted_at
     evaluation.human_corrected_scores = review.corrected_scores
@@ -159,9 +159,7 @@ def _decide(
         run=evaluation.run,
         evaluation=evaluation,
         version=review.version,
-        status=[before, evaluation.human_review_status],
-        scores=review.corrected_scores,
-        comments=review.comments,
+        human=_told(before, evaluation),
         causes=review.causes,
     )
     return review
@@ -181,7 +179,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
     evaluation = queue.locked(last.evaluation_id)
     check_in_force(evaluation, last)
     Withdrawal.objects.create(review=last, actor=reviewer)
-    before = evaluation.human_review_status
+    before = _human(evaluation)
     _restore(evaluation, last)
     _save_decided(evaluation, holder=reviewer if evaluation.in_queue else None)
     drafts.refill(last)
@@ -191,7 +189,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
         run=run,
         evaluation=evaluation,
         version=last.version,
-        status=[before, evaluation.human_review_status],
+        human=_told(before, evaluation),
     )
     return evaluation
 
@@ -221,15 +219,15 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
     if evaluation.review is None:
         # So that an export says that it is open again, which the line of the file does not.
         evaluation.review = _file_review(evaluation, _human(evaluation), actor, conflict=None)
-    before = evaluation.human_review_status
-    evaluation.human_review_status = TRANSITIONS["reopen", before]
+    before = _human(evaluation)
+    evaluation.human_review_status = TRANSITIONS["reopen", evaluation.human_review_status]
     _save_decided(evaluation)
     audit.record(
         "reopen",
         actor=actor,
         run=evaluation.run,
         evaluation=evaluation,
-        status=[before, evaluation.human_review_status],
+        human=_told(before, evaluation),
         reason=reason,
     )
 
@@ -251,13 +249,12 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
         raise Conflict("This conflict is not open any more.")
     if evaluation.version != version:
         raise Conflict("This record has changed since you opened the page.")
-    ours = {name: getattr(evaluation, name) for name in HUMAN_FIELDS}
+    before = _human(evaluation)
     if theirs:
         _take_from_file(evaluation, conflict, actor)
     conflict.outcome = FileConflict.Outcome.THEIRS if theirs else FileConflict.Outcome.OURS
     conflict.settled_by, conflict.settled_at = actor, timezone.now()
     conflict.save(update_fields=["outcome", "settled_by", "settled_at"])
-    moment = ours["human_review_timestamp"]
     audit.record(
         "settle conflict",
         actor=actor,
@@ -267,7 +264,7 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
         holds=conflict.outcome,
         line=conflict.line,
         theirs=conflict.human,
-        ours=ours | {"human_review_timestamp": moment.isoformat() if moment else None},
+        human=_told(before, evaluation),
     )
 
 
@@ -305,6 +302,11 @@ def _human(evaluation: Evaluation) -> dict[str, Any]:
     moment = evaluation.human_review_timestamp
     values = {name: getattr(evaluation, name) for name in HUMAN_FIELDS}
     return values | {"human_review_timestamp": moment.isoformat() if moment else None}
+
+
+def _told(before: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
+    """What the ledger holds of a decision."""
+    return {"before": before, "after": _human(evaluation)}
 
 
 def _set_human(evaluation: Evaluation, human: Mapping[str, Any]) -> None:

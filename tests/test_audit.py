@@ -10,6 +10,7 @@ import pytest
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import IntegrityError, connection, transaction
+from django.db.models import ProtectedError
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -38,6 +39,7 @@ from reviews.audit import NoTransaction
 from reviews.filters import Filters
 from reviews.models import (
     AuditEvent,
+    AuditSeal,
     Evaluation,
     Export,
     ExportPart,
@@ -103,39 +105,46 @@ class TestAppendOnly:
         with pytest.raises(IntegrityError, match=message), transaction.atomic():
             action()
 
-    @pytest.mark.parametrize("table", ["audit_event", "review"])
+    @pytest.mark.parametrize(
+        ("table", "key"), [("audit_event", "id"), ("audit_seal", "position"), ("review", "id")]
+    )
     @pytest.mark.parametrize(
         ("operation", "statement"),
         [
-            ("UPDATE", "UPDATE {table} SET id = id"),
-            ("UPDATE", "UPDATE {table} SET id = id WHERE false"),
-            ("UPDATE", "INSERT INTO {table} SELECT * FROM {table} ON CONFLICT (id) DO UPDATE SET id = 0"),
-            ("UPDATE", "MERGE INTO {table} USING run ON true WHEN MATCHED THEN UPDATE SET id = 0"),
+            ("UPDATE", "UPDATE {table} SET {key} = {key}"),
+            ("UPDATE", "UPDATE {table} SET {key} = {key} WHERE false"),
+            ("UPDATE", "INSERT INTO {table} TABLE {table} ON CONFLICT ({key}) DO UPDATE SET {key} = 0"),
+            ("UPDATE", "MERGE INTO {table} USING run ON true WHEN MATCHED THEN UPDATE SET {key} = 0"),
             ("DELETE", "DELETE FROM {table}"),
-            ("DELETE", "WITH gone AS (DELETE FROM {table} RETURNING id) SELECT * FROM gone"),
+            ("DELETE", "WITH gone AS (DELETE FROM {table} RETURNING *) SELECT * FROM gone"),
             ("TRUNCATE", "TRUNCATE {table} CASCADE"),
         ],
     )  # fmt: skip
     def test_tables_refuse_sql_that_changes_them(
-        self, review: Review, table: str, operation: str, statement: str
+        self, review: Review, table: str, key: str, operation: str, statement: str
     ) -> None:
         with connection.cursor() as cursor:
-            self.refused(table, operation, lambda: cursor.execute(statement.format(table=table)))
+            self.refused(table, operation, lambda: cursor.execute(statement.format(table=table, key=key)))
 
     def test_tables_are_not_emptied_by_way_of_what_they_refer_to(self, review: Review) -> None:
         with connection.cursor() as cursor:
             self.refused(
                 "audit_event", "TRUNCATE", lambda: cursor.execute("TRUNCATE audit_event, person CASCADE")
             )
-            self.refused("(review|audit_event)", "TRUNCATE", lambda: cursor.execute("TRUNCATE run CASCADE"))
+            self.refused(
+                "(review|audit_event|audit_seal)", "TRUNCATE", lambda: cursor.execute("TRUNCATE run CASCADE")
+            )
 
     def test_rows_refuse_the_orm(self, review: Review) -> None:
         event = AuditEvent.objects.get()
         self.refused("review", "UPDATE", review.save)
         self.refused("review", "UPDATE", lambda: Review.objects.update(comments="better"))
         self.refused("audit_event", "UPDATE", event.save)
-        self.refused("audit_event", "DELETE", event.delete)
-        self.refused("audit_event", "DELETE", AuditEvent.objects.all().delete)
+        seal = AuditSeal.objects.get()
+        self.refused("audit_seal", "UPDATE", seal.save)
+        self.refused("audit_seal", "DELETE", seal.delete)
+        with pytest.raises(ProtectedError):
+            event.delete()
         # Django's own guard comes before the trigger, unless nothing refers to the row.
         Evaluation.objects.update(review=None)
         self.refused("review", "DELETE", review.delete)
@@ -169,6 +178,7 @@ EVENTS = {
     "context_import.import_context": "import context",
     "exports.ask_for": "export asked for",
     "exports.build": "export",
+    "exports.note": "export",
     "exports.fail": "export failed",
     "exports.remove_expired": "export removed",
     "importer.import_stream": "import, extend rubric",
@@ -296,6 +306,10 @@ class Calls:
 
     def exports_build(self) -> Call:
         return partial(exports.build, self.export().pk)
+
+    def exports_note(self) -> Call:
+        figures = {"size": 0, "sha256": "", "lines": 0, "lines_changed": 0, "lines_left_out": 0}
+        return partial(exports.note, exports.Order(self.run), self.lea, figures)
 
     def exports_fail(self) -> Call:
         return partial(exports.fail, self.export().pk, "the disk is full")

@@ -182,7 +182,7 @@ class TestSettling:
         assert (event.actor, event.source, event.evaluation) == (lea, conflict.source, evaluation())
         assert (event.detail["holds"], event.detail["line"]) == (holds, 1)
         assert event.detail["theirs"]["human_reviewer_id"] == "carla"
-        assert event.detail["ours"]["human_corrected_scores"] == SCORES
+        assert event.detail["human"]["before"]["human_corrected_scores"] == SCORES
 
     def test_twice_is_refused(self, run: Run, lea: User) -> None:
         conflict = open_conflict()

@@ -255,8 +255,8 @@ class TestAtOnce:
             seen.append((progress.bytes_read, ExportPart.objects.count()))
 
         def blocks(*arguments: Any, **_: object) -> Iterator[tuple[bytes, int]]:
-            ledger = arguments[2]
-            ledger.bytes_read = 1000
+            tally = arguments[2]
+            tally.bytes_read = 1000
             yield b"x" * exports.PART_SIZE, 0
             together(look)
 

@@ -88,12 +88,26 @@ class TestTheServerInstall:
 
     def test_gives_every_process_the_same_settings(self) -> None:
         common = SERVICES["worker"]["environment"]
-        for name in ("migrate", "web"):
-            assert common.items() <= SERVICES[name]["environment"].items()
-        assert common["DATABASE_URL"].startswith("postgresql://cognireview@database/")
+        assert common.items() <= SERVICES["web"]["environment"].items()
+        assert common.keys() == SERVICES["migrate"]["environment"].keys()
+
+    def test_lets_the_migration_alone_own_the_tables(self) -> None:
+        migrate, worker = (SERVICES[name]["environment"] for name in ("migrate", "worker"))
+        assert migrate["DATABASE_URL"] == "postgresql://cognireview@database/cognireview"
+        assert migrate["PGPASSWORD"].startswith("${POSTGRES_PASSWORD:?")
+        role = worker["COGNIREVIEW_WEB_ROLE"]
+        assert worker["DATABASE_URL"] == f"postgresql://{role}@database/cognireview"
+        assert f"CREATE ROLE {role} LOGIN" in COMPOSE["configs"]["web-role"]["content"]
+        # `.env`, which they get whole, holds the owner's password.
+        assert worker["POSTGRES_PASSWORD"] == ""
 
     def test_does_not_start_without_its_secrets_and_holds_none(self) -> None:
-        needed = {"COGNIREVIEW_SECRET_KEY", "COGNIREVIEW_PUBLIC_URL", "POSTGRES_PASSWORD"}
+        needed = {
+            "COGNIREVIEW_SECRET_KEY",
+            "COGNIREVIEW_PUBLIC_URL",
+            "POSTGRES_PASSWORD",
+            "POSTGRES_WEB_PASSWORD",
+        }
         text = (BASE_DIR / "docker-compose.yml").read_text()
         assert set(re.findall(r"\$\{(\w+):\?", text)) == needed
         assert SERVICES["database"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")

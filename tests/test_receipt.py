@@ -15,7 +15,7 @@ from cognireview.environment import BASE_DIR
 from reviews import receipt_check
 from reviews.exports import Order, Output
 from reviews.models import Evaluation, Import, Run, User
-from reviews.receipt import Bytes, Filter, Ledger, Written
+from reviews.receipt import Bytes, Filter, Tally, Written
 from reviews.record import HUMAN_FIELDS, Limits
 from reviews.source import BOM
 from tests.lines import bring_in, file_of, line
@@ -156,19 +156,19 @@ def test_every_key_stands_in_the_documents(ana: User) -> None:
 
 class TestLedger:
     def test_lists_more_than_stand_in_one_frame(self) -> None:
-        ledger = Ledger()
+        tally = Tally()
         for number in range(1, 25_001):
-            ledger.changes(number, f"eval_{number}", ["human_review_status"], None)
+            tally.changes(number, f"eval_{number}", ["human_review_status"], None)
         asked = Filter("all", with_rejected=False, import_id=None)
         output = Written("out.jsonl", "jsonl", "", 0, "", Bytes(0, ""), 0)
-        receipt = json.loads(b"".join(ledger.receipt(run="", created_at="", asked=asked, output=output)))
+        receipt = json.loads(b"".join(tally.receipt(run="", created_at="", asked=asked, output=output)))
         assert [entry["line"] for entry in receipt["changed"]] == list(range(1, 25_001))
 
     def test_counts_a_line_that_comes_in_pieces_once(self) -> None:
-        ledger = Ledger()
+        tally = Tally()
         for block in (b"a\nb", b"b", b"b\nc\n", b"", b"d"):
-            ledger.writes(block, block.count(b"\n"))
-        assert ledger.lines == 4
+            tally.writes(block, block.count(b"\n"))
+        assert tally.lines == 4
 
 
 class Files:

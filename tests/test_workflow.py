@@ -12,7 +12,7 @@ from reviews import audit, counts, drafts, escalation, importer, queue, workflow
 from reviews.models import AuditEvent, Escalation, Evaluation, Review, User
 from reviews.permissions import Denied
 from reviews.queue import clock
-from reviews.record import STATUS_WORDS
+from reviews.record import HUMAN_FIELDS, STATUS_WORDS
 from reviews.workflow import Conflict
 from tests.factories import EvaluationFactory
 from tests.lines import line, take_out
@@ -30,6 +30,12 @@ def evaluation(ana: User) -> Evaluation:
 def columns(evaluation: Evaluation) -> dict[str, Any]:
     """The row as it is in the database now."""
     return dict(Evaluation.objects.values().get(pk=evaluation.pk))
+
+
+def statuses(event: AuditEvent) -> tuple[str, str]:
+    """The status before and after what an event tells of."""
+    human = event.detail["human"]
+    return human["before"]["human_review_status"], human["after"]["human_review_status"]
 
 
 class TestSubmitReview:
@@ -59,12 +65,15 @@ class TestSubmitReview:
         decide(evaluation, ana, comments="Checked.")
         event = AuditEvent.objects.get(action="submit")
         assert (event.actor, event.run, event.evaluation) == (ana, evaluation.run, evaluation)
-        assert event.detail == {
-            "version": 1,
-            "status": ["Needs Review", "Completed"],
-            "scores": SCORES,
-            "comments": "Checked.",
-            "causes": {},
+        human = event.detail.pop("human")
+        assert event.detail == {"version": 1, "causes": {}}
+        assert human["before"] == dict.fromkeys(HUMAN_FIELDS) | {"human_review_status": "Needs Review"}
+        assert human["after"] == {
+            "human_review_status": "Completed",
+            "human_reviewer_id": "ana",
+            "human_review_timestamp": Review.objects.get().submitted_at.isoformat(),
+            "human_corrected_scores": SCORES,
+            "human_review_comments": "Checked.",
         }
 
     def test_takes_the_record_from_the_queue_and_from_its_holder(
@@ -90,7 +99,7 @@ class TestSubmitReview:
         decide(evaluation, ana)
         evaluation.refresh_from_db()
         assert evaluation.human_review_status == "Completed"
-        assert AuditEvent.objects.get().detail["status"] == ["Pending", "Completed"]
+        assert statuses(AuditEvent.objects.get()) == ("Pending", "Completed")
 
     @pytest.mark.parametrize(
         "score", ["Yes", "ja", "", 1, 0, 1.5, -0.25, 2**53 + 1, True, None, ["a", 1], {"of": 10}]
@@ -307,7 +316,8 @@ class TestUndo:
         self.undo(evaluation, ana)
         assert review.withdrawal.actor == ana
         event = AuditEvent.objects.get(action="undo")
-        assert event.detail == {"version": 1, "status": ["Completed", "Needs Review"]}
+        assert event.detail["version"] == 1
+        assert statuses(event) == ("Completed", "Needs Review")
 
     def test_makes_what_was_submitted_a_draft(self, ana: User) -> None:
         scores = {
@@ -433,7 +443,7 @@ class TestRevise:
         decided.refresh_from_db()
         assert (review.version, decided.review) == (2, review)
         assert (decided.human_reviewer_id, decided.human_review_comments) == (by, "Once more.")
-        assert AuditEvent.objects.get(action="revise").detail["status"] == ["Completed", "Completed"]
+        assert statuses(AuditEvent.objects.get(action="revise")) == ("Completed", "Completed")
 
     def test_of_what_somebody_else_decided_is_for_leads(self, decided: Evaluation, bo: User) -> None:
         with pytest.raises(Denied):

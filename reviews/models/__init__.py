@@ -5,10 +5,11 @@ Models hold columns, constraints and what can be read off one row. Whoever chang
 """
 
 from reviews.models.contexts import ContextImport, TaskAnswer, TaskContext
-from reviews.models.decisions import AuditEvent, Draft, Escalation, FileConflict, Review, Withdrawal
+from reviews.models.decisions import Draft, Escalation, FileConflict, Review, Withdrawal
 from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
 from reviews.models.facets import EvaluationFacets, EvaluationWords, RunFacet, Uncovered
+from reviews.models.ledger import AuditEvent, AuditSeal
 from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
 from reviews.models.people import OneTimeLink, User
 from reviews.models.runs import (
@@ -25,6 +26,7 @@ from reviews.models.uploads import Upload, UploadPart
 __all__ = [
     "RUN_NAME_LENGTH",
     "AuditEvent",
+    "AuditSeal",
     "BulkChange",
     "BulkChangeItem",
     "ContextImport",

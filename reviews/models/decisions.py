@@ -1,4 +1,4 @@
-"""What people decided, where a file says otherwise, and the audit events."""
+"""What people decided, and where a file says otherwise."""
 
 import uuid
 from typing import ClassVar
@@ -177,23 +177,3 @@ class Escalation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.evaluation_id}"
-
-
-class AuditEvent(models.Model):
-    """What happened, who did it, when, to what. The table takes INSERT and nothing else."""
-
-    at = models.DateTimeField(db_default=Now())
-    actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
-    actor_name = models.CharField(max_length=150, default="", blank=True)
-    action = models.CharField(max_length=40)
-    run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="+")
-    source = models.ForeignKey(Import, models.PROTECT, null=True, related_name="+", db_index=False)
-    evaluation = models.ForeignKey(Evaluation, models.PROTECT, null=True, related_name="events")
-    detail = models.JSONField(default=dict)
-
-    class Meta:
-        db_table = "audit_event"
-        ordering: ClassVar = ["-id"]
-
-    def __str__(self) -> str:
-        return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor_name} {self.action}"

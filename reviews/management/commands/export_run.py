@@ -1,18 +1,15 @@
 """Export a run: as JSONL with the decisions in it, or as a table for analysis."""
 
 import argparse
-import secrets
-import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from reviews import exporter, formats
-from reviews.exports import CannotExport, Order, Output
+from reviews.exports import CannotExport, Order, Output, note
+from reviews.management.writing import write
 from reviews.models import Run
 
 
@@ -56,11 +53,11 @@ class Command(BaseCommand):
         output = Output(order)
         target = None if options["output"] in {None, "-"} else options["output"]
         receipt = options["receipt"] or _beside(target)
-        _write(target, output)
+        write(target, output)
         if receipt:
-            _write(receipt, output.receipt(Path(target).name if target else "-"))
+            write(receipt, output.receipt(Path(target).name if target else "-"))
         with transaction.atomic():
-            output.note(None)
+            note(order, None, output.figures)
         self.stderr.write(f"{output.size:,} bytes, SHA-256 {output.sha256}")
 
 
@@ -88,33 +85,3 @@ def _beside(target: str | None) -> str | None:
     if target is None or (Path(target).exists() and not Path(target).is_file()):
         return None
     return f"{target}.receipt.json"
-
-
-def _write(name: str | None, blocks: Iterable[bytes]) -> None:
-    try:
-        with _target(name) as file:
-            for block in blocks:
-                file.write(block)
-    except OSError as error:
-        raise CommandError(f"{name or 'standard output'}: {error.strerror}", returncode=2) from error
-
-
-@contextmanager
-def _target(name: str | None) -> Iterator[BinaryIO]:
-    """The file to write. A named one appears when it is whole, so that a broken export leaves none."""
-    if name is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    target = Path(name)
-    if target.exists() and not target.is_file():
-        with target.open("wb") as file:  # a pipe or a device, which a file must not replace
-            yield file
-        return
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with draft.open("xb") as file:
-            yield file
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -8,17 +8,18 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews import receipt_check
+from reviews import ledger_check, receipt_check
+from reviews.ledger_check import LedgerFile
 from reviews.verification import Comparison, compare
 
 
 class Command(BaseCommand):
     help = (
-        "Compare an export with what was imported, and with its receipt. Files are told by their content: "
-        "JSONL or a JSON array, packed by gzip or zstd or not. Of a run of several files, give all of them "
-        "in the order of their imports, or the last alone if it holds those before it. Exit status 0 if it "
-        "holds, 1 if anything but human_* values differs or the receipt does not tell the truth, 2 if a "
-        "file cannot be read."
+        "Compare an export with what was imported, with its receipt, and with the ledger. Files are told by "
+        "their content: JSONL or a JSON array, packed by gzip or zstd or not. Of a run of several files, "
+        "give all of them in the order of their imports, or the last alone if it holds those before it. Exit "
+        "status 0 if it holds, 1 if anything but human_* values differs, the receipt does not tell the truth "
+        "or the ledger tells of other decisions, 2 if a file cannot be read."
     )
     requires_system_checks = ()
 
@@ -28,27 +29,38 @@ class Command(BaseCommand):
         )
         parser.add_argument("exported", metavar="EXPORTED")
         parser.add_argument("--receipt", metavar="FILE", help="the receipt that was written with the export")
+        parser.add_argument(
+            "--ledger",
+            metavar="FILE",
+            help="the audit events, as export_audit wrote them then (with --receipt: then or later)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         originals, exported = [Path(name) for name in options["originals"]], Path(options["exported"])
+        ledger = None
         try:
-            if options["receipt"]:
-                receipt = receipt_check.read_receipt(Path(options["receipt"]))
+            receipt = receipt_check.read_receipt(Path(options["receipt"])) if options["receipt"] else None
+            if options["ledger"]:
+                with Path(options["ledger"]).open("rb") as file:
+                    ledger = LedgerFile(file, options["ledger"])
+                    result = ledger_check.check(ledger, originals, exported, settings.LIMITS, receipt)
+            elif receipt:
                 result = receipt_check.check(receipt, originals, exported, settings.LIMITS)
             else:
                 before, after = receipt_check.lines_of_all(originals), receipt_check.lines(exported)
                 result = compare(before, after, settings.LIMITS)
-        except receipt_check.NoReceipt as error:
+        except (receipt_check.NoReceipt, ledger_check.NoLedger) as error:
             raise CommandError(str(error), returncode=2) from error
         except receipt_check.UNREADABLE as error:
             raise CommandError(_told(error), returncode=2) from error
-        self._report(result, with_receipt=bool(options["receipt"]))
+        self._report(result, with_receipt=receipt is not None, ledger=ledger)
 
-    def _report(self, result: Comparison, *, with_receipt: bool) -> None:
+    def _report(self, result: Comparison, *, with_receipt: bool, ledger: LedgerFile | None) -> None:
         keys = f": {', '.join(result.changed_keys)}" if result.changed else ""
         why = "" if with_receipt else " (no records)"
         left_out = f"; {result.left_out:,} left out{why}" if result.left_out else ""
         holds = "; the receipt holds" if with_receipt and result.holds else ""
+        holds += f"; the ledger holds to {ledger.head}" if ledger and result.holds else ""
         self.stdout.write(
             f"{result.identical:,} identical, {result.changed:,} changed{keys}{left_out}{holds}"
         )

@@ -30,7 +30,7 @@ CREATE INDEX cache_expires ON cache (expires);
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reviews", "0012_claims")]
+    dependencies = [("reviews", "0010_claims")]
 
     operations = [
         migrations.RunSQL(CACHE, "DROP TABLE cache"),

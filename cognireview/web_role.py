@@ -1,0 +1,42 @@
+"""What the role of web servers and workers may do in a database whose tables another role owns."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
+from psycopg import sql
+
+# Whether it can act as the owner: only where it cannot, the rest means anything.
+_IS_OWNER = """
+    SELECT rolsuper OR pg_has_role(rolname, current_user, 'MEMBER') FROM pg_roles WHERE rolname = %s
+"""
+# It reads and writes, but makes, alters, empties and drops nothing. Reviews and audit events it adds, seals
+# it reads: the function that writes them is the owner's.
+_ALLOW = """
+    GRANT USAGE ON SCHEMA public TO {role};
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
+    GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role};
+    REVOKE UPDATE, DELETE ON audit_event, review, withdrawal FROM {role};
+    REVOKE INSERT, UPDATE, DELETE ON audit_seal, django_migrations FROM {role};
+"""
+
+
+def allow(using: str, **_: Any) -> None:
+    """Give `settings.WEB_ROLE`, if it is set, what it needs (a `post_migrate` receiver).
+
+    Raises `ImproperlyConfigured` if there is no such role, or if it is as mighty as the owner.
+    """
+    role = settings.WEB_ROLE
+    if not role:
+        return
+    with connections[using].cursor() as cursor:
+        cursor.execute(_IS_OWNER, [role])
+        found = cursor.fetchone()
+        if found is None:
+            raise ImproperlyConfigured(f"COGNIREVIEW_WEB_ROLE: PostgreSQL has no role {role!r}. Create it.")
+        if found[0]:
+            raise ImproperlyConfigured(
+                f"COGNIREVIEW_WEB_ROLE: {role!r} can act as the owner of the tables. Migrate as another role."
+            )
+        cursor.execute(sql.SQL(_ALLOW).format(role=sql.Identifier(role)))

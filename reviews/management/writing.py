@@ -1,0 +1,41 @@
+"""Where commands write: standard output or a file, which appears when it is whole."""
+
+import secrets
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from django.core.management.base import CommandError
+
+
+def write(name: str | None, blocks: Iterable[bytes]) -> None:
+    """Write to the file of that name, or to standard output. Raises `CommandError`."""
+    try:
+        with _target(name) as file:
+            for block in blocks:
+                file.write(block)
+    except OSError as error:
+        raise CommandError(f"{name or 'standard output'}: {error.strerror}", returncode=2) from error
+
+
+@contextmanager
+def _target(name: str | None) -> Iterator[BinaryIO]:
+    """The file to write. A named one appears when it is whole, so that a broken export leaves none."""
+    if name is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(name)
+    if target.exists() and not target.is_file():
+        with target.open("wb") as file:  # a pipe or a device, which a file must not replace
+            yield file
+        return
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        with draft.open("xb") as file:
+            yield file
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
