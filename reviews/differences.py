@@ -1,11 +1,11 @@
-"""What a file changed in a record since somebody reviewed it: field by field, word by word."""
+"""What a file or a newer decision changed in a record: field by field, word by word."""
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 from reviews.comparison import Piece, Word, words
@@ -46,14 +46,18 @@ def since_review(evaluation: Evaluation) -> list[Change]:
 
 def changes(before: Record, after: Record) -> list[Change]:
     """What differs between two versions of a record, people's own values apart."""
-    found = [
-        Change(label, _pieces(old, new))
+    return of_texts(
+        text
         for name in Record._fields
         if name not in HUMAN_FIELDS
-        for label, old, new in _texts(name, getattr(before, name), getattr(after, name))
-        if old != new
-    ]
-    return found[:_MAX_CHANGES]
+        for text in _texts(name, getattr(before, name), getattr(after, name))
+    )
+
+
+def of_texts(texts: Iterable[tuple[str, str, str]]) -> list[Change]:
+    """What differs of texts: (label, the text before, the text after)."""
+    differing = ((label, old, new) for label, old, new in texts if old != new)
+    return [Change(label, _pieces(old, new)) for label, old, new in islice(differing, _MAX_CHANGES)]
 
 
 def _texts(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:

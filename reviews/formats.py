@@ -130,6 +130,11 @@ def _csv(jsonl: Iterable[bytes]) -> Iterator[bytes]:
         yield "".join(",".join(map(_cell, Record._fields, record)) + "\r\n" for record in group).encode()
 
 
+def harmless(text: str) -> str:
+    """A text that no spreadsheet runs as a formula: marked with an apostrophe where one would."""
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
 def _cell(name: str, value: Any) -> str:
     """One cell; null is an empty one, an empty text is `""`."""
     if value is None:
@@ -141,7 +146,7 @@ def _cell(name: str, value: Any) -> str:
     elif isinstance(value, bool):
         return "true" if value else "false"
     else:
-        text = f"'{value}" if value.startswith(_FORMULA_STARTS) else value
+        text = harmless(value)
     if text and not _NEEDS_QUOTES.search(text):
         return str(text)
     return '"{}"'.format(text.replace('"', '""'))

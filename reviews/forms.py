@@ -19,6 +19,8 @@ from reviews.criteria import offers
 from reviews.criterion_form import LINE_END, MAX_TEXT, CriterionForm, earlier_scores
 from reviews.escalation import REASONS
 from reviews.models import Draft, Escalation, Evaluation
+from reviews.reading import words_of_evidence
+from reviews.scores import is_score
 
 MAX_CRITERIA = 150
 MAX_FORMATTED = 200_000
@@ -140,6 +142,8 @@ class ReviewForm(forms.Form):
             "active_ms": self.cleaned_data["active_ms"],
             "keys": self.cleaned_data["keys"],
             "extractor": salvage.VERSION if "extracted" in origins.values() else None,
+            "judged": {offer.criterion: offer.score for offer in self.offers if is_score(offer.score)},
+            "words": words_of_evidence(self.evaluation, self.offers),
         }
 
     # What the page shows

@@ -1,11 +1,14 @@
-"""The versions of a record's human decision: who, when, and what it changed of what the judge said."""
+"""The versions of a record's human decision: who, when, what it changed of what the judge said, and since."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from reviews import differences
 from reviews.criteria import Offer
 from reviews.models import Evaluation, Review
+from reviews.overrides import is_same_score
 from reviews.rubric import Rubric
-from reviews.scores import criterion_title, identity, is_score, score_of, score_word
+from reviews.scores import criterion_title, score_of, score_word
 
 
 class Change(NamedTuple):
@@ -18,27 +21,61 @@ class Change(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One review. `state` is "in force", "superseded" or "taken back"."""
+    """One review. `state` is "in force", "superseded" or "taken back".
+
+    `before` is the decision that was in force until then, if any.
+    """
 
     review: Review
     state: str
     verdict: str
     changes: list[Change]
+    before: Review | None
 
 
 def versions(evaluation: Evaluation, offers: list[Offer], rubric: Rubric) -> list[Version]:
     """Every review of a record, the latest first (one query)."""
     judged = {offer.criterion: offer.score for offer in offers}
-    reviews = evaluation.reviews.select_related("reviewer", "withdrawal").order_by("-version")
+    reviews = list(evaluation.reviews.select_related("reviewer", "withdrawal").order_by("-version"))
     return [
         Version(
             review=review,
             state=_state(evaluation, review),
             verdict=rubric.rule.verdict(review.corrected_scores) or "",
-            changes=_changes(review, judged, rubric),
+            changes=_changes(review, judged if review.judged is None else review.judged, rubric),
+            before=_before(review, reviews),
         )
         for review in reviews
     ]
+
+
+def differences_of(version: Version) -> list[differences.Change]:
+    """What a version says otherwise than the decision before it: scores, justifications and the comments."""
+    if version.before is None:
+        return []
+    return differences.of_texts(_texts(version.before, version.review))
+
+
+def _texts(before: Review, after: Review) -> Iterator[tuple[str, str, str]]:
+    old, new = before.corrected_scores or {}, after.corrected_scores or {}
+    for name in {**new, **old}:
+        title = criterion_title(name)
+        was, is_now = old.get(name), new.get(name)
+        yield f"{title}: score", score_word(score_of(was)), score_word(score_of(is_now))
+        yield title, _justification(was), _justification(is_now)
+    yield "Comments", before.comments or "", after.comments or ""
+
+
+def _justification(entry: Any) -> str:
+    text = entry.get("justification") if isinstance(entry, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _before(review: Review, reviews: list[Review]) -> Review | None:
+    """The review that stood before another. Of one taken from a file only its place tells."""
+    if review.before is None:
+        return next((other for other in reviews if other.version == review.version - 1), None)
+    return next((other for other in reviews if other.pk == review.before["review"]), None)
 
 
 def _state(evaluation: Evaluation, review: Review) -> str:
@@ -52,14 +89,8 @@ def _changes(review: Review, judged: dict[str, Any], rubric: Rubric) -> list[Cha
     for name, entry in (review.corrected_scores or {}).items():
         before, after = judged.get(name), score_of(entry)
         cause = review.causes.get(name, "")
-        if cause or not _is_same(before, after):
+        if cause or not is_same_score(before, after):
             known = rubric.cause(cause)
             title = known.title if known else cause
             found.append(Change(criterion_title(name), score_word(before), score_word(after), title))
     return found
-
-
-def _is_same(before: Any, after: Any) -> bool:
-    if not is_score(before) or not is_score(after):
-        return bool(before == after)
-    return bool(identity(before) == identity(after))

@@ -13,6 +13,7 @@ Scores = Mapping[str, Mapping[str, Any]]
 _DONE = {
     "submit": "submitted this",
     "revise": "revised this",
+    "restore": "restored an earlier decision on this",
     "close": "closed this",
     "undo": "took a review of this back",
     "reopen": "reopened this",

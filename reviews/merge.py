@@ -199,9 +199,10 @@ def _with_kept_decision(record: Record, known: Known) -> Record:
 
 
 def _says_what_is_in_force(record: Record, known: Known) -> bool:
-    """Whether a line holds the decision in force here. A stale one is no other for having been done."""
+    """Whether a line holds the decision in force here. One that is stale or reopened was done before."""
     differing = [name for name in HUMAN_FIELDS if not _same(getattr(record, name), known.human[name])]
-    was_done = known.is_stale and record.human_review_status in DONE_WORDS
+    is_open = known.is_reviewed and known.human["human_review_status"] in QUEUE_WORDS
+    was_done = is_open and record.human_review_status in DONE_WORDS
     return not differing or (was_done and differing == ["human_review_status"])
 
 

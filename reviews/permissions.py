@@ -3,6 +3,7 @@
 Roles are Django groups; `ROLES` is the whole table and is written to the database after each migrate.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth.management import create_permissions
@@ -76,11 +77,7 @@ def check(user: User, codename: str) -> None:
 
 
 def can(user: User, codename: str) -> bool:
-    try:
-        check(user, codename)
-    except Denied:
-        return False
-    return True
+    return not refusal(user, codename)
 
 
 def check_release(user: User, evaluation: Evaluation) -> None:
@@ -97,11 +94,7 @@ def check_revise(user: User, evaluation: Evaluation) -> None:
 
 
 def can_revise(user: User, evaluation: Evaluation) -> bool:
-    try:
-        check_revise(user, evaluation)
-    except Denied:
-        return False
-    return True
+    return not refusal(user, "revise", evaluation)
 
 
 def check_withdraw(user: User, escalation: Escalation) -> None:
@@ -109,3 +102,25 @@ def check_withdraw(user: User, escalation: Escalation) -> None:
     check(user, "review_evaluation")
     if escalation.raised_by_id != user.pk:
         raise Denied("Only whoever handed a record to a lead can take it back.")
+
+
+_RULES: dict[str, Callable[[User, Any], None]] = {
+    "release": check_release,
+    "revise": check_revise,
+    "withdraw": check_withdraw,
+}
+
+
+def refusal(user: User, action: str, subject: Evaluation | Escalation | None = None) -> str:
+    """The sentence with which an action is denied, empty where it is not.
+
+    `action` is a permission, or release, revise or withdraw of a subject.
+    """
+    try:
+        if action in _RULES:
+            _RULES[action](user, subject)
+        else:
+            check(user, action)
+    except Denied as denied:
+        return denied.reason
+    return ""

@@ -13,9 +13,10 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import audit, drafts, queue
+from reviews import audit, drafts, overturning, queue, rubric
 from reviews.meanwhile import Conflict, Scores, check_in_force, check_open, check_version
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
+from reviews.overrides import compare
 from reviews.permissions import check, check_revise
 from reviews.record import DONE_WORDS, HUMAN_FIELDS, QUEUE_WORDS
 
@@ -25,6 +26,7 @@ __all__ = [
     "Decision",
     "close",
     "reopen",
+    "restore",
     "revise",
     "settle_conflict",
     "submit_review",
@@ -34,11 +36,12 @@ __all__ = [
 COMPLETED, NEEDS_REVIEW = "Completed", "Needs Review"
 # (what happens, the status it needs) -> the status after it. The README's diagram is made of this.
 # A file brings new evidence for a record that was reviewed here: the review is kept, but stale. What nobody
-# can judge is closed, without scores. `undo` goes an arrow of submit, close or revise back.
+# can judge is closed, without scores. `undo` goes an arrow of submit, close, revise or restore back.
 TRANSITIONS = {
     **{("submit", word): COMPLETED for word in QUEUE_WORDS},
     **{("close", word): COMPLETED for word in QUEUE_WORDS},
     **{("revise", word): COMPLETED for word in DONE_WORDS},
+    **{("restore", word): COMPLETED for word in DONE_WORDS},
     **{("reopen", word): NEEDS_REVIEW for word in DONE_WORDS},
     **{("new evidence", word): NEEDS_REVIEW for word in DONE_WORDS},
 }
@@ -49,7 +52,8 @@ class Decision(TypedDict, total=False):
 
     `scores` holds every criterion they stand by, criterion -> {score, justification}; `origins` says for
     each where its score came from (judge, extracted or human), `causes` for some why the judge was wrong
-    there, a word of the run's rubric. `extractor` is `salvage.VERSION` where scores were extracted.
+    there, a word of the run's rubric. `extractor` is `salvage.VERSION` where scores were extracted. `judged`
+    is what the judge had said, criterion -> score, and `words` how many words of evidence there were to read.
     """
 
     scores: Required[Scores]
@@ -59,6 +63,8 @@ class Decision(TypedDict, total=False):
     active_ms: int | None
     keys: int | None
     extractor: int | None
+    judged: Mapping[str, Any] | None
+    words: int | None
 
 
 @transaction.atomic
@@ -91,14 +97,50 @@ def revise(
     or has changed since.
     """
     evaluation = queue.locked(evaluation_id)
-    check_revise(reviewer, evaluation)
+    same = _sent_before(evaluation, reviewer, version, submission)
+    return same or _decide("revise", evaluation, reviewer, submission, **decision)
+
+
+@transaction.atomic
+def restore(
+    *, evaluation_id: int, actor: User, version: int, submission: UUID, restored: int, reason: str
+) -> Review:
+    """Put the version `restored` in force again, as a new one by the actor. The rest is as of `revise`.
+
+    Raises `Conflict` also when it is in force, and `Review.DoesNotExist` when there is none of that number.
+    """
+    evaluation = queue.locked(evaluation_id)
+    sent_before = _sent_before(evaluation, actor, version, submission)
+    if sent_before:
+        return sent_before
+    older, in_force = evaluation.reviews.get(version=restored), evaluation.review
+    place = (evaluation.source_import_id, evaluation.source_line)
+    if older == in_force:
+        raise Conflict("This version is in force already.")
+    decision: Decision = {
+        "scores": older.corrected_scores or {},
+        "comments": older.comments or "",
+        "origins": older.origins,
+        "causes": older.causes,
+        "extractor": older.extractor,
+        "judged": older.judged if (older.source_import_id, older.source_line) == place else None,
+    }
+    told = {"restored": restored, "reason": reason}
+    review = _decide("restore", evaluation, actor, submission, told, **decision)
+    overturning.note(in_force, overturning.Kind.REVISED, actor=actor, reason=reason, by=review)
+    return review
+
+
+def _sent_before(evaluation: Evaluation, actor: User, version: int, submission: UUID) -> Review | None:
+    """The review that this submission made already. Raises unless the decision in force may be replaced."""
+    check_revise(actor, evaluation)
     sent_before = Review.objects.filter(submission=submission).first()
     if sent_before:
-        return _same_submission(sent_before, evaluation, reviewer)
+        return _same_submission(sent_before, evaluation, actor)
     check_version(evaluation, version)
     if not evaluation.is_done:
         raise Conflict("There is no decision to revise: this record is in the queue.")
-    return _decide("revise", evaluation, reviewer, submission, **decision)
+    return None
 
 
 @transaction.atomic
@@ -120,31 +162,47 @@ def _same_submission(review: Review, evaluation: Evaluation, reviewer: User) -> 
 
 
 def _decide(
-    action: str, evaluation: Evaluation, reviewer: User, submission: UUID, **decision: Unpack[Decision]
+    action: str,
+    evaluation: Evaluation,
+    reviewer: User,
+    submission: UUID,
+    also: Mapping[str, Any] | None = None,
+    **decision: Unpack[Decision],
 ) -> Review:
+    """Put a decision in force; `also` is what else the audit event tells."""
+    judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
+    compared = compare(judged, scores, causes, rubric.of(evaluation.run).rule, evaluation.aggregated_score)
     review = Review.objects.create(
         evaluation=evaluation,
+        run=evaluation.run,
         version=evaluation.reviews.count() + 1,
         reviewer=reviewer,
         submitted_at=timezone.now(),
-        corrected_scores={name: dict(judged) for name, judged in decision["scores"].items()} or None,
+        corrected_scores={name: dict(entry) for name, entry in scores.items()} or None,
         comments=decision["comments"] or None,
         origins=dict(decision["origins"]),
-        causes=dict(decision.get("causes", {})),
+        causes=dict(causes),
         extractor=decision.get("extractor"),
         active_ms=decision.get("active_ms"),
         keys=decision.get("keys"),
+        words=decision.get("words"),
+        judged=dict(judged) if judged is not None else None,
+        changes=compared.changes,
+        judged_verdict=compared.judged_verdict,
+        verdict=compared.verdict,
         submission=submission,
         source_import_id=evaluation.source_import_id,
         source_line=evaluation.source_line,
-        before=_human(evaluation)
+        before=evaluation.human
         | {
             "review": evaluation.review_id,
             "is_stale": evaluation.is_stale,
             "escalation": _settle_escalation(evaluation, reviewer),
         },
     )
-    before = _human(evaluation)
+    if action == "revise":
+        overturning.note_revision(evaluation.review, by=review)
+    before = evaluation.human
     evaluation.human_review_status = TRANSITIONS[action, evaluation.human_review_status]
     evaluation.human_reviewer_id = reviewer.username
     evaluation.human_review_timestamp = review.submitted_at
@@ -161,6 +219,7 @@ def _decide(
         version=review.version,
         human=_told(before, evaluation),
         causes=review.causes,
+        **also or {},
     )
     return review
 
@@ -179,7 +238,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
     evaluation = queue.locked(last.evaluation_id)
     check_in_force(evaluation, last)
     Withdrawal.objects.create(review=last, actor=reviewer)
-    before = _human(evaluation)
+    before = evaluation.human
     _restore(evaluation, last)
     _save_decided(evaluation, holder=reviewer if evaluation.in_queue else None)
     drafts.refill(last)
@@ -218,8 +277,9 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
         raise Conflict("This record is not decided: there is nothing to reopen.")
     if evaluation.review is None:
         # So that an export says that it is open again, which the line of the file does not.
-        evaluation.review = _file_review(evaluation, _human(evaluation), actor, conflict=None)
-    before = _human(evaluation)
+        evaluation.review = _file_review(evaluation, evaluation.human, actor, conflict=None)
+    overturning.note(evaluation.review, overturning.Kind.REOPENED, actor=actor, reason=reason)
+    before = evaluation.human
     evaluation.human_review_status = TRANSITIONS["reopen", evaluation.human_review_status]
     _save_decided(evaluation)
     audit.record(
@@ -228,6 +288,7 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
         run=evaluation.run,
         evaluation=evaluation,
         human=_told(before, evaluation),
+        version=evaluation.review.version,
         reason=reason,
     )
 
@@ -249,7 +310,7 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
         raise Conflict("This conflict is not open any more.")
     if evaluation.version != version:
         raise Conflict("This record has changed since you opened the page.")
-    before = _human(evaluation)
+    before = evaluation.human
     if theirs:
         _take_from_file(evaluation, conflict, actor)
     conflict.outcome = FileConflict.Outcome.THEIRS if theirs else FileConflict.Outcome.OURS
@@ -262,6 +323,7 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
         source=conflict.source,
         evaluation=evaluation,
         holds=conflict.outcome,
+        version=evaluation.review.version if theirs and evaluation.review else None,
         line=conflict.line,
         theirs=conflict.human,
         human=_told(before, evaluation),
@@ -269,8 +331,9 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
 
 
 def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User) -> None:
-    human = conflict.human
+    human, ours = conflict.human, evaluation.review
     evaluation.review = _file_review(evaluation, human, actor, conflict)
+    overturning.note(ours, overturning.Kind.FILE, actor=actor, by=evaluation.review)
     _set_human(evaluation, human)
     evaluation.is_stale = False
     if evaluation.is_done:
@@ -281,10 +344,10 @@ def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User)
 def _file_review(
     evaluation: Evaluation, human: Mapping[str, Any], actor: User, conflict: FileConflict | None
 ) -> Review:
-    """A review version that holds what a file decided."""
     scores = human["human_corrected_scores"]
     return Review.objects.create(
         evaluation=evaluation,
+        run=evaluation.run,
         version=evaluation.reviews.count() + 1,
         reviewer=actor,
         submitted_at=timezone.now(),
@@ -297,16 +360,9 @@ def _file_review(
     )
 
 
-def _human(evaluation: Evaluation) -> dict[str, Any]:
-    """The five human_* values, as JSON."""
-    moment = evaluation.human_review_timestamp
-    values = {name: getattr(evaluation, name) for name in HUMAN_FIELDS}
-    return values | {"human_review_timestamp": moment.isoformat() if moment else None}
-
-
 def _told(before: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
     """What the ledger holds of a decision."""
-    return {"before": before, "after": _human(evaluation)}
+    return {"before": before, "after": evaluation.human}
 
 
 def _set_human(evaluation: Evaluation, human: Mapping[str, Any]) -> None:

@@ -26,15 +26,18 @@ from reviews import (
     importer,
     links,
     next_record,
+    overturning,
     people,
     preferences,
     queue,
     rubric,
     saved_views,
     sessions,
+    spot_checks,
     uploads,
     workflow,
 )
+from reviews.analytics import Selection
 from reviews.audit import NoTransaction
 from reviews.filters import Filters
 from reviews.models import (
@@ -52,7 +55,7 @@ from reviews.models import (
 from reviews.record import HUMAN_FIELDS
 from tests.factories import PASSWORD, EvaluationFactory, RunFactory
 from tests.lines import line
-from tests.work import decide
+from tests.work import decide, restore_version
 
 pytestmark = pytest.mark.django_db
 
@@ -164,6 +167,7 @@ WRITING_MODULES = [
     import_job,
     importer,
     next_record,
+    overturning,
     people,
     preferences,
     queue,
@@ -171,6 +175,7 @@ WRITING_MODULES = [
     saved_views,
     links,
     sessions,
+    spot_checks,
     uploads,
     workflow,
 ]
@@ -219,6 +224,9 @@ EVENTS = {
     "bulk.undo": "bulk undo release",
     "saved_views.save": "view saved",
     "saved_views.remove": "view removed",
+    "spot_checks.draw": "draw spot checks",
+    "spot_checks.agree": "agree to spot check",
+    "spot_checks.reopen": "reopen",
     "rubric.configure": "configure run",
     "sessions.end": "session ended",
     "sessions.end_others": "other sessions ended",
@@ -228,6 +236,7 @@ EVENTS = {
     "workflow.submit_review": "submit",
     "workflow.revise": "revise",
     "workflow.close": "close",
+    "workflow.restore": "restore",
     "workflow.undo": "undo",
     "workflow.reopen": "reopen",
     "workflow.settle_conflict": "settle conflict",
@@ -244,11 +253,15 @@ TOLD_BY = {
     "drafts.discard": "workflow.submit_review",
     "drafts.refill": "workflow.undo",
     "sessions.end_all": "people.deactivate",
+    "overturning.note": "workflow.reopen",
+    "overturning.note_revision": "workflow.revise",
 }
 READS_ONLY = {
     "bulk.latest",
     "bulk.plan",
     "saved_views.of",
+    "spot_checks.open_checks",
+    "spot_checks.settled",
     "exports.kept_receipt",
     "exports.order_of",
     "exports.stretch",
@@ -552,6 +565,10 @@ class Calls:
         decided = Evaluation.objects.get(pk=decide(self.held(), self.ana).evaluation_id)
         return partial(decide, decided, self.ana, by=workflow.revise)
 
+    def workflow_restore(self) -> Call:
+        revised = decide(decide(self.held(), self.ana).evaluation, self.ana, by=workflow.revise).evaluation
+        return partial(restore_version, revised, self.ana)
+
     def workflow_close(self) -> Call:
         return partial(
             workflow.close, evaluation_id=self.evaluation().pk, actor=self.lea, comments="Unreadable."
@@ -606,6 +623,26 @@ class Calls:
     def saved_views_of(self) -> Call:
         self.saved_views_save()()
         return lambda: list(saved_views.of(self.run, self.ana))
+
+    def spot_checks_draw(self) -> Call:
+        decide(self.held(), self.ana)
+        selection = Selection(self.run, reviewer=self.ana)
+        return partial(spot_checks.draw, selection=selection, count=1, actor=self.lea)
+
+    def spot_checks_agree(self) -> Call:
+        return partial(spot_checks.agree, check_id=self.spot_checks_draw()()[0].pk, actor=self.lea)
+
+    def spot_checks_reopen(self) -> Call:
+        check = self.spot_checks_draw()()[0].pk
+        return partial(spot_checks.reopen, check_id=check, actor=self.lea, reason="Step two.")
+
+    def spot_checks_open_checks(self) -> Call:
+        self.spot_checks_draw()()
+        return partial(spot_checks.open_checks, self.lea)
+
+    def spot_checks_settled(self) -> Call:
+        self.spot_checks_agree()()
+        return partial(spot_checks.settled, Selection(self.run))
 
     def workflow_submit_review(self) -> Call:
         return partial(decide, self.held(), self.ana)

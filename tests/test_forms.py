@@ -71,12 +71,19 @@ def test_agreeing_gives_the_judges_entries_as_they_are(record: Evaluation) -> No
     assert form.changes == 0
 
 
+def test_a_decision_keeps_what_the_judge_had_said_and_how_much_there_was_to_read(record: Evaluation) -> None:
+    form = valid(record, score_1="Partial")
+    assert form.decision["judged"] == {"Clarity": "Yes", "Depth": "No"}
+    assert form.decision["words"] == 6
+
+
 def test_what_was_read_out_of_raw_output_is_not_called_the_judges() -> None:
     raw = r'{"clarity": {"score": "Yes", "justification": "So \(x\)."}, "depth": {"score": "No"}}'
     record = made(parsed_rubric_scores={}, raw_judge_output={"raw_content": raw})
     form = valid(record, score_1="Partial")
     assert form.decision["origins"] == {"clarity": "extracted", "depth": "human"}
     assert form.decision["scores"]["clarity"] == {"score": "Yes", "justification": r"So \(x\)."}
+    assert form.decision["judged"] == {"clarity": "Yes", "depth": "No"}
 
 
 def test_another_score_is_the_persons(record: Evaluation) -> None:

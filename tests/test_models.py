@@ -61,7 +61,8 @@ class TestTheDatabaseRefuses:
 
     def test_two_reviews_of_one_version_and_one_submission_twice(self, ana: User) -> None:
         review = decide(EvaluationFactory.create(), ana)
-        values = {"evaluation": review.evaluation, "reviewer": ana, "submitted_at": timezone.now()}
+        values: dict[str, Any] = {"evaluation": review.evaluation, "run": review.run, "reviewer": ana}
+        values["submitted_at"] = timezone.now()
         self.refused("review_version_is_unique", Review, **values, version=1, submission=uuid4())
         self.refused("review_submission_is_unique", Review, **values, version=2, submission=review.submission)
 

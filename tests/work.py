@@ -8,7 +8,7 @@ from uuid import uuid4
 from django.utils import timezone
 
 from reviews.models import Evaluation, Review, Run, User
-from reviews.workflow import submit_review
+from reviews.workflow import restore, submit_review
 from tests.factories import EvaluationFactory, ImportFactory
 
 SCORES = {
@@ -37,6 +37,17 @@ def decide(
         "submission": uuid4(),
     }
     return by(evaluation_id=evaluation.pk, reviewer=reviewer, **(sent | other))
+
+
+def restore_version(evaluation: Evaluation, actor: User, number: int = 1, **other: Any) -> Review:
+    """Restore a version of the record as it was loaded; `other` replaces what is sent."""
+    sent: dict[str, Any] = {
+        "version": evaluation.version,
+        "submission": uuid4(),
+        "restored": number,
+        "reason": "It was right.",
+    }
+    return restore(evaluation_id=evaluation.pk, actor=actor, **(sent | other))
 
 
 def end_claim(evaluation: Evaluation) -> None:

@@ -4,6 +4,7 @@ Models hold columns, constraints and what can be read off one row. Whoever chang
 `importer` (what files bring), `queue` (who holds what) or `workflow` (what people decide).
 """
 
+from reviews.models.analytics import CriterionDay, Overturning, SpotCheck
 from reviews.models.contexts import ContextImport, TaskAnswer, TaskContext
 from reviews.models.decisions import Draft, Escalation, FileConflict, Review, Withdrawal
 from reviews.models.evaluations import Evaluation, Skip
@@ -30,6 +31,7 @@ __all__ = [
     "BulkChange",
     "BulkChangeItem",
     "ContextImport",
+    "CriterionDay",
     "Draft",
     "Escalation",
     "Evaluation",
@@ -43,6 +45,7 @@ __all__ = [
     "ImportLine",
     "ImportProgress",
     "OneTimeLink",
+    "Overturning",
     "Review",
     "Run",
     "RunCount",
@@ -50,6 +53,7 @@ __all__ = [
     "SavedView",
     "Skip",
     "SourceChunk",
+    "SpotCheck",
     "TaskAnswer",
     "TaskContext",
     "Uncovered",

@@ -53,6 +53,7 @@ class Review(models.Model):
     """One submitted human decision. Append-only: a later decision is a later version."""
 
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="reviews", db_index=False)
+    run = models.ForeignKey(Run, models.PROTECT, related_name="reviews", db_index=False)
     version = models.IntegerField(help_text="From 1, within the evaluation.")
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="reviews", db_index=False)
     submitted_at = models.DateTimeField()
@@ -80,6 +81,17 @@ class Review(models.Model):
         null=True, help_text="Milliseconds the page was visible and in use, idle time capped."
     )
     keys = models.IntegerField(null=True, help_text="Key presses outside of text fields.")
+    words = models.IntegerField(null=True, help_text="How many words of evidence were there to read.")
+    judged = models.JSONField(
+        null=True, help_text="Criterion -> the judge's score then, parsed or read out of raw output."
+    )
+    changes = models.IntegerField(
+        null=True, help_text="Criteria that differ from what the judge said, or have a cause."
+    )
+    judged_verdict = models.CharField(max_length=10, null=True, help_text="The judge's, then.")
+    verdict = models.CharField(
+        max_length=10, null=True, help_text="What the scores came to by the rule of the run then."
+    )
     before = models.JSONField(
         null=True,
         help_text="What stood before it, for undo: the five human_* values, the review in force, is_stale.",
@@ -98,7 +110,16 @@ class Review(models.Model):
             models.UniqueConstraint(fields=["evaluation", "version"], name="review_version_is_unique"),
             models.UniqueConstraint(fields=["submission"], name="review_submission_is_unique"),
         ]
-        indexes: ClassVar = [models.Index(fields=["reviewer", "id"], name="review_by_reviewer")]
+        indexes: ClassVar = [
+            models.Index(fields=["reviewer", "id"], name="review_by_reviewer"),
+            # What figures are drawn from, without the rows themselves, which hold texts.
+            models.Index(
+                fields=["reviewer", "id"],
+                include=["run", "submitted_at", "active_ms", "words", "changes", "verdict", "judged_verdict"],
+                name="review_figures",
+                condition=models.Q(before__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.evaluation_id} version {self.version}"

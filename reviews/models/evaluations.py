@@ -1,6 +1,6 @@
 """The records, and who put one off."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Case, Value, When
@@ -8,7 +8,7 @@ from django.db.models.functions import Coalesce, Collate, Length, Now
 
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
-from reviews.record import DONE_WORDS, QUEUE_WORDS
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, QUEUE_WORDS
 
 # What lists are ordered by where a column alone does not do. Never null, so that places can be compared; by
 # code points, so that they are the same here as in PostgreSQL. Shorter task ids come first: 9 before 10.
@@ -161,6 +161,13 @@ class Evaluation(models.Model):
         """What the record is called on a page: its task and who answered it."""
         task = f"Task {self.task_id}" if self.task_id else f"Evaluation {self.evaluation_id}"
         return f"{task} · {self.model_id}" if self.model_id else task
+
+    @property
+    def human(self) -> dict[str, Any]:
+        """The five human_* values, as JSON; the timestamp in ISO 8601."""
+        moment = self.human_review_timestamp
+        values = {name: getattr(self, name) for name in HUMAN_FIELDS}
+        return values | {"human_review_timestamp": moment.isoformat() if moment else None}
 
     @property
     def in_queue(self) -> bool:

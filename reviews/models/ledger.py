@@ -31,6 +31,11 @@ class AuditEvent(models.Model):
     class Meta:
         db_table = "audit_event"
         ordering: ClassVar = ["-id"]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["at"], name="audit_event_put_off", condition=models.Q(action__in=("skip", "release"))
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M:%S} {self.actor_name} {self.action}"

@@ -3,7 +3,7 @@
 from django import template
 
 from reviews import permissions
-from reviews.models import User
+from reviews.models import Escalation, Evaluation, User
 
 register = template.Library()
 
@@ -19,3 +19,9 @@ def role(user: User) -> str:
     """The same of a user whose groups have been fetched (no query)."""
     held = {group.name for group in user.groups.all()}
     return next((role for role in reversed(permissions.ROLES) if role in held), "")
+
+
+@register.simple_tag
+def refusal(user: User, action: str, subject: Evaluation | Escalation | None = None) -> str:
+    """The sentence that denies an action, for `includes/refused.html`; empty where they may."""
+    return permissions.refusal(user, action, subject)

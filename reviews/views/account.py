@@ -97,6 +97,7 @@ def _origin(url: str) -> list[str]:
 
 
 @login_not_required
+@require_http_methods(["GET", "POST"])
 def login(request: HttpRequest) -> HttpResponseBase:
     """The login page. Browsers hold the redirects of a form to `form-action` too: it names the provider."""
     widened = csp_update({"form-action": _origin(settings.OIDC_ISSUER)})
@@ -166,7 +167,7 @@ class _PasswordView(PasswordChangeView):
         return response
 
 
-password = _PasswordView.as_view()
+password = require_http_methods(["GET", "POST"])(_PasswordView.as_view())
 
 
 class PasswordForm(forms.Form):

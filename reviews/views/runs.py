@@ -60,7 +60,6 @@ def runs(request: Request) -> HttpResponse:
         "runs": counts.of_all(),
         "form": form,
         "may_import": can(request.user, "import_file"),
-        "may_export": can(request.user, "export_run"),
     }
     return render(request, "runs/page.html", context, status=422 if form.is_bound else 200)
 

@@ -23,7 +23,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views import View
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews import audit
 from reviews.models import User
@@ -79,9 +79,11 @@ class _NewCodes(_Recorded, GenerateRecoveryCodesView):
 
 
 # The picture of the code is a `data:` address.
-add_app = never_cache(csp_update({"img-src": ["data:"]})(_AddApp.as_view()))
+# allauth's views take any method, and those but GET for attempts.
+_form = require_http_methods(["GET", "POST"])
+add_app = _form(never_cache(csp_update({"img-src": ["data:"]})(_AddApp.as_view())))
 remove_app = require_POST(_RemoveApp.as_view())
-add_passkey = never_cache(_AddPasskey.as_view())
+add_passkey = _form(never_cache(_AddPasskey.as_view()))
 new_codes = never_cache(require_POST(_NewCodes.as_view()))
 
 
@@ -131,8 +133,8 @@ class _LogInByPasskey(LoginWebAuthnView):
         return response
 
 
-authenticate = _Authenticate.as_view()
-log_in_by_passkey = _LogInByPasskey.as_view()
+authenticate = _form(_Authenticate.as_view())
+log_in_by_passkey = _form(_LogInByPasskey.as_view())
 
 
 class _Again(View):
@@ -161,6 +163,6 @@ class _AgainByPasskey(_Options, _Again, ReauthenticateWebAuthnView):
 
 
 _AGAIN = "account/reauthenticate.html"
-reauthenticate = never_cache(_AgainByPassword.as_view(template_name=_AGAIN))
-reauthenticate_by_code = never_cache(_AgainByCode.as_view(template_name=_AGAIN))
-reauthenticate_by_passkey = never_cache(_AgainByPasskey.as_view(template_name=_AGAIN))
+reauthenticate = _form(never_cache(_AgainByPassword.as_view(template_name=_AGAIN)))
+reauthenticate_by_code = _form(never_cache(_AgainByCode.as_view(template_name=_AGAIN)))
+reauthenticate_by_passkey = _form(never_cache(_AgainByPasskey.as_view(template_name=_AGAIN)))

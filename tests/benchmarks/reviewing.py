@@ -74,7 +74,7 @@ def submit_and_next(scale: float) -> Iterator[Figure]:
     alone: dict[int, float] = {}
     for size in SIZES:
         count = max(int(size * scale), 1_000)
-        run = _filled(count)
+        run = filled(count)
         for name, people, steps, condition, aim in (
             ("one reviewer", 1, ALONE, queue.EVERYTHING, AIM_ALONE),
             ("eight", REVIEWERS, TOGETHER, queue.EVERYTHING, AIM_TOGETHER),
@@ -99,7 +99,8 @@ def submit_and_next(scale: float) -> Iterator[Figure]:
     yield _figure(f"behind {crowd:,} done or assigned", times, AIM_ALONE)
 
 
-def _filled(count: int) -> Run:
+def filled(count: int) -> Run:
+    """A new run of so many records, alone in the database."""
     database.empty()
     run = Run.objects.create(name=database.RUN)
     source = Import.objects.create(run=run, file_name="run.jsonl", state=Import.State.DONE)
@@ -155,6 +156,7 @@ def _agree(evaluation: Evaluation, reviewer: User) -> None:
         scores=scores,
         comments="",
         origins=dict.fromkeys(scores, "judge"),
+        judged={name: entry["score"] for name, entry in scores.items()},
         submission=uuid4(),
     )
 

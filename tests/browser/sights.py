@@ -16,9 +16,22 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, Route
 
-from reviews import bulk, drafts, escalation, exports, importer, links, people, queue, saved_views
+from reviews import (
+    bulk,
+    drafts,
+    escalation,
+    exports,
+    importer,
+    links,
+    people,
+    queue,
+    saved_views,
+    spot_checks,
+    workflow,
+)
+from reviews.analytics import Selection
 from reviews.filters import Filters
-from reviews.models import Evaluation, Export, Import, ImportProgress, Run, User
+from reviews.models import Evaluation, Export, Import, ImportProgress, Run, SpotCheck, User
 from tests.factories import PASSWORD, EvaluationFactory, ExportFactory, ImportFactory, RunFactory, UserFactory
 from tests.lines import bring_in, file_of, line
 from tests.threads import together
@@ -144,9 +157,56 @@ def history() -> int:
     return record.run_id
 
 
+def desk() -> None:
+    """Work of ana, decisions of bo, one of them reopened by a lead, and a record that ana holds."""
+    run()
+    own_record()
+    judged = {"Clarity": "No", LONG: "Yes"}
+    decide(EvaluationFactory.create(), User.objects.get(username="bo"), judged=judged)
+    record = Evaluation.objects.get(evaluation_id="eval_2")
+    lea = User.objects.get(username="lea")
+    workflow.reopen(evaluation_id=record.pk, actor=lea, reason=f"See {LONG}.")
+
+
+def person_at_work() -> int:
+    desk()
+    return User.objects.get(username="bo").pk
+
+
+def person_without_work() -> int:
+    return User.objects.get(username="bo").pk
+
+
+def spot_checks_drawn() -> None:
+    run()
+    bo, lea = (User.objects.get(username=name) for name in ("bo", "lea"))
+    spot_checks.draw(selection=Selection(reviewer=bo), count=5, actor=lea)
+
+
+def spot_check() -> int:
+    spot_checks_drawn()
+    return SpotCheck.objects.earliest("pk").pk
+
+
 def decided_record() -> int:
     record = EvaluationFactory.create()
     decide(record, User.objects.get(username="ana"))
+    return record.pk
+
+
+def eventful_record() -> int:
+    """What ana decided and a lead revised, after a file had changed it and ana had asked."""
+    bring_in(file_of(line("eval_1")), run=f"Algebra {LONG}")
+    bring_in(
+        file_of(line("eval_1", aggregated_score="Fail", verification_message=LONG)), run=f"Algebra {LONG}"
+    )
+    record, ana, lea = Evaluation.objects.get(), *(User.objects.get(username=name) for name in ("ana", "lea"))
+    asked = escalation.escalate(evaluation_id=record.pk, reviewer=ana, kind="question", reason="", note=LONG)
+    escalation.settle(escalation_id=asked.pk, actor=lea, outcome="returned", answer=LONG)
+    queue.claim(evaluation_id=record.pk, reviewer=ana)
+    decided = decide(record, ana, causes={"Clarity": "too strict"}).evaluation
+    scores = {"Clarity": {"score": "No", "justification": r"Ends with \(\frac{1}{3}\)."}}
+    decide(decided, lea, by=workflow.revise, scores=scores, comments=LONG)
     return record.pk
 
 
@@ -314,6 +374,13 @@ def hand_over_without_a_word(page: Page) -> None:
     page.locator(".errorlist").first.wait_for()
 
 
+def restore_without_a_word(page: Page) -> None:
+    page.get_by_text("Restore version 1").click()
+    page.get_by_label("Why it is to hold again").fill(" ")
+    page.get_by_role("button", name="Restore").click()
+    page.get_by_role("alert").wait_for()
+
+
 def take_one_key_twice(page: Page) -> None:
     page.get_by_label("Skip: last in your queue").fill("a")
     page.get_by_role("button", name="Save").click()
@@ -326,6 +393,20 @@ def log_in_without_cookies(page: Page) -> None:
     page.get_by_label("Password").fill("any")
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("heading", name="This form is out of date").wait_for()
+
+
+def ask_what_a_figure_is(page: Page) -> None:
+    page.get_by_role("button", name="What is “Faster than reading”?").click()
+
+
+def reopen_without_a_word(page: Page) -> None:
+    page.get_by_role("button", name="Reopen").click()
+    page.get_by_text("Say in a few words").wait_for()
+
+
+def answer_without_a_word(page: Page) -> None:
+    page.get_by_role("button", name="Answer, back to the queue").first.click()
+    page.get_by_text("Write an answer").wait_for()
 
 
 SECONDS_AGO = timedelta(seconds=10)
@@ -419,6 +500,27 @@ SIGHTS = {
     "record, to a lead, nothing typed": Sight("escalate", "ana", own_record, then=hand_over_without_a_word),
     "history": Sight("recent", "ana", history),
     "history, none": Sight("recent", "ana", empty_run),
+    "record history": Sight("record-history", "lea", eventful_record, then=open_everything),
+    "record history, for a reviewer": Sight("record-history", "ana", eventful_record),
+    "record history, nothing older": Sight("record-history", "ana", the(3), query="?after=0.0"),
+    "record history, refused": Sight("record-history", "lea", eventful_record, then=restore_without_a_word),
+    "desk": Sight("desk", "lea", desk),
+    "desk, nothing yet": Sight("desk", "lea"),
+    "desk, what a figure is": Sight("desk", "lea", desk, then=ask_what_a_figure_is),
+    "desk, days that are none": Sight("desk", "lea", query="?first=yesterday&run=0"),
+    "figures of a reviewer": Sight("desk-person", "lea", person_at_work),
+    "figures of a reviewer, none": Sight("desk-person", "lea", person_without_work),
+    "one's own figures": Sight("my-work", "ana", desk),
+    "decisions": Sight("decisions", "lea", desk),
+    "decisions, none": Sight("decisions", "lea", query="?signal=fast"),
+    "spot checks": Sight("spot-checks", "lea", spot_checks_drawn),
+    "spot checks, none": Sight("spot-checks", "lea"),
+    "spot check": Sight("spot-check", "lea", spot_check),
+    "spot check, no reason given": Sight("spot-check", "lea", spot_check, then=reopen_without_a_word),
+    "escalations": Sight("open-escalations", "lea", history),
+    "escalations, none": Sight("open-escalations", "lea", empty_run),
+    "escalations, nothing typed": Sight("open-escalations", "lea", history, then=answer_without_a_word),
+    "task context": Sight("contexts", "max"),
     "preferences": Sight("preferences", "ana"),
     "preferences, refused": Sight("preferences", "ana", then=take_one_key_twice),
     "record, not parsed": Sight("evaluation", "ana", unparsed_record),
@@ -430,6 +532,9 @@ SIGHTS = {
 NO_PAGES = {
     "cancel-import",
     "change-role",
+    "decisions-csv",
+    "desk-release",
+    "desk-table",
     "claim",
     "claim-next",
     "draft",
@@ -458,6 +563,7 @@ NO_PAGES = {
     "renew",
     "reopen",
     "save-view",
+    "restore",
     "settle-conflicts",
     "settle-escalation",
     "remove-app",

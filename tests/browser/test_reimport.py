@@ -36,7 +36,7 @@ def test_a_lead_settles_conflicts_one_by_one_and_together(
 ) -> None:
     bring_in(file_of(line("eval_1", **THEIRS), line("eval_2", **THEIRS)), run="Algebra")
     log_in(page, live_server.url, lea)
-    page.get_by_role("link", name="Algebra").click()
+    page.get_by_role("link", name="Algebra", exact=True).click()
     page.get_by_role("link", name="Settle conflicts").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("2 conflicts")
     page.get_by_role("article").first.get_by_role("button", name="Take the file's").click()

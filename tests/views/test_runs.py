@@ -49,7 +49,7 @@ class TestTheList:
         assert reverse("claim-next", args=[done.pk]) not in page
 
     def test_offers_the_export_to_who_may(self, as_ana: Client, lea: User) -> None:
-        export = reverse("export", args=[EvaluationFactory.create().run.pk])
+        export = f'action="{reverse("export", args=[EvaluationFactory.create().run.pk])}"'
         assert export not in text(as_ana.get(RUNS))
         as_ana.force_login(lea)
         assert export in text(as_ana.get(RUNS))

@@ -1,0 +1,294 @@
+"""What happened to a record, the latest first: files, who held it, what was decided, what was asked.
+
+Read from the audit events of the record, the lines of files that held it, and changes of lists it stood in.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from reviews.criteria import Offer
+from reviews.differences import Change, changes
+from reviews.escalation import REASONS
+from reviews.history import Version, differences_of, versions
+from reviews.models import AuditEvent, BulkChange, BulkChangeItem, Evaluation, Import, ImportLine, SourceChunk
+from reviews.queue import is_held
+from reviews.record import NO_LIMITS, QUEUE_WORDS, parse_line
+from reviews.rubric import Rubric
+from reviews.source import LineReader
+
+PAGE_SIZE = 20
+# A page ends early where it has so many changed fields: each is compared word by word.
+_MOST_CHANGES = 60
+_CURSOR = re.compile(r"([0-9]{1,17})\.(-?[0-9]{1,18})")
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_LAST_DAY = dt.datetime(9999, 12, 31, tzinfo=dt.UTC)
+# Events that bring a version; what they say of it is in `_sentence`.
+_DECIDE = {"submit", "revise", "close", "restore"}
+# Where a hold ends, and how the page says it.
+_ENDS = {
+    "claim": "when the hold had run out",
+    "release": "given back",
+    "skip": "skipped",
+    "escalate": "handed to a lead",
+    "submit": "submitted",
+    "close": "closed",
+    "settle conflict": "a conflict was settled",
+    "settle escalation": "the question was answered",
+}
+_FILES = {
+    "new": "brought this record",
+    "unchanged": "held it unchanged",
+    "updated": "changed it",
+    "conflict": "says something else than was decided here",
+}
+
+
+class Hold(NamedTuple):
+    """How long a claim went on: until when, None for no longer than until the next one, and why it ended."""
+
+    until: dt.datetime | None
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that happened. `who` is a person, a file or empty; `what` goes on from there.
+
+    `note` is what they wrote. `version` is the decision that came of it, `changes` what differs from the
+    decision or the line before.
+    """
+
+    at: dt.datetime
+    who: str
+    what: str
+    note: str = ""
+    source: Import | None = None
+    changes: Sequence[Change] = ()
+    version: Version | None = None
+    hold: Hold | None = None
+
+
+class Page(NamedTuple):
+    """`next_after` is the cursor of the page behind it, empty on the last."""
+
+    entries: list[Entry]
+    next_after: str
+
+
+class _Place(NamedTuple):
+    """Where something stands in the order: when, then the event; files and list changes before any event."""
+
+    at: dt.datetime
+    number: int
+
+
+class _Row(NamedTuple):
+    place: _Place
+    of: AuditEvent | ImportLine | BulkChangeItem
+
+
+def page(evaluation: Evaluation, offers: list[Offer], rubric: Rubric, *, after: str = "") -> Page:
+    """A page of what happened, behind the place `after`; a cursor that is none gives the first page.
+
+    Costs at most two queries for each line of a file on it, and six besides.
+    """
+    place = _place_of(after)
+    rows = sorted(_rows(evaluation, place), key=lambda row: row.place, reverse=True)
+    shown = rows[:PAGE_SIZE]
+    made = {version.review.version: version for version in versions(evaluation, offers, rubric)}
+    holds = _holds(evaluation, shown, place)
+    kept = LineReader()
+    entries: list[Entry] = []
+    for number, row in enumerate(shown, start=1):
+        entries.append(_entry(row, rows[number:], made, holds, kept))
+        if sum(len(entry.changes) for entry in entries) >= _MOST_CHANGES:
+            break
+    return Page(entries, _cursor(rows[len(entries) - 1].place) if len(rows) > len(entries) else "")
+
+
+# The three kinds of rows, each with one row more than a page
+
+
+def _rows(evaluation: Evaluation, before: _Place) -> Iterator[_Row]:
+    for event in _events(evaluation, before).order_by("-at", "-pk")[: PAGE_SIZE + 1]:
+        yield _Row(_Place(event.at, event.pk), event)
+    for item in _list_changes(evaluation, before):
+        yield _Row(_Place(item.change.at, -item.change_id), item)
+    for line in _lines(evaluation, before):
+        yield _Row(_Place(_moment(line.source), -line.source_id), line)
+
+
+def _events(evaluation: Evaluation, before: _Place) -> QuerySet[AuditEvent]:
+    earlier = Q(at__lt=before.at) | Q(at=before.at, pk__lt=before.number)
+    return evaluation.events.filter(earlier).select_related("actor")
+
+
+def _list_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChangeItem]:
+    # By the changes of the run, of which there are few: the index on items begins with their change.
+    items = BulkChangeItem.objects.filter(change__run=evaluation.run_id, evaluation=evaluation)
+    earlier = Q(change__at__lt=before.at) | Q(change__at=before.at, change__gt=-before.number)
+    items = items.filter(earlier).select_related("change__actor", "change__assigned_to")
+    return items.order_by("-change__at", "change")[: PAGE_SIZE + 1]
+
+
+def _lines(evaluation: Evaluation, before: _Place) -> list[ImportLine]:
+    """The lines of files that held the record, with the first one, which brought it."""
+    at = Coalesce(F("source__finished_at"), F("source__created_at"))
+    lines = ImportLine.objects.filter(evaluation=evaluation).select_related("source").alias(moment=at)
+    earlier = Q(moment__lt=before.at) | Q(moment=before.at, source__gt=-before.number)
+    found: list[ImportLine] = [*lines.filter(earlier).order_by("-moment", "source")[: PAGE_SIZE + 1]]
+    brought = evaluation.first_import
+    if len(found) <= PAGE_SIZE and _Place(_moment(brought), -brought.pk) < before:
+        found.append(ImportLine(source=brought, line=evaluation.first_line, outcome="new"))
+    return found
+
+
+def _moment(source: Import) -> dt.datetime:
+    return source.finished_at or source.created_at
+
+
+def _place_of(cursor: str) -> _Place:
+    found = _CURSOR.fullmatch(cursor)
+    if not found:
+        return _Place(_LAST_DAY, 0)
+    return _Place(min(_EPOCH + dt.timedelta(microseconds=int(found[1])), _LAST_DAY), int(found[2]))
+
+
+def _cursor(place: _Place) -> str:
+    return f"{(place.at - _EPOCH) // dt.timedelta(microseconds=1)}.{place.number}"
+
+
+# Who held the record, from when to when
+
+
+def _holds(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[int, Hold]:
+    """How long each claim on the page went on, by the key of its event."""
+    found: dict[int, Hold] = {}
+    newer = evaluation.events.filter(Q(at__gt=before.at) | Q(at=before.at, pk__gte=before.number))
+    behind = newer.filter(action__in=_ENDS).order_by("at", "pk").first()
+    end: tuple[dt.datetime, str] | None = (behind.at, behind.action) if behind else None
+    for row in shown:
+        one = row.of
+        if isinstance(one, AuditEvent):
+            if _begins_hold(one):
+                found[one.pk] = _hold(evaluation, one, end)
+            if one.action in _ENDS:
+                end = (one.at, one.action)
+        elif isinstance(one, BulkChangeItem) and one.change.kind == BulkChange.Kind.RELEASE:
+            end = (one.change.at, "release")
+    return found
+
+
+def _begins_hold(event: AuditEvent) -> bool:
+    is_undone = event.action == "undo" and event.detail["status"][1] in QUEUE_WORDS
+    return is_undone or event.action in {"claim", "withdraw escalation"}
+
+
+def _hold(evaluation: Evaluation, claim: AuditEvent, end: tuple[dt.datetime, str] | None) -> Hold:
+    if end:
+        at, action = end
+        return Hold(None if action == "claim" else at, _ENDS[action])
+    if evaluation.claimed_by_id == claim.actor_id and evaluation.claimed_until:
+        return Hold(evaluation.claimed_until, "not over yet" if is_held(evaluation) else "the hold ran out")
+    return Hold(None, "given back unseen" if claim.detail.get("spare") else "given back")
+
+
+# What each says
+
+
+def _entry(
+    row: _Row, older: list[_Row], made: dict[int, Version], holds: dict[int, Hold], kept: LineReader
+) -> Entry:
+    one = row.of
+    if isinstance(one, ImportLine):
+        earlier = next((each.of for each in older if isinstance(each.of, ImportLine)), None)
+        return _of_file(one, earlier, kept)
+    if isinstance(one, BulkChangeItem):
+        return Entry(row.place.at, one.change.actor.name, _of_list(one.change))
+    detail = one.detail
+    version = made.get(detail.get("version") or 0) if _brings_version(one, made) else None
+    note = detail.get("reason", "") if one.action in {"reopen", "restore"} else ""
+    note = note or detail.get("note") or detail.get("answer") or ""
+    return Entry(
+        at=row.place.at,
+        who=one.actor.name if one.actor else "",
+        what=_sentence(one),
+        note=note,
+        changes=differences_of(version) if version else [],
+        version=version,
+        hold=holds.get(one.pk),
+    )
+
+
+def _of_file(line: ImportLine, earlier: ImportLine | None, kept: LineReader) -> Entry:
+    is_other = line.outcome in {ImportLine.Outcome.UPDATED, ImportLine.Outcome.CONFLICT}
+    return Entry(
+        at=_moment(line.source),
+        who=line.source.file_name,
+        what=f"{_FILES[line.outcome]}, in line {line.line:,}",
+        note=line.reason,
+        source=line.source,
+        changes=_changes(line, earlier, kept) if is_other and earlier else (),
+    )
+
+
+def _changes(line: ImportLine, earlier: ImportLine, kept: LineReader) -> list[Change]:
+    """What a line says of the record otherwise than the line before it; nothing where one is not kept."""
+    try:
+        before, after = (kept.line(one.source_id, one.line) for one in (earlier, line))
+    except SourceChunk.DoesNotExist:
+        return []
+    return changes(parse_line(before, NO_LIMITS), parse_line(after, NO_LIMITS))
+
+
+def _of_list(change: BulkChange) -> str:
+    undone = f"; undone {change.undone_at:%Y-%m-%d %H:%M} UTC" if change.undone_at else ""
+    if change.kind == BulkChange.Kind.ASSIGN:
+        return f"assigned it to {change.assigned_to.name if change.assigned_to else 'nobody'}{undone}"
+    if change.kind == BulkChange.Kind.PRIORITISE:
+        return f"{'put it first' if change.priority else 'took it off the front'}{undone}"
+    return f"freed it from whoever held it{undone}"
+
+
+def _brings_version(event: AuditEvent, made: dict[int, Version]) -> bool:
+    """Whether a version came of it. Of a reopened record only the one that a file had decided."""
+    if event.action == "reopen":
+        version = made.get(event.detail.get("version") or 0)
+        return version is not None and version.review.before is None and version.review.conflict_id is None
+    return event.action in _DECIDE | {"settle conflict"}
+
+
+def _sentence(event: AuditEvent) -> str:
+    detail: dict[str, Any] = event.detail
+    number = f"version {detail.get('version')}"
+    reason = REASONS.get(detail.get("reason") or "", "")
+    outcome = "closed" if detail.get("outcome") == "closed" else "back to the queue"
+    is_own = detail.get("holder") == event.actor_name
+    sentences = {
+        "claim": "began to review it",
+        "release": "gave it back" if is_own else f"freed it from {detail.get('holder')}",
+        "skip": "skipped it",
+        "unskip": "took the skip back",
+        "escalate": f"handed it to a lead. {reason}".rstrip(". "),
+        "withdraw escalation": "took it back from the lead",
+        "settle escalation": f"answered: {outcome}",
+        "submit": f"submitted {number}",
+        "revise": f"revised it: {number}",
+        "close": f"closed it without scores: {number}",
+        "restore": f"restored version {detail.get('restored')} as {number}",
+        "undo": f"took {number} back",
+        "reopen": f"reopened it; {number} stands until there is a newer one",
+        "agree to spot check": "agreed with it in a spot check",
+        "settle conflict": (
+            f"let the file's decision hold: {number}"
+            if detail.get("holds") == "theirs"
+            else "let the decision made here hold"
+        ),
+    }
+    return sentences.get(event.action, event.action)

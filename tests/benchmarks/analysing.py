@@ -1,0 +1,114 @@
+"""Every report of the lead's desk, as long as it takes with all that was ever decided in it."""
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from statistics import median
+
+from django.contrib.auth.models import Group
+
+from reviews import analytics, analytics_decisions, analytics_presence, spot_checks
+from reviews.analytics import Selection
+from reviews.models import Run, User
+from tests.benchmarks import database, reviewing
+from tests.benchmarks.measuring import ROUNDS, Figure, seconds
+
+RECORDS, REVIEWS = 1_000_000, 300_000
+REVIEWERS, DAYS = 20, 250
+AIM = 300.0  # milliseconds
+
+# Three criteria, of which every eleventh review changes one; each reviewer works on all days.
+_REVIEWS = """
+    INSERT INTO review (evaluation_id, run_id, version, reviewer_id, submitted_at, corrected_scores, origins,
+                        causes, submission, active_ms, words, judged, changes, judged_verdict, verdict,
+                        before)
+    SELECT id, run_id, 1, (%(people)s::bigint[])[1 + number %% %(reviewers)s],
+           timestamptz '2026-01-01' + (number / %(reviewers)s %% %(days)s) * interval '1 day',
+           jsonb_build_object('Rigor', jsonb_build_object('score', score, 'justification', 'Skips a step.'),
+                              'Clarity', jsonb_build_object('score', 'Yes', 'justification', 'It is.'),
+                              'Results', jsonb_build_object('score', 'Yes', 'justification', 'They are.')),
+           '{}', '{}', gen_random_uuid(), 5000 + number * 7919 %% 90000, 100 + number %% 300,
+           '{"Rigor": "No", "Clarity": "Yes", "Results": "Yes"}', (number %% 11 = 0)::int, 'Fail',
+           CASE number %% 11 WHEN 0 THEN 'Pass' ELSE 'Fail' END, '{}'
+    FROM (
+        SELECT id, run_id, number, CASE number %% 11 WHEN 0 THEN 'Yes' ELSE 'No' END AS score
+        FROM (SELECT id, run_id, row_number() OVER (ORDER BY id) AS number FROM evaluation) numbered
+        LIMIT %(count)s
+    ) evaluation
+"""
+_COUNTS = """
+    INSERT INTO criterion_day (run_id, reviewer_id, day, criterion, judged, overridden)
+    SELECT run_id, reviewer_id, (submitted_at AT TIME ZONE 'UTC')::date, criterion, count(*),
+           sum(CASE criterion WHEN 'Rigor' THEN changes ELSE 0 END)
+    FROM review, unnest(ARRAY['Rigor', 'Clarity', 'Results']) AS criterion
+    GROUP BY 1, 2, 3, 4
+"""
+_IN_FORCE = """
+    UPDATE evaluation SET review_id = review.id, human_review_status = 'Completed'
+    FROM review WHERE review.evaluation_id = evaluation.id
+"""
+_EVENTS = """
+    INSERT INTO audit_event (at, actor_id, actor_name, action, run_id, evaluation_id, detail)
+    SELECT submitted_at, reviewer_id, 'somebody',
+           CASE id %% 20 WHEN 0 THEN 'skip' WHEN 1 THEN 'release' ELSE 'submit' END,
+           run_id, evaluation_id, '{"holder": "somebody"}'
+    FROM review
+"""
+_OVERTURNED = """
+    INSERT INTO overturning (review_id, kind, reason, actor_id, at)
+    SELECT id, 'reopened', 'Step two is wrong.', reviewer_id, now() FROM review WHERE id %% 100 = 0;
+    INSERT INTO withdrawal (review_id, actor_id, at)
+    SELECT id, reviewer_id, now() FROM review WHERE id %% 100 = 1;
+    INSERT INTO spot_check (review_id, run_id, reviewer_id, drawn_by_id, outcome)
+    SELECT id, run_id, reviewer_id, reviewer_id, 'agreed' FROM review WHERE id %% 100 = 2;
+"""
+
+
+def reports(scale: float) -> Iterator[Figure]:
+    """Each report over everything, then over one month of one reviewer."""
+    run, people = _filled(scale)
+    month = Selection(run, dt.date(2026, 3, 1), dt.date(2026, 3, 31), people[0])
+    for name, selection in (("", Selection()), (", a run", Selection(run)), (", a month of one", month)):
+        for report, action in _reports(selection).items():
+            yield _figure(f"{report}{name}", action)
+    yield _figure("who is working", analytics_presence.now_working)
+
+
+def _reports(selection: Selection) -> dict[str, Callable[[], object]]:
+    return {
+        "reviewers": lambda: analytics.reviewers(selection),
+        "criteria": lambda: analytics.criteria(selection),
+        "criteria by reviewer": lambda: analytics.criteria_by_reviewer(selection),
+        "days": lambda: analytics.days(selection),
+        "fast decisions": lambda: analytics_decisions.decisions(selection, signal="fast"),
+        "overturned": lambda: analytics_decisions.overturned(selection),
+        "spot checks": lambda: spot_checks.settled(selection),
+    }
+
+
+def _filled(scale: float) -> tuple[Run, list[User]]:
+    run = reviewing.filled(max(int(RECORDS * scale), 1_000))
+    people = [User.objects.get_or_create(username=f"reviewer{number}")[0] for number in range(REVIEWERS)]
+    for person in people:
+        person.groups.add(Group.objects.get(name="reviewer"))
+    values = {
+        "people": [person.pk for person in people],
+        "reviewers": REVIEWERS,
+        "days": DAYS,
+        "count": max(int(REVIEWS * scale), 300),
+    }
+    # Without the triggers, which would count one review after the other.
+    database.execute("SET session_replication_role = replica")
+    for statement in (_REVIEWS, _COUNTS, _IN_FORCE, _EVENTS, _OVERTURNED):
+        database.execute(statement, values)
+    database.execute("RESET session_replication_role")
+    database.execute("VACUUM ANALYZE")
+    database.execute("CHECKPOINT")
+    return run, people
+
+
+def _figure(name: str, report: Callable[[], object]) -> Figure:
+    def show() -> None:
+        report()
+
+    taken = median([seconds(show) for _ in range(ROUNDS + 1)][1:]) * 1000
+    return Figure(f"report: {name}", f"{taken:.0f} ms", f"{AIM:.0f} ms", taken / AIM, most=1)

@@ -1,0 +1,59 @@
+"""The history of a record: what happened is there to read, and an older decision is restored from it."""
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import Evaluation, Run, User
+from reviews.workflow import revise
+from tests.browser.conftest import log_in
+from tests.browser.screen import SCORES
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OTHER_SCORES = SCORES | {"clarity": {"score": "No", "justification": r"Where is \(\frac{1}{2}\)?"}}
+
+
+@pytest.fixture
+def revised(algebra: Run, bo: User, lea: User) -> Evaluation:
+    """Decided by bo, and otherwise by lea."""
+    first = decide(algebra.evaluations.earliest("pk"), bo, scores=SCORES)
+    return decide(first.evaluation, lea, by=revise, scores=OTHER_SCORES).evaluation
+
+
+def test_a_lead_restores_an_older_version(
+    page: Page, live_server: LiveServer, lea: User, revised: Evaluation
+) -> None:
+    log_in(page, live_server.url, lea)
+    page.goto(f"{live_server.url}/evaluations/{revised.pk}/")
+    page.get_by_role("link", name="Record history").click()
+    latest = page.get_by_role("listitem").filter(has_text="revised it: version 2")
+    latest.get_by_text("2 fields changed since version 1").click()
+    expect(latest.locator("ins").filter(has=page.locator(".katex"))).to_be_visible()
+    page.get_by_text("Restore version 1").focus()
+    page.keyboard.press("Enter")
+    page.get_by_label("Why it is to hold again").fill("It was clear.")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Version 1 is in force again, as version 3.")
+    expect(page.get_by_role("listitem").first).to_contain_text("restored version 1 as version 3")
+    expect(page.get_by_role("listitem").first).to_contain_text("It was clear.")
+    revised.refresh_from_db()
+    assert revised.human_corrected_scores == SCORES
+
+
+def test_a_refused_button_says_why_and_does_nothing(
+    page: Page, live_server: LiveServer, bo: User, revised: Evaluation
+) -> None:
+    log_in(page, live_server.url, bo)
+    page.goto(f"{live_server.url}/evaluations/{revised.pk}/history/")
+    button = page.get_by_role("button", name="Restore")
+    expect(button).to_have_accessible_description(
+        "Only a lead or an admin can decide about the work of others."
+    )
+    expect(button).to_have_attribute("aria-disabled", "true")
+    button.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("History of this record")
+    revised.refresh_from_db()
+    assert revised.human_corrected_scores == OTHER_SCORES

@@ -1,0 +1,27 @@
+"""The theme somebody chose holds whatever the system prefers, and from the first paint on."""
+
+import pytest
+from playwright.sync_api import Page
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import User
+from tests.browser.conftest import log_in
+
+THEMES = {
+    User.Theme.SYSTEM: "rgb(246, 245, 242)",
+    User.Theme.LIGHT: "rgb(246, 245, 242)",
+    User.Theme.DARK: "rgb(19, 21, 24)",
+    User.Theme.CONTRAST: "rgb(255, 255, 255)",
+}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_theme_is_in_the_page_itself(
+    theme: User.Theme, page: Page, live_server: LiveServer, ana: User
+) -> None:
+    ana.theme = theme
+    ana.save(update_fields=["theme"])
+    page.emulate_media(color_scheme="light")
+    log_in(page, live_server.url, ana)
+    background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert background == THEMES[theme]

@@ -1,0 +1,154 @@
+"""Who gets what: every address of the site, for everybody, by every method. `test_access` holds all of it.
+
+A line is name -> method -> status, one for each of `PEOPLE` in their order:
+
+    somebody without a login, or whose account was deactivated while they were logged in
+    somebody with an account and no role
+    a reviewer, a lead, an admin
+
+200       it is shown
+204       done, with nothing to show
+302, 303  to the login page for who is not logged in; for others done, and on to a page
+403       not allowed: the page says the sentence of `permissions`
+404       there is nothing, and they were allowed to look
+405       no such method here
+400, 409, 412, 422   allowed, but what the test sends (nothing) cannot be taken
+
+HEAD answers as GET. What a line does not name is no method of its address: 405, or the login page. The record
+is waiting and free; export, escalation, bulk change, saved view and spot check are the admin's.
+"""
+
+PEOPLE = ("nobody", "eve", "ana", "lea", "max")
+METHODS = ("get", "head", "options", "put", "patch", "delete", "post")
+Statuses = tuple[int, int, int, int, int]
+NO_METHOD: Statuses = (302, 405, 405, 405, 405)
+NO_HEAD: Statuses = (405, 405, 405, 405, 405)
+LOGIN: Statuses = (302, 302, 302, 302, 302)
+# Of these nobody is asked to log in first.
+WAYS_IN = {
+    "login",
+    "second-factor",
+    "log-in-by-passkey",
+    "logout",
+    "welcome",
+    "join",
+    "new-password",
+    "single-sign-on",
+    "single-sign-on-callback",
+}
+
+ACCESS: dict[str, dict[str, Statuses]] = {
+    # Runs: their records, how they are judged, lists under a name, changes of many records.
+    "runs": {"get": (302, 403, 200, 200, 200), "post": (302, 403, 403, 403, 422)},
+    "run": {"get": (302, 403, 200, 200, 200)},
+    "tasks": {"get": (302, 403, 200, 200, 200)},
+    "save-view": {"post": (302, 403, 302, 302, 302)},
+    "remove-view": {"post": (302, 403, 403, 302, 302)},
+    "change": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
+    "undo-change": {"post": (302, 403, 403, 302, 302)},
+    "run-settings": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
+    # Files in. Without the headers of tus, the protocol for a file in parts, an upload takes nothing.
+    "uploads": {"post": (302, 403, 403, 403, 412), "options": (302, 403, 403, 403, 204)},
+    "upload": {
+        "get": (302, 403, 403, 403, 404),
+        "head": (302, 403, 403, 403, 412),
+        "patch": (302, 403, 403, 403, 412),
+        "delete": (302, 403, 403, 403, 412),
+    },
+    "import": {"get": (302, 403, 200, 200, 200)},
+    "cancel-import": {"post": (302, 403, 403, 403, 302)},
+    "import-rejected": {"get": (302, 403, 403, 200, 200)},
+    "import-exceptions": {"get": (302, 403, 200, 200, 200)},
+    "contexts": {"get": (302, 403, 403, 403, 200), "post": (302, 403, 403, 403, 422)},
+    "conflicts": {"get": (302, 403, 403, 200, 200)},
+    "settle-conflicts": {"post": (302, 403, 403, 400, 400)},
+    # Files out.
+    "export": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 302, 302)},
+    "export-page": {"get": (302, 403, 403, 200, 200)},
+    "export-file": {"get": (302, 403, 403, 404, 404)},
+    "export-receipt": {"get": (302, 403, 403, 404, 404)},
+    # The queue of a run.
+    "review": {"get": (302, 403, 200, 200, 200)},
+    "claim-next": {"post": (302, 403, 303, 303, 303)},
+    "spare": {"post": (302, 403, 200, 200, 200)},
+    "release-spares": {"post": (302, 403, 204, 204, 204)},
+    "take-back-skips": {"post": (302, 403, 303, 303, 303)},
+    "undo": {"post": (302, 403, 303, 303, 303)},
+    "recent": {"get": (302, 403, 200, 200, 200)},
+    # One record.
+    "evaluation": {"get": (302, 403, 200, 200, 200)},
+    "line": {"get": (302, 403, 404, 404, 404)},
+    "look-next": {"get": (302, 403, 302, 302, 302)},
+    "look-previous": {"get": (302, 403, 302, 302, 302)},
+    "claim": {"post": (302, 403, 303, 303, 303)},
+    "renew": {"post": (302, 403, 409, 409, 409)},
+    "release": {"post": (302, 403, 303, 303, 303)},
+    "skip": {"post": (302, 403, 303, 303, 303)},
+    "unskip": {"post": (302, 403, 302, 302, 302)},
+    "draft": {"post": (302, 403, 400, 400, 400)},
+    "preview": {"post": (302, 403, 200, 200, 200)},
+    # What is decided on it.
+    "submit": {"post": (302, 403, 422, 422, 422)},
+    "revise": {"get": (302, 403, 404, 404, 404), "post": (302, 403, 404, 404, 404)},
+    "reopen": {"post": (302, 403, 404, 404, 404)},
+    "record-history": {"get": (302, 403, 200, 200, 200)},
+    "restore": {"post": (302, 403, 404, 404, 404)},
+    # Records that are with a lead.
+    "escalate": {"get": (302, 403, 200, 200, 200), "post": (302, 403, 422, 422, 422)},
+    "withdraw-escalation": {"post": (302, 403, 403, 403, 303)},
+    "settle-escalation": {"post": (302, 403, 403, 422, 422)},
+    # The lead's desk, and one's own figures. Other people's decisions are for leads: the test names nobody.
+    "desk": {"get": (302, 403, 403, 200, 200)},
+    "desk-table": {"get": (302, 403, 403, 200, 200)},
+    "desk-release": {"post": (302, 403, 403, 302, 302)},
+    "desk-person": {"get": (302, 403, 403, 200, 200)},
+    "my-work": {"get": (302, 403, 200, 200, 200)},
+    "decisions": {"get": (302, 403, 403, 200, 200)},
+    "decisions-csv": {"get": (302, 403, 403, 200, 200)},
+    "spot-checks": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
+    "spot-check": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
+    "open-escalations": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 404, 404)},
+    # Oneself, and the ways in and out.
+    "preferences": {"get": (302, 200, 200, 200, 200), "post": (302, 422, 422, 422, 422)},
+    "account": {"get": (302, 200, 200, 200, 200)},
+    "password": {
+        "get": (302, 200, 200, 200, 200),
+        "head": NO_METHOD,
+        "post": (302, 200, 200, 200, 200),
+    },
+    # These ask again who one is, where there is something to change.
+    "add-app": {"get": LOGIN, "head": NO_METHOD, "post": LOGIN},
+    "remove-app": {"post": (302, 404, 404, 404, 404)},
+    "new-codes": {"post": LOGIN},
+    "add-passkey": {"get": LOGIN, "head": NO_METHOD, "post": LOGIN},
+    "remove-passkey": {"post": (302, 404, 404, 404, 404)},
+    "end-session": {"post": (302, 404, 404, 404, 404)},
+    "end-other-sessions": {"post": LOGIN},
+    "reauthenticate": {
+        "get": (302, 200, 200, 200, 200),
+        "head": NO_METHOD,
+        "post": (302, 200, 200, 200, 200),
+    },
+    "reauthenticate-by-code": {"get": LOGIN, "head": NO_METHOD, "post": LOGIN},
+    "reauthenticate-by-passkey": {"get": LOGIN, "head": NO_METHOD, "post": LOGIN},
+    # Accounts. An admin is led to a page that asks who they are before any change.
+    "people": {"get": (302, 403, 403, 403, 200)},
+    "person": {"get": (302, 403, 403, 403, 200)},
+    "invite": {"post": (302, 403, 403, 403, 302)},
+    "change-role": {"post": (302, 403, 403, 403, 302)},
+    "reset-second-factor": {"post": (302, 403, 403, 403, 302)},
+    "password-link": {"post": (302, 403, 403, 403, 302)},
+    "deactivate": {"post": (302, 403, 403, 403, 302)},
+    "reactivate": {"post": (302, 403, 403, 403, 302)},
+    "withdraw-link": {"post": (302, 403, 403, 403, 302)},
+    # The ways in. Nobody waits for their second factor, no passkey is sent, and there is no provider.
+    "join": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
+    "new-password": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
+    "login": {"get": (200, 302, 302, 302, 302), "head": NO_HEAD, "post": (200, 302, 302, 302, 302)},
+    "second-factor": {"get": LOGIN, "head": NO_HEAD, "post": LOGIN},
+    "log-in-by-passkey": {"get": LOGIN, "head": NO_HEAD, "post": LOGIN},
+    "single-sign-on": {"post": (404, 404, 404, 404, 404)},
+    "single-sign-on-callback": {"get": (404, 404, 404, 404, 404)},
+    "logout": {"post": LOGIN},
+    "welcome": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
+}

@@ -1,0 +1,118 @@
+"""What pages offer: a form that is shown may be sent, a button that is refused says what the 403 says."""
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews import escalation, queue
+from reviews.models import Evaluation, User
+from reviews.workflow import revise
+from tests.factories import EvaluationFactory, RunFactory
+from tests.views.access import ACCESS
+from tests.views.test_access import address, ask, expected, record
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db
+__all__ = ["record"]
+
+PAGES = [name for name, methods in ACCESS.items() if 200 in methods.get("get", ()) and name != "login"]
+
+
+class Offers(HTMLParser):
+    """The forms of a page that are posted, with their hidden fields, and what it refuses."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.forms: list[tuple[str, dict[str, str]]] = []
+        self.refused: list[tuple[str, str]] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        if tag == "form" and found.get("method", "").lower() == "post":
+            self.forms.append((found.get("action", ""), {}))
+        elif self.forms and "name" in found and (tag == "button" or found.get("type") == "hidden"):
+            self.forms[-1][1][found["name"]] = found.get("value", "")
+        if "data-address" in found:
+            self.refused.append((found["data-address"], found["title"]))
+
+
+def sentence_of(response: object) -> str:
+    """What a page about an error says."""
+    html = unescape(response.content.decode())  # type: ignore[attr-defined]
+    found = re.search(r"</h1>\s*<p>(.*?)</p>", html, re.DOTALL)
+    assert found
+    return found[1].strip()
+
+
+def check_offers(browser: Client, place: str) -> int:
+    """Try all that a page offers and refuses; returns how much it refuses."""
+    response = ask(browser, "get", place)
+    assert response.status_code == 200
+    if response.streaming:  # a file
+        return 0
+    offers = Offers(response.content.decode())
+    # To log out would end the test.
+    for action, fields in [form for form in offers.forms if form[0] != reverse("logout")]:
+        sent = ask(browser, "post", action or place, data=fields)
+        assert sent.status_code != 403, f"{place} offers {action}, which says: {sentence_of(sent)}"
+    for refused, sentence in offers.refused:
+        method = "get" if ask(browser, "get", refused).status_code != 405 else "post"
+        answer = ask(browser, method, refused)
+        assert (answer.status_code, sentence_of(answer)) == (403, sentence)
+    return len(offers.refused)
+
+
+@pytest.mark.parametrize("who", ["ana", "lea", "max"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_offers_what_its_reader_may_do(
+    name: str, who: str, record: Evaluation, client: Client, request: pytest.FixtureRequest
+) -> None:
+    if expected(name, "get", who) != 200:
+        return
+    client.force_login(request.getfixturevalue(who))
+    check_offers(client, address(name, record))
+
+
+@pytest.fixture
+def records(bo: User, lea: User) -> dict[str, Evaluation]:
+    """Records by what bo did with them."""
+    run = RunFactory.create()
+    found = {
+        name: EvaluationFactory.create(run=run) for name in ("held", "decided", "revised", "with a lead")
+    }
+    queue.claim(evaluation_id=found["held"].pk, reviewer=bo)
+    escalation.escalate(
+        evaluation_id=found["with a lead"].pk, reviewer=bo, kind="question", reason="", note=""
+    )
+    decide(found["decided"], bo)
+    decide(decide(found["revised"], bo).evaluation, lea, by=revise)
+    return found
+
+
+# State -> how much is refused on its record's screen, and on its history, to ana, bo and lea.
+REFUSED = {
+    "held": ((1, 0, 0), (0, 0, 0)),
+    "decided": ((1, 0, 0), (0, 0, 0)),
+    "revised": ((1, 1, 0), (1, 1, 0)),
+    "with a lead": ((0, 0, 0), (0, 0, 0)),
+}
+
+
+@pytest.mark.parametrize("who", ["ana", "bo", "lea"])
+@pytest.mark.parametrize("state", REFUSED)
+def test_what_somebody_may_not_do_is_refused_with_its_sentence(
+    state: str,
+    who: str,
+    records: dict[str, Evaluation],
+    client: Client,
+    request: pytest.FixtureRequest,
+) -> None:
+    client.force_login(request.getfixturevalue(who))
+    places = [reverse(name, args=[records[state].pk]) for name in ("evaluation", "record-history")]
+    column = ("ana", "bo", "lea").index(who)
+    assert [check_offers(client, place) for place in places] == [of[column] for of in REFUSED[state]]
