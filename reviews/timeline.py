@@ -186,7 +186,8 @@ def _holds(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[in
 
 
 def _begins_hold(event: AuditEvent) -> bool:
-    is_undone = event.action == "undo" and event.detail["status"][1] in QUEUE_WORDS
+    after = event.detail.get("human", {}).get("after", {})
+    is_undone = event.action == "undo" and after.get("human_review_status") in QUEUE_WORDS
     return is_undone or event.action in {"claim", "withdraw escalation"}
 
 

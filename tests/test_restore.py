@@ -47,7 +47,8 @@ def test_the_event_says_which_and_why(record: Evaluation, lea: User) -> None:
     assert event.detail["restored"] == 1
     assert event.detail["version"] == 3
     assert event.detail["reason"] == "It was right."
-    assert event.detail["status"] == ["Completed", "Completed"]
+    human = event.detail["human"]
+    assert [human[side]["human_review_status"] for side in ("before", "after")] == ["Completed", "Completed"]
 
 
 def test_whoever_is_overturned_by_it_learns_why(record: Evaluation, max: User) -> None:

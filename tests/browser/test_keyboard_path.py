@@ -53,11 +53,10 @@ def test_all_that_can_be_used_is_reached_with_tab(
     assert [control for number, control in enumerate(controls) if str(number) not in reached] == []
 
 
-def tab_to(page: Page, name: str) -> None:
-    """Press Tab until something with this name has the focus."""
-    wanted = page.locator(":focus").and_(
-        page.get_by_role("link", name=name).or_(page.get_by_role("button", name=name))
-    )
+def tab_to(page: Page, name: str, *, exact: bool = False) -> None:
+    """Press Tab until something with this name, or with it in its name, has the focus."""
+    link = page.get_by_role("link", name=name, exact=exact)
+    wanted = page.locator(":focus").and_(link.or_(page.get_by_role("button", name=name, exact=exact)))
     for _ in range(60):
         page.keyboard.press("Tab")
         if wanted.count():
@@ -82,7 +81,7 @@ def test_a_day_goes_by_without_a_mouse(page: Page, live_server: LiveServer, ana:
     page.wait_for_timeout(350)
     page.keyboard.press("Enter")
     saved(page, "a-model")
-    tab_to(page, "History")
+    tab_to(page, "History", exact=True)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Your history").wait_for()
     tab_to(page, "Undo")
