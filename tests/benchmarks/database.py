@@ -25,9 +25,9 @@ _MULTIPLY = """
 """
 _REVIEW_EVERY_THIRD = """
     WITH decided AS (
-        INSERT INTO review (evaluation_id, version, reviewer_id, submitted_at, corrected_scores, comments,
-                            origins, submission)
-        SELECT id, 1, %s, now(), parsed_rubric_scores, 'Checked against the reference.', '{}',
+        INSERT INTO review (evaluation_id, run_id, version, reviewer_id, submitted_at, corrected_scores,
+                            comments, origins, causes, submission)
+        SELECT id, run_id, 1, %s, now(), parsed_rubric_scores, 'Checked against the reference.', '{}', '{}',
                gen_random_uuid()
         FROM evaluation WHERE first_line %% 3 = 0
         RETURNING id, evaluation_id, submitted_at, corrected_scores, comments
