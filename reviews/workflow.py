@@ -4,7 +4,6 @@ A decision is one transaction: a review version, the five human_* columns and an
 a file brings is taken as it stands, when it is imported and when a lead settles a conflict for the file.
 """
 
-import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Required, TypedDict, Unpack
 from uuid import UUID, uuid4
@@ -170,9 +169,41 @@ def _decide(
     **decision: Unpack[Decision],
 ) -> Review:
     """Put a decision in force; `also` is what else the audit event tells."""
+    before = evaluation.human
+    review = _new_review(evaluation, reviewer, submission, decision)
+    if action == "revise":
+        overturning.note_revision(evaluation.review, by=review)
+    evaluation.human_review_status = TRANSITIONS[action, evaluation.human_review_status]
+    evaluation.human_reviewer_id = reviewer.username
+    evaluation.human_review_timestamp = review.submitted_at
+    evaluation.human_corrected_scores = review.corrected_scores
+    evaluation.human_review_comments = review.comments
+    evaluation.review, evaluation.is_stale = review, False
+    _save_decided(evaluation)
+    drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
+    audit.record(
+        action,
+        actor=reviewer,
+        run=evaluation.run,
+        evaluation=evaluation,
+        version=review.version,
+        human=_told(before, evaluation),
+        causes=review.causes,
+        **also or {},
+    )
+    return review
+
+
+def _new_review(evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision) -> Review:
+    """The next version of a record's decision. It settles an open escalation."""
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
     compared = compare(judged, scores, causes, rubric.of(evaluation.run).rule, evaluation.aggregated_score)
-    review = Review.objects.create(
+    stood = {
+        "review": evaluation.review_id,
+        "is_stale": evaluation.is_stale,
+        "escalation": _settle_escalation(evaluation, reviewer),
+    }
+    return Review.objects.create(
         evaluation=evaluation,
         run=evaluation.run,
         version=evaluation.reviews.count() + 1,
@@ -193,35 +224,8 @@ def _decide(
         submission=submission,
         source_import_id=evaluation.source_import_id,
         source_line=evaluation.source_line,
-        before=evaluation.human
-        | {
-            "review": evaluation.review_id,
-            "is_stale": evaluation.is_stale,
-            "escalation": _settle_escalation(evaluation, reviewer),
-        },
+        before=evaluation.human | stood,
     )
-    if action == "revise":
-        overturning.note_revision(evaluation.review, by=review)
-    before = evaluation.human
-    evaluation.human_review_status = TRANSITIONS[action, evaluation.human_review_status]
-    evaluation.human_reviewer_id = reviewer.username
-    evaluation.human_review_timestamp = review.submitted_at
-    evaluation.human_corrected_scores = review.corrected_scores
-    evaluation.human_review_comments = review.comments
-    evaluation.review, evaluation.is_stale = review, False
-    _save_decided(evaluation)
-    drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
-    audit.record(
-        action,
-        actor=reviewer,
-        run=evaluation.run,
-        evaluation=evaluation,
-        version=review.version,
-        human=_told(before, evaluation),
-        causes=review.causes,
-        **also or {},
-    )
-    return review
 
 
 @transaction.atomic
@@ -256,7 +260,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
 def _restore(evaluation: Evaluation, review: Review) -> None:
     """Give the record the values that stood before a review of it."""
     before = review.before or {}
-    _set_human(evaluation, before)
+    evaluation.human = before
     evaluation.review_id = before["review"]
     evaluation.is_stale = before["is_stale"]
     if before["escalation"]:
@@ -334,7 +338,7 @@ def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User)
     human, ours = conflict.human, evaluation.review
     evaluation.review = _file_review(evaluation, human, actor, conflict)
     overturning.note(ours, overturning.Kind.FILE, actor=actor, by=evaluation.review)
-    _set_human(evaluation, human)
+    evaluation.human = human
     evaluation.is_stale = False
     if evaluation.is_done:
         _settle_escalation(evaluation, actor)
@@ -363,15 +367,6 @@ def _file_review(
 def _told(before: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
     """What the ledger holds of a decision."""
     return {"before": before, "after": evaluation.human}
-
-
-def _set_human(evaluation: Evaluation, human: Mapping[str, Any]) -> None:
-    moment = human["human_review_timestamp"]
-    evaluation.human_review_status = human["human_review_status"]
-    evaluation.human_reviewer_id = human["human_reviewer_id"]
-    evaluation.human_review_timestamp = dt.datetime.fromisoformat(moment) if moment else None
-    evaluation.human_corrected_scores = human["human_corrected_scores"]
-    evaluation.human_review_comments = human["human_review_comments"]
 
 
 def _settle_escalation(evaluation: Evaluation, reviewer: User) -> int | None:

@@ -1,5 +1,7 @@
 """The records, and who put one off."""
 
+import datetime as dt
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db import models
@@ -168,6 +170,13 @@ class Evaluation(models.Model):
         moment = self.human_review_timestamp
         values = {name: getattr(self, name) for name in HUMAN_FIELDS}
         return values | {"human_review_timestamp": moment.isoformat() if moment else None}
+
+    @human.setter
+    def human(self, values: Mapping[str, Any]) -> None:
+        for name in HUMAN_FIELDS:
+            setattr(self, name, values[name])
+        moment = values["human_review_timestamp"]
+        self.human_review_timestamp = dt.datetime.fromisoformat(moment) if moment else None
 
     @property
     def in_queue(self) -> bool:

@@ -230,7 +230,7 @@ class TestAReviewer:
         done(algebra, ana)
         response = as_lea.get(url("desk-person", ana), {"run": str(algebra.pk), "first": TODAY})
         place = {column.name: cell for column, cell in response.context["figures"]}["done"].url
-        assert place == f"/work/decisions/?run={algebra.pk}&first={TODAY}&reviewer=ana"
+        assert place == reverse("decisions") + f"?run={algebra.pk}&first={TODAY}&reviewer=ana"
         assert len(as_lea.get(place).context["table"].lines) == 1
         assert "Spot check" in text(response)
 
