@@ -106,6 +106,12 @@ class Environment(BaseSettings):
     web_workers: int = Field(1, ge=1, le=64, description="Web server processes that `up` starts.")
     web_threads: int = Field(8, ge=1, le=64, description="Requests one web process handles at a time.")
     claim_minutes: int = Field(15, ge=1, le=1440, description="How long a record is held for a reviewer.")
+    blind_share: float = Field(
+        0.15,
+        ge=0,
+        le=1,
+        description="Of the records of a new run, the share shown without the judge's scores, from 0 to 1.",
+    )
     max_line_bytes: int = Field(
         16 * 1024**2, ge=1024, le=256 * 1024**2, description="Longest line that is imported, in bytes."
     )

@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet, Sum
 from procrastinate.contrib.django import app as jobs
 
+from reviews import strata
 from reviews.models import Evaluation, Import, ImportLine, Run, RunFacet, Uncovered
 from reviews.reasons import family
 from reviews.salvage import raw_text, salvage
@@ -162,6 +163,7 @@ def after_import(done: Import) -> None:
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS)
         _cover(done, after=0, until=done.lines)
+        _count(done.run)
         return
     Uncovered.objects.create(source=done, evaluations=brought)
     jobs.configure_task(JOB).defer()
@@ -172,7 +174,7 @@ def cover_next() -> bool:
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS)
-        waiting = Uncovered.objects.select_related("source").order_by("pk").first()
+        waiting = Uncovered.objects.select_related("source__run").order_by("pk").first()
         if not waiting:
             return False
         until = waiting.line + LINES
@@ -184,7 +186,14 @@ def cover_next() -> bool:
             waiting.delete()
             with connection.cursor() as cursor:
                 cursor.execute(_ANALYZE)
+            _count(waiting.source.run)
     return True
+
+
+def _count(run: Run) -> None:
+    """Count the records of a run, all of which are covered."""
+    occurring = RunFacet.objects.filter(run=run, name="reason").values_list("value", flat=True)
+    strata.recount(run, {family: key("reason", family) for family in occurring})
 
 
 def _cover(source: Import, *, after: int, until: int) -> int:

@@ -5,19 +5,19 @@ a file brings is taken as it stands, when it is imported and when a lead settles
 """
 
 from collections.abc import Mapping
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, Unpack
 from uuid import UUID, uuid4
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import audit, drafts, overturning, queue, rubric
-from reviews.meanwhile import Conflict, Scores, check_in_force, check_open, check_version
+from reviews import audit, drafts, overturning, queue, review_version
+from reviews.meanwhile import Conflict, check_in_force, check_open, check_version
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
-from reviews.overrides import compare
 from reviews.permissions import check, check_revise
 from reviews.record import DONE_WORDS, HUMAN_FIELDS, QUEUE_WORDS
+from reviews.review_version import Decision
 
 __all__ = [
     "TRANSITIONS",
@@ -44,26 +44,6 @@ TRANSITIONS = {
     **{("reopen", word): NEEDS_REVIEW for word in DONE_WORDS},
     **{("new evidence", word): NEEDS_REVIEW for word in DONE_WORDS},
 }
-
-
-class Decision(TypedDict, total=False):
-    """What a reviewer decides.
-
-    `scores` holds every criterion they stand by, criterion -> {score, justification}; `origins` says for
-    each where its score came from (judge, extracted or human), `causes` for some why the judge was wrong
-    there, a word of the run's rubric. `extractor` is `salvage.VERSION` where scores were extracted. `judged`
-    is what the judge had said, criterion -> score, and `words` how many words of evidence there were to read.
-    """
-
-    scores: Required[Scores]
-    comments: Required[str]
-    origins: Required[Mapping[str, str]]
-    causes: Mapping[str, str]
-    active_ms: int | None
-    keys: int | None
-    extractor: int | None
-    judged: Mapping[str, Any] | None
-    words: int | None
 
 
 @transaction.atomic
@@ -170,7 +150,8 @@ def _decide(
 ) -> Review:
     """Put a decision in force; `also` is what else the audit event tells."""
     before = evaluation.human
-    review = _new_review(evaluation, reviewer, submission, decision)
+    escalation = _settle_escalation(evaluation, reviewer)
+    review = review_version.add(evaluation, reviewer, submission, decision, escalation=escalation)
     if action == "revise":
         overturning.note_revision(evaluation.review, by=review)
     evaluation.human_review_status = TRANSITIONS[action, evaluation.human_review_status]
@@ -192,40 +173,6 @@ def _decide(
         **also or {},
     )
     return review
-
-
-def _new_review(evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision) -> Review:
-    """The next version of a record's decision. It settles an open escalation."""
-    judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
-    compared = compare(judged, scores, causes, rubric.of(evaluation.run).rule, evaluation.aggregated_score)
-    stood = {
-        "review": evaluation.review_id,
-        "is_stale": evaluation.is_stale,
-        "escalation": _settle_escalation(evaluation, reviewer),
-    }
-    return Review.objects.create(
-        evaluation=evaluation,
-        run=evaluation.run,
-        version=evaluation.reviews.count() + 1,
-        reviewer=reviewer,
-        submitted_at=timezone.now(),
-        corrected_scores={name: dict(entry) for name, entry in scores.items()} or None,
-        comments=decision["comments"] or None,
-        origins=dict(decision["origins"]),
-        causes=dict(causes),
-        extractor=decision.get("extractor"),
-        active_ms=decision.get("active_ms"),
-        keys=decision.get("keys"),
-        words=decision.get("words"),
-        judged=dict(judged) if judged is not None else None,
-        changes=compared.changes,
-        judged_verdict=compared.judged_verdict,
-        verdict=compared.verdict,
-        submission=submission,
-        source_import_id=evaluation.source_import_id,
-        source_line=evaluation.source_line,
-        before=evaluation.human | stood,
-    )
 
 
 @transaction.atomic
@@ -281,7 +228,7 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
         raise Conflict("This record is not decided: there is nothing to reopen.")
     if evaluation.review is None:
         # So that an export says that it is open again, which the line of the file does not.
-        evaluation.review = _file_review(evaluation, evaluation.human, actor, conflict=None)
+        evaluation.review = review_version.from_file(evaluation, evaluation.human, actor, conflict=None)
     overturning.note(evaluation.review, overturning.Kind.REOPENED, actor=actor, reason=reason)
     before = evaluation.human
     evaluation.human_review_status = TRANSITIONS["reopen", evaluation.human_review_status]
@@ -336,32 +283,13 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
 
 def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User) -> None:
     human, ours = conflict.human, evaluation.review
-    evaluation.review = _file_review(evaluation, human, actor, conflict)
+    evaluation.review = review_version.from_file(evaluation, human, actor, conflict)
     overturning.note(ours, overturning.Kind.FILE, actor=actor, by=evaluation.review)
     evaluation.human = human
     evaluation.is_stale = False
     if evaluation.is_done:
         _settle_escalation(evaluation, actor)
     _save_decided(evaluation)
-
-
-def _file_review(
-    evaluation: Evaluation, human: Mapping[str, Any], actor: User, conflict: FileConflict | None
-) -> Review:
-    scores = human["human_corrected_scores"]
-    return Review.objects.create(
-        evaluation=evaluation,
-        run=evaluation.run,
-        version=evaluation.reviews.count() + 1,
-        reviewer=actor,
-        submitted_at=timezone.now(),
-        corrected_scores=scores,
-        comments=human["human_review_comments"],
-        origins=dict.fromkeys(scores or (), "file"),
-        source_import_id=evaluation.source_import_id,
-        source_line=evaluation.source_line,
-        conflict=conflict,
-    )
 
 
 def _told(before: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:

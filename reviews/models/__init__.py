@@ -10,6 +10,17 @@ from reviews.models.decisions import Draft, Escalation, FileConflict, Review, Wi
 from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
 from reviews.models.facets import EvaluationFacets, EvaluationWords, RunFacet, Uncovered
+from reviews.models.judging import (
+    BlindScores,
+    CauseMention,
+    FamilyCount,
+    JudgedCount,
+    Opinion,
+    OpinionPattern,
+    ReasonCount,
+    Stratum,
+    StratumCount,
+)
 from reviews.models.ledger import AuditEvent, AuditSeal
 from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
 from reviews.models.people import OneTimeLink, User
@@ -28,8 +39,10 @@ __all__ = [
     "RUN_NAME_LENGTH",
     "AuditEvent",
     "AuditSeal",
+    "BlindScores",
     "BulkChange",
     "BulkChangeItem",
+    "CauseMention",
     "ContextImport",
     "CriterionDay",
     "Draft",
@@ -40,12 +53,17 @@ __all__ = [
     "Export",
     "ExportPart",
     "ExportProgress",
+    "FamilyCount",
     "FileConflict",
     "Import",
     "ImportLine",
     "ImportProgress",
+    "JudgedCount",
     "OneTimeLink",
+    "Opinion",
+    "OpinionPattern",
     "Overturning",
+    "ReasonCount",
     "Review",
     "Run",
     "RunCount",
@@ -54,6 +72,8 @@ __all__ = [
     "Skip",
     "SourceChunk",
     "SpotCheck",
+    "Stratum",
+    "StratumCount",
     "TaskAnswer",
     "TaskContext",
     "Uncovered",

@@ -3,6 +3,7 @@
 import uuid
 from typing import ClassVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -92,6 +93,22 @@ class Review(models.Model):
     verdict = models.CharField(
         max_length=10, null=True, help_text="What the scores came to by the rule of the run then."
     )
+    stratum = models.ForeignKey(
+        "Stratum",
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="The record's, then.",
+    )
+    families = ArrayField(
+        models.TextField(), null=True, help_text="Of the record's reasons then: keys of `reasons.Family`."
+    )
+    is_sampled = models.BooleanField(db_default=False, help_text="As the evaluation's, then.")
+    blind_scores = models.JSONField(
+        null=True, help_text="Criterion -> score, as given before the judge's were shown; None if not blind."
+    )
+    blind_verdict = models.CharField(max_length=10, null=True, help_text="What those came to by the rule.")
     before = models.JSONField(
         null=True,
         help_text="What stood before it, for undo: the five human_* values, the review in force, is_stale.",
@@ -164,6 +181,7 @@ class Escalation(models.Model):
     class Kind(models.TextChoices):
         CANNOT_JUDGE = "cannot judge"
         QUESTION = "question", "flagged for a lead"
+        DISAGREEMENT = "disagreement", "reviewers disagree"
 
     class Outcome(models.TextChoices):
         OPEN = "open"

@@ -76,6 +76,9 @@ class Evaluation(models.Model):
     assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     priority = models.SmallIntegerField(db_default=0, help_text="Higher comes first.")
     is_escalated = models.BooleanField(db_default=False, help_text="Whether an escalation is open.")
+    is_sampled = models.BooleanField(
+        db_default=False, help_text="Whether it was drawn from those that need no review, to be reviewed."
+    )
     version = models.IntegerField(db_default=1, help_text="Grows with every change to the record.")
     review = models.ForeignKey(
         "Review", models.PROTECT, null=True, related_name="+", help_text="The human decision in force."

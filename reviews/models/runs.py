@@ -3,12 +3,18 @@
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
 from reviews.models.people import User
 
 RUN_NAME_LENGTH = 200
+
+
+def usual_blind_share() -> float:
+    """The blind share of new runs."""
+    return float(settings.BLIND_SHARE)
 
 
 class Run(models.Model):
@@ -25,6 +31,18 @@ class Run(models.Model):
         default=dict, help_text="What the scores of a record come to: `verdict.Rule`."
     )
     causes = models.JSONField(default=list, help_text="Why a judge may be wrong: [[word, title], ...].")
+
+    # How the judge is measured: see `shares`.
+    blind_share = models.FloatField(
+        default=usual_blind_share, help_text="From 0 to 1: of the records, shown without the judge's scores."
+    )
+    sample_share = models.FloatField(
+        default=0, help_text="From 0 to 1: of the records that need no review, reviewed all the same."
+    )
+    overlap_share = models.FloatField(
+        default=0, help_text="From 0 to 1: of the records, reviewed by several people."
+    )
+    overlap = models.SmallIntegerField(default=2, help_text="By how many people those are.")
 
     class Meta:
         db_table = "run"

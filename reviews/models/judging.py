@@ -1,0 +1,204 @@
+"""What is kept to measure the judge by: strata, sums over the decisions in force, and further opinions."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models.functions import Now
+
+from reviews.models.decisions import Review
+from reviews.models.evaluations import Evaluation
+from reviews.models.people import User
+from reviews.models.runs import Import, Run
+
+
+class Stratum(models.Model):
+    """Records of a run that figures about the judge keep together."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="strata", db_index=False)
+    judge_llm_model = models.TextField()
+    judge_prompt_template_path = models.TextField()
+    model_id = models.TextField(help_text="Empty where the record names no model.")
+    is_flagged = models.BooleanField(help_text="`needs_human_review` of the record.")
+
+    class Meta:
+        db_table = "stratum"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["run", "judge_llm_model", "judge_prompt_template_path", "model_id", "is_flagged"],
+                name="stratum_is_unique",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.model_id} by {self.judge_llm_model}"
+
+
+class StratumCount(models.Model):
+    """How many records of a stratum the judge gave a verdict. `strata.recount` writes it after an import."""
+
+    stratum = models.ForeignKey(Stratum, models.CASCADE, related_name="counts", db_index=False)
+    verdict = models.TextField(help_text="`aggregated_score`; empty where there is none.")
+    evaluations = models.BigIntegerField()
+
+    class Meta:
+        db_table = "stratum_count"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["stratum", "verdict"], name="stratum_count_is_unique"),
+        ]
+
+
+class FamilyCount(models.Model):
+    """How many records of a run have a reason of a family. `strata.recount` writes it after an import."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    family = models.TextField(help_text="The key of `reasons.Family`.")
+    evaluations = models.BigIntegerField()
+
+    class Meta:
+        db_table = "family_count"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "family"], name="family_count_is_unique"),
+        ]
+
+
+class JudgedCount(models.Model):
+    """How many decisions in force put one score in the place of another.
+
+    Triggers write it with `Evaluation.review`, by reviewer, so that people wait for nobody else's rows.
+    Scores are spelled as JSON; of a verdict it is the word.
+    """
+
+    stratum = models.ForeignKey(Stratum, models.CASCADE, related_name="+", db_index=False)
+    reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    criterion = models.TextField(null=True, help_text="None stands for the verdict of the record.")
+    is_blind = models.BooleanField(help_text="Whether the human scored before seeing the judge's scores.")
+    is_sampled = models.BooleanField(help_text="Whether the record was drawn from those that need no review.")
+    judge = models.TextField(null=True)
+    human = models.TextField(null=True, help_text="The human's, of a blind review before the judge's showed.")
+    final = models.TextField(null=True, help_text="The human's in force.")
+    reviews = models.BigIntegerField()
+
+    class Meta:
+        db_table = "judged_count"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=[
+                    "stratum",
+                    "reviewer",
+                    "criterion",
+                    "is_blind",
+                    "is_sampled",
+                    "judge",
+                    "human",
+                    "final",
+                ],
+                nulls_distinct=False,
+                name="judged_count_is_unique",
+            ),
+        ]
+
+
+class ReasonCount(models.Model):
+    """What came of records with a reason of a family: sums over the decisions in force, by reviewer."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    family = models.TextField(help_text="The key of `reasons.Family`.")
+    reviews = models.BigIntegerField()
+    compared = models.BigIntegerField(help_text="Of which it is known what the judge had said.")
+    changed = models.BigIntegerField(help_text="Which changed a criterion.")
+    verdicts = models.BigIntegerField(help_text="With a verdict by the judge and by the human.")
+    verdict_changed = models.BigIntegerField()
+    timed = models.BigIntegerField()
+    active_ms = models.BigIntegerField(help_text="Of those that were timed, together.")
+
+    class Meta:
+        db_table = "reason_count"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "reviewer", "family"], name="reason_count_is_unique"),
+        ]
+
+
+class CauseMention(models.Model):
+    """A decision in force that says why the judge was wrong about a criterion. Triggers write it."""
+
+    review = models.ForeignKey(Review, models.CASCADE, related_name="+", db_index=False)
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    stratum = models.ForeignKey(Stratum, models.CASCADE, null=True, related_name="+", db_index=False)
+    criterion = models.TextField()
+    cause = models.TextField(help_text="A word of `Run.causes`.")
+
+    class Meta:
+        db_table = "cause_mention"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["review", "criterion"], name="cause_mention_is_unique"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["run", "stratum", "cause", "criterion", "review"], name="cause_mention_examples"
+            ),
+        ]
+
+
+class BlindScores(models.Model):
+    """The scores a reviewer gave before the judge's were shown. Append-only; there are none without them."""
+
+    evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="blind_scores", db_index=False)
+    reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    source_import = models.ForeignKey(Import, models.PROTECT, related_name="+", db_index=False)
+    source_line = models.BigIntegerField(help_text="With the import: the evidence they were given on.")
+    scores = models.JSONField(help_text="Criterion -> score.")
+    active_ms = models.IntegerField(null=True, help_text="Until then, as `Review.active_ms`.")
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "blind_scores"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["evaluation", "reviewer", "source_import", "source_line"], name="blind_scores_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"blind scores of {self.evaluation_id}"
+
+
+class Opinion(models.Model):
+    """One of several independent reviews of a record. While it is open, others are still to come."""
+
+    review = models.OneToOneField(Review, models.PROTECT, related_name="opinion")
+    evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="opinions", db_index=False)
+    reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    is_open = models.BooleanField(default=True, help_text="Whether the record still waits for a decision.")
+
+    class Meta:
+        db_table = "opinion"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["evaluation", "reviewer"], condition=models.Q(is_open=True), name="opinion_one_open"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["reviewer"], condition=models.Q(is_open=True), name="opinion_given"),
+            models.Index(fields=["evaluation"], name="opinion_evaluation"),
+        ]
+
+    def __str__(self) -> str:
+        return f"opinion of {self.reviewer_id} on {self.evaluation_id}"
+
+
+class OpinionPattern(models.Model):
+    """How many records got the same scores of a criterion from their reviewers, in whatever order."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    criterion = models.TextField(null=True, help_text="None stands for the verdict of the record.")
+    pattern = models.TextField(help_text="A JSON array of the scores, sorted.")
+    evaluations = models.BigIntegerField()
+
+    class Meta:
+        db_table = "opinion_pattern"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["run", "criterion", "pattern"], nulls_distinct=False, name="opinion_pattern_is_unique"
+            ),
+        ]

@@ -1,0 +1,61 @@
+"""Strata: what is known of all records of a run, which estimates about the judge are weighted by."""
+
+from django.db import connection, transaction
+
+from reviews.models import Evaluation, Run, Stratum
+
+# Strata are made for records that have none yet; then all counts of the run are written anew.
+_ADD = """
+    INSERT INTO stratum (run_id, judge_llm_model, judge_prompt_template_path, model_id, is_flagged)
+    SELECT DISTINCT run_id, judge_llm_model, judge_prompt_template_path, coalesce(model_id, ''),
+           needs_human_review
+    FROM evaluation WHERE run_id = %(run)s
+    ON CONFLICT DO NOTHING
+"""
+_CLEAR_RECORDS = "DELETE FROM stratum_count USING stratum WHERE stratum.id = stratum_id AND run_id = %(run)s"
+_COUNT_RECORDS = """
+    INSERT INTO stratum_count (stratum_id, verdict, evaluations)
+    SELECT stratum.id, coalesce(aggregated_score, ''), count(*)
+    FROM evaluation JOIN stratum ON (
+        stratum.run_id, stratum.judge_llm_model, stratum.judge_prompt_template_path, stratum.model_id,
+        stratum.is_flagged
+    ) = (
+        evaluation.run_id, evaluation.judge_llm_model, evaluation.judge_prompt_template_path,
+        coalesce(evaluation.model_id, ''), needs_human_review
+    )
+    WHERE evaluation.run_id = %(run)s GROUP BY 1, 2
+"""
+_CLEAR_FAMILIES = "DELETE FROM family_count WHERE run_id = %(run)s"
+_COUNT_FAMILIES = """
+    INSERT INTO family_count (run_id, family, evaluations)
+    SELECT %(run)s, family.value, count(*)
+    FROM evaluation_facets CROSS JOIN LATERAL unnest(keys) AS found (key)
+    JOIN unnest(%(keys)s::bigint[], %(families)s::text[]) AS family (key, value) USING (key)
+    WHERE run_id = %(run)s GROUP BY family.value
+"""
+
+
+def of(evaluation: Evaluation) -> Stratum:
+    """The stratum of a record."""
+    stratum, _created = Stratum.objects.get_or_create(
+        run=evaluation.run,
+        judge_llm_model=evaluation.judge_llm_model,
+        judge_prompt_template_path=evaluation.judge_prompt_template_path,
+        model_id=evaluation.model_id or "",
+        is_flagged=evaluation.needs_human_review,
+    )
+    return stratum
+
+
+@transaction.atomic
+def recount(run: Run, families: dict[str, int]) -> None:
+    """Count a run's records by stratum and verdict, and by reason family: key of the family -> its facet.
+
+    For the end of an import, when its records are covered by `facets`.
+    """
+    values = {"run": run.pk, "families": [*families], "keys": [*families.values()]}
+    with connection.cursor() as cursor:
+        # Two imports that end together take turns.
+        cursor.execute("SELECT FROM run WHERE id = %(run)s FOR NO KEY UPDATE", values)
+        for statement in (_ADD, _CLEAR_RECORDS, _COUNT_RECORDS, _CLEAR_FAMILIES, _COUNT_FAMILIES):
+            cursor.execute(statement, values)
