@@ -287,7 +287,9 @@ def _put_off(selection: Selection) -> Part:
 
 def _escalated(selection: Selection) -> Part:
     raised = Escalation.objects.filter(selection.condition(reviewer="raised_by", at="raised_at"))
-    raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN)
+    raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN).exclude(
+        kind=Escalation.Kind.DISAGREEMENT  # where opinions differ nobody chose to
+    )
     return {pk: {"escalated": count} for pk, count in raised.values_list("raised_by").annotate(Count("pk"))}
 
 

@@ -7,7 +7,7 @@ from django.db.models import BigIntegerField, F, Q
 from django.db.models.functions import Cast
 
 from reviews.analytics import STANDS, Selection
-from reviews.models import Overturning, Review
+from reviews.models import Opinion, Overturning, Review, User
 from reviews.queue import LARGE_COLUMNS
 from reviews.reading import MS_PER_WORD
 
@@ -38,13 +38,18 @@ class Page(NamedTuple):
     next_after: str
 
 
-def decisions(selection: Selection, *, signal: str = "all", after: str = "") -> Page:
+def decisions(
+    selection: Selection, *, reader: User | None = None, signal: str = "all", after: str = ""
+) -> Page:
     """A page of the decisions that a figure counts, newest first. Raises `KeyError` for an unknown signal.
 
-    A cursor that is none gives the first page.
+    Opinions that wait for others are left out unless they are the reader's own. A cursor that is none gives
+    the first page.
     """
     counted = Review.objects.filter(_CONDITIONS[signal], selection.condition(), before__isnull=False)
-    counted = counted.filter(withdrawal=None)
+    counted = counted.filter(withdrawal=None).exclude(
+        ~Q(reviewer=reader), pk__in=Opinion.objects.filter(is_open=True).values("review")
+    )
     if _CURSOR.fullmatch(after):
         counted = counted.filter(pk__lt=int(after))
     # First the keys, which stand in the index with all that is asked for, then these few rows.

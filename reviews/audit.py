@@ -7,6 +7,9 @@ from django.db import connection
 
 from reviews.models import AuditEvent, Evaluation, Import, Run, User
 
+# Beside `before` and `after` in the `human` of an event: see `record`.
+KEEPS_LINE = {"keeps_line": True}
+
 
 class NoTransaction(Exception):
     """An audit event is written in the transaction of the change it tells of, or not at all."""
@@ -24,8 +27,9 @@ def record(
     """Write one event; `actor=None` is the program itself. `detail` holds JSON values.
 
     An event that changes human_* values of a record has them in `human`: {"before": {...}, "after": {...}},
-    five values each, the timestamp in ISO 8601. `ledger_check` compares them with an export. The database
-    seals the event when the transaction commits, which must be READ COMMITTED.
+    five values each, the timestamp in ISO 8601; with `KEEPS_LINE` where the line stays as it came all the
+    same. `ledger_check` compares them with an export. The database seals the event when the transaction
+    commits, which must be READ COMMITTED.
 
     Raises `NoTransaction` outside a transaction.
     """

@@ -1,5 +1,7 @@
 """What a task is about, for a record of it: the question, the reference, and what the model answered."""
 
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,30 +27,51 @@ class Context:
 
 def of(evaluation: Evaluation) -> Context | None:
     """The context of the record's task: its run's own, or else what every run has. At most two queries."""
-    if evaluation.task_id is None:
-        return None
-    found = (
-        TaskContext.objects.filter(Q(run=evaluation.run_id) | Q(run=None), task_id=evaluation.task_id)
-        .order_by(F("run").asc(nulls_last=True))
-        .first()
-    )
-    if found is None:
+    return of_each([evaluation])[0]
+
+
+def of_each(evaluations: Sequence[Evaluation]) -> list[Context | None]:
+    """The same for each of some records of one run, with as many queries."""
+    tasks = {one.task_id for one in evaluations if one.task_id is not None}
+    if not tasks:
+        return [None] * len(evaluations)
+    known = TaskContext.objects.filter(Q(run=evaluations[0].run_id) | Q(run=None), task_id__in=tasks)
+    # The run's own come last and take the place of the others.
+    by_task = {found.task_id: found for found in known.order_by(F("run").asc(nulls_first=True))}
+    answers = _answers(by_task.values(), {one.model_id for one in evaluations})
+    return [_context(by_task.get(one.task_id or ""), one, answers) for one in evaluations]
+
+
+# By context and model.
+_Answers = Mapping[tuple[int, str | None], Sequence[TaskAnswer]]
+
+
+def _answers(contexts: Collection[TaskContext], models: set[str | None]) -> _Answers:
+    found = defaultdict[tuple[int, str | None], list[TaskAnswer]](list)
+    named = [model for model in models if model is not None]
+    if contexts and named:
+        for answer in TaskAnswer.objects.filter(context__in=contexts, model_id__in=named).order_by("pk"):
+            found[answer.context_id, answer.model_id].append(answer)
+    return found
+
+
+def _context(found: TaskContext | None, evaluation: Evaluation, answers: _Answers) -> Context | None:
+    if found is None or found.task_id != evaluation.task_id:
         return None
     return Context(
         prompt=found.prompt,
         ideal_response=found.ideal_response,
         final_answer=found.final_answer,
-        response=_answer(found, evaluation),
+        response=_response(answers.get((found.pk, evaluation.model_id), ()), evaluation.response_id),
         metadata=found.metadata,
     )
 
 
-def _answer(context: TaskContext, evaluation: Evaluation) -> Any:
+def _response(answers: Sequence[TaskAnswer], wanted: str | None) -> Any:
     """What the record's model answered: the very response that was judged, if the file tells."""
-    if evaluation.model_id is None:
-        return None
-    answers = TaskAnswer.objects.filter(context=context, model_id=evaluation.model_id)
-    if evaluation.response_id is not None:
-        answers = answers.filter(Q(response_id=evaluation.response_id) | Q(response_id=None))
-    found = answers.order_by(F("response_id").asc(nulls_last=True), "pk").first()
-    return found.response if found else None
+    if wanted is None:
+        in_order = sorted(answers, key=lambda answer: (answer.response_id is None, answer.response_id or ""))
+    else:
+        fitting = (answer for answer in answers if answer.response_id in {wanted, None})
+        in_order = sorted(fitting, key=lambda answer: answer.response_id is None)
+    return in_order[0].response if in_order else None

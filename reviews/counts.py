@@ -88,7 +88,7 @@ class Standing(NamedTuple):
     """A run's queue as one reviewer finds it: what is left for them, and why the rest is not theirs now.
 
     `left` is what they hold or could claim; a record is counted once. `next_free_at` is when the first
-    claim of others ends.
+    claim of others ends. `with_opinion` are those that they gave their opinion on and that wait for others'.
     """
 
     left: int
@@ -97,6 +97,7 @@ class Standing(NamedTuple):
     assigned_to_others: int
     escalated: int
     next_free_at: dt.datetime | None
+    with_opinion: int = 0
 
 
 def standing(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Standing:
@@ -120,5 +121,8 @@ def standing(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Standing
     mine_or_nobodys = Q(assigned_to=None) | Q(assigned_to=reviewer)
     assigned = sum(part.exclude(mine_or_nobodys).count() for part in free)
     skipped = sum(part.filter(mine_or_nobodys, skips__reviewer=reviewer).count() for part in free)
-    left = in_queue - escalated - len(ends) - assigned - skipped
-    return Standing(left, skipped, len(ends), assigned, escalated, ends[0] if ends else None)
+    given = Q(opinions__reviewer=reviewer, opinions__is_open=True)
+    with_opinion = sum(part.filter(mine_or_nobodys, given).count() for part in free)
+    left = in_queue - escalated - len(ends) - assigned - skipped - with_opinion
+    next_free_at = ends[0] if ends else None
+    return Standing(left, skipped, len(ends), assigned, escalated, next_free_at, with_opinion)

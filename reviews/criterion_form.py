@@ -1,7 +1,7 @@
 """One row of the review form: a criterion, and what a person makes of what the judge said there."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from reviews.criteria import Offer
-from reviews.models import Evaluation
+from reviews.models import BlindScores, Evaluation
 from reviews.rubric import Choice, Rubric
 from reviews.salvage import Repair
 from reviews.scores import criterion_title, identity, is_score
@@ -34,11 +34,12 @@ def _text(value: str, offered: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One radio button of a score. `judged` marks the judge's choice."""
+    """One radio button of a score. `judged` marks the judge's choice, `own` what was committed blind."""
 
     choice: Choice
     checked: bool
     judged: bool
+    own: bool
 
     @property
     def begins_with_key(self) -> bool:
@@ -58,7 +59,7 @@ class CauseOption:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What the review in force says of a criterion."""
+    """What the review in force says of a criterion, or what was committed."""
 
     criterion: str
     score: Any
@@ -69,7 +70,8 @@ class Earlier:
 def earlier_scores(evaluation: Evaluation) -> dict[str, Earlier]:
     """The scores of the review in force, by criterion: of one that is stale, reopened or revised."""
     review = evaluation.review
-    scores = evaluation.human_corrected_scores if review or evaluation.is_stale else None
+    stale = evaluation.human_corrected_scores if evaluation.is_stale else None
+    scores = review.corrected_scores if review else stale
     causes = review.causes if review else {}
     return {
         name: Earlier(name, entry.get("score"), text if isinstance(text, str) else "", causes.get(name, ""))
@@ -77,6 +79,24 @@ def earlier_scores(evaluation: Evaluation) -> dict[str, Earlier]:
         if isinstance(entry, dict)
         for text in [entry.get("justification")]
     }
+
+
+def comments_in_force(evaluation: Evaluation) -> str:
+    """The comments of the review in force; empty where it has none."""
+    review = evaluation.review
+    return (review.comments if review else evaluation.human_review_comments) or ""
+
+
+def committed_scores(committed: BlindScores | None, offers: Iterable[Offer]) -> dict[str, Earlier]:
+    """The scores that were committed before the judge's were shown, by criterion, with the judge's texts.
+
+    What the judge scored and the reviewer left out has no score.
+    """
+    if committed is None:
+        return {}
+    texts = {offer.criterion: offer.justification for offer in offers}
+    names = [*texts, *(name for name in committed.scores if name not in texts)]
+    return {name: Earlier(name, committed.scores.get(name), texts.get(name, ""), "") for name in names}
 
 
 class CriterionForm(forms.Form):
@@ -102,11 +122,13 @@ class CriterionForm(forms.Form):
         rubric: Rubric,
         offer: Offer | None = None,
         earlier: Earlier | None = None,
+        own: Any = None,
     ) -> None:
         self.number = number
         self.rubric = rubric
         self.offer = offer
         self.choices = offer.options if offer else rubric.choices()
+        self.own = self._posted(own)
         super().__init__(data, prefix=f"criteria-{number}", initial=self._initial(earlier))
         self.fields["score"].choices = [(choice.value, choice.label) for choice in self.choices]  # type: ignore[attr-defined]
         self.fields["cause"].choices = [("", ""), *((cause.word, cause.title) for cause in rubric.causes)]  # type: ignore[attr-defined]
@@ -192,7 +214,13 @@ class CriterionForm(forms.Form):
     @property
     def options(self) -> list[Option]:
         return [
-            Option(choice, choice.value == self.value, choice.value == self.judged) for choice in self.choices
+            Option(
+                choice,
+                checked=choice.value == self.value,
+                judged=choice.value == self.judged,
+                own=choice.value == self.own,
+            )
+            for choice in self.choices
         ]
 
     @property

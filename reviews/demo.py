@@ -100,6 +100,15 @@ def demo_context(count: int = 200, seed: int = 7) -> Iterator[bytes]:
         yield json.dumps(_context(_case(number, seed))).encode() + b"\n"
 
 
+def right_scores(count: int = 200, seed: int = 7) -> Iterator[tuple[str, dict[str, str]]]:
+    """The evaluation_id of each of `demo_lines`, and the scores its response deserves: criterion -> score."""
+    for number in range(count):
+        case = _case(number, seed)
+        wrong = case.mistake is not None
+        scores = {one.name: "No" if wrong and one.blame else "Yes" for one in case.rubric.criteria}
+        yield _record(case)["evaluation_id"], scores
+
+
 def _context(case: _Case) -> dict[str, Any]:
     task = case.task
     return {

@@ -31,17 +31,20 @@ class Outdated(Exception):
         self.draft = draft
 
 
-def save(*, evaluation_id: int, reviewer: User, fields: Fields, revision: int) -> Draft:
+def save(
+    *, evaluation_id: int, reviewer: User, fields: Fields, revision: int, is_blind: bool = False
+) -> Draft:
     """Keep what a reviewer has entered, and hold the record for them.
 
     `fields` is [[name, value], ...] as the review form posts them; `revision` is from 1 and grows with every
-    save. The same revision with the same fields, sent twice, is saved once. Raises `Outdated` when a newer
-    one is there, and `Taken` when the record is not theirs any more: the draft is saved all the same.
+    save; `is_blind` says whether the judge's scores were hidden in the form. The same revision with the same
+    fields, sent twice, is saved once. Raises `Outdated` when a newer one is there, and `Taken` when the
+    record is not theirs any more: the draft is saved all the same.
     """
     check(reviewer, "review_evaluation")
     with transaction.atomic():
         evaluation = locked(evaluation_id)
-        draft = _keep(evaluation, reviewer, _storable(fields), revision)
+        draft = _keep(evaluation, reviewer, _storable(fields), revision, is_blind=is_blind)
         taken = _hold_on(evaluation, reviewer)
     if taken:
         raise taken
@@ -56,29 +59,36 @@ def discard(*, evaluation_id: int, reviewer: User) -> None:
     Draft.objects.filter(evaluation=evaluation_id, reviewer=reviewer).delete()
 
 
+def replace(evaluation: Evaluation, reviewer: User, fields: Fields) -> Draft:
+    """Put other fields into a reviewer's draft of a locked record, beside the judge's scores from now on."""
+    draft = of(evaluation, reviewer)
+    return _keep(evaluation, reviewer, _storable(fields), draft.revision + 1 if draft else 1, is_blind=False)
+
+
 def refill(review: Review) -> Draft:
     """Make of a review that was taken back a draft of its reviewer, as if it had not been submitted."""
-    values = {"fields": _fields_of(review), "revision": 1, "saved_at": timezone.now()}
+    values = {"fields": _fields_of(review), "revision": 1, "saved_at": timezone.now(), "is_blind": False}
     draft, _ = Draft.objects.update_or_create(
         evaluation=review.evaluation, reviewer=review.reviewer, defaults=values
     )
     return draft
 
 
-def _keep(evaluation: Evaluation, reviewer: User, fields: Fields, revision: int) -> Draft:
+def _keep(evaluation: Evaluation, reviewer: User, fields: Fields, revision: int, *, is_blind: bool) -> Draft:
     draft = of(evaluation, reviewer) or Draft(evaluation=evaluation, reviewer=reviewer, revision=0)
     if revision == draft.revision and fields == draft.fields:
         return draft
     if revision <= draft.revision:
         raise Outdated(draft)
     draft.fields, draft.revision, draft.saved_at = fields, revision, timezone.now()
+    draft.is_blind = is_blind
     draft.save()
     return draft
 
 
 def _hold_on(evaluation: Evaluation, reviewer: User) -> Taken | None:
     """Renew the reviewer's claim, also one that ran out if nobody took the record; else say why not."""
-    if evaluation.is_done and _may_revise(evaluation, reviewer):
+    if evaluation.is_decided and _may_revise(evaluation, reviewer):
         return None
     try:
         check_holds(evaluation, reviewer)

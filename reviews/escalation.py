@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import audit, queue, workflow
+from reviews import audit, opinions, queue, workflow
 from reviews.meanwhile import Conflict, check_open
 from reviews.models import Escalation, Evaluation, User
 from reviews.permissions import check, check_withdraw
@@ -80,16 +80,23 @@ def withdraw(*, escalation_id: int, actor: User) -> Evaluation:
 def settle(*, escalation_id: int, actor: User, outcome: str, answer: str) -> None:
     """Answer an escalation: "returned" to the queue, or "closed" because nobody can judge the record.
 
-    Closed, it is completed without scores, with the reason and the answer as its comments. Raises
-    `Conflict` when it is settled already, or the record is not to be closed any more.
+    Closed, it is completed without scores, with the reason and the answer as its comments. Where opinions
+    differ, returned means that one more is wanted; of a record that is decided the decision is "upheld".
+    Raises `Conflict` when it is settled already, or that outcome is none for the record as it is.
     """
     check(actor, "lead_review")
     escalation, evaluation = _open(escalation_id)
+    if outcome == Outcome.UPHELD and evaluation.in_queue:
+        raise Conflict("No decision is in force here that could stand.")
+    if outcome == Outcome.RETURNED and escalation.kind == Kind.DISAGREEMENT and not evaluation.in_queue:
+        raise Conflict("This record is decided: let the decision stand, or revise it.")
     if outcome == Outcome.CLOSED:
         reason = REASONS.get(escalation.reason, "")
         comments = ". ".join(part for part in (reason, answer) if part)
         workflow.close(evaluation_id=evaluation.pk, actor=actor, comments=comments)
         evaluation.refresh_from_db()
+    elif outcome == Outcome.UPHELD:
+        opinions.close(evaluation)
     elif outcome != Outcome.RETURNED:
         raise ValueError(outcome)
     elif evaluation.claimed_by_id == actor.pk:
@@ -112,10 +119,8 @@ def open_of(evaluation: Evaluation) -> Escalation | None:
 
 def answer_for(evaluation: Evaluation) -> Escalation | None:
     """The last escalation that a lead returned to the queue with an answer."""
-    returned = evaluation.escalations.filter(outcome=Outcome.RETURNED).select_related(
-        "raised_by", "settled_by"
-    )
-    return returned.order_by("-settled_at").first()
+    returned = evaluation.escalations.filter(outcome=Outcome.RETURNED).exclude(kind=Kind.DISAGREEMENT)
+    return returned.select_related("raised_by", "settled_by").order_by("-settled_at").first()
 
 
 def _open(escalation_id: int) -> tuple[Escalation, Evaluation]:

@@ -1,7 +1,7 @@
 """What a record gives a reviewer to judge by, read into shapes that a page can lay out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reviews import comparison, contexts, responses, rubric, siblings
@@ -19,6 +19,8 @@ from reviews.verdict import Rule, Verification, read_verification
 
 _MAX_REASONS = 30
 _MAX_FACTS = 20
+# The fields that tell why a record is in the queue.
+_TELLING = ("needs_human_review", "review_reasons")
 _OF_TASK = "from the task context"
 
 
@@ -34,7 +36,8 @@ class Response:
 class Evidence:
     """`question` is empty where no file of task context tells it; `facts` are what else such a file says.
 
-    `reference` is the task's final answer where the verifier had none, else empty.
+    `reference` is the task's final answer where the verifier had none, else empty. Where it `is_blind`
+    nothing tells what the judge said, nor what the verifier found.
     """
 
     reasons: list[str]
@@ -50,6 +53,7 @@ class Evidence:
     raw: str
     raw_spans: list[tuple[int, int]]
     fields: list[tuple[str, Any]]
+    is_blind: bool = False
 
     @property
     def has_responses(self) -> bool:
@@ -63,7 +67,7 @@ class Evidence:
             "question": self.question,
             "model": self.model.parts,
             "ideal": self.ideal.parts,
-            "raw": True,
+            "raw": not self.is_blind,
         }
         return [pane for pane, content in panes.items() if content]
 
@@ -73,14 +77,21 @@ class Evidence:
         wanted = ("compare", "model", "ideal", "question", "raw")
         return next(pane for pane in wanted if pane in self.panes)
 
+    @property
+    def compared(self) -> list[tuple[str, str]]:
+        """The final answers that the verifier compared, where it tells: whose, and what."""
+        reference = self.verification.correct or self.reference
+        answers = {"model": self.verification.extracted, "reference": reference}
+        return [(whose, answer) for whose, answer in answers.items() if answer]
 
-def read(evaluation: Evaluation, offers: list[Offer]) -> Evidence:
+
+def read(evaluation: Evaluation, offers: list[Offer], *, is_blind: bool = False) -> Evidence:
     """Read a record; `offers` are the judge's criteria as the form shows them. At most three queries."""
     context = contexts.of(evaluation)
     of_task = siblings.of(evaluation)
     verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
     model, ideal = _model_response(evaluation, context), _ideal_response(evaluation, context)
-    return Evidence(
+    found = Evidence(
         reasons=_reasons(evaluation),
         verification=verification,
         reference=_reference(context) if verification.outcome == "no reference" else "",
@@ -94,6 +105,22 @@ def read(evaluation: Evaluation, offers: list[Offer]) -> Evidence:
         raw=raw_text(evaluation.raw_judge_output),
         raw_spans=[offer.span or (0, 0) for offer in offers],
         fields=_fields(evaluation),
+    )
+    return _without_judge(found) if is_blind else found
+
+
+def _without_judge(evidence: Evidence) -> Evidence:
+    verification = evidence.verification
+    return replace(
+        evidence,
+        reasons=[],
+        contradictions=[],
+        verification=Verification("none", verification.extracted, verification.correct, ""),
+        siblings=evidence.siblings.without_verdicts(),
+        raw="",
+        raw_spans=[],
+        fields=[],
+        is_blind=True,
     )
 
 
@@ -144,7 +171,9 @@ def _facts(context: Context | None) -> list[Part]:
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:
-    """Why the record is here, each thing said once."""
+    """Why the record is here, each thing said once; nothing where that is not to be seen yet."""
+    if evaluation.hides_reasons:
+        return []
     reasons = [str(reason) for reason in evaluation.review_reasons]
     error = evaluation.parsing_error or ""
     if error and not any(error in reason for reason in reasons):
@@ -163,7 +192,8 @@ def _contradictions(evaluation: Evaluation, offers: list[Offer], of_task: Siblin
 def _fields(evaluation: Evaluation) -> list[tuple[str, Any]]:
     """All fields of the record by their own names; what the schema does not know together as `extra`."""
     names = [*FIELDS, "extra"] if evaluation.extra else FIELDS
-    return [(name, getattr(evaluation, name)) for name in names]
+    hidden = _TELLING if evaluation.hides_reasons else ()
+    return [(name, getattr(evaluation, name)) for name in names if name not in hidden]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +225,8 @@ class Decision:
 
 def decision(evaluation: Evaluation, offers: list[Offer]) -> Decision:
     """Read what the judge said and, where one is in force, what a person decided."""
-    human = evaluation.human_corrected_scores or {}
+    review = evaluation.review if evaluation.is_confirmed else None
+    human = (review.corrected_scores if review else evaluation.human_corrected_scores) or {}
     rule = rubric.of(evaluation.run).rule
     offered = {offer.criterion: offer for offer in offers}
     rows = [_judged(rule, name, offered.get(name), human.get(name)) for name in {**offered, **human}]

@@ -21,7 +21,7 @@ from django.db.models.functions import Cast
 from reviews import ledger, source
 from reviews.models import Evaluation, Import, ImportLine, Run
 from reviews.receipt import Input, Source, Tally
-from reviews.record import DONE_WORDS, HUMAN_FIELDS
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED
 from reviews.source import Piece
 from reviews.splice import splice
 
@@ -236,10 +236,10 @@ def _evaluations(kept: Import, condition: Q) -> Iterator[_Told]:
     rows = (
         Evaluation.objects.filter(condition, run=kept.run_id, first_import=kept)
         .order_by("first_line")
-        .values_list("first_line", "source_import_id", "source_line", "evaluation_id", "review_id", *_human())
+        .values_list("first_line", "source_import_id", "source_line", "evaluation_id", *_decision())
     )
-    for line, source_import, source_line, evaluation_id, review, *human in rows.iterator():
-        values = _human_values(human) if review else None
+    for line, source_import, source_line, evaluation_id, *decision in rows.iterator():
+        values = _human_values(*decision)
         yield _Told(line, True, source_import, source_line, values, evaluation_id)  # noqa: FBT003 (by their order)
 
 
@@ -253,19 +253,16 @@ def _decided(kept: Import, only: str) -> Iterator[_Told]:
         .order_by("line")
     )
     rows = heapq.merge(
-        new.values_list("first_line", "evaluation_id", "review_id", *_human()).iterator(),
-        known.values_list(
-            "line", "evaluation__evaluation_id", "evaluation__review_id", *_human("evaluation__")
-        ).iterator(),
+        new.values_list("first_line", "evaluation_id", *_decision()).iterator(),
+        known.values_list("line", "evaluation__evaluation_id", *_decision("evaluation__")).iterator(),
         key=itemgetter(0),
     )
-    for line, evaluation_id, review, *human in rows:
-        values = _human_values(human) if review else None
-        yield _Told(line, written=True, human=values, evaluation_id=evaluation_id)
+    for line, evaluation_id, *decision in rows:
+        yield _Told(line, written=True, human=_human_values(*decision), evaluation_id=evaluation_id)
 
 
-def _human(prefix: str = "") -> list[str | Expression]:
-    """The columns of the five human_* values, as `_human_values` takes them.
+def _decision(prefix: str = "") -> list[str | Expression]:
+    """The columns of a decision with its five human_* values, as `_human_values` takes them.
 
     PostgreSQL spells the time, like `created_at`, and hands out the scores as text: half the work of
     having Django make values of both.
@@ -274,12 +271,15 @@ def _human(prefix: str = "") -> list[str | Expression]:
     spelled = Func(
         moment, Value('YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), function="to_char", output_field=TextField()
     )
-    return [status, reviewer, spelled, Cast(scores, TextField()), comments]
+    stands = [f"{prefix}review_id", f"{prefix}is_sampled"]
+    return [*stands, status, reviewer, spelled, Cast(scores, TextField()), comments]
 
 
-def _human_values(columns: list[str | None]) -> dict[str, Any]:
-    """The five human_* values as a file has them."""
+def _human_values(review: int | None, is_sampled: bool, *columns: str | None) -> dict[str, Any] | None:  # noqa: FBT001 (by their order)
+    """The five human_* values as a file has them; None where `Evaluation.keeps_line`."""
     values: dict[str, Any] = dict(zip(HUMAN_FIELDS, columns, strict=True))
+    if review is None or (is_sampled and values["human_review_status"] == NOT_REQUIRED):
+        return None
     scores = values["human_corrected_scores"]
     if scores is not None:
         values["human_corrected_scores"] = orjson.loads(scores)

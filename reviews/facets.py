@@ -4,7 +4,7 @@ They stand in tables of their own, so that an import of many records need not wa
 fills them, chunk by chunk. What a small import brings can be found as soon as it is there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import chain, islice
@@ -15,17 +15,20 @@ from django.db import connection, transaction
 from django.db.models import QuerySet, Sum
 from procrastinate.contrib.django import app as jobs
 
-from reviews import strata
-from reviews.models import Evaluation, Import, ImportLine, Run, RunFacet, Uncovered
+from reviews import rubric, strata
+from reviews.contradictions import contradictions
+from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFacet, Uncovered
 from reviews.reasons import family
 from reviews.salvage import raw_text, salvage
 from reviews.scores import is_score, score_of, score_word
-from reviews.verdict import read_verification
+from reviews.verdict import VERDICTS, Rule, read_verification
 from reviews.words import words_of
 
 JOB = "reviews.tasks.cover_records"
 # Imports of no more lines than this are covered in their own transaction.
 AT_ONCE = 2_000
+# Runs of no more records than this are counted there as well.
+COUNTED_AT_ONCE = 20_000
 # Lines of a file that the job covers in one transaction.
 LINES = 1_000
 NO_VERDICT = "none"
@@ -33,6 +36,9 @@ LONGEST_VALUE = 512
 # Of one record; beyond it, criteria and reasons cannot be filtered by.
 MOST_FACETS = 500
 _VERIFIED = {"match": "yes", "mismatch": "no", "no reference": "no reference"}
+_NOT_VERIFIED = "none"
+# Kinds of contradictions that a record tells by itself, and nothing else says: see `contradictions`.
+CONTRADICTIONS = ("verdict", "verifier", "justification")
 
 
 @dataclass(frozen=True)
@@ -99,8 +105,8 @@ def judged_by(record: Evaluation) -> list[Judged]:
     ]
 
 
-def facets_of(record: Evaluation, judged: Iterable[Judged]) -> Iterator[Facet]:
-    """The facets of a record, some of them perhaps twice."""
+def facets_of(record: Evaluation, judged: Sequence[Judged], rule: Rule) -> Iterator[Facet]:
+    """The facets of a record, some of them perhaps twice. `rule` is its run's."""
     if record.model_id is not None:
         yield Facet("model", record.model_id)
     yield Facet("judge", record.judge_llm_model)
@@ -108,12 +114,23 @@ def facets_of(record: Evaluation, judged: Iterable[Judged]) -> Iterator[Facet]:
     yield Facet("verdict", record.aggregated_score or NO_VERDICT)
     yield Facet("parse-error", "no" if record.parsing_error is None else "yes")
     outcome = read_verification(record.final_answer_verified, record.verification_message).outcome
-    yield Facet("verified", _VERIFIED.get(outcome, "none"))
+    yield Facet("verified", _VERIFIED.get(outcome, _NOT_VERIFIED))
+    yield from _facets_by_rule(record, judged, rule)
     for criterion, score, _ in judged:
         if is_score(score):
             yield Facet("score", score_value(criterion, score))
     for reason in record.review_reasons:
         yield Facet("reason", *family(reason))
+
+
+def _facets_by_rule(record: Evaluation, judged: Sequence[Judged], rule: Rule) -> Iterator[Facet]:
+    read = None if record.aggregated_score else rule.aggregate(one.score for one in judged)
+    if read:
+        yield Facet(strata.READ_VERDICT, read)
+    scores = {one.criterion: {"score": one.score, "justification": one.justification} for one in judged}
+    for kind, _ in contradictions(record, scores, rule):
+        if kind in CONTRADICTIONS:
+            yield Facet("contradiction", kind)
 
 
 def texts_of(record: Evaluation, judged: Iterable[Judged]) -> Iterator[str]:
@@ -155,17 +172,20 @@ _ANALYZE = "ANALYZE evaluation_facets, evaluation_words"
 
 
 def after_import(done: Import) -> None:
-    """Cover what an import brought, in its transaction: at once, or by a job if it is much."""
-    brought = done.new + done.updated + done.conflicts
-    if not brought:
+    """Cover what an import brought and count its run, in its transaction; where that is much, by a job."""
+    left = done.new + done.updated + done.conflicts
+    if not left:
         return
+    covered = 0
     if done.lines <= AT_ONCE:
         with connection.cursor() as cursor:
             cursor.execute(_TAKE_TURNS)
         _cover(done, after=0, until=done.lines)
-        _count(done.run)
-        return
-    Uncovered.objects.create(source=done, evaluations=brought)
+        covered, left = done.lines, 0
+        if _size(done.run) <= COUNTED_AT_ONCE:
+            _count(done.run)
+            return
+    Uncovered.objects.create(source=done, line=covered, evaluations=left)
     jobs.configure_task(JOB).defer()
 
 
@@ -183,26 +203,37 @@ def cover_next() -> bool:
             left = max(waiting.evaluations - covered, 0)
             Uncovered.objects.filter(pk=waiting.pk).update(line=until, evaluations=left)
         else:
+            run = waiting.source.run
             waiting.delete()
             with connection.cursor() as cursor:
                 cursor.execute(_ANALYZE)
-            _count(waiting.source.run)
+            _count(run)
     return True
+
+
+def _size(run: Run) -> int:
+    return RunCount.objects.filter(run=run).aggregate(sum=Sum("evaluations"))["sum"] or 0
 
 
 def _count(run: Run) -> None:
     """Count the records of a run, all of which are covered."""
-    occurring = RunFacet.objects.filter(run=run, name="reason").values_list("value", flat=True)
-    strata.recount(run, {family: key("reason", family) for family in occurring})
+    counted = {
+        "reason": RunFacet.objects.filter(run=run, name="reason").values_list("value", flat=True),
+        "verified": [*_VERIFIED.values(), _NOT_VERIFIED],
+        "contradiction": CONTRADICTIONS,
+        strata.READ_VERDICT: VERDICTS.values(),
+    }
+    strata.recount(run, {(name, value): key(name, value) for name in counted for value in counted[name]})
 
 
 def _cover(source: Import, *, after: int, until: int) -> int:
     """Write the facets and words of the records in a stretch of a file's lines; returns how many."""
     facets, words, occurring = [], [], set()
+    rule = rubric.of(source.run).rule
     # A few at a time: a line may have megabytes.
     for record in chain.from_iterable(rows.iterator(20) for rows in _records(source, after, until)):
         judged = judged_by(record)
-        found = set(islice(facets_of(record, judged), MOST_FACETS))
+        found = set(islice(facets_of(record, judged, rule), MOST_FACETS))
         occurring |= {facet for facet in found if facet.name in CHOICES}
         facets.append({"id": record.pk, "keys": sorted(key(facet.name, facet.value) for facet in found)})
         words.append({"id": record.pk, "words": words_of(texts_of(record, judged))})

@@ -108,6 +108,11 @@ _VERIFIED = {
     "no reference": "no reference answer",
     "none": "not checked",
 }
+_CONTRADICTIONS = {
+    "verdict": "verdict against scores",
+    "verifier": "score against verifier",
+    "justification": "a No against its justification",
+}
 # By name, in the order of canonical addresses.
 FILTERS: dict[str, Filter] = {
     "status": Filter("Status", STATUSES.__getitem__, _STATUS_TITLES),
@@ -125,6 +130,7 @@ FILTERS: dict[str, Filter] = {
     "score": Filter("Score", is_facet=True),
     "reason": Filter("Why a human", is_facet=True),
     "verified": Filter("Final answer", words=_VERIFIED, is_facet=True),
+    "contradiction": Filter("Contradiction", words=_CONTRADICTIONS, is_facet=True),
     "parse-error": Filter(
         "Parse error",
         lambda word: Q(parsing_error__isnull=word == "no"),

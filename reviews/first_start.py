@@ -1,13 +1,14 @@
-"""What a new installation gets: the link to the welcome page, and with `--demo` people and a run to try."""
+"""What a new installation gets: the link to the welcome page, and with `--demo` people and runs to try."""
 
 import secrets
 
 from django.db import transaction
 
-from reviews import context_import, demo, importer, people
+from reviews import context_import, demo, demo_reviews, importer, people
 from reviews.models import Run, User
+from reviews.permissions import role_of
 
-DEMO_PEOPLE = {"ana": "reviewer", "lea": "lead", "max": "admin"}
+DEMO_PEOPLE = {"ana": "reviewer", "bo": "reviewer", "lea": "lead", "max": "admin"}
 
 
 def address(url: str) -> str:
@@ -19,14 +20,24 @@ def address(url: str) -> str:
 
 @transaction.atomic
 def demonstrate() -> list[str]:
-    """Bring in the demo run and people where they are missing; return a line for each person added."""
+    """Bring in the demo runs and people where they are missing; return a line for each person added."""
     if not Run.objects.filter(name=demo.DEMO_RUN).exists():
         importer.import_stream(demo.demo_lines(), run_name=demo.DEMO_RUN, file_name="demo.jsonl", actor=None)
         context_import.import_context(
             demo.demo_context(), run_name=demo.DEMO_RUN, file_name="demo-tasks.jsonl", actor=None
         )
     known = {name.lower() for name in User.objects.values_list("username", flat=True)}
-    return [_added(name) for name in DEMO_PEOPLE if name not in known]
+    added = [_added(name) for name in DEMO_PEOPLE if name not in known]
+    if not Run.objects.filter(name=demo_reviews.REVIEWED_RUN).exists():
+        _review()
+    return added
+
+
+def _review() -> None:
+    """Bring in the run that was worked on, if nobody else has the names of those who did."""
+    people = {user.username: user for user in User.objects.filter(username__in=DEMO_PEOPLE)}
+    if all(name in people and role_of(people[name]) == role for name, role in DEMO_PEOPLE.items()):
+        demo_reviews.bring_in(reviewers=[people["ana"], people["bo"]], lead=people["lea"])
 
 
 def _added(name: str) -> str:

@@ -8,17 +8,25 @@ decided here, not by what is posted.
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django import forms
 from django.core.exceptions import ValidationError
 
-from reviews import rubric, salvage
-from reviews.criteria import offers
-from reviews.criterion_form import LINE_END, MAX_TEXT, CriterionForm, earlier_scores
+from reviews import adjudication, rubric, salvage
+from reviews.criteria import Offer, offers
+from reviews.criterion_form import (
+    LINE_END,
+    MAX_TEXT,
+    CriterionForm,
+    comments_in_force,
+    committed_scores,
+    earlier_scores,
+)
 from reviews.escalation import REASONS
-from reviews.models import Draft, Escalation, Evaluation
+from reviews.models import BlindScores, Draft, Escalation, Evaluation, Opinion
+from reviews.overrides import is_same_score
 from reviews.reading import words_of_evidence
 from reviews.scores import is_score
 
@@ -45,8 +53,10 @@ class Measure(forms.IntegerField):
 class ReviewForm(forms.Form):
     """All rows of a record, the comment, and what the record was when the form was made.
 
-    A new form is filled with what the judge said, or with the review in force, or with a draft. While rows
-    are added `shows_errors` is off: what is half typed is not wrong yet.
+    A new form is filled with what the judge said, or with the review in force, or with a draft; or with the
+    scores that the reviewer `committed` before the judge's were shown; or, for a lead who decides between
+    `opinions`, with what these have in common. While rows are added `shows_errors` is
+    off: what is half typed is not wrong yet.
     """
 
     version = forms.IntegerField(
@@ -61,6 +71,7 @@ class ReviewForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 1, "maxlength": None}),
     )
     use_required_attribute = False
+    is_blind = False
 
     def __init__(
         self,
@@ -69,21 +80,31 @@ class ReviewForm(forms.Form):
         *,
         added: int = 0,
         draft: Draft | None = None,
+        committed: BlindScores | None = None,
+        opinions: Sequence[Opinion] = (),
     ) -> None:
         self.evaluation = evaluation
         self.rubric = rubric.of(evaluation.run)
         found = offers(evaluation, self.rubric)
-        self.offers = found[:MAX_CRITERIA]
+        self.offers = self._shown(found[:MAX_CRITERIA])
         self.left_out = len(found) - len(self.offers)
         self.shows_errors = data is not None and not added
         self.revision = draft.revision if draft else 0
-        self._earlier = earlier_scores(evaluation)
-        fresh = {"version": evaluation.version, "submission": uuid.uuid4()}
+        self.committed = committed
+        self._decided = earlier_scores(evaluation)
+        self._agreed = adjudication.agreed(opinions, self.offers)
+        self._earlier = self._decided or self._agreed or committed_scores(committed, self.offers)
+        spent = committed.active_ms if committed else None
+        fresh = {"version": evaluation.version, "submission": uuid.uuid4(), "active_ms": spent}
         if data is None and draft:
             data = {str(name): value for name, value in draft.fields} | fresh
-        comments = evaluation.human_review_comments or "" if self._earlier else ""
+        comments = comments_in_force(evaluation) if self._decided else ""
         super().__init__(data, initial=fresh | {"comments": comments})
         self.rows = list(self._make_rows(data, added))
+
+    def _shown(self, found: list[Offer]) -> list[Offer]:
+        """What the form shows of what the judge said."""
+        return found
 
     def _make_rows(self, data: Mapping[str, Any] | None, added: int) -> Iterator[CriterionForm]:
         """The posted rows, each with its offer by name, then offers that no row is about, then others.
@@ -94,15 +115,24 @@ class ReviewForm(forms.Form):
         posted = _row_count(data)
         for number in range(posted):
             name = LINE_END.sub("\n", str(data[f"criteria-{number}-name"])) if data else ""
-            yield CriterionForm(data, number=number, rubric=self.rubric, offer=waiting.pop(name, None))
+            offer, own = waiting.pop(name, None), self._own_score(name)
+            yield CriterionForm(data, number=number, rubric=self.rubric, offer=offer, own=own)
         offered = {offer.criterion: offer for offer in waiting.values()}
         names = [*offered, *(name for name in self._earlier if name not in offered and data is None)]
         names += [""] * (added or int(not posted and not names))
         for number, name in enumerate(names, start=posted):
-            earlier = self._earlier.get(name)
             yield CriterionForm(
-                None, number=number, rubric=self.rubric, offer=offered.get(name), earlier=earlier
+                None,
+                number=number,
+                rubric=self.rubric,
+                offer=offered.get(name),
+                earlier=self._earlier.get(name),
+                own=self._own_score(name),
             )
+
+    def _own_score(self, name: str) -> Any:
+        """What the reviewer committed for a criterion; None where that is nothing."""
+        return self.committed.scores.get(name) if self.committed else None
 
     def clean(self) -> dict[str, Any]:
         kept = self.kept
@@ -160,6 +190,20 @@ class ReviewForm(forms.Form):
         return sum(not row.value for row in rows)
 
     @property
+    def blind_result(self) -> str:
+        """How far what was committed is from what the judge said, in words; empty where nothing was."""
+        if not self.committed:
+            return ""
+        given = self.committed.scores
+        both = [offer for offer in self.offers if is_score(offer.score) and offer.criterion in given]
+        differ = sum(not is_same_score(offer.score, given[offer.criterion]) for offer in both)
+        if not both:
+            return "The judge scored none of these."
+        if not differ:
+            return f"The judge scored the same on {_counted(len(both), 'criterion', 'criteria')}."
+        return f"The judge scored {differ} of {_counted(len(both), 'criterion', 'criteria')} differently."
+
+    @property
     def changes(self) -> int:
         """How many rows differ from what was offered."""
         return sum(row.is_changed for row in self.rows)
@@ -172,8 +216,13 @@ class ReviewForm(forms.Form):
     @property
     def source_title(self) -> str:
         """Where the scores that are filled in come from."""
-        if self._earlier:
-            return "The decision in force" if self.evaluation.is_done else "The decision so far"
+        if self._decided:
+            in_force = "The decision in force" if self.evaluation.is_decided else "The decision so far"
+            return "What you entered" if self.shows_errors else in_force
+        if self._agreed:
+            return "Where the opinions agree"
+        if self.committed:
+            return "Your scores beside the judge's"
         if not self.is_readable:
             return "Your scores"
         if self.evaluation.parsed_rubric_scores:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from reviews import differences
 from reviews.criteria import Offer
-from reviews.models import Evaluation, Review
+from reviews.models import Evaluation, Review, User
 from reviews.overrides import is_same_score
 from reviews.rubric import Rubric
 from reviews.scores import criterion_title, score_of, score_word
@@ -21,7 +21,7 @@ class Change(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One review. `state` is "in force", "superseded" or "taken back".
+    """One review. `state` is "in force", "superseded", "taken back", or "opinion" for one of several.
 
     `before` is the decision that was in force until then, if any.
     """
@@ -33,10 +33,16 @@ class Version(NamedTuple):
     before: Review | None
 
 
-def versions(evaluation: Evaluation, offers: list[Offer], rubric: Rubric) -> list[Version]:
-    """Every review of a record, the latest first (one query)."""
+def versions(
+    evaluation: Evaluation, offers: list[Offer], rubric: Rubric, *, reader: User | None = None
+) -> list[Version]:
+    """Every review of a record, the latest first (one query).
+
+    Opinions that wait for a decision are left out unless they are the reader's own.
+    """
     judged = {offer.criterion: offer.score for offer in offers}
-    reviews = list(evaluation.reviews.select_related("reviewer", "withdrawal").order_by("-version"))
+    made = evaluation.reviews.select_related("reviewer", "withdrawal", "opinion").order_by("-version")
+    reviews = [review for review in made if not _is_sealed(evaluation, review, reader)]
     return [
         Version(
             review=review,
@@ -47,6 +53,13 @@ def versions(evaluation: Evaluation, offers: list[Offer], rubric: Rubric) -> lis
         )
         for review in reviews
     ]
+
+
+def _is_sealed(evaluation: Evaluation, review: Review, reader: User | None) -> bool:
+    """Whether a review is an opinion that others are not to know before they gave theirs."""
+    opinion = getattr(review, "opinion", None)
+    is_open = opinion is not None and opinion.is_open and review.pk != evaluation.review_id
+    return is_open and review.reviewer != reader
 
 
 def differences_of(version: Version) -> list[differences.Change]:
@@ -81,7 +94,9 @@ def _before(review: Review, reviews: list[Review]) -> Review | None:
 def _state(evaluation: Evaluation, review: Review) -> str:
     if review.pk == evaluation.review_id:
         return "in force"
-    return "taken back" if hasattr(review, "withdrawal") else "superseded"
+    if hasattr(review, "withdrawal"):
+        return "taken back"
+    return "opinion" if hasattr(review, "opinion") else "superseded"
 
 
 def _changes(review: Review, judged: dict[str, Any], rubric: Rubric) -> list[Change]:

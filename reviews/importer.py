@@ -16,9 +16,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
-from reviews import audit, facets, learning, parsing, source, unpack
+from reviews import audit, facets, learning, parsing, sampling, source, unpack
 from reviews.copying import copy_import_lines, copy_new
-from reviews.merge import Incoming, Known, Settled, known_records, settle
+from reviews.merge import TAKE_TURNS, Incoming, Known, Settled, known_records, settle
 from reviews.models import RUN_NAME_LENGTH, Import, ImportLine, ImportProgress, Run, User
 from reviews.record import LineError, parse_line
 from reviews.rows import Target
@@ -29,9 +29,6 @@ from reviews.updating import apply_updates
 Progress = Callable[[int, dict[str, int]], None]
 
 JOB = "reviews.tasks.import_kept_file"
-
-# Two imports at once could bring the same id, and the later one would fail whole. They take turns.
-_TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.import'))"
 
 # Foreign keys are checked piece by piece, beside the parser, not all at the end while it idles.
 # Events are sealed at the end all the same: nobody's commit is to wait for a whole import.
@@ -168,6 +165,7 @@ def _finish(done: Import) -> None:
     )
     learning.learn(done.run)
     facets.after_import(done)
+    sampling.after_import(done)
 
 
 def _fail(failed: Import, error: str) -> None:
@@ -187,7 +185,7 @@ class _Importing:
 
     def run(self, pieces: Iterable[source.Piece], progress: Progress | None) -> None:
         with connection.cursor() as cursor:
-            cursor.execute(_TAKE_TURNS)
+            cursor.execute(TAKE_TURNS)
             cursor.execute(_CHECK_AT_ONCE)
         before = _Before(self._target)
         size = 0

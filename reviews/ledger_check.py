@@ -27,12 +27,15 @@ class NoLedger(Exception):
 
 
 class Decision(NamedTuple):
-    """What an event left of a record: its five human_* values, the moment as `datetime`."""
+    """What an event left of a record: its five human_* values, the moment as `datetime`.
+
+    None stands for those that its line has.
+    """
 
     event: str
     record: str
     run_name: str
-    values: dict[str, Any]
+    values: dict[str, Any] | None
 
 
 class LedgerFile:
@@ -96,14 +99,19 @@ class LedgerFile:
         try:
             if "human" not in event["detail"]:
                 return None
-            after = event["detail"]["human"]["after"]
-            values = {name: after[name] for name in HUMAN_FIELDS}
-            moment = values["human_review_timestamp"]
-            values["human_review_timestamp"] = dt.datetime.fromisoformat(moment) if moment else None
             told = f"event {event['id']} ({event['action']} by {event['actor_name'] or 'the program'})"
-            return Decision(told, event["record"], event["run_name"], values)
+            return Decision(told, event["record"], event["run_name"], _left(event["detail"]["human"]))
         except (KeyError, TypeError, ValueError) as error:
             raise NoLedger(f"{self._name}: an event lacks something: {error}") from error
+
+
+def _left(human: dict[str, Any]) -> dict[str, Any] | None:
+    """What of the human_* values an event left: see `Decision`."""
+    if human.get("keeps_line"):
+        return None
+    values = {name: human["after"][name] for name in HUMAN_FIELDS}
+    moment = values["human_review_timestamp"]
+    return values | {"human_review_timestamp": dt.datetime.fromisoformat(moment) if moment else None}
 
 
 def _key(text: bytes) -> int | None:
@@ -157,6 +165,9 @@ def _unexplained(ledger: LedgerFile, met: Met) -> Iterator[str]:
     if decision is None:
         if met.keys:
             yield f"{place} has changed in {', '.join(met.keys)}, and the ledger tells of no decision on it"
+    elif decision.values is None:
+        if met.keys:
+            yield f"{place} has changed in {', '.join(met.keys)}, and {decision.event} left it as it came"
     elif met.line:
         differing = _differing(met.text, decision.values)
         if differing:
@@ -168,7 +179,7 @@ def _unexplained(ledger: LedgerFile, met: Met) -> Iterator[str]:
 def _unseen(ledger: LedgerFile, run_name: str) -> Iterator[str]:
     """Decisions of a run on records that are in none of the files."""
     for decision in ledger.rest():
-        if decision.run_name == run_name:
+        if decision.run_name == run_name and decision.values:
             yield f"{decision.record} was decided in {decision.event}, and is in none of the files"
 
 

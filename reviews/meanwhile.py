@@ -12,6 +12,7 @@ Scores = Mapping[str, Mapping[str, Any]]
 # What people did to a record, as a sentence has it, by the action of the audit event.
 _DONE = {
     "submit": "submitted this",
+    "resolve": "submitted this",
     "revise": "revised this",
     "restore": "restored an earlier decision on this",
     "close": "closed this",
@@ -37,7 +38,7 @@ def check_open(evaluation: Evaluation, reviewer: User, scores: Scores | None = N
     try:
         check_free(evaluation, reviewer)
     except Taken as taken:
-        decided = evaluation.human_corrected_scores if evaluation.review and evaluation.is_done else None
+        decided = evaluation.review.corrected_scores if evaluation.review and evaluation.is_decided else None
         far = f" {_difference(decided, scores)}" if decided and scores else ""
         raise Conflict(f"{taken.reason}{far}") from taken
 
@@ -70,9 +71,16 @@ def check_in_force(evaluation: Evaluation, review: Review) -> None:
     """Raise `Conflict` unless a decision made here is in force, and nobody built on it."""
     newer = evaluation.review
     if newer and newer != review:
-        raise Conflict(f"{newer.reviewer.name} has decided this again at {clock(newer.submitted_at)}.")
+        how = "has settled this with an opinion" if hasattr(review, "opinion") else "has decided this again"
+        raise Conflict(f"{newer.reviewer.name} {how} at {clock(newer.submitted_at)}.")
     if newer is None:
         raise Conflict("This decision is taken back already.")
-    if not evaluation.is_done:
+    if not evaluation.is_decided:
         what = "A file has changed this record" if evaluation.is_stale else "This record was reopened"
         raise Conflict(f"{what} since you decided: it is in the queue again.")
+
+
+def check_settled(evaluation: Evaluation) -> None:
+    """Raise `Conflict` where a lead was asked which of two opinions on a decided record holds."""
+    if evaluation.is_decided and evaluation.is_escalated:
+        raise Conflict("Somebody gave another opinion on this: a lead decides which holds.")

@@ -15,11 +15,16 @@ import orjson
 from django.db import connection
 
 from reviews.models import FileConflict, Import, ImportLine
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, NO_LIMITS, QUEUE_WORDS, Record, parse_line
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, NO_LIMITS, NOT_REQUIRED, QUEUE_WORDS, Record, parse_line
 from reviews.source import LineReader, Lines
 from reviews.workflow import TRANSITIONS
 
 Outcome = ImportLine.Outcome
+
+# Two imports at once could bring the same id, and the later one would fail whole. They take turns.
+TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.import'))"
+# The same without waiting: whether it is one's turn.
+TRY_TURN = "SELECT pg_try_advisory_xact_lock(hashtext('cognireview.import'))"
 
 
 class Incoming:
@@ -44,7 +49,9 @@ class Incoming:
 class Known:
     """What the database holds under an id that a file brings again.
 
-    `overruled` holds the hashes of lines whose decision a lead has settled against.
+    `is_reviewed` tells of a decision made here that an export has; one that confirms what was drawn to be
+    reviewed is none. `human` are the values that an export has. `overruled` holds the hashes of lines whose
+    decision a lead has settled against.
     """
 
     pk: int
@@ -54,7 +61,8 @@ class Known:
     source_import_id: int
     source_line: int
     is_reviewed: bool
-    is_stale: bool
+    is_sampled: bool
+    is_confirmed: bool
     seen_in_line: int | None
     human: dict[str, Any]
     overruled: set[bytes] = field(default_factory=set)
@@ -64,8 +72,9 @@ class Settled(NamedTuple):
     """The outcome of a known id.
 
     Where the evaluation now stands on this line, `takes` is the line, and `values` is what its columns
-    hold from now on (None: what they hold already), and `reopens` the human_* values of a decision that is
-    stale by it. `disputes` is a line whose decision differs from the one in force here.
+    hold from now on (None: what they hold already), `is_sampled` among them, and `reopens` the human_* values
+    of a decision that is stale by it, or without `keeps_review` not in force any more. `disputes` is a line
+    whose decision differs from the one in force here.
     """
 
     line: int
@@ -75,7 +84,9 @@ class Settled(NamedTuple):
     evaluation: int | None
     takes: Incoming | None = None
     values: Record | None = None
+    is_sampled: bool = False
     is_stale: bool = False
+    keeps_review: bool = True
     reopens: dict[str, Any] | None = None
     disputes: Incoming | None = None
 
@@ -86,7 +97,7 @@ class Settled(NamedTuple):
 # No join: when an autovacuum has met the table half filled, PostgreSQL would read all records of a run.
 _KNOWN = """
     SELECT e.evaluation_id, e.id, e.run_id, (SELECT name FROM run WHERE run.id = e.run_id),
-           e.content_hash, e.source_import_id, e.source_line, e.review_id IS NOT NULL, e.is_stale,
+           e.content_hash, e.source_import_id, e.source_line, e.review_id IS NOT NULL, e.is_sampled,
            CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE (
                SELECT min(seen.line) FROM import_line seen
                WHERE seen.evaluation_id = e.id AND seen.source_id = %(import)s
@@ -109,12 +120,25 @@ def known_records(target: Import, incoming: Iterable[Incoming]) -> dict[str, Kno
 
 
 def _known(*row: Any) -> Known:
-    pk, run_id, run_name, content, import_id, line, is_reviewed, is_stale, seen, *human = row
+    pk, run_id, run_name, content, import_id, line, has_review, is_sampled, seen, *human = row
     values = dict(zip(HUMAN_FIELDS, human, strict=True))
     scores = values["human_corrected_scores"]
     values["human_corrected_scores"] = orjson.loads(scores) if scores else None
+    is_confirmed = has_review and is_sampled and values["human_review_status"] == NOT_REQUIRED
+    if is_sampled and not has_review:
+        values["human_review_status"] = NOT_REQUIRED
     return Known(
-        pk, run_id, run_name, bytes(content), import_id, line, is_reviewed, is_stale, seen, human=values
+        pk,
+        run_id,
+        run_name,
+        bytes(content),
+        import_id,
+        line,
+        is_reviewed=has_review and not is_confirmed,
+        is_sampled=is_sampled,
+        is_confirmed=is_confirmed,
+        seen_in_line=seen,
+        human=values,
     )
 
 
@@ -157,7 +181,28 @@ def _settle_changed(incoming: Incoming, known: Known, before: Record) -> Settled
             incoming, known, named, several, has_new_evidence=has_new_evidence, decides=decides
         )
     reason = f"{several}taken from the file"
-    return Settled(number, Outcome.UPDATED, named, reason, known.pk, takes=incoming, values=record)
+    values: dict[str, Any] = {"values": record}
+    if known.is_sampled:
+        values = _still_sampled(record, known, has_new_evidence=has_new_evidence)
+    return Settled(number, Outcome.UPDATED, named, reason, known.pk, takes=incoming, **values)
+
+
+def _still_sampled(record: Record, known: Known, *, has_new_evidence: bool) -> dict[str, Any]:
+    """What becomes of a record that was drawn to be reviewed and not corrected, by the fields of `Settled`.
+
+    On new evidence it is to be reviewed again. Where the file asks for a review, or has one, it is drawn no
+    more.
+    """
+    is_sampled = record.human_review_status == NOT_REQUIRED and not record.needs_human_review
+    is_confirmed = is_sampled and known.is_confirmed and not has_new_evidence
+    if is_sampled and not is_confirmed:
+        record = _with(record, {"human_review_status": TRANSITIONS["sample", NOT_REQUIRED]})
+    return {
+        "values": record,
+        "is_sampled": is_sampled,
+        "keeps_review": is_confirmed,
+        "reopens": known.human if known.is_confirmed and not is_confirmed else None,
+    }
 
 
 def _settle_reviewed(
@@ -184,6 +229,7 @@ def _settle_reviewed(
         evaluation=known.pk,
         takes=incoming,
         values=values,
+        is_sampled=known.is_sampled and not values.needs_human_review,
         is_stale=values.human_review_status in QUEUE_WORDS,
         reopens=known.human if values.human_review_status != known.human["human_review_status"] else None,
         disputes=incoming if disputed else None,
@@ -194,8 +240,11 @@ def _with_kept_decision(record: Record, known: Known) -> Record:
     """The record with the human values in force here, its status what new evidence makes of it."""
     before = known.human["human_review_status"]
     status = TRANSITIONS.get(("new evidence", before), before)
-    kept = known.human | {"human_review_status": status}
-    return Record._make(kept.get(name, value) for name, value in zip(Record._fields, record, strict=True))
+    return _with(record, known.human | {"human_review_status": status})
+
+
+def _with(record: Record, changes: dict[str, Any]) -> Record:
+    return Record._make(changes.get(name, value) for name, value in zip(Record._fields, record, strict=True))
 
 
 def _says_what_is_in_force(record: Record, known: Known) -> bool:

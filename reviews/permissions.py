@@ -100,6 +100,8 @@ def can_revise(user: User, evaluation: Evaluation) -> bool:
 def check_withdraw(user: User, escalation: Escalation) -> None:
     """What was handed to a lead is taken back by whoever did so; a lead returns it."""
     check(user, "review_evaluation")
+    if escalation.kind == Escalation.Kind.DISAGREEMENT:
+        raise Denied("Opinions that differ are for a lead to settle. Undo takes your own opinion back.")
     if escalation.raised_by_id != user.pk:
         raise Denied("Only whoever handed a record to a lead can take it back.")
 

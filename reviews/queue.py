@@ -191,15 +191,30 @@ def locked(evaluation_id: int) -> Evaluation:
 
 
 def check_free(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `Taken` unless the record is in the queue, with no lead, and nobody else holds it."""
+    """Raise `Taken` unless the record is in the queue, with no lead, waits for this reviewer, and is free."""
     review = evaluation.review
     if review and not evaluation.in_queue:
         raise Taken(f"{review.reviewer.name} submitted this at {clock(review.submitted_at)}.")
     if not evaluation.in_queue:
         raise Taken(f"This record is not in the queue: its status is {evaluation.human_review_status}.")
     if evaluation.is_escalated and not can(reviewer, "lead_review"):
-        raised = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
-        raise Taken(f"{raised.raised_by.name} handed this to a lead at {clock(raised.raised_at)}.")
+        raise Taken(_with_a_lead(evaluation))
+    given = evaluation.opinions.filter(reviewer=reviewer, is_open=True).select_related("review").first()
+    if given and not evaluation.is_escalated:
+        at = clock(given.review.submitted_at)
+        raise Taken(f"You gave your opinion on this at {at}. It waits for those of others.")
+    check_unheld(evaluation, reviewer)
+
+
+def _with_a_lead(evaluation: Evaluation) -> str:
+    raised = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
+    if raised.kind == Escalation.Kind.DISAGREEMENT:
+        return f"Opinions on this differ: it is with a lead since {clock(raised.raised_at)}."
+    return f"{raised.raised_by.name} handed this to a lead at {clock(raised.raised_at)}."
+
+
+def check_unheld(evaluation: Evaluation, reviewer: User) -> None:
+    """Raise `Taken` if somebody else holds the record."""
     if evaluation.claimed_by_id != reviewer.pk and evaluation.claimed_by and is_held(evaluation):
         holder = evaluation.claimed_by
         claims = AuditEvent.objects.filter(evaluation=evaluation, action="claim", actor=holder)

@@ -31,10 +31,19 @@ class Decision:
         return self.review.evaluation
 
     @property
-    def state(self) -> Literal["in force", "superseded", "taken back"]:
+    def state(self) -> Literal["in force", "superseded", "taken back", "opinion"]:
         if hasattr(self.review, "withdrawal"):
             return "taken back"
-        return "in force" if self.evaluation.review_id == self.review.pk else "superseded"
+        if self.evaluation.review_id == self.review.pk:
+            return "in force"
+        return "opinion" if hasattr(self.review, "opinion") else "superseded"
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether it is in force, or an opinion that nothing in force came after."""
+        in_force = self.evaluation.review_id or 0
+        is_aside = self.state == "opinion" and in_force < self.review.pk
+        return is_aside or self.state == "in force"
 
 
 class Page(NamedTuple):
@@ -55,7 +64,7 @@ def decisions(*, reviewer: User, run: Run | None = None, after: str = "") -> Pag
     A cursor that is none gives the first page.
     """
     reviews = Review.objects.filter(reviewer=reviewer, before__isnull=False).order_by("-pk")
-    reviews = reviews.filter(_in_run(run)).select_related("withdrawal", "evaluation__run")
+    reviews = reviews.filter(_in_run(run)).select_related("withdrawal", "opinion", "evaluation__run")
     reviews = _without_large(reviews)
     if _CURSOR.fullmatch(after):
         reviews = reviews.filter(pk__lt=int(after))
@@ -84,6 +93,7 @@ def _skips(reviewer: User, run: Run | None) -> list[Skip]:
 def _escalations(reviewer: User, run: Run | None) -> list[Escalation]:
     raised = Escalation.objects.filter(_in_run(run), raised_by=reviewer)
     raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN).order_by("-pk")
+    raised = raised.exclude(kind=Escalation.Kind.DISAGREEMENT)
     return list(_without_large(raised.select_related("evaluation__run", "settled_by"))[:LISTED])
 
 

@@ -68,6 +68,11 @@ def _parts(response: Mapping[str, Any]) -> list[Part]:
     ]
 
 
+def holds_answer(response: Any) -> bool:
+    """Whether a response says anything, beside what stands around it."""
+    return any(not part.is_around for part in parts(response))
+
+
 def part(label: str, value: Any, *, is_around: bool = False, note: str = "") -> Part:
     """A JSON value as a part."""
     text, items, data = "", [], None

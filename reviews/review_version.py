@@ -1,14 +1,15 @@
 """A decision as the row that keeps it: what was decided, on what, and how it compares with the judge's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict
 from uuid import UUID
 
 from django.utils import timezone
 
-from reviews import reasons, rubric, strata
-from reviews.meanwhile import Scores
-from reviews.models import BlindScores, Evaluation, FileConflict, Review, User
+from reviews import blind, reasons, rubric, strata
+from reviews.criteria import offers
+from reviews.meanwhile import Conflict, Scores
+from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.overrides import compare
 
 
@@ -39,13 +40,20 @@ def add(
     decision: Decision,
     *,
     escalation: int | None = None,
+    opinions: Sequence[int] = (),
 ) -> Review:
-    """The next version of a record's decision. `escalation` is the key of one that it settles, for undo."""
+    """The next version of a record's decision.
+
+    `escalation` and `opinions` are the keys of those that it settles, for undo.
+    """
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
     rule = rubric.of(evaluation.run).rule
     compared = compare(judged, scores, causes, rule, evaluation.aggregated_score)
-    blind = _blind_scores(evaluation, reviewer)
-    stood = {"review": evaluation.review_id, "is_stale": evaluation.is_stale, "escalation": escalation}
+    committed = blind.committed(evaluation, reviewer)
+    stood: dict[str, Any] = {"review": evaluation.review_id, "is_stale": evaluation.is_stale}
+    stood["escalation"] = escalation
+    if opinions:
+        stood["opinions"] = [*opinions]
     return Review.objects.create(
         evaluation=evaluation,
         run=evaluation.run,
@@ -67,8 +75,8 @@ def add(
         stratum=strata.of(evaluation),
         families=sorted({reasons.family(str(reason)).key for reason in evaluation.review_reasons}),
         is_sampled=evaluation.is_sampled,
-        blind_scores=blind,
-        blind_verdict=None if blind is None else rule.aggregate(blind.values()),
+        blind_scores=committed.scores if committed else None,
+        blind_verdict=rule.aggregate(committed.scores.values()) if committed else None,
         submission=submission,
         source_import_id=evaluation.source_import_id,
         source_line=evaluation.source_line,
@@ -76,15 +84,25 @@ def add(
     )
 
 
-def _blind_scores(evaluation: Evaluation, reviewer: User) -> dict[str, Any] | None:
-    """What the reviewer gave on this evidence before the judge's scores were shown."""
-    given = BlindScores.objects.filter(
-        evaluation=evaluation,
-        reviewer=reviewer,
-        source_import=evaluation.source_import_id,
-        source_line=evaluation.source_line,
-    )
-    return given.values_list("scores", flat=True).first()
+def sent_before(submission: UUID, evaluation: Evaluation, reviewer: User) -> Review | None:
+    """The review that this submission made already. Raises `Conflict` if that is not of this record."""
+    review = Review.objects.filter(submission=submission).first()
+    if review and (review.evaluation_id, review.reviewer_id) != (evaluation.pk, reviewer.pk):
+        raise Conflict("This form was sent before, for another record. Open the record again.")
+    return review
+
+
+def corrects_nothing(evaluation: Evaluation, review: Review) -> bool:
+    """Whether a record was drawn to be reviewed, and the review leaves all that the judge said as it is.
+
+    A comment is no correction: it tells why somebody agrees, and is kept with the review. Nor is it one that
+    nobody can judge the record.
+    """
+    if not evaluation.is_sampled:
+        return False
+    scores = review.corrected_scores or {}
+    given = {offer.criterion: offer.given for offer in offers(evaluation, rubric.of(evaluation.run))}
+    return not scores or (review.changes == 0 and all(given.get(name) == scores[name] for name in scores))
 
 
 def from_file(

@@ -1,15 +1,16 @@
 """The other records of a task in its run: other models and other judges on the same question."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import Case, F, Func, JSONField, QuerySet, TextField, Value, When
+from django.db.models import Case, F, Func, JSONField, Q, QuerySet, TextField, Value, When
 from django.db.models.fields.json import KT
 
-from reviews import rubric
-from reviews.models import Evaluation
+from reviews import rubric, shares
+from reviews.models import Evaluation, Run
+from reviews.record import QUEUE_WORDS
 from reviews.salvage import salvage
 from reviews.verdict import Rule, read_verification
 
@@ -21,7 +22,10 @@ _MAX_ANSWER = 300
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """One record of the task. Verdicts are empty where there is none; `is_this` is the record itself."""
+    """One record of the task; `is_this` is the record itself.
+
+    Verdicts are empty where there is none, and of others that are still to be scored blind.
+    """
 
     pk: int
     model: str
@@ -64,6 +68,14 @@ class Siblings:
         """How many others gave the record's own final answer."""
         return sum(len(answer.siblings) - 1 for answer in self.answers if answer.is_this and answer.text)
 
+    def without_verdicts(self) -> "Siblings":
+        """The same answers, without what judge and people made of them."""
+        answers = [
+            Answer(answer.text, [replace(sibling, judged="", decided="") for sibling in answer.siblings])
+            for answer in self.answers
+        ]
+        return Siblings(answers, [], self.are_cut)
+
 
 def of(evaluation: Evaluation) -> Siblings:
     """The records of the same task in the run, this one among them. One query."""
@@ -77,7 +89,9 @@ def of(evaluation: Evaluation) -> Siblings:
         scores = _unparsed(row) if number < _MOST_SALVAGED else {}
         given = _given(row)
         answer = answers.setdefault(normalised(given), Answer(given[:_MAX_ANSWER]))
-        answer.siblings.append(_sibling(row, scores, rule, is_this=row["pk"] == evaluation.pk))
+        is_this = row["pk"] == evaluation.pk
+        is_hidden = not is_this and _is_blind(evaluation.run, row)
+        answer.siblings.append(_sibling(row, scores, rule, is_this=is_this, is_hidden=is_hidden))
         if row["pk"] != evaluation.pk and row["template"] == evaluation.judge_prompt_template_path:
             criteria |= dict.fromkeys(row["criteria"] or scores)
     ordered = sorted(answers.values(), key=lambda answer: (not answer.text, not answer.is_this))
@@ -98,6 +112,7 @@ def _rows(evaluation: Evaluation) -> "QuerySet[Evaluation, Any]":
         .order_by("model_id", "id")
         .values(
             "pk",
+            "evaluation_id",
             "model_id",
             "judge_llm_model",
             "aggregated_score",
@@ -106,6 +121,7 @@ def _rows(evaluation: Evaluation) -> "QuerySet[Evaluation, Any]":
             "final_answer_verified",
             "verification_message",
             template=F("judge_prompt_template_path"),
+            is_answered=Q(structured_model_response__isnull=False),
             criteria=_KEYS,
             inner_answer=KT("structured_model_response__response__final_answer"),
             outer_answer=KT("structured_model_response__final_answer"),
@@ -133,12 +149,21 @@ def _unparsed(row: dict[str, Any]) -> dict[str, Any]:
     return {proposal.criterion: proposal.score for proposal in salvage(row["raw"]).proposals}
 
 
-def _sibling(row: dict[str, Any], unparsed: dict[str, Any], rule: Rule, *, is_this: bool) -> Sibling:
+def _is_blind(run: Run, row: dict[str, Any]) -> bool:
+    """Whether a record of the task is still to be scored blind, by whomever."""
+    is_open = row["human_review_status"] in QUEUE_WORDS
+    return is_open and bool(row["is_answered"]) and shares.is_blind(run, row["evaluation_id"])
+
+
+def _sibling(
+    row: dict[str, Any], unparsed: dict[str, Any], rule: Rule, *, is_this: bool, is_hidden: bool
+) -> Sibling:
+    judged = row["aggregated_score"] or rule.aggregate(unparsed.values()) or ""
     return Sibling(
         pk=row["pk"],
         model=row["model_id"] or "no model",
         judge=row["judge_llm_model"],
-        judged=row["aggregated_score"] or rule.aggregate(unparsed.values()) or "",
+        judged="" if is_hidden else judged,
         decided=rule.verdict(row["human_corrected_scores"]) or "",
         status=row["human_review_status"],
         is_this=is_this,

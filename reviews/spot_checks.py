@@ -10,7 +10,7 @@ from reviews.meanwhile import Conflict, check_in_force
 from reviews.models import Review, SpotCheck, User
 from reviews.permissions import Denied, check
 from reviews.queue import LARGE_COLUMNS
-from reviews.record import DONE_WORDS
+from reviews.record import QUEUE_WORDS
 
 Outcome = SpotCheck.Outcome
 MOST_DRAWN = 100
@@ -30,9 +30,8 @@ def draw(*, selection: Selection, count: int, actor: User) -> list[SpotCheck]:
     # Two leads who draw at once take turns, and get different ones.
     User.objects.select_for_update(no_key=True).only("pk").get(pk=selection.reviewer.pk)
     candidates = Review.objects.filter(selection.condition(), before__isnull=False, spot_check=None)
-    in_force = candidates.filter(
-        evaluation__review=F("pk"), evaluation__human_review_status__in=DONE_WORDS, evaluation__is_stale=False
-    )
+    in_force = candidates.filter(evaluation__review=F("pk"), evaluation__is_stale=False)
+    in_force = in_force.exclude(evaluation__human_review_status__in=QUEUE_WORDS)
     drawn = in_force.order_by("?").only("pk", "run", "reviewer")[: min(count, MOST_DRAWN)]
     checks = SpotCheck.objects.bulk_create(
         SpotCheck(review=review, run_id=review.run_id, reviewer_id=review.reviewer_id, drawn_by=actor)
@@ -72,7 +71,8 @@ def open_checks(actor: User) -> list[SpotCheck]:
     mine = SpotCheck.objects.filter(
         drawn_by=actor, outcome=Outcome.OPEN, review__evaluation__review=F("review")
     )
-    return list(_loaded(mine.filter(review__evaluation__human_review_status__in=DONE_WORDS).order_by("pk")))
+    decided = mine.exclude(review__evaluation__human_review_status__in=QUEUE_WORDS)
+    return list(_loaded(decided.order_by("pk")))
 
 
 def settled(selection: Selection) -> list[SpotCheck]:

@@ -1,5 +1,8 @@
 """Strata: what is known of all records of a run, which estimates about the judge are weighted by."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import connection, transaction
 
 from reviews.models import Evaluation, Run, Stratum
@@ -14,8 +17,13 @@ _ADD = """
 """
 _CLEAR_RECORDS = "DELETE FROM stratum_count USING stratum WHERE stratum.id = stratum_id AND run_id = %(run)s"
 _COUNT_RECORDS = """
-    INSERT INTO stratum_count (stratum_id, verdict, evaluations)
-    SELECT stratum.id, coalesce(aggregated_score, ''), count(*)
+    INSERT INTO stratum_count (stratum_id, verdict, evaluations, answered)
+    SELECT stratum.id, coalesce(aggregated_score, (
+        SELECT facet.value FROM evaluation_facets
+        JOIN unnest(%(keys)s::bigint[], %(names)s::text[], %(values)s::text[]) AS facet (key, name, value)
+            ON facet.name = %(read)s AND facet.key = ANY(evaluation_facets.keys)
+        WHERE evaluation_facets.evaluation_id = evaluation.id LIMIT 1
+    ), '') AS verdict, count(*), count(structured_model_response)
     FROM evaluation JOIN stratum ON (
         stratum.run_id, stratum.judge_llm_model, stratum.judge_prompt_template_path, stratum.model_id,
         stratum.is_flagged
@@ -25,14 +33,17 @@ _COUNT_RECORDS = """
     )
     WHERE evaluation.run_id = %(run)s GROUP BY 1, 2
 """
-_CLEAR_FAMILIES = "DELETE FROM family_count WHERE run_id = %(run)s"
-_COUNT_FAMILIES = """
-    INSERT INTO family_count (run_id, family, evaluations)
-    SELECT %(run)s, family.value, count(*)
+_CLEAR_FACETS = "DELETE FROM facet_count WHERE run_id = %(run)s"
+_COUNT_FACETS = """
+    INSERT INTO facet_count (run_id, name, value, evaluations)
+    SELECT %(run)s, name, value, count(*)
     FROM evaluation_facets CROSS JOIN LATERAL unnest(keys) AS found (key)
-    JOIN unnest(%(keys)s::bigint[], %(families)s::text[]) AS family (key, value) USING (key)
-    WHERE run_id = %(run)s GROUP BY family.value
+    JOIN unnest(%(keys)s::bigint[], %(names)s::text[], %(values)s::text[]) AS facet (key, name, value)
+        USING (key)
+    WHERE run_id = %(run)s GROUP BY name, value
 """
+# The facet that holds the verdict of a record whose `aggregated_score` is null: see `facets`.
+READ_VERDICT = "read-verdict"
 
 
 def of(evaluation: Evaluation) -> Stratum:
@@ -48,14 +59,20 @@ def of(evaluation: Evaluation) -> Stratum:
 
 
 @transaction.atomic
-def recount(run: Run, families: dict[str, int]) -> None:
-    """Count a run's records by stratum and verdict, and by reason family: key of the family -> its facet.
+def recount(run: Run, facets: Mapping[tuple[str, str], int]) -> None:
+    """Count a run's records by stratum and verdict, and by these facets: (name, value) -> key.
 
     For the end of an import, when its records are covered by `facets`.
     """
-    values = {"run": run.pk, "families": [*families], "keys": [*families.values()]}
+    values: dict[str, Any] = {
+        "run": run.pk,
+        "keys": [*facets.values()],
+        "names": [name for name, _ in facets],
+        "values": [value for _, value in facets],
+        "read": READ_VERDICT,
+    }
     with connection.cursor() as cursor:
         # Two imports that end together take turns.
         cursor.execute("SELECT FROM run WHERE id = %(run)s FOR NO KEY UPDATE", values)
-        for statement in (_ADD, _CLEAR_RECORDS, _COUNT_RECORDS, _CLEAR_FAMILIES, _COUNT_FAMILIES):
+        for statement in (_ADD, _CLEAR_RECORDS, _COUNT_RECORDS, _CLEAR_FACETS, _COUNT_FACETS):
             cursor.execute(statement, values)

@@ -5,7 +5,7 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
-from reviews import exports, facets, import_job, importer, uploads
+from reviews import exports, facets, import_job, importer, sampling, uploads
 
 
 @app.task(
@@ -66,6 +66,12 @@ def cover_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG
     while facets.cover_next():
         if context.should_abort():
             raise JobAborted
+
+
+@app.task(name=sampling.JOB, retry=3)
+def draw_sample(run_id: int) -> None:
+    """Draw records of a large run that nobody flagged, to be reviewed all the same."""
+    sampling.draw(run_id)
 
 
 @app.periodic(cron="*/10 * * * *")

@@ -16,7 +16,16 @@ from reviews.criteria import Offer
 from reviews.differences import Change, changes
 from reviews.escalation import REASONS
 from reviews.history import Version, differences_of, versions
-from reviews.models import AuditEvent, BulkChange, BulkChangeItem, Evaluation, Import, ImportLine, SourceChunk
+from reviews.models import (
+    AuditEvent,
+    BulkChange,
+    BulkChangeItem,
+    Evaluation,
+    Import,
+    ImportLine,
+    SourceChunk,
+    User,
+)
 from reviews.queue import is_held
 from reviews.record import NO_LIMITS, QUEUE_WORDS, parse_line
 from reviews.rubric import Rubric
@@ -29,7 +38,7 @@ _CURSOR = re.compile(r"([0-9]{1,17})\.(-?[0-9]{1,18})")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _LAST_DAY = dt.datetime(9999, 12, 31, tzinfo=dt.UTC)
 # Events that bring a version; what they say of it is in `_sentence`.
-_DECIDE = {"submit", "revise", "close", "restore"}
+_DECIDE = {"submit", "opinion", "revise", "close", "restore"}
 # Where a hold ends, and how the page says it.
 _ENDS = {
     "claim": "when the hold had run out",
@@ -37,6 +46,7 @@ _ENDS = {
     "skip": "skipped",
     "escalate": "handed to a lead",
     "submit": "submitted",
+    "opinion": "an opinion was given",
     "close": "closed",
     "settle conflict": "a conflict was settled",
     "settle escalation": "the question was answered",
@@ -93,15 +103,24 @@ class _Row(NamedTuple):
     of: AuditEvent | ImportLine | BulkChangeItem
 
 
-def page(evaluation: Evaluation, offers: list[Offer], rubric: Rubric, *, after: str = "") -> Page:
+def page(
+    evaluation: Evaluation,
+    offers: list[Offer],
+    rubric: Rubric,
+    *,
+    reader: User | None = None,
+    after: str = "",
+) -> Page:
     """A page of what happened, behind the place `after`; a cursor that is none gives the first page.
 
-    Costs at most two queries for each line of a file on it, and six besides.
+    What others say in opinions that wait for a decision is not told to the reader. Costs at most two queries
+    for each line of a file on it, and six besides.
     """
     place = _place_of(after)
     rows = sorted(_rows(evaluation, place), key=lambda row: row.place, reverse=True)
     shown = rows[:PAGE_SIZE]
-    made = {version.review.version: version for version in versions(evaluation, offers, rubric)}
+    told = versions(evaluation, offers, rubric, reader=reader)
+    made = {version.review.version: version for version in told}
     holds = _holds(evaluation, shown, place)
     kept = LineReader()
     entries: list[Entry] = []
@@ -188,7 +207,7 @@ def _holds(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[in
 def _begins_hold(event: AuditEvent) -> bool:
     after = event.detail.get("human", {}).get("after", {})
     is_undone = event.action == "undo" and after.get("human_review_status") in QUEUE_WORDS
-    return is_undone or event.action in {"claim", "withdraw escalation"}
+    return is_undone or event.action in {"claim", "withdraw escalation", "take opinions"}
 
 
 def _hold(evaluation: Evaluation, claim: AuditEvent, end: tuple[dt.datetime, str] | None) -> Hold:
@@ -269,17 +288,24 @@ def _sentence(event: AuditEvent) -> str:
     detail: dict[str, Any] = event.detail
     number = f"version {detail.get('version')}"
     reason = REASONS.get(detail.get("reason") or "", "")
-    outcome = "closed" if detail.get("outcome") == "closed" else "back to the queue"
+    outcomes = {"closed": "closed", "upheld": "the decision stands"}
+    outcome = outcomes.get(detail.get("outcome") or "", "back to the queue")
     is_own = detail.get("holder") == event.actor_name
     sentences = {
         "claim": "began to review it",
         "release": "gave it back" if is_own else f"freed it from {detail.get('holder')}",
         "skip": "skipped it",
+        "blind scores": "committed scores before the judge's were shown",
         "unskip": "took the skip back",
         "escalate": f"handed it to a lead. {reason}".rstrip(". "),
         "withdraw escalation": "took it back from the lead",
         "settle escalation": f"answered: {outcome}",
         "submit": f"submitted {number}",
+        "opinion": f"gave an opinion: {number}",
+        "resolve": f"settled it: all opinions agree, and {number} is in force",
+        "opinions differ": "gave an opinion that differs: a lead decides",
+        "take opinions": "began to decide with the opinions there are",
+        "take back opinion": f"took an opinion back: {number}",
         "revise": f"revised it: {number}",
         "close": f"closed it without scores: {number}",
         "restore": f"restored version {detail.get('restored')} as {number}",

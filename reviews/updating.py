@@ -7,7 +7,7 @@ import orjson
 from django.db import connection
 from django.utils import timezone
 
-from reviews import audit
+from reviews import audit, opinions
 from reviews.merge import Incoming, Settled
 from reviews.models import Evaluation, FileConflict, Import
 from reviews.record import HUMAN_FIELDS, Record
@@ -22,10 +22,13 @@ _FIELD_TYPES = {name: _TYPES[Evaluation._meta.get_field(name).get_internal_type(
 _PLACE = {"source_line": "bigint", "content_hash": "bytea"}
 
 
-def _update_statement(columns: dict[str, str], also: str = "") -> str:
-    """One statement for all updates of a piece: the new rows come as one JSON text."""
+def _update_statement(columns: dict[str, str], also: str = "", told: dict[str, str] | None = None) -> str:
+    """One statement for all updates of a piece: the new rows come as one JSON text.
+
+    `told` are values of it that are no columns, for `also` to use.
+    """
     sets = ", ".join(f"{name} = new.{name}" for name in columns)
-    typed = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    typed = ", ".join(f"{name} {kind}" for name, kind in (columns | (told or {})).items())
     return f"""
         UPDATE evaluation SET source_import_id = %s, {sets} {also}
         FROM json_to_recordset(%s::json) AS new (id bigint, {typed})
@@ -34,7 +37,11 @@ def _update_statement(columns: dict[str, str], also: str = "") -> str:
 
 
 _MOVE = _update_statement(_PLACE)
-_CHANGE = _update_statement(_PLACE | {"is_stale": "boolean"} | _FIELD_TYPES, ", version = version + 1")
+_CHANGE = _update_statement(
+    _PLACE | {"is_sampled": "boolean", "is_stale": "boolean"} | _FIELD_TYPES,
+    ", version = version + 1, review_id = CASE WHEN new.keeps_review THEN review_id END",
+    told={"keeps_review": "boolean"},
+)
 
 
 def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
@@ -48,10 +55,17 @@ def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
             place = _place(one.evaluation, one.takes)
             if one.values:
                 values = dict(zip(Record._fields, one.values, strict=True))
-                changed.append(place | values | {"is_stale": one.is_stale})
+                stands = {name: getattr(one, name) for name in ("is_sampled", "is_stale", "keeps_review")}
+                changed.append(place | values | stands)
                 if one.reopens:
-                    human = {"before": _as_json(one.reopens), "after": _human_values(one.values)}
-                    detail = {"line": one.line, "human": human}
+                    human: dict[str, Any] = {
+                        "before": _as_json(one.reopens),
+                        "after": _human_values(one.values),
+                    }
+                    detail = {
+                        "line": one.line,
+                        "human": human if one.keeps_review else human | audit.KEEPS_LINE,
+                    }
                     reopened.append(audit.About(one.evaluation, one.takes.evaluation_id, detail))
             else:
                 moved.append(place)
@@ -59,6 +73,8 @@ def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
             disputed[one.evaluation] = one.disputes
     _execute(_MOVE, target, moved)
     _execute(_CHANGE, target, changed)
+    if changed:
+        opinions.outdate(row["id"] for row in changed)
     audit.record_each("new evidence", source=target, about=reopened)
     _note_conflicts(target, disputed)
 

@@ -12,12 +12,13 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import audit, drafts, overturning, queue, review_version
-from reviews.meanwhile import Conflict, check_in_force, check_open, check_version
+from reviews import audit, drafts, opinion_counts, opinions, overturning, queue, review_version
+from reviews.meanwhile import Conflict, check_in_force, check_open, check_settled, check_version
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
-from reviews.permissions import check, check_revise
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, QUEUE_WORDS
+from reviews.permissions import can, check, check_revise
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, NO_LIMITS, NOT_REQUIRED, QUEUE_WORDS, parse_line
 from reviews.review_version import Decision
+from reviews.source import kept_line
 
 __all__ = [
     "TRANSITIONS",
@@ -35,14 +36,23 @@ __all__ = [
 COMPLETED, NEEDS_REVIEW = "Completed", "Needs Review"
 # (what happens, the status it needs) -> the status after it. The README's diagram is made of this.
 # A file brings new evidence for a record that was reviewed here: the review is kept, but stale. What nobody
-# can judge is closed, without scores. `undo` goes an arrow of submit, close, revise or restore back.
+# can judge is closed, without scores. Of the records that need no review some are drawn to be reviewed all
+# the same (`sampling`): those are in the queue here, not in the file, and a decision that corrects nothing
+# confirms them. Opinions that agree resolve a record. `undo` goes an arrow of submit, resolve, confirm,
+# close, revise or restore back.
 TRANSITIONS = {
     **{("submit", word): COMPLETED for word in QUEUE_WORDS},
+    **{("resolve", word): COMPLETED for word in QUEUE_WORDS},
     **{("close", word): COMPLETED for word in QUEUE_WORDS},
     **{("revise", word): COMPLETED for word in DONE_WORDS},
     **{("restore", word): COMPLETED for word in DONE_WORDS},
     **{("reopen", word): NEEDS_REVIEW for word in DONE_WORDS},
     **{("new evidence", word): NEEDS_REVIEW for word in DONE_WORDS},
+    ("sample", NOT_REQUIRED): NEEDS_REVIEW,
+    ("put back", NEEDS_REVIEW): NOT_REQUIRED,
+    **{("confirm", word): NOT_REQUIRED for word in (NEEDS_REVIEW, COMPLETED, NOT_REQUIRED)},
+    **{(action, NOT_REQUIRED): COMPLETED for action in ("revise", "restore")},
+    ("reopen", NOT_REQUIRED): NEEDS_REVIEW,
 }
 
 
@@ -50,7 +60,7 @@ TRANSITIONS = {
 def submit_review(
     *, evaluation_id: int, reviewer: User, version: int, submission: UUID, **decision: Unpack[Decision]
 ) -> Review:
-    """Put a human decision in force.
+    """Put a human decision in force; where several opinions are wanted it is one of them (`opinions`).
 
     `version` is the record's as the reviewer saw it. The same `submission` sent twice gives the same
     review. A lead's settles the record's escalation. Raises `Conflict` when somebody else holds or has
@@ -58,12 +68,24 @@ def submit_review(
     """
     check(reviewer, "review_evaluation")
     evaluation = queue.locked(evaluation_id)
-    sent_before = Review.objects.filter(submission=submission).first()
+    sent_before = review_version.sent_before(submission, evaluation, reviewer)
     if sent_before:
-        return _same_submission(sent_before, evaluation, reviewer)
+        return sent_before
     check_open(evaluation, reviewer, decision["scores"])
     check_version(evaluation, version)
+    if opinions.are_wanted(evaluation):
+        return _give_opinion(evaluation, reviewer, submission, decision)
     return _decide("submit", evaluation, reviewer, submission, **decision)
+
+
+def _give_opinion(evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision) -> Review:
+    given = opinions.give(evaluation, reviewer, submission, decision)
+    if given.outcome == opinions.Outcome.AGREE:
+        versions = [opinion.review.version for opinion in given.opinions]
+        _put_in_force("resolve", evaluation, given.review, {"opinions": versions})
+    if given.outcome != opinions.Outcome.WAITS:
+        opinion_counts.count(evaluation, given.opinions)
+    return given.review
 
 
 @transaction.atomic
@@ -76,8 +98,8 @@ def revise(
     or has changed since.
     """
     evaluation = queue.locked(evaluation_id)
-    same = _sent_before(evaluation, reviewer, version, submission)
-    return same or _decide("revise", evaluation, reviewer, submission, **decision)
+    sent_before = _sent_before(evaluation, reviewer, version, submission)
+    return sent_before or _decide("revise", evaluation, reviewer, submission, **decision)
 
 
 @transaction.atomic
@@ -113,11 +135,13 @@ def restore(
 def _sent_before(evaluation: Evaluation, actor: User, version: int, submission: UUID) -> Review | None:
     """The review that this submission made already. Raises unless the decision in force may be replaced."""
     check_revise(actor, evaluation)
-    sent_before = Review.objects.filter(submission=submission).first()
+    sent_before = review_version.sent_before(submission, evaluation, actor)
     if sent_before:
-        return _same_submission(sent_before, evaluation, actor)
+        return sent_before
     check_version(evaluation, version)
-    if not evaluation.is_done:
+    if not can(actor, "lead_review"):
+        check_settled(evaluation)
+    if not evaluation.is_decided:
         raise Conflict("There is no decision to revise: this record is in the queue.")
     return None
 
@@ -134,12 +158,6 @@ def close(*, evaluation_id: int, actor: User, comments: str) -> Review:
     return _decide("close", evaluation, actor, uuid4(), scores={}, comments=comments, origins={})
 
 
-def _same_submission(review: Review, evaluation: Evaluation, reviewer: User) -> Review:
-    if (review.evaluation_id, review.reviewer_id) != (evaluation.pk, reviewer.pk):
-        raise Conflict("This form was sent before, for another record. Open the record again.")
-    return review
-
-
 def _decide(
     action: str,
     evaluation: Evaluation,
@@ -148,17 +166,29 @@ def _decide(
     also: Mapping[str, Any] | None = None,
     **decision: Unpack[Decision],
 ) -> Review:
-    """Put a decision in force; `also` is what else the audit event tells."""
-    before = evaluation.human
-    escalation = _settle_escalation(evaluation, reviewer)
-    review = review_version.add(evaluation, reviewer, submission, decision, escalation=escalation)
+    """Make a decision and put it in force; `also` is what else the audit event tells."""
+    escalation, settled = _settle_escalation(evaluation, reviewer), opinions.close(evaluation)
+    review = review_version.add(
+        evaluation, reviewer, submission, decision, escalation=escalation, opinions=settled
+    )
     if action == "revise":
         overturning.note_revision(evaluation.review, by=review)
-    evaluation.human_review_status = TRANSITIONS[action, evaluation.human_review_status]
-    evaluation.human_reviewer_id = reviewer.username
-    evaluation.human_review_timestamp = review.submitted_at
-    evaluation.human_corrected_scores = review.corrected_scores
-    evaluation.human_review_comments = review.comments
+    _put_in_force(action, evaluation, review, also)
+    return review
+
+
+def _put_in_force(
+    action: str, evaluation: Evaluation, review: Review, also: Mapping[str, Any] | None = None
+) -> None:
+    before, reviewer = evaluation.human, review.reviewer
+    if review_version.corrects_nothing(evaluation, review):
+        _leave_line(evaluation)
+    else:
+        evaluation.human_review_status = TRANSITIONS[action, evaluation.human_review_status]
+        evaluation.human_reviewer_id = reviewer.username
+        evaluation.human_review_timestamp = review.submitted_at
+        evaluation.human_corrected_scores = review.corrected_scores
+        evaluation.human_review_comments = review.comments
     evaluation.review, evaluation.is_stale = review, False
     _save_decided(evaluation)
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
@@ -172,14 +202,24 @@ def _decide(
         causes=review.causes,
         **also or {},
     )
-    return review
+
+
+def _leave_line(evaluation: Evaluation) -> None:
+    """Give a record that was drawn to be reviewed the human values of its line: nothing is corrected."""
+    status = TRANSITIONS["confirm", evaluation.human_review_status]
+    if not evaluation.keeps_line:
+        line = parse_line(kept_line(evaluation.source_import_id, evaluation.source_line), NO_LIMITS)
+        for name in HUMAN_FIELDS:
+            setattr(evaluation, name, getattr(line, name))
+    evaluation.human_review_status = status
 
 
 @transaction.atomic
 def undo(*, run: Run, reviewer: User) -> Evaluation:
     """Take back the reviewer's last decision in a run: the record is as it was before, and theirs again.
 
-    What they had entered is their draft. Raises `Conflict` when that decision is not in force any more.
+    What they had entered is their draft. Raises `Conflict` when that decision is not in force any more, or,
+    of an opinion, when the record was decided since.
     """
     check(reviewer, "review_evaluation")
     mine = Review.objects.filter(reviewer=reviewer, evaluation__run=run)
@@ -187,7 +227,11 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
     if last is None:
         raise Conflict("There is no decision of yours in this run to take back.")
     evaluation = queue.locked(last.evaluation_id)
+    if opinions.is_aside(evaluation, last):
+        opinions.take_back(evaluation, last)
+        return evaluation
     check_in_force(evaluation, last)
+    check_settled(evaluation)
     Withdrawal.objects.create(review=last, actor=reviewer)
     before = evaluation.human
     _restore(evaluation, last)
@@ -201,6 +245,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
         version=last.version,
         human=_told(before, evaluation),
     )
+    opinions.recount(evaluation, last)
     return evaluation
 
 
@@ -214,23 +259,27 @@ def _restore(evaluation: Evaluation, review: Review) -> None:
         evaluation.is_escalated = True
         open_again = {"outcome": Escalation.Outcome.OPEN, "settled_by": None, "settled_at": None}
         Escalation.objects.filter(pk=before["escalation"]).update(**open_again)
+    opinions.reopen(review)
 
 
 @transaction.atomic
 def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
     """Put a decided record back into the queue; the decision stays in force until there is a newer one.
 
-    It is for whoever decided, or a lead. Raises `Conflict` when the record is not decided.
+    One that confirmed a record drawn to be reviewed does not. It is for whoever decided, or a lead. Raises
+    `Conflict` when the record is not decided.
     """
     evaluation = queue.locked(evaluation_id)
     check_revise(actor, evaluation)
-    if not evaluation.is_done:
+    if not evaluation.is_decided:
         raise Conflict("This record is not decided: there is nothing to reopen.")
     if evaluation.review is None:
         # So that an export says that it is open again, which the line of the file does not.
         evaluation.review = review_version.from_file(evaluation, evaluation.human, actor, conflict=None)
-    overturning.note(evaluation.review, overturning.Kind.REOPENED, actor=actor, reason=reason)
-    before = evaluation.human
+    decided, before = evaluation.review, evaluation.human
+    overturning.note(decided, overturning.Kind.REOPENED, actor=actor, reason=reason)
+    if evaluation.is_confirmed:
+        evaluation.review = None  # that stands for an open record whose line stays as it came
     evaluation.human_review_status = TRANSITIONS["reopen", evaluation.human_review_status]
     _save_decided(evaluation)
     audit.record(
@@ -239,7 +288,7 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
         run=evaluation.run,
         evaluation=evaluation,
         human=_told(before, evaluation),
-        version=evaluation.review.version,
+        version=decided.version,
         reason=reason,
     )
 
@@ -286,15 +335,17 @@ def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User)
     evaluation.review = review_version.from_file(evaluation, human, actor, conflict)
     overturning.note(ours, overturning.Kind.FILE, actor=actor, by=evaluation.review)
     evaluation.human = human
-    evaluation.is_stale = False
+    evaluation.is_stale = evaluation.is_sampled = False
     if evaluation.is_done:
         _settle_escalation(evaluation, actor)
+        opinions.close(evaluation)
     _save_decided(evaluation)
 
 
 def _told(before: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
     """What the ledger holds of a decision."""
-    return {"before": before, "after": evaluation.human}
+    told = {"before": before, "after": evaluation.human}
+    return told | audit.KEEPS_LINE if evaluation.is_sampled and evaluation.keeps_line else told
 
 
 def _settle_escalation(evaluation: Evaluation, reviewer: User) -> int | None:
@@ -314,5 +365,5 @@ def _save_decided(evaluation: Evaluation, holder: User | None = None) -> None:
     evaluation.version += 1
     evaluation.claimed_by = holder
     evaluation.claimed_until = timezone.now() + settings.CLAIM_LENGTH if holder else None
-    ours = ("review", "is_stale", "is_escalated", "version", "claimed_by", "claimed_until")
+    ours = ("review", "is_sampled", "is_stale", "is_escalated", "version", "claimed_by", "claimed_until")
     evaluation.save(update_fields=[*HUMAN_FIELDS, *ours])

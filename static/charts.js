@@ -48,7 +48,7 @@
       interaction: { mode: "index", axis: kind === "bar" ? "y" : "x", intersect: false },
       scales: kind === "bar" ? { x: values, y: names } : { x: names, y: values },
       plugins: {
-        legend: { display: data.datasets.length > 1, labels: { color: text, usePointStyle: true, pointStyle: "line" } },
+        legend: { display: data.datasets.length > 1, labels: { color: text, usePointStyle: true, pointStyle: kind === "bar" ? "rect" : "line" } },
         tooltip: { callbacks: { label: ({ dataset, dataIndex }) => `${dataset.label}: ${dataset.said[dataIndex]}` } },
       },
     };

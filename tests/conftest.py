@@ -91,6 +91,13 @@ def _flush_passes_triggers() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _nothing_is_blind() -> Iterator[None]:
+    """New runs hide no scores; a test that is about that says so."""
+    with override_settings(BLIND_SHARE=0):
+        yield
+
+
 @pytest.fixture
 def ana(db: None) -> User:
     """Reviews."""

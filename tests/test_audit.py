@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from allauth.usersessions.models import UserSession
@@ -17,6 +18,7 @@ from django.utils import timezone
 
 from reviews import (
     audit,
+    blind,
     bulk,
     context_import,
     drafts,
@@ -25,15 +27,21 @@ from reviews import (
     import_job,
     importer,
     links,
+    measuring,
     next_record,
+    opinion_counts,
+    opinions,
     overturning,
     people,
     preferences,
     queue,
+    review_version,
     rubric,
+    sampling,
     saved_views,
     sessions,
     spot_checks,
+    strata,
     uploads,
     workflow,
 )
@@ -53,6 +61,7 @@ from reviews.models import (
     User,
 )
 from reviews.record import HUMAN_FIELDS
+from reviews.review_version import Decision
 from tests.factories import PASSWORD, EvaluationFactory, RunFactory
 from tests.lines import line
 from tests.work import decide, restore_version
@@ -159,6 +168,7 @@ class TestAppendOnly:
 
 # Each public function of the modules that write, and the action of the event it leaves.
 WRITING_MODULES = [
+    blind,
     bulk,
     context_import,
     drafts,
@@ -166,20 +176,27 @@ WRITING_MODULES = [
     exports,
     import_job,
     importer,
+    measuring,
     next_record,
+    opinion_counts,
+    opinions,
     overturning,
     people,
     preferences,
     queue,
+    review_version,
     rubric,
+    sampling,
     saved_views,
     links,
     sessions,
     spot_checks,
+    strata,
     uploads,
     workflow,
 ]
 EVENTS = {
+    "blind.commit": "blind scores",
     "context_import.import_context": "import context",
     "exports.ask_for": "export asked for",
     "exports.build": "export",
@@ -220,6 +237,10 @@ EVENTS = {
     "escalation.escalate": "escalate",
     "escalation.withdraw": "withdraw escalation",
     "escalation.settle": "settle escalation",
+    "opinions.give": "opinion, opinions differ",
+    "opinions.add": "opinion",
+    "opinions.call": "take opinions",
+    "opinions.take_back": "take back opinion",
     "bulk.apply": "bulk release",
     "bulk.undo": "bulk undo release",
     "saved_views.save": "view saved",
@@ -228,6 +249,10 @@ EVENTS = {
     "spot_checks.agree": "agree to spot check",
     "spot_checks.reopen": "reopen",
     "rubric.configure": "configure run",
+    "measuring.configure": "configure measures",
+    "sampling.draw": "draw sample",
+    "sampling.ask_for": "draw sample",
+    "sampling.after_import": "draw sample",
     "sessions.end": "session ended",
     "sessions.end_others": "other sessions ended",
     "sessions.log_out": "logout",
@@ -252,11 +277,27 @@ TOLD_BY = {
     "drafts.save": "workflow.submit_review",
     "drafts.discard": "workflow.submit_review",
     "drafts.refill": "workflow.undo",
+    "drafts.replace": "blind.commit",
+    "review_version.add": "workflow.submit_review",
+    "review_version.from_file": "workflow.settle_conflict",
+    "strata.of": "workflow.submit_review",
+    "strata.recount": "importer.import_stream",
     "sessions.end_all": "people.deactivate",
+    "opinions.close": "workflow.submit_review",
+    "opinions.reopen": "workflow.undo",
+    "opinions.recount": "workflow.undo",
+    "opinions.outdate": "importer.import_stream",
+    "opinion_counts.count": "opinions.give",
+    "opinion_counts.uncount": "opinions.take_back",
     "overturning.note": "workflow.reopen",
     "overturning.note_revision": "workflow.revise",
 }
 READS_ONLY = {
+    "blind.check_shown",
+    "blind.committed",
+    "blind.has_answer",
+    "blind.is_hidden",
+    "blind.possibility",
     "bulk.latest",
     "bulk.plan",
     "saved_views.of",
@@ -277,9 +318,23 @@ READS_ONLY = {
     "people.welcome_token",
     "preferences.chosen_keys",
     "preferences.keys_of",
+    "measuring.of",
+    "measuring.percent",
+    "measuring.reach",
+    "sampling.state",
     "rubric.causes_named",
     "rubric.of",
+    "opinion_counts.agreement",
+    "opinions.agree",
+    "opinions.are_wanted",
+    "opinions.is_aside",
+    "opinions.open_on",
+    "opinions.problem",
+    "opinions.standing",
+    "review_version.corrects_nothing",
+    "review_version.sent_before",
     "queue.check_free",
+    "queue.check_unheld",
     "queue.is_held",
     "queue.locked",
     "queue.page",
@@ -309,6 +364,38 @@ class Calls:
 
     def export(self) -> Export:
         return exports.ask_for(exports.Order(self.run), self.lea)
+
+    def hidden(self) -> Evaluation:
+        self.run.blind_share = 1
+        self.run.save(update_fields=["blind_share"])
+        return EvaluationFactory.create(run=self.run, structured_model_response="54")
+
+    def blind_commit(self) -> Call:
+        held = queue.claim(evaluation_id=self.hidden().pk, reviewer=self.ana)
+        entered: dict[str, Any] = {"version": 1, "scores": {"Clarity": "Yes"}, "active_ms": None}
+        return partial(blind.commit, evaluation_id=held.pk, reviewer=self.ana, fields=[], **entered)
+
+    def blind_check_shown(self) -> Call:
+        return partial(blind.check_shown, self.evaluation(), self.ana)
+
+    def blind_committed(self) -> Call:
+        return partial(blind.committed, self.hidden(), self.ana)
+
+    def blind_has_answer(self) -> Call:
+        return partial(blind.has_answer, self.evaluation())
+
+    def blind_is_hidden(self) -> Call:
+        return partial(blind.is_hidden, self.hidden(), self.ana)
+
+    def review_version_corrects_nothing(self) -> Call:
+        review = decide(self.held(), self.ana)
+        return partial(review_version.corrects_nothing, review.evaluation, review)
+
+    def review_version_sent_before(self) -> Call:
+        return partial(review_version.sent_before, uuid4(), self.held(), self.ana)
+
+    def blind_possibility(self) -> Call:
+        return partial(blind.possibility, self.run)
 
     def context_import_import_context(self) -> Call:
         names: dict[str, Any] = {"file_name": "tasks.jsonl", "run_name": None, "actor": self.lea}
@@ -507,6 +594,9 @@ class Calls:
     def queue_check_free(self) -> Call:
         return partial(queue.check_free, self.held(), self.ana)
 
+    def queue_check_unheld(self) -> Call:
+        return partial(queue.check_unheld, self.held(), self.ana)
+
     def queue_is_held(self) -> Call:
         return partial(queue.is_held, self.held())
 
@@ -561,6 +651,48 @@ class Calls:
     def escalation_answer_for(self) -> Call:
         return partial(escalation.answer_for, self.escalation_escalate()().evaluation)
 
+    def opinion(self) -> Review:
+        self.run.overlap_share = 1
+        self.run.save()
+        return decide(self.held(), self.ana)
+
+    def opinions_give(self) -> Call:
+        decision: Decision = {"scores": {}, "comments": "", "origins": {}}
+        return partial(opinions.give, self.opinion().evaluation, self.lea, uuid4(), decision)
+
+    def opinions_add(self) -> Call:
+        decided = decide(self.held(), self.ana).evaluation
+        return partial(decide, decided, self.lea, by=opinions.add)
+
+    def opinions_call(self) -> Call:
+        return partial(opinions.call, evaluation_id=self.opinion().evaluation_id, actor=self.lea)
+
+    def opinions_take_back(self) -> Call:
+        review = self.opinion()
+        return partial(opinions.take_back, review.evaluation, review)
+
+    def opinions_agree(self) -> Call:
+        return partial(opinions.agree, [self.opinion()])
+
+    def opinions_are_wanted(self) -> Call:
+        return partial(opinions.are_wanted, self.opinion().evaluation)
+
+    def opinions_is_aside(self) -> Call:
+        review = self.opinion()
+        return partial(opinions.is_aside, review.evaluation, review)
+
+    def opinions_open_on(self) -> Call:
+        return partial(opinions.open_on, self.opinion().evaluation)
+
+    def opinions_problem(self) -> Call:
+        return partial(opinions.problem, self.opinion().run)
+
+    def opinions_standing(self) -> Call:
+        return partial(opinions.standing, self.opinion().evaluation, self.ana)
+
+    def opinion_counts_agreement(self) -> Call:
+        return partial(opinion_counts.agreement, self.opinion().run)
+
     def workflow_revise(self) -> Call:
         decided = Evaluation.objects.get(pk=decide(self.held(), self.ana).evaluation_id)
         return partial(decide, decided, self.ana, by=workflow.revise)
@@ -586,6 +718,44 @@ class Calls:
         usual = rubric.Rubric()
         names = {"run_id": self.run.pk, "seen": usual.fingerprint}
         return partial(rubric.configure, **names, actor=self.lea, rubric=usual)
+
+    def measuring_configure(self) -> Call:
+        measures = measuring.of(self.run)
+        names = {"run_id": self.run.pk, "measures": measures, "seen": measures.fingerprint}
+        return partial(measuring.configure, **names, actor=self.lea)
+
+    def measuring_of(self) -> Call:
+        return partial(measuring.of, self.run)
+
+    def measuring_percent(self) -> Call:
+        return partial(measuring.percent, 0.15)
+
+    def measuring_reach(self) -> Call:
+        return partial(measuring.reach, self.run)
+
+    def sampling_draw(self) -> Call:
+        self.unflagged()
+        return partial(sampling.draw, self.run.pk, self.lea)
+
+    def sampling_ask_for(self) -> Call:
+        self.unflagged()
+        return partial(sampling.ask_for, self.run, self.lea)
+
+    def sampling_after_import(self) -> Call:
+        done = self.unflagged().first_import
+        done.new = 1
+        return partial(sampling.after_import, done)
+
+    def sampling_state(self) -> Call:
+        return partial(sampling.state, self.run)
+
+    def unflagged(self) -> Evaluation:
+        """A record that a sample of its run takes."""
+        self.run.sample_share = 1
+        self.run.save(update_fields=["sample_share"])
+        return EvaluationFactory.create(
+            run=self.run, needs_human_review=False, human_review_status="Not Required"
+        )
 
     def rubric_extend(self) -> Call:
         return partial(rubric.extend, run_id=self.run.pk, criteria=["rigor"], scores=["Good", "Poor"])

@@ -62,3 +62,28 @@ def test_it_is_two_queries(record: Evaluation, django_assert_num_queries: Django
     bring(task())
     with django_assert_num_queries(2):
         contexts.of(record)
+
+
+def test_of_several_records_each_has_its_own_in_as_many_queries(
+    record: Evaluation, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    answers = [{"model_id": model, "response_text": f"I am {model}."} for model in ("o1", "o3")]
+    bring(task(prompt="For all.", model_responses=answers))
+    bring(task(prompt="For algebra.", task_id="8"), run="algebra")
+    others: list[dict[str, str | None]] = [
+        {"task_id": "7", "model_id": "o3"},
+        {"task_id": "8"},
+        {"task_id": None},
+        {"task_id": ""},
+    ]
+    records = [record, *(EvaluationFactory.create(run=record.run, **other) for other in others)]
+    with django_assert_num_queries(2):
+        found = contexts.of_each(records)
+    assert [one and (one.prompt, one.response) for one in found] == [
+        ("For all.", "I am o1."),
+        ("For all.", "I am o3."),
+        ("For algebra.", None),
+        None,
+        None,
+    ]
+    assert contexts.of_each([]) == []

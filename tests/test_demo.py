@@ -18,6 +18,7 @@ from reviews.demo import demo_context, demo_lines
 from reviews.demo_tasks import Pattern, Task, draw
 from reviews.record import FIELDS, Record, parse_line
 from reviews.salvage import salvage
+from reviews.shares import BLIND, share_of
 from reviews.verdict import Rule
 
 PATTERNS = [*demo_mathematics.PATTERNS, *demo_science.PATTERNS]
@@ -62,6 +63,17 @@ class TestTheFile:
         assert len({record.judge_prompt_template_path for record in records}) == 2
         assert 0 < sum(record.task_id is None for record in records) < 10
         assert [record.created_at for record in records] == sorted(record.created_at for record in records)
+
+    def test_begins_with_a_record_as_usual_and_then_has_one_to_score_blind(
+        self, records: list[Record]
+    ) -> None:
+        waiting = [record for record in records if record.needs_human_review and record.model_id]
+        first, second = sorted(waiting, key=lambda record: (int(record.task_id or 10**9), record.model_id))[
+            :2
+        ]
+        assert (first.model_id, second.model_id) == ("claude-3-5-sonnet-latest", "o1")
+        share = 0.15
+        assert share_of(BLIND, first.evaluation_id) > share > share_of(BLIND, second.evaluation_id)
 
 
 class TestTheContext:

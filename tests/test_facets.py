@@ -5,7 +5,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from reviews import choices, facets
 from reviews.filters import Filters
-from reviews.models import Evaluation, EvaluationFacets, EvaluationWords, Import, Run, Uncovered
+from reviews.models import Evaluation, EvaluationFacets, EvaluationWords, Import, Run, StratumCount, Uncovered
+from reviews.verdict import Rule
 from tests.factories import EvaluationFactory
 from tests.lines import bring_in, file_of, line
 
@@ -71,7 +72,7 @@ class TestFacets:
     @pytest.mark.parametrize("scores", [{"a": None}, {"a": []}, {"a": {"score": {}}}, {"": {"score": ""}}])
     def test_are_not_made_of_scores_that_are_none(self, scores: dict[str, object]) -> None:
         record = EvaluationFactory.create(parsed_rubric_scores=scores)
-        named = {facet.name for facet in facets.facets_of(record, facets.judged_by(record))}
+        named = {facet.name for facet in facets.facets_of(record, facets.judged_by(record), Rule())}
         assert "score" not in named
 
     def test_are_not_without_end(self) -> None:
@@ -136,6 +137,19 @@ class TestAfterImport:
         assert left == [3, 1, 0]
         assert found(verdict="Pass") == {"0", "1", "2", "3", "4"}
         assert not Uncovered.objects.exists()
+
+    def test_a_small_one_into_a_large_run_leaves_the_counting_to_the_job(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        imported(line("a"))
+        monkeypatch.setattr(facets, "COUNTED_AT_ONCE", 1)
+        done = imported(line("b"))
+        assert found(verdict="Pass") == {"a", "b"}
+        assert (facets.is_covered(done.run), facets.uncovered(done.run)) == (False, 0)
+        assert ProcrastinateJob.objects.filter(task_name=facets.JOB).exists()
+        assert facets.cover_next()
+        assert facets.is_covered(done.run)
+        assert sum(StratumCount.objects.values_list("evaluations", flat=True)) == 2
 
     def test_what_a_file_changes_is_found_by_what_it_is_now(self) -> None:
         imported(line("a"), line("b"))

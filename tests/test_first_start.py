@@ -2,9 +2,10 @@
 
 import pytest
 
-from reviews import first_start, people
-from reviews.demo import DEMO_RUN
-from reviews.models import Evaluation, Run, TaskContext, User
+from reviews import exporter, first_start, people
+from reviews.demo import DEMO_RUN, demo_lines
+from reviews.demo_reviews import REVIEWED_RUN
+from reviews.models import Evaluation, Opinion, Review, Run, TaskContext, User
 from reviews.permissions import role_of
 from tests.factories import UserFactory
 
@@ -24,8 +25,8 @@ class TestTheAddress:
 class TestTheDemonstration:
     def test_brings_a_run_and_one_person_for_each_role_with_a_password_that_opens(self) -> None:
         passwords = [line.split()[-1] for line in first_start.demonstrate()]
-        people = [User.objects.get(username=name) for name in ("ana", "lea", "max")]
-        assert [role_of(person) for person in people] == ["reviewer", "lead", "admin"]
+        people = [User.objects.get(username=name) for name in ("ana", "bo", "lea", "max")]
+        assert [role_of(person) for person in people] == ["reviewer", "reviewer", "lead", "admin"]
         assert all(person.check_password(word) for person, word in zip(people, passwords, strict=True))
         assert Evaluation.objects.filter(run__name=DEMO_RUN).count() == 200
         assert TaskContext.objects.filter(run__name=DEMO_RUN).count() == 40
@@ -39,5 +40,25 @@ class TestTheDemonstration:
 
     def test_leaves_somebody_of_that_name_alone(self) -> None:
         UserFactory.create(username="Ana")
-        assert [line.split()[0] for line in first_start.demonstrate()] == ["lea", "max"]
+        assert [line.split()[0] for line in first_start.demonstrate()] == ["bo", "lea", "max"]
         assert role_of(User.objects.get(username="Ana")) == ""
+
+    def test_brings_a_run_that_tells_of_its_judge_blind_sampled_and_by_several(self) -> None:
+        first_start.demonstrate()
+        run = Run.objects.get(name=REVIEWED_RUN)
+        assert not run.evaluations.filter(human_review_status="Needs Review").exists()
+        decided = Review.objects.filter(run=run)
+        assert decided.filter(blind_scores__isnull=False).exists()
+        assert decided.filter(is_sampled=True).exists()
+        assert Opinion.objects.filter(review__run=run).exists()
+        assert decided.filter(reviewer__username="lea").exists()
+
+    def test_of_such_a_run_leaves_the_file_whole(self) -> None:
+        first_start.demonstrate()
+        run = Run.objects.get(name=REVIEWED_RUN)
+        sent = b"".join(demo_lines(150, 8)).splitlines()
+        back = b"".join(exporter.export(run)).splitlines()
+        differing = [
+            number for number, lines in enumerate(zip(sent, back, strict=True)) if len(set(lines)) > 1
+        ]
+        assert len(differing) == run.evaluations.filter(human_review_status="Completed").count()

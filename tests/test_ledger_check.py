@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from reviews import escalation, ledger, workflow
+from reviews import escalation, ledger, opinions, workflow
 from reviews.exports import Order, Output
 from reviews.ledger_check import LedgerFile, NoLedger, check
 from reviews.models import Evaluation, Run, User
@@ -114,7 +114,36 @@ def settled_for_the_file(ana: User, lea: User) -> None:
     workflow.settle_conflict(conflict_id=conflict.pk, version=record().version, theirs=True, actor=lea)
 
 
-DECISIONS = [submitted, revised, undone, reopened, closed, settled_for_the_file]
+def given_as_opinions(ana: User, lea: User) -> None:
+    """Both agree on one record, one of them waits on another, and one is taken back."""
+    Run.objects.update(overlap_share=1)
+    for name, person in (("eval_a", ana), ("eval_a", lea), ("eval_b", ana), ("eval_c", ana)):
+        decide(record(name), person)
+    workflow.undo(run=Run.objects.get(), reviewer=ana)
+
+
+def differed_over(ana: User, lea: User) -> None:
+    """A lead decides between two opinions; and there is one beside a decision."""
+    Run.objects.update(overlap_share=1)
+    other = {"Clarity": {"score": "No", "justification": ""}}
+    decide(record("eval_a"), ana)
+    decide(record("eval_a"), lea, scores=other)
+    decide(record("eval_a"), lea)
+    Run.objects.update(overlap_share=0)
+    decide(record("eval_b"), ana)
+    decide(record("eval_b"), lea, by=opinions.add, scores=other)
+
+
+DECISIONS = [
+    submitted,
+    revised,
+    undone,
+    reopened,
+    closed,
+    settled_for_the_file,
+    given_as_opinions,
+    differed_over,
+]
 
 
 class TestHolds:

@@ -7,6 +7,8 @@ from uuid import uuid4
 
 from django.utils import timezone
 
+from reviews import rubric
+from reviews.criteria import offers
 from reviews.models import Evaluation, Review, Run, User
 from reviews.workflow import restore, submit_review
 from tests.factories import EvaluationFactory, ImportFactory
@@ -37,6 +39,17 @@ def decide(
         "submission": uuid4(),
     }
     return by(evaluation_id=evaluation.pk, reviewer=reviewer, **(sent | other))
+
+
+def agree(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
+    """Submit a review that leaves all that the judge said as it is; `other` as for `decide`."""
+    offered = offers(evaluation, rubric.of(evaluation.run))
+    said: dict[str, Any] = {
+        "scores": {offer.criterion: dict(offer.given) for offer in offered},
+        "origins": {offer.criterion: offer.origin for offer in offered},
+        "judged": {offer.criterion: offer.score for offer in offered},
+    }
+    return decide(evaluation, reviewer, **(said | other))
 
 
 def restore_version(evaluation: Evaluation, actor: User, number: int = 1, **other: Any) -> Review:

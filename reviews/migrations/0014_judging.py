@@ -88,13 +88,13 @@ CREATE TRIGGER blind_scores_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE 
 """
 UNPROTECT = "DROP TRIGGER blind_scores_are_append_only ON blind_scores;"
 # Decisions from before are of the stratum that their record is of now, and count from now on. The families of
-# their reasons were not kept.
+# their reasons were not kept. The job covers all records again, and then counts their facets.
 FILL = """
 INSERT INTO stratum (run_id, judge_llm_model, judge_prompt_template_path, model_id, is_flagged)
 SELECT DISTINCT run_id, judge_llm_model, judge_prompt_template_path, coalesce(model_id, ''), needs_human_review
 FROM evaluation;
-INSERT INTO stratum_count (stratum_id, verdict, evaluations)
-SELECT stratum.id, coalesce(aggregated_score, ''), count(*)
+INSERT INTO stratum_count (stratum_id, verdict, evaluations, answered)
+SELECT stratum.id, coalesce(aggregated_score, ''), count(*), count(structured_model_response)
 FROM evaluation JOIN stratum ON (
     stratum.run_id, stratum.judge_llm_model, stratum.judge_prompt_template_path, stratum.model_id, is_flagged
 ) = (
@@ -112,6 +112,9 @@ SET CONSTRAINTS ALL IMMEDIATE;
 ALTER TABLE review ENABLE TRIGGER review_is_append_only;
 SELECT count_judged(NULL, review_id), mention_causes(NULL, review_id)
 FROM evaluation WHERE review_id IS NOT NULL;
+INSERT INTO uncovered (source_id, line, evaluations)
+SELECT id, 0, new + updated + conflicts FROM import WHERE state = 'done' AND new + updated + conflicts > 0
+ON CONFLICT (source_id) DO UPDATE SET line = 0, evaluations = excluded.evaluations;
 """
 
 
@@ -127,6 +130,19 @@ class Migration(migrations.Migration):
             field=models.BooleanField(
                 db_default=False,
                 help_text="Whether it was drawn from those that need no review, to be reviewed.",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="evaluation",
+            index=models.Index(
+                models.F("run"), condition=models.Q(("is_sampled", True)), name="evaluation_sampled"
+            ),
+        ),
+        migrations.AddField(
+            model_name="draft",
+            name="is_blind",
+            field=models.BooleanField(
+                db_default=False, help_text="Whether it was entered while the judge's scores were hidden."
             ),
         ),
         migrations.AddField(
@@ -194,6 +210,22 @@ class Migration(migrations.Migration):
                     ("disagreement", "reviewers disagree"),
                 ],
                 max_length=20,
+            ),
+        ),
+        migrations.AlterField(
+            model_name="escalation",
+            name="outcome",
+            field=models.CharField(
+                choices=[
+                    ("open", "Open"),
+                    ("withdrawn", "taken back by the reviewer"),
+                    ("returned", "back to the queue"),
+                    ("decided", "a lead reviewed it"),
+                    ("closed", "nobody can judge it"),
+                    ("upheld", "the decision stands"),
+                ],
+                db_default="open",
+                max_length=10,
             ),
         ),
         migrations.CreateModel(
@@ -345,8 +377,20 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("verdict", models.TextField(help_text="`aggregated_score`; empty where there is none.")),
+                (
+                    "verdict",
+                    models.TextField(
+                        help_text="`aggregated_score`, or what the scores in raw output come to; empty where "
+                        "there is none."
+                    ),
+                ),
                 ("evaluations", models.BigIntegerField()),
+                (
+                    "answered",
+                    models.BigIntegerField(
+                        db_default=0, help_text="Of those, which hold the model's answer themselves."
+                    ),
+                ),
                 (
                     "stratum",
                     models.ForeignKey(
@@ -416,7 +460,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="FamilyCount",
+            name="FacetCount",
             fields=[
                 (
                     "id",
@@ -424,7 +468,13 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("family", models.TextField(help_text="The key of `reasons.Family`.")),
+                (
+                    "name",
+                    models.TextField(
+                        help_text="Of `facets.Facet`; a reason's value is the key of its family."
+                    ),
+                ),
+                ("value", models.TextField()),
                 ("evaluations", models.BigIntegerField()),
                 (
                     "run",
@@ -437,9 +487,9 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "db_table": "family_count",
+                "db_table": "facet_count",
                 "constraints": [
-                    models.UniqueConstraint(fields=("run", "family"), name="family_count_is_unique")
+                    models.UniqueConstraint(fields=("run", "name", "value"), name="facet_count_is_unique")
                 ],
             },
         ),
@@ -457,6 +507,10 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         default=True, help_text="Whether the record still waits for a decision."
                     ),
+                ),
+                (
+                    "is_counted",
+                    models.BooleanField(default=False, help_text="Whether `OpinionPattern` has it."),
                 ),
                 (
                     "evaluation",

@@ -13,7 +13,7 @@ from reviews.models.facets import EvaluationFacets, EvaluationWords, RunFacet, U
 from reviews.models.judging import (
     BlindScores,
     CauseMention,
-    FamilyCount,
+    FacetCount,
     JudgedCount,
     Opinion,
     OpinionPattern,
@@ -53,7 +53,7 @@ __all__ = [
     "Export",
     "ExportPart",
     "ExportProgress",
-    "FamilyCount",
+    "FacetCount",
     "FileConflict",
     "Import",
     "ImportLine",

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce, Collate, Length, Now
 
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, QUEUE_WORDS
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED, QUEUE_WORDS
 
 # What lists are ordered by where a column alone does not do. Never null, so that places can be compared; by
 # code points, so that they are the same here as in PostgreSQL. Shorter task ids come first: 9 before 10.
@@ -150,6 +150,7 @@ class Evaluation(models.Model):
             ),
             models.Index("run", name="evaluation_escalated", condition=models.Q(is_escalated=True)),
             models.Index("run", name="evaluation_stale", condition=models.Q(is_stale=True)),
+            models.Index("run", name="evaluation_sampled", condition=models.Q(is_sampled=True)),
             models.Index(
                 "first_import",
                 "first_line",
@@ -188,6 +189,25 @@ class Evaluation(models.Model):
     @property
     def is_done(self) -> bool:
         return self.human_review_status in DONE_WORDS
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether it was drawn to be reviewed, and the decision in force corrects nothing."""
+        return self.is_sampled and self.review_id is not None and self.human_review_status == NOT_REQUIRED
+
+    @property
+    def is_decided(self) -> bool:
+        return self.is_done or self.is_confirmed
+
+    @property
+    def keeps_line(self) -> bool:
+        """Whether an export has its line as it came: no decision made here changes it."""
+        return self.review_id is None or self.is_confirmed
+
+    @property
+    def hides_reasons(self) -> bool:
+        """Whether nobody is to see why it is in the queue: some of its run's records were drawn by lot."""
+        return self.in_queue and self.run.sample_share > 0
 
 
 class Skip(models.Model):

@@ -37,8 +37,13 @@ class StratumCount(models.Model):
     """How many records of a stratum the judge gave a verdict. `strata.recount` writes it after an import."""
 
     stratum = models.ForeignKey(Stratum, models.CASCADE, related_name="counts", db_index=False)
-    verdict = models.TextField(help_text="`aggregated_score`; empty where there is none.")
+    verdict = models.TextField(
+        help_text="`aggregated_score`, or what the scores in raw output come to; empty where there is none."
+    )
     evaluations = models.BigIntegerField()
+    answered = models.BigIntegerField(
+        db_default=0, help_text="Of those, which hold the model's answer themselves."
+    )
 
     class Meta:
         db_table = "stratum_count"
@@ -47,17 +52,18 @@ class StratumCount(models.Model):
         ]
 
 
-class FamilyCount(models.Model):
-    """How many records of a run have a reason of a family. `strata.recount` writes it after an import."""
+class FacetCount(models.Model):
+    """How many records of a run have a facet. `strata.recount` writes it after an import."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
-    family = models.TextField(help_text="The key of `reasons.Family`.")
+    name = models.TextField(help_text="Of `facets.Facet`; a reason's value is the key of its family.")
+    value = models.TextField()
     evaluations = models.BigIntegerField()
 
     class Meta:
-        db_table = "family_count"
+        db_table = "facet_count"
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["run", "family"], name="family_count_is_unique"),
+            models.UniqueConstraint(fields=["run", "name", "value"], name="facet_count_is_unique"),
         ]
 
 
@@ -170,6 +176,7 @@ class Opinion(models.Model):
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="opinions", db_index=False)
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     is_open = models.BooleanField(default=True, help_text="Whether the record still waits for a decision.")
+    is_counted = models.BooleanField(default=False, help_text="Whether `OpinionPattern` has it.")
 
     class Meta:
         db_table = "opinion"

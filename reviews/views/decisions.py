@@ -10,9 +10,10 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST
 
-from reviews import counts, drafts, queue, workflow
+from reviews import blind, counts, drafts, queue, workflow
+from reviews.blind_form import BlindForm
 from reviews.forms import ReviewForm
-from reviews.models import Evaluation, Review
+from reviews.models import Evaluation
 from reviews.permissions import Denied, check_revise
 from reviews.views import screen
 from reviews.views.request import Request
@@ -28,6 +29,13 @@ def submit(request: Request, pk: int) -> HttpResponse:
     obstacle = _obstacle(request, record, form, workflow.submit_review)
     if obstacle:
         return obstacle
+    record.refresh_from_db(fields=["review", "is_escalated"])
+    if record.review_id is None:
+        outcome = "It waits for those of others."
+        if record.is_escalated:
+            outcome = "Opinions differ: a lead decides."
+        messages.success(request, f"Your opinion on {record.title} is saved. {outcome}")
+        return _go_on(request, record)
     before, after = form.judged_verdict, form.verdict or "no verdict"
     saved = format_html(
         'Saved <a href="{}">{}</a>: {}',
@@ -37,6 +45,21 @@ def submit(request: Request, pk: int) -> HttpResponse:
     )
     messages.success(request, saved)
     return _go_on(request, record)
+
+
+@require_POST
+def commit(request: Request, pk: int) -> HttpResponse:
+    """Keep the scores that were given blind, and show the judge's beside them. `action` as for `submit`."""
+    record = screen.load(request, pk)
+    form = BlindForm(record, request.POST, added=_added(request))
+    obstacle = _obstacle(request, record, form, blind.commit)
+    if obstacle:
+        return obstacle
+    revealed = _revealed(request, record, form)
+    messages.success(request, f"Your scores are committed. {revealed.blind_result}")
+    if not request.htmx:
+        return screen.show(request, record)
+    return screen.record_screen(request, screen.load(request, pk), form=revealed)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -54,15 +77,29 @@ def revise(request: Request, pk: int) -> HttpResponse:
     return screen.show(request, record)
 
 
+def _revealed(request: Request, record: Evaluation, form: BlindForm) -> ReviewForm:
+    """The form of a review with what was committed in it, as the next revision of its draft."""
+    data = request.POST.copy()
+    for name, value in form.fields_beside_the_judges:
+        data[name] = value
+    draft, committed = drafts.of(record, request.user), blind.committed(record, request.user)
+    return ReviewForm(record, data, draft=draft, committed=committed)
+
+
 def _posted_form(request: Request, record: Evaluation) -> ReviewForm:
-    return ReviewForm(record, request.POST, added=int(request.POST.get("action") == "add"))
+    committed = blind.committed(record, request.user)
+    return ReviewForm(record, request.POST, added=_added(request), committed=committed)
+
+
+def _added(request: Request) -> int:
+    return int(request.POST.get("action") == "add")
 
 
 def _obstacle(
     request: Request,
     record: Evaluation,
     form: ReviewForm,
-    put_in_force: Callable[..., Review],
+    put_in_force: Callable[..., object],
     *,
     is_revision: bool = False,
 ) -> HttpResponse | None:
@@ -77,26 +114,11 @@ def _obstacle(
     try:
         put_in_force(evaluation_id=record.pk, reviewer=request.user, **form.decision)
     except workflow.Conflict as conflict:
-        return _conflict(request, record, conflict.reason, is_revision=is_revision)
+        return screen.conflict(request, record, conflict.reason, is_revision=is_revision)
     except Denied as denied:
         # Whose decision it is may have changed since the form was opened, and what was typed must not go.
-        return _conflict(request, record, denied.reason, is_revision=is_revision)
+        return screen.conflict(request, record, denied.reason, is_revision=is_revision)
     return None
-
-
-def _conflict(request: Request, seen: Evaluation, reason: str, *, is_revision: bool) -> HttpResponse:
-    """What was typed, beside the record as it is now; sending it again then means the new record."""
-    record = screen.load(request, seen.pk)
-    data = request.POST.copy()
-    data["version"] = str(record.version)
-    return screen.record_screen(
-        request,
-        record,
-        form=ReviewForm(record, data),
-        problem=reason,
-        status=HTTPStatus.CONFLICT,
-        is_revision=is_revision and record.is_done,
-    )
 
 
 def _go_on(request: Request, record: Evaluation) -> HttpResponse:
@@ -124,7 +146,8 @@ def undo(request: Request, run_pk: int) -> HttpResponse:
         record = workflow.undo(run=run, reviewer=request.user)
     except workflow.Conflict as conflict:
         return screen.refused(request, conflict.reason, reverse("recent", args=[run.pk]))
-    messages.success(request, f"Taken back: {record.title}. It is yours again, as you left it.")
+    whose = "It is yours again, as" if record.claimed_by_id == request.user.pk else "Your draft is kept as"
+    messages.success(request, f"Taken back: {record.title}. {whose} you left it.")
     return screen.show(request, record)
 
 
@@ -148,6 +171,6 @@ def reopen(request: Request, pk: int) -> HttpResponse:
 
 def _load_decided(request: Request, pk: int) -> Evaluation:
     record = screen.load(request, pk)
-    if not record.is_done:
+    if not record.is_decided:
         raise Http404("Nothing is decided here.")
     return record

@@ -160,7 +160,7 @@ def decision_list(request: Request) -> HttpResponse:
     """Decisions, newest first: of a `reviewer`, with a `signal`; `after` is the place of a page."""
     asked = _which(request)
     after = request.GET.get("after", "")
-    page = decisions(asked.scope.selection, signal=asked.signal, after=after)
+    page = decisions(asked.scope.selection, reader=request.user, signal=asked.signal, after=after)
     rows = [desk_tables.decided(review, asked.scope) for review in page.rows]
     context = {
         "asked": asked,

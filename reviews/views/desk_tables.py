@@ -10,7 +10,7 @@ from reviews import analytics, counts, spot_checks
 from reviews.analytics import DEFINITIONS, CriterionFigures, Figures
 from reviews.analytics_decisions import decisions, overturned
 from reviews.analytics_presence import now_working
-from reviews.models import Evaluation, FileConflict, Review, User
+from reviews.models import Escalation, Evaluation, FileConflict, Review, User
 from reviews.scores import criterion_title
 from reviews.views.desk_scope import Scope
 from reviews.views.tables import NOTHING, Cell, Column, Table, count, moment, percent, words
@@ -121,10 +121,13 @@ def runs(scope: Scope) -> Table:
     chosen = scope.selection.run
     disputed = FileConflict.objects.filter(outcome=FileConflict.Outcome.OPEN).values_list("run")
     conflicts = dict(disputed.annotate(Count("pk")).order_by())
+    # Also of decided records: an opinion that came late may differ.
+    asked = Escalation.objects.filter(outcome=Escalation.Outcome.OPEN).values_list("run")
+    with_a_lead = dict(asked.annotate(Count("pk")).order_by())
     columns = [
         Column("run", "Run", is_number=False),
         *(Column(name, name.replace("_", " ").capitalize()) for name in ("waiting", "held", "done")),
-        Column("with_a_lead", "With a lead", "Records that reviewers handed to a lead."),
+        Column("with_a_lead", "With a lead", "Records that reviewers handed to a lead, or differ on."),
         Column("conflicts", "Conflicts", "A file says something else than was decided here."),
         Column("change", "Change", is_number=False, is_action=True),
     ]
@@ -138,7 +141,7 @@ def runs(scope: Scope) -> Table:
                     count(progress.waiting, f"{place}?status=waiting"),
                     count(progress.held, f"{place}?status=held"),
                     count(progress.done, f"{place}?status=done"),
-                    count(progress.escalated, reverse("open-escalations", args=[run.pk])),
+                    count(with_a_lead.get(run.pk, 0), reverse("open-escalations", args=[run.pk])),
                     count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),
                     Cell("Assign or prioritise", url=reverse("change", args=[run.pk])),
                 ]

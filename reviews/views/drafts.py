@@ -34,6 +34,7 @@ def draft(request: Request, pk: int) -> HttpResponse:
             reviewer=request.user,
             fields=_fields(request.POST),
             revision=_revision(request.POST),
+            is_blind="blind" in request.POST,
         )
     except drafts.Outdated as outdated:
         problem = (

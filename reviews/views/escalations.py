@@ -73,7 +73,10 @@ def settle_escalation(request: Request, pk: int) -> HttpResponse:
     check(request.user, "lead_review")
     raised = _load(request, pk)
     outcome, answer = request.POST.get("outcome", ""), request.POST.get("answer", "").strip()
-    if outcome not in {"returned", "closed"} or not 0 < len(answer) <= _LONGEST_ANSWER:
+    # Where opinions differ nobody asked anything: only what nobody can judge wants a word.
+    wants_answer = raised.kind != Escalation.Kind.DISAGREEMENT or outcome == "closed"
+    is_answered = wants_answer <= len(answer) <= _LONGEST_ANSWER
+    if outcome not in {"returned", "closed", "upheld"} or not is_answered:
         problem = "Write an answer in a few words, and choose what becomes of the record."
         record, status = screen.load(request, raised.evaluation_id), HTTPStatus.UNPROCESSABLE_ENTITY
         return screen.record_screen(request, record, problem=problem, status=status)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews import exports, formats
 from reviews.exports import CannotExport, Order
-from reviews.models import Export, ExportPart, Import, Run
+from reviews.models import Export, ExportPart, Import, Opinion, Run
 from reviews.permissions import check
 from reviews.views.download import download
 from reviews.views.request import Request
@@ -96,6 +96,7 @@ def export(request: Request, run_pk: int) -> HttpResponse:
     context = {
         "run": run,
         "form": form,
+        "has_opinions": Opinion.objects.filter(evaluation__run=run).exists(),
         "exports": run.exports.select_related("created_by").order_by("-pk")[:SHOWN_EXPORTS],
     }
     return render(request, "exports/list.html", context, status=422 if form.is_bound else 200)

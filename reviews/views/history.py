@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews import rubric, timeline, workflow
+from reviews import blind, rubric, timeline, workflow
 from reviews.criteria import offers
 from reviews.models import Evaluation
 from reviews.permissions import check_revise
@@ -33,7 +33,9 @@ class RestoreForm(forms.Form):
 @never_cache
 def record_history(request: Request, pk: int) -> HttpResponse:
     """What happened to a record, the latest first; `?after=` is the cursor of a page."""
-    return _page(request, screen.load(request, pk), after=request.GET.get("after", ""))
+    record = screen.load(request, pk)
+    blind.check_shown(record, request.user)
+    return _page(request, record, after=request.GET.get("after", ""))
 
 
 @require_POST
@@ -71,7 +73,9 @@ def _page(
     context = {
         "evaluation": record,
         "run": record.run,
-        "page": timeline.page(record, offers(record, run_rubric), run_rubric, after=after),
+        "page": timeline.page(
+            record, offers(record, run_rubric), run_rubric, reader=request.user, after=after
+        ),
         "after": after,
         "submission": uuid4(),
         "problems": [sentence for errors in form.errors.values() for sentence in errors] if form else [],

@@ -17,6 +17,7 @@ from reviews.listing import View
 from reviews.models import Evaluation, Run
 from reviews.permissions import can, check
 from reviews.verdict import Rule
+from reviews.views import judge_card
 from reviews.views.request import Request
 
 # Filters that are typed in or picked from a calendar; of the others one chooses what occurs.
@@ -29,7 +30,15 @@ _TYPED = {
     "reviewed-until": "date",
 }
 # Those that few need stand behind a click.
-_RARE = ("template", "parse-error", "decided-by", "assigned-to", "held-by", *list(_TYPED)[2:])
+_RARE = (
+    "template",
+    "contradiction",
+    "parse-error",
+    "decided-by",
+    "assigned-to",
+    "held-by",
+    *list(_TYPED)[2:],
+)
 
 
 class Tab(NamedTuple):
@@ -139,6 +148,7 @@ def _around(request: Request, run: Run) -> dict[str, Any]:
         "may_import": can(request.user, "import_file"),
         "may_export": can(request.user, "export_run"),
         "conflicts": conflicts.count(run) if can(request.user, "settle_conflict") else 0,
+        "card": judge_card.of(run) if can(request.user, "lead_review") else None,
     }
 
 

@@ -13,9 +13,9 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews import neighbours, queue, rendering, source
+from reviews import blind, neighbours, queue, rendering, source
 from reviews.models import SourceChunk
-from reviews.permissions import check
+from reviews.permissions import Denied, check
 from reviews.views import screen
 from reviews.views.download import download
 from reviews.views.request import Request
@@ -59,6 +59,9 @@ def look(request: Request, pk: int, *, forward: bool) -> HttpResponse:
 def line(request: Request, pk: int) -> StreamingHttpResponse:
     """The record's line of the kept file, as it came."""
     record = screen.load(request, pk)
+    blind.check_shown(record, request.user)
+    if record.hides_reasons:
+        raise Denied("The line says why the record is here: it can be downloaded once the record is decided.")
     try:
         kept = source.kept_line(record.source_import_id, record.source_line)
     except SourceChunk.DoesNotExist:

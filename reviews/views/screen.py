@@ -16,10 +16,23 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
 
-from reviews import counts, differences, drafts, escalation, evidence, history, queue
+from reviews import (
+    adjudication,
+    blind,
+    counts,
+    differences,
+    drafts,
+    escalation,
+    evidence,
+    history,
+    opinions,
+    queue,
+)
+from reviews.blind_form import BlindForm
 from reviews.filters import Filters
 from reviews.forms import EscalationForm, ReviewForm
-from reviews.models import Evaluation, Run
+from reviews.history import Version
+from reviews.models import Draft, Evaluation, Opinion, Run
 from reviews.permissions import can, can_revise, check
 from reviews.views.request import Request
 
@@ -118,7 +131,10 @@ def record_screen(
     is_revision: bool = False,
     is_spare: bool = False,
 ) -> HttpResponse:
-    """The screen of a record: the form for who holds it, and as long as there is typed text to keep."""
+    """The screen of a record: the form for who holds it, and as long as there is typed text to keep.
+
+    Where the judge's scores are hidden from who asks, nothing on it tells them, whatever form a view brings.
+    """
     query = working_filters(request).query_string
     context = {
         **access(request, record),
@@ -133,10 +149,32 @@ def record_screen(
     if is_revision:
         context["can_submit"] = context["can_revise"]
     draft = drafts.of(record, request.user) if is_open and form is None else None
-    shown = form or ReviewForm(record, draft=draft)
+    told = opinions.open_on(record) if record.is_escalated and context["leads"] else []
+    shown = _form(request, record, form, draft, told)
+    if shown.is_blind:
+        context["submit_url"] = reverse("commit", args=[record.pk])
     context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
-    context |= _read(record, shown)
+    context["opinions"] = adjudication.read(told, shown.offers, shown.rubric, request.user) if told else None
+    context |= _read(request, record, shown)
     return _screen(request, "review/page.html", context, status)
+
+
+def _form(
+    request: Request,
+    record: Evaluation,
+    posted: ReviewForm | None,
+    draft: Draft | None,
+    told: list[Opinion],
+) -> ReviewForm:
+    """The form to show, if need be with what was posted: never with judge's scores that are to be hidden."""
+    is_hidden = blind.is_hidden(record, request.user)
+    if posted is not None and posted.is_blind == is_hidden:
+        return posted
+    data = posted.data if posted is not None else None
+    if is_hidden:
+        return BlindForm(record, data, draft=draft)
+    committed = blind.committed(record, request.user)
+    return ReviewForm(record, data, draft=draft, committed=committed, opinions=told)
 
 
 def access(request: Request, record: Evaluation) -> dict[str, Any]:
@@ -146,30 +184,47 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
     is_held = record.in_queue and queue.is_held(record)
     own = is_held and record.claimed_by_id == user.pk
     held = is_held and not own
+    standing = opinions.standing(record, user)
+    # Who gave an opinion waits for others, unless a lead decides.
+    is_theirs = leads if record.is_escalated else standing.own is None
     return {
         "evaluation": record,
         "run": record.run,
         "own": own,
         "held": held,
-        "can_submit": record.in_queue and not held and (leads or not record.is_escalated),
+        "can_submit": record.in_queue and not held and is_theirs,
         "can_revise": can_revise(user, record),
         "may_free": held and leads,
         "leads": leads,
-        "submit_url": reverse("revise" if record.is_done else "submit", args=[record.pk]),
+        "standing": standing,
+        "may_add_opinion": _may_add_opinion(request, record),
+        "submit_url": reverse("revise" if record.is_decided else "submit", args=[record.pk]),
     }
 
 
-def _read(record: Evaluation, form: ReviewForm) -> dict[str, Any]:
+def _may_add_opinion(request: Request, record: Evaluation) -> bool:
+    """Whether somebody else's decision is in force, made here, that an opinion can stand beside."""
+    in_force = record.review if record.is_decided else None
+    return in_force is not None and in_force.before is not None and in_force.reviewer != request.user
+
+
+def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, Any]:
     """What is there to judge by, what was decided, and what a lead was asked."""
     return {
-        "evidence": evidence.read(record, form.offers),
-        "decision": evidence.decision(record, form.offers),
+        "evidence": evidence.read(record, form.offers, is_blind=form.is_blind),
+        "decision": None if form.is_blind else evidence.decision(record, form.offers),
         "changes": differences.since_review(record) if record.is_stale else [],
-        "versions": history.versions(record, form.offers, form.rubric) if record.review_id else [],
+        "versions": _versions(request, record, form),
         "asked": escalation.open_of(record) if record.is_escalated else None,
         "answered": escalation.answer_for(record) if record.in_queue else None,
         "escalation": EscalationForm(),
     }
+
+
+def _versions(request: Request, record: Evaluation, form: ReviewForm) -> list[Version]:
+    if not record.review_id:
+        return []
+    return history.versions(record, form.offers, form.rubric, reader=request.user)
 
 
 def _screen(
@@ -182,6 +237,21 @@ def _screen(
     if request.htmx and request.method == "GET":
         response.headers["HX-Replace-Url"] = request.get_full_path()
     return response
+
+
+def conflict(request: Request, seen: Evaluation, reason: str, *, is_revision: bool = False) -> HttpResponse:
+    """409: what was typed, beside the record as it is now; sending it again then means the new record."""
+    record = load(request, seen.pk)
+    data = request.POST.copy()
+    data["version"] = str(record.version)
+    return record_screen(
+        request,
+        record,
+        form=ReviewForm(record, data, committed=blind.committed(record, request.user)),
+        problem=reason,
+        status=HTTPStatus.CONFLICT,
+        is_revision=is_revision and record.is_decided,
+    )
 
 
 def lost(request: Request, pk: int, problem: str, *, is_outdated: bool = False) -> HttpResponse:

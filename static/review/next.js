@@ -7,6 +7,7 @@
   const { one } = review;
   const IDLE_MS = 300;
   let fetching = null; // aborts the request for a spare that nobody waits for any more
+  let asked = null; // that request on its way
   let timer = 0;
   let sending = null; // the submit on its way: one at a time
 
@@ -67,7 +68,9 @@
     clearTimeout(timer);
     draft.stop();
     one("#unreachable").hidden = true;
-    const next = draft.retries ? null : takeSpare();
+    // A commit is answered by the same record.
+    const stays = draft.retries || form.hasAttribute("data-stays");
+    const next = stays ? null : takeSpare();
     if (next) {
       values.set("next", next.dataset.pk);
       review.show(next);
@@ -114,7 +117,8 @@
 
   function planSpare() {
     clearTimeout(timer);
-    timer = setTimeout(() => requestIdleCallback(fetchSpare, { timeout: IDLE_MS }), IDLE_MS);
+    const ask = () => { asked = fetchSpare().finally(() => { asked = null; }); };
+    timer = setTimeout(() => requestIdleCallback(ask, { timeout: IDLE_MS }), IDLE_MS);
   }
 
   document.addEventListener("submit", (event) => {
@@ -150,8 +154,9 @@
   document.addEventListener("click", async (event) => {
     // To look at a record is not to hold it, and the next one may be the spare.
     const link = event.target.closest("#look-next, #look-previous");
-    if (!link || !spare() || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!link || !(spare() || asked) || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
+    await asked;
     await release();
     location.assign(link.href);
   });

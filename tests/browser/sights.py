@@ -7,6 +7,8 @@ and returns the argument of the address, a key or a token. What is no page stand
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from itertools import product
 from typing import Any
 
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
@@ -23,15 +25,17 @@ from reviews import (
     exports,
     importer,
     links,
+    opinions,
     people,
     queue,
     saved_views,
     spot_checks,
+    strata,
     workflow,
 )
 from reviews.analytics import Selection
 from reviews.filters import Filters
-from reviews.models import Evaluation, Export, Import, ImportProgress, Run, SpotCheck, User
+from reviews.models import BlindScores, Evaluation, Export, Import, ImportProgress, Run, SpotCheck, User
 from tests.factories import PASSWORD, EvaluationFactory, ExportFactory, ImportFactory, RunFactory, UserFactory
 from tests.lines import bring_in, file_of, line
 from tests.threads import together
@@ -131,6 +135,60 @@ def own_record() -> int:
     return record.pk
 
 
+def opinion(answer: str, *names: str) -> int:
+    """The record of which everything is long, for two people; those of these names gave it other scores."""
+    record = Evaluation.objects.get(pk=own_record())
+    Run.objects.update(overlap_share=1)
+    queue.free(record)
+    for number, name in enumerate(names):
+        scores = {
+            LONG: {"score": ("No", "Yes")[number], "justification": rf"{answer} \(\frac{{1}}{{2}}\), {LONG}"},
+            "clarity": {"score": 3, "justification": "It is clear."},
+        }
+        causes = {LONG: "too strict"} if number else {}
+        decide(record, User.objects.get(username=name), scores=scores, comments=answer, causes=causes)
+    return record.pk
+
+
+def disagreement() -> int:
+    """Two opinions on a record differ, and lea has it."""
+    record = opinion("I find", "ana", "bo")
+    with transaction.atomic():
+        queue.claim(evaluation_id=record, reviewer=User.objects.get(username="lea"))
+    return record
+
+
+def late_opinion() -> int:
+    """Bo's opinion came after ana's decision, and differs."""
+    run()
+    record = Evaluation.objects.get(evaluation_id="eval_3")
+    decide(record, User.objects.get(username="ana"))
+    scores = {"Clarity": {"score": "No", "justification": LONG}}
+    late = Evaluation.objects.get(pk=record.pk)
+    decide(late, User.objects.get(username="bo"), by=opinions.add, scores=scores)
+    return record.pk
+
+
+def submit_too_late(page: Page) -> None:
+    """Somebody else decides the record while it is on the screen."""
+    record = Evaluation.objects.get(claimed_by__username="ana")
+    queue.free(record)
+    decide(record, User.objects.get(username="bo"))
+    # The form by itself: an answer of 409 to a script stands in the console as an error.
+    page.route("**/draft/", lambda route: route.fulfill(status=204))
+    page.locator("#review-form").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
+    page.get_by_text("Send as second opinion").wait_for()
+
+
+def opinions_list() -> int:
+    """The escalations of a run of which one is a disagreement."""
+    return Evaluation.objects.get(pk=opinion("I find", "ana", "bo")).run_id
+
+
+def opinions_to_export() -> int:
+    return Evaluation.objects.get(pk=opinion("I find", "ana")).run_id
+
+
 def changed_record() -> int:
     """Ana's record with a draft in it: a score that is not the judge's, and why."""
     record = own_record()
@@ -138,6 +196,20 @@ def changed_record() -> int:
     fields = [["criteria-0-name", LONG], ["criteria-0-score", "Yes"], ["criteria-0-cause", "too strict"]]
     drafts.save(evaluation_id=record, reviewer=ana, fields=fields, revision=1)
     return record
+
+
+def blind_record() -> int:
+    """Ana's record, to be scored before the judge's scores are shown."""
+    record = own_record()
+    Run.objects.update(blind_share=1)
+    return record
+
+
+def commit_all(page: Page) -> None:
+    page.wait_for_timeout(350)
+    page.keyboard.press("Shift+N")
+    page.keyboard.press("a")
+    page.get_by_text("Your scores beside the judge's").wait_for()
 
 
 def asked_record() -> int:
@@ -175,6 +247,40 @@ def person_at_work() -> int:
 
 def person_without_work() -> int:
     return User.objects.get(username="bo").pk
+
+
+def judged_run() -> int:
+    """A run with decisions of every kind that pages about its judge tell apart."""
+    made = RunFactory.create(name=f"Judged {LONG}")
+    ana, bo = the_person("ana"), the_person("bo")
+    kinds: list[dict[str, Any]] = [
+        {"model_id": LONG},
+        {"model_id": MODEL, "judge_prompt_template_path": f"prompts/{LONG}.txt"},
+        {"needs_human_review": False, "is_sampled": True},
+        {"needs_human_review": False},
+    ]
+    for number, (kind, is_blind) in enumerate(product(kinds, (True, False))):
+        record = EvaluationFactory.create(run=made, **kind)
+        if is_blind:
+            decided_blind(record, ana)
+        scores = {LONG: {"score": ("Yes", "No")[number % 2], "justification": rf"\(x\) {LONG}"}}
+        judged, causes = {LONG: "No", "clarity": 3}, {LONG: "too strict"}
+        decide(
+            record,
+            bo if number % 3 and not is_blind else ana,
+            scores=scores,
+            judged=judged,
+            causes=causes,
+            active_ms=9_000,
+        )
+    strata.recount(made, {})
+    return made.pk
+
+
+def decided_blind(record: Evaluation, person: User) -> None:
+    """What the person scored before they saw the judge's scores."""
+    of = {"source_import": record.source_import, "source_line": record.source_line}
+    BlindScores.objects.create(evaluation=record, reviewer=person, scores={LONG: "Yes"}, **of)
 
 
 def spot_checks_drawn() -> None:
@@ -363,6 +469,12 @@ def submit_nothing(page: Page) -> None:
     page.locator("[aria-invalid]").first.wait_for()
 
 
+def save_more_than_all(page: Page) -> None:
+    page.get_by_label("Scored blind, in per cent").fill("101")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("A share is from 0 to 100 %").wait_for()
+
+
 def save_a_mean_of_nothing(page: Page) -> None:
     page.get_by_label("the mean of all scores").check()
     page.get_by_role("button", name="Save").click()
@@ -397,6 +509,10 @@ def log_in_without_cookies(page: Page) -> None:
 
 def ask_what_a_figure_is(page: Page) -> None:
     page.get_by_role("button", name="What is “Faster than reading”?").click()
+
+
+def ask_what_kappa_is(page: Page) -> None:
+    page.get_by_role("button", name="What is “Kappa”?").first.click()
 
 
 def reopen_without_a_word(page: Page) -> None:
@@ -460,6 +576,8 @@ SIGHTS = {
     "run, empty": Sight("run", "max", empty_run),
     "run settings": Sight("run-settings", "lea", run),
     "run settings, refused": Sight("run-settings", "lea", run, then=save_a_mean_of_nothing),
+    "run measures": Sight("run-measures", "lea", run),
+    "run measures, refused": Sight("run-measures", "lea", run, then=save_more_than_all),
     "conflicts": Sight("conflicts", "lea", run),
     "conflicts, none": Sight("conflicts", "lea", empty_run),
     "import": Sight("import", "max", finished_import),
@@ -490,6 +608,10 @@ SIGHTS = {
         "evaluation", "ana", own_record, then=lambda page: page.keyboard.press("?")
     ),
     "record, one's own, changed": Sight("evaluation", "ana", changed_record),
+    "record, blind": Sight("evaluation", "ana", blind_record),
+    "record, blind, all opened": Sight("evaluation", "ana", blind_record, then=open_everything),
+    "record, blind, of another": Sight("evaluation", "lea", blind_record),
+    "record, blind, committed": Sight("evaluation", "ana", blind_record, then=commit_all),
     "record, one's own, to a lead": Sight(
         "evaluation", "ana", own_record, then=lambda page: page.keyboard.press("x")
     ),
@@ -513,11 +635,27 @@ SIGHTS = {
     "one's own figures": Sight("my-work", "ana", desk),
     "decisions": Sight("decisions", "lea", desk),
     "decisions, none": Sight("decisions", "lea", query="?signal=fast"),
+    "run, judge measured": Sight("run", "lea", judged_run),
+    "judge": Sight("judge", "lea", judged_run, then=open_everything),
+    "judge, a criterion by model": Sight("judge", "lea", judged_run, query=f"?of={LONG}&model={MODEL}"),
+    "judge, what a figure is": Sight("judge", "lea", judged_run, then=ask_what_kappa_is),
+    "judge, nothing yet": Sight("judge", "lea", empty_run, query="?model=nobody"),
+    "judge, reasons": Sight("judge-reasons", "lea", judged_run),
+    "judge, misses": Sight("judge-misses", "lea", judged_run),
+    "judge, misses, nothing yet": Sight("judge-misses", "lea", empty_run),
+    "judge, models": Sight("judge-models", "lea", judged_run),
+    "judge, defects": Sight("judge-defects", "lea", judged_run, then=open_everything),
+    "judge, defects, none": Sight("judge-defects", "lea", empty_run),
+    "judge, report": Sight("judge-report", "lea", judged_run),
+    "judge, report, nothing yet": Sight("judge-report", "lea", empty_run),
+    "judge, decisions": Sight("judge-decisions", "lea", judged_run, query="?cause=too+strict"),
+    "judge, decisions, none": Sight("judge-decisions", "lea", empty_run),
     "spot checks": Sight("spot-checks", "lea", spot_checks_drawn),
     "spot checks, none": Sight("spot-checks", "lea"),
     "spot check": Sight("spot-check", "lea", spot_check),
     "spot check, no reason given": Sight("spot-check", "lea", spot_check, then=reopen_without_a_word),
     "escalations": Sight("open-escalations", "lea", history),
+    "escalations, opinions that differ": Sight("open-escalations", "lea", opinions_list),
     "escalations, none": Sight("open-escalations", "lea", empty_run),
     "escalations, nothing typed": Sight("open-escalations", "lea", history, then=answer_without_a_word),
     "task context": Sight("contexts", "max"),
@@ -526,6 +664,13 @@ SIGHTS = {
     "record, not parsed": Sight("evaluation", "ana", unparsed_record),
     "record, held by another": Sight("evaluation", "lea", the(4)),
     "record, reviewed": Sight("evaluation", "ana", the(2)),
+    "record, opinions that differ": Sight("evaluation", "lea", disagreement),
+    "record, opinions that differ, for a reviewer": Sight("evaluation", "bo", disagreement),
+    "record, an opinion given": Sight("evaluation", "ana", partial(opinion, "I find", "ana")),
+    "record, an opinion given, for a lead": Sight("evaluation", "lea", partial(opinion, "I find", "ana")),
+    "record, an opinion that came late": Sight("evaluation", "lea", late_opinion),
+    "record, decided meanwhile": Sight("evaluation", "ana", own_record, then=submit_too_late),
+    "export, with opinions": Sight("export", "lea", opinions_to_export),
     "record, stale": Sight("evaluation", "ana", the(1)),
 }
 # They answer with a file, or with the page that a form leads to.
@@ -537,8 +682,10 @@ NO_PAGES = {
     "desk-table",
     "claim",
     "claim-next",
+    "commit",
     "draft",
     "deactivate",
+    "decide",
     "end-other-sessions",
     "end-session",
     "export-file",
@@ -546,12 +693,18 @@ NO_PAGES = {
     "import-exceptions",
     "import-rejected",
     "invite",
+    "judge-decisions-csv",
+    "judge-defects-markdown",
+    "judge-few-shot",
+    "judge-report-json",
+    "judge-table",
     "line",
     "log-in-by-passkey",
     "logout",
     "look-next",
     "look-previous",
     "new-codes",
+    "opinions",
     "password-link",
     "preview",
     "reactivate",
@@ -563,6 +716,7 @@ NO_PAGES = {
     "renew",
     "reopen",
     "save-view",
+    "second-opinion",
     "restore",
     "settle-conflicts",
     "settle-escalation",

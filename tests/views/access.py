@@ -47,6 +47,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "change": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     "undo-change": {"post": (302, 403, 403, 302, 302)},
     "run-settings": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
+    "run-measures": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     # Files in. Without the headers of tus, the protocol for a file in parts, an upload takes nothing.
     "uploads": {"post": (302, 403, 403, 403, 412), "options": (302, 403, 403, 403, 204)},
     "upload": {
@@ -64,6 +65,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "settle-conflicts": {"post": (302, 403, 403, 400, 400)},
     # Files out.
     "export": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 302, 302)},
+    "opinions": {"get": (302, 403, 403, 200, 200)},
     "export-page": {"get": (302, 403, 403, 200, 200)},
     "export-file": {"get": (302, 403, 403, 404, 404)},
     "export-receipt": {"get": (302, 403, 403, 404, 404)},
@@ -88,7 +90,10 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "draft": {"post": (302, 403, 400, 400, 400)},
     "preview": {"post": (302, 403, 200, 200, 200)},
     # What is decided on it.
+    "commit": {"post": (302, 403, 422, 422, 422)},
     "submit": {"post": (302, 403, 422, 422, 422)},
+    "second-opinion": {"post": (302, 403, 404, 404, 404)},
+    "decide": {"post": (302, 403, 403, 303, 303)},
     "revise": {"get": (302, 403, 404, 404, 404), "post": (302, 403, 404, 404, 404)},
     "reopen": {"post": (302, 403, 404, 404, 404)},
     "record-history": {"get": (302, 403, 200, 200, 200)},
@@ -108,6 +113,19 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "spot-checks": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     "spot-check": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     "open-escalations": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 404, 404)},
+    # Is the judge right?
+    "judge": {"get": (302, 403, 403, 200, 200)},
+    "judge-reasons": {"get": (302, 403, 403, 200, 200)},
+    "judge-misses": {"get": (302, 403, 403, 200, 200)},
+    "judge-models": {"get": (302, 403, 403, 200, 200)},
+    "judge-defects": {"get": (302, 403, 403, 200, 200)},
+    "judge-defects-markdown": {"get": (302, 403, 403, 200, 200)},
+    "judge-few-shot": {"get": (302, 403, 403, 200, 200)},
+    "judge-report": {"get": (302, 403, 403, 200, 200)},
+    "judge-report-json": {"get": (302, 403, 403, 200, 200)},
+    "judge-decisions": {"get": (302, 403, 403, 200, 200)},
+    "judge-decisions-csv": {"get": (302, 403, 403, 200, 200)},
+    "judge-table": {"get": (302, 403, 403, 200, 200)},
     # Oneself, and the ways in and out.
     "preferences": {"get": (302, 200, 200, 200, 200), "post": (302, 422, 422, 422, 422)},
     "account": {"get": (302, 200, 200, 200, 200)},

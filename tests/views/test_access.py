@@ -81,7 +81,9 @@ def address(name: str, record: Evaluation) -> str:
     row = rows.get(ROUTES[name].split("/")[0])
     path = re.sub("<int:[a-z_]+>", str(row), ROUTES[name])
     path = path.replace("<token>", "0" * 40).replace("<uuid:pk>", str(UUID(int=0)))
-    return "/" + path.replace("<slug:name>", "days").replace("<slug:provider_id>", "sso")
+    return "/" + path.replace("<slug:name>", "days").replace("<slug:table>", "groups").replace(
+        "<slug:provider_id>", "sso"
+    )
 
 
 def ask(client: Client, method: str, place: str, **how: Any) -> Any:

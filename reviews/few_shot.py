@@ -1,0 +1,59 @@
+"""Decisions as examples for a judge: what it was asked, what it said, and what it should have said. JSONL."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import orjson
+from django.db.models import QuerySet
+
+from reviews import contexts, defects
+from reviews.contexts import Context
+from reviews.judging import Scope
+from reviews.models import CauseMention
+
+# Examples that are read at once. Each has a record with all its texts.
+_BATCH = 50
+
+
+def lines(scope: Scope) -> Iterator[bytes]:
+    """An example a line for each cause that a reviewer named, oldest first; memory stays within a batch.
+
+    Decisions whose record has changed since are left out: the judge was asked something else.
+    """
+    named = iter(_mentions(scope).iterator(_BATCH))
+    while batch := list(islice(named, _BATCH)):
+        records = [mention.review.evaluation for mention in batch]
+        for mention, context in zip(batch, contexts.of_each(records), strict=True):
+            if defects.is_of_record(mention.review):
+                yield orjson.dumps(_example(mention, context), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _mentions(scope: Scope) -> QuerySet[CauseMention]:
+    related = ("review__evaluation", "review__reviewer")
+    return defects.mentions(scope).select_related(*related).order_by("review", "criterion")
+
+
+def _example(mention: CauseMention, context: Context | None) -> dict[str, Any]:
+    """`input` is what was to be judged: null where neither the record nor its task context tells."""
+    review, record = mention.review, mention.review.evaluation
+    quoted = defects.quote(review, mention.criterion)
+    return {
+        "evaluation_id": record.evaluation_id,
+        "task_id": record.task_id,
+        "model_id": record.model_id,
+        "judge_llm_model": record.judge_llm_model,
+        "judge_prompt_template_path": record.judge_prompt_template_path,
+        "criterion": mention.criterion,
+        "cause": mention.cause,
+        "input": {
+            "question": context.prompt if context else None,
+            "response": record.structured_model_response or (context.response if context else None),
+            "ideal_response": record.structured_ideal_response
+            or (context.ideal_response if context else None),
+            "final_answer": context.final_answer if context else None,
+        },
+        "judge": {"score": quoted.judge_score, "justification": quoted.judge_justification or None},
+        "corrected": {"score": quoted.human_score, "justification": quoted.human_justification or None},
+        "comment": review.comments,
+    }

@@ -1,0 +1,165 @@
+"""The report on a run's judge as tables of text, for a terminal or a pipe."""
+
+from collections.abc import Iterable, Iterator
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from reviews.defects import Defects
+from reviews.intervals import Estimate
+from reviews.judging import JudgeVsHuman
+from reviews.judging_escapes import Escapes
+from reviews.judging_facts import percent
+from reviews.judging_reasons import Reasons
+from reviews.judging_reviewers import Figures
+from reviews.report import Report
+from reviews.scoreboard import Scoreboard
+
+NOTHING = "-"
+
+
+def tables(report: Report) -> Iterator[RenderableType]:
+    """The parts of a report in reading order."""
+    yield _title(
+        f"How far the judge of {report.scope.run.name!r} can be trusted, {report.at:%Y-%m-%d %H:%M} UTC"
+    )
+    yield _sentences(
+        [*report.facts.sentences, f"{report.progress.done:,} of {report.progress.to_review:,} decided."]
+    )
+    yield from _judge(report.judge)
+    if report.reviewers:
+        yield from _reviewers(report.reviewers)
+    yield from _reasons(report.reasons)
+    yield from _escapes(report.escapes)
+    yield from _scoreboard(report.scoreboard)
+    yield from _defects(report.defects)
+    yield _sentences(["Intervals have 95 %. --json has every figure, with why where there is none."])
+
+
+def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
+    yield _title("Judge against humans")
+    if not judge.overall:
+        yield _sentences(["No decision with the judge's scores known is in force yet."])
+        return
+    headings = ("Of", "Review", "Records", "n", "Agreement", "Kappa", "AC1", "False pass", "False fail")
+    rows = []
+    for one in judge.overall:
+        shares = (_share(one.agreement), _number(one.kappa), _number(one.ac1))
+        wrong = (_share(one.false_pass), _share(one.false_fail))
+        rows.append((one.title, one.basis, one.population, _count(one.n), *shares, *wrong))
+    yield _table(headings, rows, texts=3)
+    if any(one.basis == "assisted" for one in judge.overall):
+        yield _sentences(["Assisted reviews saw the judge's scores: their agreement is biased upward."])
+
+
+def _reviewers(reviewers: Iterable[Figures]) -> Iterator[RenderableType]:
+    yield _title("Reviewers against each other")
+    rows = []
+    for one in reviewers:
+        alphas = (_number(one.alpha), _number(one.ordinal_alpha))
+        rows.append((one.title, _count(one.unanimous.n), _share(one.unanimous), *alphas))
+    yield _table(("Of", "n", "Unanimous", "Alpha", "Ordinal alpha"), rows)
+
+
+def _reasons(reasons: Reasons) -> Iterator[RenderableType]:
+    yield _title("Reasons for asking a human")
+    if not reasons.families:
+        yield _sentences(["No record of the run has a reason."])
+        return
+    headings = ("Reason", "Flagged", "Reviewed", "Changed", "Verdict too", "Precision", "Minutes per error")
+    rows = []
+    for one in reasons.families:
+        counts = map(_count, (one.flagged, one.reviewed, one.changed, one.verdict_changed))
+        minutes = NOTHING if one.minutes_per_error is None else f"{one.minutes_per_error:,.1f}"
+        rows.append((one.title, *counts, _share(one.precision), minutes, one.advice))
+    yield _table((*headings, "Advice"), rows)
+    yield _sentences([reasons.rule])
+
+
+def _escapes(escapes: Escapes) -> Iterator[RenderableType]:
+    yield _title("What the flags miss")
+    figures = {
+        "Escape rate": escapes.rate.share,
+        "Wrong among flagged": escapes.caught.share,
+        "Recall of the flags": escapes.recall,
+    }
+    rows = [(name, _share(figure), _count(figure.n)) for name, figure in figures.items()]
+    yield _table(("Figure", "Estimate", "n"), rows)
+    yield _sentences(escapes.sentences)
+
+
+def _scoreboard(board: Scoreboard) -> Iterator[RenderableType]:
+    yield _title("Models")
+    headings = ("Model", "Records", "Judge passes", "Rank", "Humans would pass", "Rank", "Reviewed", "Basis")
+    rows = []
+    for one in board.models:
+        by_judge = NOTHING if one.judge_rate is None else percent(one.judge_rate)
+        by_humans = (_share(one.estimate), _rank(one.rank), _count(one.reviewed), one.basis)
+        rows.append((one.title, _count(one.records), by_judge, _rank(one.judge_rank), *by_humans))
+    yield _table(headings, rows)
+    swaps = (f"{swap.behind} before {swap.ahead}, p = {swap.p:.3f}" for swap in board.swaps if swap.is_real)
+    yield _sentences([*board.sentences, *swaps])
+
+
+def _defects(defects: Defects) -> Iterator[RenderableType]:
+    yield _title("Why the judge was wrong")
+    rows = [
+        (template.path, cause.title, _count(cause.mentions), cause.criteria[0].title)
+        for template in defects.templates
+        for cause in template.causes
+    ]
+    if rows:
+        yield _table(("Prompt", "Cause", "Named", "Most for"), rows, texts=2)
+    else:
+        yield _sentences(["No reviewer has named a cause yet."])
+
+
+def _table(headings: Iterable[str], rows: Iterable[Iterable[str]], texts: int = 1) -> Table:
+    """The first columns, so many, are texts; the rest are numbers."""
+    table = Table(box=None, pad_edge=False)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place < texts else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(_plain, row))
+    return table
+
+
+def _title(text: str) -> Text:
+    return Text(f"\n{_printable(text)}", style="bold")
+
+
+def _sentences(sentences: Iterable[str]) -> Text:
+    return Text("\n").join(map(_plain, sentences))
+
+
+def _plain(text: str) -> Text:
+    return Text(_printable(text))
+
+
+def _printable(text: str) -> str:
+    """Without what a terminal would take for an order: names come from files."""
+    kept = text.replace("\u00a0", " ")
+    return "".join(character if character.isprintable() else "\ufffd" for character in kept)
+
+
+def _share(estimate: Estimate) -> str:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return NOTHING
+    return f"{percent(estimate.value)} ({estimate.low * 100:.0f} to {percent(estimate.high)})"
+
+
+def _number(estimate: Estimate) -> str:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return NOTHING
+    # Adding 0 makes -0.00 a 0.00.
+    value, low, high = (round(one, 2) + 0 for one in (estimate.value, estimate.low, estimate.high))
+    return f"{value:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _count(count: int) -> str:
+    return f"{count:,}"
+
+
+def _rank(rank: int | None) -> str:
+    return NOTHING if rank is None else str(rank)

@@ -1,0 +1,43 @@
+"""All opinions of a run as a file beside its export, in which one decision at most stands for a record."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from django.db.models import F, Q
+
+from reviews.models import Opinion, Review, Run
+
+
+def lines(run: Run) -> Iterator[bytes]:
+    """JSONL, in the order of the records: what everybody said of a record that several people reviewed.
+
+    Each line has `evaluation_id`, `reviewer`, `submitted_at`, `scores` (as `human_corrected_scores`),
+    `comments`, `causes` and `stands`, whether the export holds it. The decision of a lead between opinions is
+    one of the lines; opinions that were taken back are none.
+    """
+    several = Opinion.objects.filter(evaluation__run=run, review__withdrawal=None).values("evaluation")
+    said = Review.objects.filter(Q(opinion__isnull=False) | Q(pk=F("evaluation__review")), withdrawal=None)
+    found = said.filter(run=run, evaluation__in=several).select_related("reviewer")
+    found = found.annotate(record=F("evaluation__evaluation_id"), in_force=F("evaluation__review"))
+    found = found.order_by("evaluation__first_import", "evaluation__first_line", "version")
+    for review in found.iterator(chunk_size=500):
+        yield orjson.dumps(_line(review)) + b"\n"
+
+
+def _line(review: Any) -> dict[str, Any]:
+    return {
+        "evaluation_id": review.record,
+        "reviewer": review.reviewer.username,
+        "submitted_at": review.submitted_at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "scores": review.corrected_scores,
+        "comments": review.comments,
+        "causes": review.causes,
+        "stands": review.in_force == review.pk,
+    }
+
+
+def file_name(run: Run) -> str:
+    """A name for the file; it begins with the run's, which may hold anything printable."""
+    return f"{run.name}-opinions.jsonl"

@@ -1,0 +1,209 @@
+"""Is the judge right? The pages about it: a question each, for leads."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from reviews import (
+    defects,
+    judging,
+    judging_escapes,
+    judging_facts,
+    judging_reasons,
+    judging_reviewers,
+    scoreboard,
+)
+from reviews.judging import JudgeVsHuman
+from reviews.models import Run
+from reviews.permissions import check
+from reviews.views import judge_confusion, judge_findings, judge_scope, judge_tables
+from reviews.views.judge_confusion import Confusion
+from reviews.views.judge_scope import Narrowing
+from reviews.views.request import Request
+from reviews.views.tables import Table, as_csv, on_paper
+
+# Each page: its title, and which filters narrow it.
+PAGES = {
+    "judge": ("Judge vs human", ("judge", "template", "model", "reviewer")),
+    "judge-reasons": ("Reasons", ("reviewer",)),
+    "judge-misses": ("What the flags miss", ("judge", "template", "model")),
+    "judge-models": ("Models", ("judge", "template")),
+    "judge-defects": ("Defects", ("judge", "template", "model")),
+    "judge-report": ("Report", ("judge", "template", "model", "reviewer")),
+}
+_MOST_OPEN = 8
+
+
+class Tab(NamedTuple):
+    """One of the pages, as a choice."""
+
+    title: str
+    url: str
+    is_current: bool
+
+
+class Shown(NamedTuple):
+    """A table, and the address of the same as CSV."""
+
+    table: Table
+    csv_url: str
+
+
+class Section(NamedTuple):
+    """The figures of one kind of reviews, and their confusion tables."""
+
+    shown: Shown
+    confusions: list[Confusion]
+    is_blind: bool
+    is_open: bool
+
+
+def load(request: Request, run_pk: int) -> Narrowing:
+    """The run, with what the address leaves of it. For leads."""
+    check(request.user, "lead_review")
+    return judge_scope.read(get_object_or_404(Run, pk=run_pk), request.GET)
+
+
+def page(request: Request, narrowing: Narrowing, place: str, context: dict[str, Any]) -> HttpResponse:
+    """A page of `PAGES` with its template, which has the name of its address."""
+    title, narrows = PAGES[place]
+    around = {
+        "run": narrowing.scope.run,
+        "page_title": title,
+        "narrowing": narrowing,
+        "fields": [field for field in narrowing.fields if field.name in narrows and field.narrows],
+        "idle": narrowing.idle(narrows),
+        "kept": [(name, value) for name, value in narrowing.chosen.items() if name not in narrows],
+        "tabs": [Tab(PAGES[other][0], narrowing.address(other), other == place) for other in PAGES],
+    }
+    return render(
+        request, f"judge/{place.removeprefix('judge').lstrip('-') or 'page'}.html", around | context
+    )
+
+
+def shown(table: Table, narrowing: Narrowing, **more: str) -> Shown:
+    return Shown(table, narrowing.address("judge-table", table.name, **more))
+
+
+@require_safe
+@never_cache
+def judge(request: Request, run_pk: int) -> HttpResponse:
+    """The judge against people; `of` names the criterion that is broken down by judge, prompt and model."""
+    narrowing = load(request, run_pk)
+    compared = judging.compare(narrowing.scope)
+    criteria = {figures.criterion for figures in compared.groups}
+    broken_down = request.GET.get("of") or None
+    if broken_down not in criteria:
+        broken_down = None
+    context = {
+        "headline": judge_tables.headline(compared),
+        "facts": judging_facts.of(narrowing.scope.run),
+        "sections": sections(compared, narrowing),
+        "pairs_url": narrowing.address("judge-table", "pairs"),
+        "groups": shown(judge_tables.groups(compared, broken_down), narrowing),
+        "after_reveal": shown(judge_tables.after_reveal(compared), narrowing),
+        "reviewers": shown(judge_tables.reviewers(judging_reviewers.of(narrowing.scope.run)), narrowing),
+    }
+    return page(request, narrowing, "judge", context)
+
+
+def sections(compared: JudgeVsHuman, narrowing: Narrowing) -> list[Section]:
+    """What there are reviews of. The first is drawn: blind ones, which are the ones to believe."""
+    found: list[Section] = []
+    for basis, population in compared.reviews:
+        table = judge_tables.section(compared, narrowing, basis, population)
+        confusions = [
+            judge_confusion.of(figures, narrowing)
+            for figures in compared.overall
+            if (figures.basis, figures.population) == (basis, population)
+        ]
+        drawn_once = shown(on_paper(table) if found else table, narrowing)
+        found.append(Section(drawn_once, confusions, basis == "blind", len(confusions) <= _MOST_OPEN))
+    return found
+
+
+@require_safe
+@never_cache
+def reasons(request: Request, run_pk: int) -> HttpResponse:
+    """What each reason for asking a human is worth."""
+    narrowing = load(request, run_pk)
+    found = judging_reasons.of(narrowing.scope)
+    table = judge_findings.reasons(found, narrowing.scope.run)
+    return page(request, narrowing, "judge-reasons", {"shown": shown(table, narrowing), "rule": found.rule})
+
+
+@require_safe
+@never_cache
+def misses(request: Request, run_pk: int) -> HttpResponse:
+    """What is wrong in records that nobody flagged."""
+    narrowing = load(request, run_pk)
+    found = judging_escapes.of(narrowing.scope)
+    context = {
+        "escapes": found,
+        "figures": judge_findings.escapes(found),
+        "figures_url": narrowing.address("judge-table", "misses"),
+        "criteria": shown(judge_findings.escaped_criteria(found), narrowing),
+    }
+    return page(request, narrowing, "judge-misses", context)
+
+
+@require_safe
+@never_cache
+def models(request: Request, run_pk: int) -> HttpResponse:
+    """The models as the judge ranks them, and as they are when people's corrections count."""
+    narrowing = load(request, run_pk)
+    found = scoreboard.of(narrowing.scope)
+    context = {
+        "sentences": found.sentences,
+        "models": shown(judge_findings.models(found), narrowing),
+        "swaps": shown(judge_findings.swaps(found), narrowing),
+    }
+    return page(request, narrowing, "judge-models", context)
+
+
+# CSV
+
+_Build = Callable[[Narrowing], Table]
+
+
+def _of_compared(build: Callable[[JudgeVsHuman], Table]) -> _Build:
+    return lambda narrowing: build(judging.compare(narrowing.scope))
+
+
+def _of_section(basis: judging.Basis, population: judging.Population) -> _Build:
+    return lambda narrowing: judge_tables.section(
+        judging.compare(narrowing.scope), narrowing, basis, population
+    )
+
+
+# By the name in the address of a CSV file.
+TABLES: dict[str, _Build] = {
+    **{judge_tables.section_name(*of): _of_section(*of) for of in judge_tables.SECTIONS},
+    "groups": _of_compared(judge_tables.all_groups),
+    "pairs": _of_compared(judge_tables.pairs),
+    "after-reveal": _of_compared(judge_tables.after_reveal),
+    "reviewers": lambda narrowing: judge_tables.reviewers(judging_reviewers.of(narrowing.scope.run)),
+    "reasons": lambda narrowing: judge_findings.reasons(
+        judging_reasons.of(narrowing.scope), narrowing.scope.run
+    ),
+    "misses": lambda narrowing: judge_findings.escapes_table(judging_escapes.of(narrowing.scope)),
+    "misses-by-criterion": lambda narrowing: judge_findings.escaped_criteria(
+        judging_escapes.of(narrowing.scope)
+    ),
+    "models": lambda narrowing: judge_findings.models(scoreboard.of(narrowing.scope)),
+    "swaps": lambda narrowing: judge_findings.swaps(scoreboard.of(narrowing.scope)),
+    "causes": lambda narrowing: judge_findings.all_causes(defects.of(narrowing.scope).templates),
+}
+
+
+@require_safe
+def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
+    """A table of these pages as CSV."""
+    narrowing = load(request, run_pk)
+    if table not in TABLES:
+        raise Http404
+    return as_csv(TABLES[table](narrowing), f"{table}.csv")

@@ -1,0 +1,124 @@
+"""Scoring blind by keys: four scores, A to commit, A to submit; and that nothing of it is lost."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import BlindScores, Draft, Evaluation, Run, User
+from tests.browser.conftest import log_in
+from tests.browser.screen import SCORES, heading, is_at, label, press, saved, scores_of, verdict, words_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SPARE = "document.querySelector('#spare').content.firstElementChild"
+
+
+@pytest.fixture
+def blind(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
+    """Ana at her first record, of a run in which all are scored blind. The judge has No, Yes, Yes, Yes."""
+    Run.objects.update(blind_share=1)
+    Evaluation.objects.update(structured_model_response={"response": {"final_answer": "54"}})
+    log_in(page, live_server.url, ana)
+    page.get_by_role("button", name="Start reviewing").click()
+    expect(page.get_by_text("Blind: the judge's scores are hidden")).to_be_visible()
+    return page
+
+
+def is_revealed(page: Page) -> None:
+    expect(page.get_by_role("status")).to_contain_text("Your scores are committed.")
+    expect(page.get_by_text("Blind: the judge's scores are hidden")).to_be_hidden()
+
+
+def test_four_scores_a_key_to_commit_and_one_to_submit(blind: Page) -> None:
+    label(blind, "4 scores missing")
+    press(blind, "y", "n", "n", "y")
+    label(blind, "Commit my scores")
+    verdict(blind, "Fail")
+    press(blind, "a")
+    is_revealed(blind)
+    heading(blind, "a-model")
+    label(blind, "Submit 3 changes")
+    depth = blind.get_by_role("group", name="depth")
+    expect(depth.get_by_role("radio", name="Yes you")).to_be_checked()
+    expect(depth.get_by_role("radio", name="No judge")).not_to_be_checked()
+    expect(depth.get_by_text("No → Yes")).to_be_visible()
+    press(blind, "a")
+    heading(blind, "b-model")
+    is_at(blind, "b-model")
+    expect(blind.get_by_text("Blind: the judge's scores are hidden")).to_be_visible()
+    review = saved(blind, "a-model")
+    assert words_of(review) == ["Yes", "No", "No", "Yes"]
+    assert review.blind_scores == {"depth": "Yes", "rigour": "No", "clarity": "No", "elegance": "Yes"}
+    given = BlindScores.objects.get()
+    assert given.active_ms
+    assert review.active_ms
+    assert 0 < given.active_ms < review.active_ms
+
+
+def test_the_next_record_is_at_hand_and_tells_nothing(blind: Page) -> None:
+    blind.wait_for_function(f"() => {SPARE}")
+    held = blind.evaluate(f"{SPARE}.outerHTML")
+    assert "b-model" in held
+    assert "Each step follows." not in held
+    press(blind, "Shift+Y", "a")
+    is_revealed(blind)
+    heading(blind, "a-model")
+    assert "b-model" in blind.evaluate(f"{SPARE}.outerHTML")
+
+
+def test_a_before_all_are_scored_goes_to_the_first_that_is_missing(blind: Page) -> None:
+    press(blind, "y", "a")
+    expect(blind.get_by_role("group", name="rigour")).to_be_focused()
+    assert not BlindScores.objects.exists()
+
+
+def test_there_is_no_raw_output_to_turn_to(blind: Page) -> None:
+    press(blind, "r")
+    expect(blind.get_by_role("region", name="Raw judge output")).to_have_count(0)
+    expect(blind.get_by_role("region", name="Model response")).to_be_visible()
+
+
+def test_after_the_reveal_one_may_change_a_score_and_say_why_the_judge_is_wrong(blind: Page) -> None:
+    press(blind, "y", "y", "y", "y", "a")
+    is_revealed(blind)
+    label(blind, "Submit 1 change")
+    press(blind, "2", "n", "3", "a")
+    review = saved(blind, "a-model")
+    assert words_of(review) == ["Yes", "No", "Yes", "Yes"]
+    assert review.causes == {"rigour": "misread answer"}
+    assert scores_of(review)["clarity"] == SCORES["clarity"]
+
+
+def test_what_is_typed_blind_survives_a_reload_and_the_commit(blind: Page) -> None:
+    press(blind, "y", "n")
+    blind.keyboard.press("c")
+    blind.keyboard.type("Seen twice.")
+    blind.keyboard.press("Escape")
+    expect(blind.locator("#saved")).to_have_attribute("data-state", "saved")
+    blind.reload()
+    expect(blind.locator("#restored")).to_be_visible()
+    label(blind, "2 scores missing")
+    press(blind, "3", "y", "y", "a")
+    is_revealed(blind)
+    expect(blind.get_by_label("Comment")).to_have_value("Seen twice.")
+    expect(blind.locator("#saved")).to_have_attribute("data-state", "saved")
+    blind.reload()
+    expect(blind.get_by_label("Comment")).to_have_value("Seen twice.")
+    label(blind, "Submit 2 changes")
+    assert not Draft.objects.get().is_blind
+
+
+def test_a_commit_that_does_not_go_through_leaves_everything_as_it_was(blind: Page) -> None:
+    def fail(route: Route) -> None:
+        route.abort()
+
+    blind.route(re.compile("/commit/$"), fail)
+    press(blind, "Shift+Y", "a")
+    expect(blind.locator("#unreachable")).to_be_visible()
+    heading(blind, "a-model")
+    label(blind, "Commit my scores")
+    blind.unroute(re.compile("/commit/$"))
+    press(blind, "a")
+    is_revealed(blind)

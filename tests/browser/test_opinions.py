@@ -1,0 +1,70 @@
+"""Second opinions in a browser: two people differ, a lead decides; and one who came too late."""
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews import queue
+from reviews.models import Escalation, Run, User
+from tests.browser.conftest import log_in
+from tests.browser.screen import SCORES, heading, label, press, record, words_of
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OTHER = SCORES | {"depth": {"score": "Yes", "justification": r"It ends with \(\frac{1}{2}\) and is deep."}}
+
+
+@pytest.fixture
+def opinion(algebra: Run, bo: User) -> Run:
+    """Each record is for two people, and bo has given an opinion on the first."""
+    Run.objects.update(overlap_share=1)
+    decide(record("a-model"), bo, scores=OTHER)
+    return algebra
+
+
+def test_opinions_that_differ_are_decided_by_a_lead(
+    page: Page, live_server: LiveServer, opinion: Run, ana: User, lea: User
+) -> None:
+    log_in(page, live_server.url, ana)
+    page.get_by_role("button", name="Start reviewing").click()
+    heading(page, "a-model")
+    press(page, "a")
+    expect(page.get_by_role("status")).to_contain_text("Opinions differ: a lead decides.")
+    heading(page, "b-model")
+
+    log_in_instead(page, live_server, lea)
+    page.goto(f"{live_server.url}/runs/{opinion.pk}/escalations/")
+    page.get_by_role("link", name="Open them side by side").click()
+    beside = page.get_by_role("region", name="Depth")
+    expect(beside).to_contain_text("differs")
+    expect(beside).to_contain_text("It ends with")
+    expect(beside.locator(".katex")).to_have_count(1)
+    page.get_by_role("button", name="Claim and review").click()
+    label(page, "1 score missing")
+    press(page, "1", "y")
+    label(page, "Submit 1 change")
+    press(page, "Escape", "a")
+    expect(page.get_by_role("status")).to_contain_text("Saved Task 7 · a-model")
+    review = record("a-model").review
+    assert review
+    assert (review.reviewer, words_of(review)) == (lea, ["Yes", "Yes", "Yes", "Yes"])
+
+
+def test_who_comes_too_late_sends_a_second_opinion(screen: Page, bo: User) -> None:
+    heading(screen, "a-model")
+    seen = record("a-model")
+    queue.free(seen)
+    decide(record("a-model"), bo, scores=OTHER)
+    press(screen, "a")
+    expect(screen.get_by_role("alert").first).to_contain_text("You differ on 1 criterion.")
+    screen.get_by_role("button", name="Send as second opinion").click()
+    expect(screen.get_by_role("status")).to_contain_text("A lead says which holds.")
+    heading(screen, "b-model")
+    assert Escalation.objects.get().evaluation == seen
+    assert record("a-model").human_reviewer_id == "bo"
+
+
+def log_in_instead(page: Page, live_server: LiveServer, person: User) -> None:
+    page.get_by_role("button", name="Log out").click()
+    log_in(page, live_server.url, person)

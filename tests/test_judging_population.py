@@ -1,0 +1,75 @@
+"""All records of a run cell by cell, with what humans said of the reviewed ones."""
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from reviews import judging_population
+from reviews.judging import Scope
+from reviews.judging_population import Cell
+from reviews.models import Run, User
+from tests.factories import RunFactory
+from tests.population import decided, stratum
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def by_label(scope: Scope) -> dict[str, Cell]:
+    return {cell.label: cell for cell in judging_population.cells(scope)}
+
+
+class TestCells:
+    def test_hold_all_records_and_what_humans_said(self, run: Run, ana: User, bo: User) -> None:
+        flagged = stratum(run, {"Pass": 10, "Fail": 4})
+        decided(flagged, ana, "Pass", "Fail", 2)
+        decided(flagged, bo, "Pass", "Pass", 3, is_blind=True)
+        found = by_label(Scope(run))
+        assert {key: cell.records for key, cell in found.items()} == {
+            "Pass of o1": 10,
+            "Fail of o1": 4,
+        }
+        passed = found["Pass of o1"]
+        assert (passed.said, passed.reviewed, passed.wrong, passed.blind) == ({"Fail": 2, "Pass": 3}, 5, 2, 3)
+
+    def test_take_only_sampled_records_for_those_that_nobody_flagged(self, run: Run, ana: User) -> None:
+        others = stratum(run, {"Pass": 10}, is_flagged=False)
+        decided(others, ana, "Pass", "Fail", 1)
+        decided(others, ana, "Pass", "Pass", 4, is_sampled=False)
+        [cell] = judging_population.cells(Scope(run))
+        assert (cell.reviewed, cell.wrong, cell.aside) == (1, 1, 4)
+
+    def test_leave_out_decisions_without_a_verdict(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"Pass": 10})
+        decided(flagged, ana, "Pass", None, 2)
+        [cell] = judging_population.cells(Scope(run))
+        assert cell.reviewed == 0
+
+    def test_keep_records_without_a_verdict_of_the_judge(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"": 3}, model_id="")
+        decided(flagged, ana, None, "Pass", 1)
+        [cell] = judging_population.cells(Scope(run))
+        assert (cell.label, cell.verdict, cell.said) == ("no verdict of no model", "", {"Pass": 1})
+
+    def test_are_never_fewer_records_than_reviews(self, run: Run, ana: User) -> None:
+        decided(stratum(run, {"Pass": 1}), ana, "Pass", "Pass", 3)
+        [cell] = judging_population.cells(Scope(run))
+        assert cell.records == 3
+
+    def test_of_a_scope_are_its_own(self, run: Run, ana: User) -> None:
+        stratum(run, {"Pass": 1})
+        stratum(run, {"Pass": 2}, judge_llm_model="judge-2")
+        stratum(RunFactory.create(), {"Pass": 4})
+        assert sum(cell.records for cell in judging_population.cells(Scope(run))) == 3
+        assert [cell.records for cell in judging_population.cells(Scope(run, judge="judge-2"))] == [2]
+
+    def test_take_two_queries(
+        self, run: Run, ana: User, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        for model in ("o1", "o3", "gpt-4o"):
+            decided(stratum(run, {"Pass": 1, "Fail": 1}, model_id=model), ana, "Pass", "Fail", 1)
+        with django_assert_num_queries(2):
+            judging_population.cells(Scope(run))
