@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from django.db import connection
+from django.db import connection, transaction
 
 from reviews import rubric
 from reviews.criteria import read
@@ -29,6 +29,13 @@ _SAMPLE = """
     ) AS found
     WHERE pg_column_size(found.raw_judge_output) + pg_column_size(found.parsed_rubric_scores) < %s
 """
+
+# In the transaction of a first import PostgreSQL may take the table for empty, and would then sort all of it
+# for each place. Along the index of places there is nothing to sort.
+_ALONG_THE_INDEX = (
+    "SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
+)
+_ANY_WAY = "RESET enable_sort; RESET enable_seqscan; RESET enable_bitmapscan"
 
 # Words whose order is known, best first; others follow, the most frequent first.
 _RANKS = (
@@ -66,9 +73,11 @@ def _sample(run: Run) -> list[Evaluation]:
     imports = list(done.values_list("pk", "lines")[:MOST_IMPORTS])
     each = SAMPLE_SIZE // max(1, len(imports))
     places = [(pk, 1 + number * lines // each) for pk, lines in imports for number in range(each)]
-    with connection.cursor() as cursor:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_ALONG_THE_INDEX)
         cursor.execute(_SAMPLE, [[pk for pk, _ in places], [line for _, line in places], run.pk, _LARGEST])
         keys = [key for (key,) in cursor.fetchall()]
+        cursor.execute(_ANY_WAY)
     columns = ("raw_judge_output", "parsed_rubric_scores", "source_import", "source_line")
     return list(Evaluation.objects.filter(pk__in=keys).order_by("pk").only(*columns))
 

@@ -20,7 +20,7 @@ LOOK_AHEAD = 500
 
 
 class Claimed(NamedTuple):
-    evaluation_id: int
+    evaluation: Evaluation
     was_held: bool
 
 
@@ -33,10 +33,10 @@ def claim_first(
     one: of what the reviewer holds those are spare that end no later than `until`.
     """
     values: dict[str, Any] = {"run": run.pk, "reviewer": reviewer.pk, "until": until, "beside": beside}
-    with connection.cursor() as cursor:
-        cursor.execute(_statement(_filter(run, condition)), values)
-        row = cursor.fetchone()
-    return Claimed(*row) if row else None
+    for evaluation in Evaluation.objects.raw(_statement(_filter(run, condition)), values):
+        evaluation.run = run
+        return Claimed(evaluation, vars(evaluation)["was_held"])
+    return None
 
 
 def _filter(run: Run, condition: Q) -> str:
@@ -103,7 +103,7 @@ def _statement(filtered: str) -> str:
         )
         UPDATE evaluation SET claimed_by_id = %(reviewer)s, claimed_until = %(until)s
         FROM next WHERE evaluation.id = next.id
-        RETURNING evaluation.id, EXISTS (SELECT FROM held)
+        RETURNING evaluation.*, EXISTS (SELECT FROM held) AS was_held
     """  # noqa: S608 (our own SQL, and a filter that Django has quoted)
 
 

@@ -62,7 +62,7 @@ def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evalua
     _take_turns(reviewer)
     until = timezone.now() + settings.CLAIM_LENGTH
     claimed = claim_first(run=run, reviewer=reviewer, until=until, condition=condition)
-    return _claimed(claimed, run, reviewer) if claimed else None
+    return _claimed(claimed, reviewer) if claimed else None
 
 
 @transaction.atomic
@@ -74,7 +74,7 @@ def claim_spare(*, run: Run, reviewer: User, beside: int, condition: Q = EVERYTH
     _take_turns(reviewer)
     until = timezone.now() + settings.SPARE_CLAIM_LENGTH
     claimed = claim_first(run=run, reviewer=reviewer, until=until, condition=condition, beside=beside)
-    return _claimed(claimed, run, reviewer, spare=True) if claimed else None
+    return _claimed(claimed, reviewer, spare=True) if claimed else None
 
 
 @transaction.atomic
@@ -97,10 +97,10 @@ def _take_turns(reviewer: User) -> None:
     User.objects.select_for_update(no_key=True).only("pk").get(pk=reviewer.pk)
 
 
-def _claimed(claimed: Claimed, run: Run, reviewer: User, **detail: Any) -> Evaluation:
-    evaluation = run.evaluations.get(pk=claimed.evaluation_id)
+def _claimed(claimed: Claimed, reviewer: User, **detail: Any) -> Evaluation:
+    evaluation = claimed.evaluation
     if not claimed.was_held:
-        audit.record("claim", actor=reviewer, run=run, evaluation=evaluation, **detail)
+        audit.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation, **detail)
     return evaluation
 
 

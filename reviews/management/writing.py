@@ -3,6 +3,7 @@
 import secrets
 import sys
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -11,11 +12,17 @@ from django.core.management.base import CommandError
 
 
 def write(name: str | None, blocks: Iterable[bytes]) -> None:
-    """Write to the file of that name, or to standard output. Raises `CommandError`."""
+    """Write to the file of that name, or to standard output. Raises `CommandError`.
+
+    A block is written in a thread while the next one is made.
+    """
     try:
-        with _target(name) as file:
+        with _target(name) as file, ThreadPoolExecutor(1, "write") as pool:
+            written = pool.submit(file.write, b"")
             for block in blocks:
-                file.write(block)
+                written.result()
+                written = pool.submit(file.write, block)
+            written.result()
     except OSError as error:
         raise CommandError(f"{name or 'standard output'}: {error.strerror}", returncode=2) from error
 
