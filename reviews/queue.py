@@ -14,7 +14,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from reviews import audit
-from reviews.models import AuditEvent, Escalation, Evaluation, Run, Skip, User
+from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.next_record import Claimed, claim_first
 from reviews.permissions import can, check, check_release
 from reviews.record import DONE_WORDS, NOT_REQUIRED, QUEUE_WORDS
@@ -100,8 +100,16 @@ def _take_turns(reviewer: User) -> None:
 def _claimed(claimed: Claimed, run: Run, reviewer: User, **detail: Any) -> Evaluation:
     evaluation = run.evaluations.get(pk=claimed.evaluation_id)
     if not claimed.was_held:
-        audit.record("claim", actor=reviewer, run=run, evaluation=evaluation, **detail)
+        _tell_of_claim(evaluation, reviewer, **detail)
     return evaluation
+
+
+def _tell_of_claim(evaluation: Evaluation, reviewer: User, **detail: Any) -> None:
+    """Write the event of a claim; `draft` is the revision of what an earlier claim left to go on with."""
+    draft = Draft.objects.filter(evaluation=evaluation, reviewer=reviewer).only("revision").first()
+    if draft:
+        detail["draft"] = draft.revision
+    audit.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation, **detail)
 
 
 @transaction.atomic
@@ -119,7 +127,7 @@ def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
     evaluation.claimed_by, evaluation.claimed_until = reviewer, timezone.now() + settings.CLAIM_LENGTH
     evaluation.save(update_fields=["claimed_by", "claimed_until"])
     evaluation.skips.filter(reviewer=reviewer).delete()
-    audit.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation)
+    _tell_of_claim(evaluation, reviewer)
     return evaluation
 
 
@@ -131,6 +139,13 @@ def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
     """
     evaluation = locked(evaluation_id)
     check_holds(evaluation, reviewer)
+    return hold_on(evaluation, reviewer)
+
+
+def hold_on(evaluation: Evaluation, reviewer: User) -> dt.datetime:
+    """Renew the claim on a locked record for who passed `check_holds`; one that ran out is a claim again."""
+    if not is_held(evaluation):
+        _tell_of_claim(evaluation, reviewer, regained=True)
     until = timezone.now() + settings.CLAIM_LENGTH
     evaluation.claimed_until = until
     evaluation.save(update_fields=["claimed_until"])
