@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews import counts, drafts, queue, workflow
 from reviews.forms import ReviewForm
+from reviews.meanwhile import Reimported
 from reviews.models import Evaluation, Review
 from reviews.permissions import Denied, check_revise
 from reviews.views import screen
@@ -77,23 +78,27 @@ def _obstacle(
     try:
         put_in_force(evaluation_id=record.pk, reviewer=request.user, **form.decision)
     except workflow.Conflict as conflict:
-        return _conflict(request, record, conflict.reason, is_revision=is_revision)
+        return _conflict(request, record, conflict, is_revision=is_revision)
     except Denied as denied:
         # Whose decision it is may have changed since the form was opened, and what was typed must not go.
-        return _conflict(request, record, denied.reason, is_revision=is_revision)
+        return _conflict(request, record, denied, is_revision=is_revision)
     return None
 
 
-def _conflict(request: Request, seen: Evaluation, reason: str, *, is_revision: bool) -> HttpResponse:
+def _conflict(
+    request: Request, seen: Evaluation, refusal: workflow.Conflict | Denied, *, is_revision: bool
+) -> HttpResponse:
     """What was typed, beside the record as it is now; sending it again then means the new record."""
     record = screen.load(request, seen.pk)
     data = request.POST.copy()
     data["version"] = str(record.version)
+    form = ReviewForm(record, data)
+    problem = refusal.on(form.outdated) if isinstance(refusal, Reimported) else refusal.reason
     return screen.record_screen(
         request,
         record,
-        form=ReviewForm(record, data),
-        problem=reason,
+        form=form,
+        problem=problem,
         status=HTTPStatus.CONFLICT,
         is_revision=is_revision and record.is_done,
     )

@@ -132,7 +132,10 @@ def record_screen(
     is_open = context["own"] or is_revision
     if is_revision:
         context["can_submit"] = context["can_revise"]
-    draft = drafts.of(record, request.user) if is_open and form is None else None
+    kept = drafts.of(record, request.user) if is_open or form else None
+    if form and kept:
+        form.revision = kept.revision  # what is typed on is newer
+    draft = None if form else kept
     shown = form or ReviewForm(record, draft=draft)
     context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
     context |= _read(record, shown)
