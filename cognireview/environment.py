@@ -96,7 +96,7 @@ class Environment(BaseSettings):
         description="Signs sessions and links. When unset, one is made in the data folder at first use.",
     )
     public_url: Annotated[str, AfterValidator(_web_url)] = Field(
-        "http://127.0.0.1:8000",
+        "http://localhost:8000",
         description="Where people reach the site. With https, cookies are secure and HSTS is sent.",
     )
     trust_proxy: bool = Field(

@@ -85,7 +85,16 @@ def _public_url(port: int) -> str:
     """Where people reach the site: as the operator says, or else this machine at the port."""
     if "public_url" in settings.ENVIRONMENT.model_fields_set:
         return str(settings.PUBLIC_URL)
-    return f"http://{HOST}:{port}"
+    return f"http://{_local_name()}:{port}"
+
+
+def _local_name() -> str:
+    """The name of this machine for itself where it leads to us: browsers take passkeys at a name alone."""
+    try:
+        found = {str(place[0]) for *_, place in socket.getaddrinfo("localhost", None, socket.AF_INET)}
+    except OSError:
+        return HOST
+    return "localhost" if HOST in found else HOST
 
 
 def _postgres() -> AbstractContextManager[embedded_postgres.Server | None]:

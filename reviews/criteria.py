@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 from reviews.models import Evaluation, SourceChunk
@@ -42,6 +43,12 @@ class Offer:
     @property
     def word(self) -> str:
         return score_word(self.score)
+
+    @property
+    def fingerprint(self) -> str:
+        """A few digits that differ where the judge says something else."""
+        said = repr((self.score, self.justification)).encode()
+        return blake2b(said, digest_size=6).hexdigest()
 
 
 def offers(evaluation: Evaluation, rubric: Rubric) -> list[Offer]:

@@ -212,6 +212,16 @@ class CriterionForm(forms.Form):
         return self.offer.repairs if self.offer else ()
 
     @property
+    def fingerprint(self) -> str:
+        """What the page posts back as `seen`; empty where the judge said nothing."""
+        return self.offer.fingerprint if self.offer else ""
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the judge says something else now than on the page this was posted from."""
+        return bool(self.data.get(self.add_prefix("seen"), self.fingerprint) != self.fingerprint)
+
+    @property
     def options(self) -> list[Option]:
         return [
             Option(

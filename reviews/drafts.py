@@ -1,7 +1,7 @@
 """What reviewers have entered and not submitted: saved as they type, whoever holds the record by then.
 
 A draft that is saved leaves no audit event: a review of one record saves dozens, and the review tells of
-what became of them.
+what became of them. A claim that goes on with a draft, after an earlier claim was lost, tells so.
 """
 
 import datetime as dt
@@ -14,7 +14,7 @@ from django.utils import timezone
 from reviews import criteria, rubric
 from reviews.models import Draft, Evaluation, Review, User
 from reviews.permissions import Denied, check, check_revise
-from reviews.queue import Taken, check_holds, locked
+from reviews.queue import Taken, check_holds, hold_on, locked
 from reviews.scores import identity, is_score
 
 # A save renews the claim only when this much of it is gone: each time a new version of the row is written.
@@ -96,8 +96,7 @@ def _hold_on(evaluation: Evaluation, reviewer: User) -> Taken | None:
         return taken
     until = timezone.now() + settings.CLAIM_LENGTH
     if evaluation.claimed_until is None or evaluation.claimed_until < until - _RENEWED_EVERY:
-        evaluation.claimed_until = until
-        evaluation.save(update_fields=["claimed_until"])
+        hold_on(evaluation, reviewer)
     return None
 
 

@@ -1,9 +1,9 @@
 """The forms of the review screen: a record's criteria as one person decides on them, and the way to a lead.
 
 A review posts `version`, `submission`, `comments`, `active_ms`, `keys`, and for each row from 0
-`criteria-0-name`, `criteria-0-score`, `criteria-0-cause`, `criteria-0-justification`, `criteria-0-removed`. A
-row whose name is a criterion of the record is compared with what the judge said there: what came from whom is
-decided here, not by what is posted.
+`criteria-0-name`, `criteria-0-score`, `criteria-0-cause`, `criteria-0-justification`, `criteria-0-removed`,
+`criteria-0-seen`. A row whose name is a criterion of the record is compared with what the judge said there:
+what came from whom is decided here, not by what is posted.
 """
 
 import json
@@ -182,6 +182,11 @@ class ReviewForm(forms.Form):
     def kept(self) -> list[CriterionForm]:
         """The rows that make up the decision."""
         return [row for row in self.rows if row.is_kept]
+
+    @property
+    def outdated(self) -> int:
+        """On how many criteria the judge says something else now than on the page this was posted from."""
+        return sum(row.is_outdated for row in self.rows)
 
     @property
     def missing(self) -> int:

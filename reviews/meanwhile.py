@@ -1,5 +1,6 @@
 """What happened to a record since somebody opened it, and whether their decision still fits it."""
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,21 @@ class Conflict(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class Reimported(Conflict):
+    """A file has changed the record since it was opened."""
+
+    def __init__(self, at: dt.datetime) -> None:
+        self.begin = f"This record was re-imported at {clock(at)}"
+        super().__init__(f"{self.begin} and has changed since you opened it.")
+
+    def on(self, criteria: int) -> str:
+        """The reason where the judge says something else of so many criteria."""
+        if not criteria:
+            return self.reason
+        counted = f"{criteria} {'criterion' if criteria == 1 else 'criteria'}"
+        return f"{self.begin} and the judge's output changed on {counted}. Check the marked rows."
 
 
 def check_open(evaluation: Evaluation, reviewer: User, scores: Scores | None = None) -> None:
@@ -62,9 +78,7 @@ def check_version(evaluation: Evaluation, version: int) -> None:
     event = AuditEvent.objects.filter(evaluation=evaluation, action__in=_DONE, at__gt=imported_at).first()
     if event:
         raise Conflict(f"{event.actor_name} {_DONE[event.action]} at {clock(event.at)}. Check it again.")
-    raise Conflict(
-        f"This record was imported again at {clock(imported_at)} and has changed since you opened it."
-    )
+    raise Reimported(imported_at)
 
 
 def check_in_force(evaluation: Evaluation, review: Review) -> None:

@@ -20,8 +20,11 @@ LOOK_AHEAD = 500
 
 
 class Claimed(NamedTuple):
+    """A record, whether the reviewer held it before, and the revision of a draft of theirs on it."""
+
     evaluation: Evaluation
     was_held: bool
+    draft: int | None
 
 
 def claim_first(
@@ -35,7 +38,7 @@ def claim_first(
     values: dict[str, Any] = {"run": run.pk, "reviewer": reviewer.pk, "until": until, "beside": beside}
     for evaluation in Evaluation.objects.raw(_statement(_filter(run, condition)), values):
         evaluation.run = run
-        return Claimed(evaluation, vars(evaluation)["was_held"])
+        return Claimed(evaluation, vars(evaluation)["was_held"], vars(evaluation)["draft"])
     return None
 
 
@@ -103,7 +106,9 @@ def _statement(filtered: str) -> str:
         )
         UPDATE evaluation SET claimed_by_id = %(reviewer)s, claimed_until = %(until)s
         FROM next WHERE evaluation.id = next.id
-        RETURNING evaluation.*, EXISTS (SELECT FROM held) AS was_held
+        RETURNING evaluation.*, EXISTS (SELECT FROM held) AS was_held, (
+            SELECT revision FROM draft WHERE evaluation_id = evaluation.id AND reviewer_id = %(reviewer)s
+        ) AS draft
     """  # noqa: S608 (our own SQL, and a filter that Django has quoted)
 
 

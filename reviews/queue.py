@@ -14,7 +14,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from reviews import audit
-from reviews.models import AuditEvent, Escalation, Evaluation, Run, Skip, User
+from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.next_record import Claimed, claim_first
 from reviews.permissions import can, check, check_release
 from reviews.record import DONE_WORDS, NOT_REQUIRED, QUEUE_WORDS
@@ -100,8 +100,20 @@ def _take_turns(reviewer: User) -> None:
 def _claimed(claimed: Claimed, reviewer: User, **detail: Any) -> Evaluation:
     evaluation = claimed.evaluation
     if not claimed.was_held:
-        audit.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation, **detail)
+        _tell_of_claim(evaluation, reviewer, claimed.draft, **detail)
     return evaluation
+
+
+def _tell_of_claim(evaluation: Evaluation, reviewer: User, draft: int | None, **detail: Any) -> None:
+    """Write the event of a claim; `draft` is the revision of what an earlier claim left to go on with."""
+    if draft is not None:
+        detail["draft"] = draft
+    audit.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation, **detail)
+
+
+def _draft_left(evaluation: Evaluation, reviewer: User) -> int | None:
+    left = Draft.objects.filter(evaluation=evaluation, reviewer=reviewer)
+    return left.values_list("revision", flat=True).first()
 
 
 @transaction.atomic
@@ -119,7 +131,7 @@ def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
     evaluation.claimed_by, evaluation.claimed_until = reviewer, timezone.now() + settings.CLAIM_LENGTH
     evaluation.save(update_fields=["claimed_by", "claimed_until"])
     evaluation.skips.filter(reviewer=reviewer).delete()
-    audit.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation)
+    _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer))
     return evaluation
 
 
@@ -131,6 +143,13 @@ def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
     """
     evaluation = locked(evaluation_id)
     check_holds(evaluation, reviewer)
+    return hold_on(evaluation, reviewer)
+
+
+def hold_on(evaluation: Evaluation, reviewer: User) -> dt.datetime:
+    """Renew the claim on a locked record for who passed `check_holds`; one that ran out is a claim again."""
+    if not is_held(evaluation):
+        _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer), regained=True)
     until = timezone.now() + settings.CLAIM_LENGTH
     evaluation.claimed_until = until
     evaluation.save(update_fields=["claimed_until"])

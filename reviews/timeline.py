@@ -291,8 +291,9 @@ def _sentence(event: AuditEvent) -> str:
     outcomes = {"closed": "closed", "upheld": "the decision stands"}
     outcome = outcomes.get(detail.get("outcome") or "", "back to the queue")
     is_own = detail.get("holder") == event.actor_name
+    with_draft = ", with the draft of before" if detail.get("draft") else ""
     sentences = {
-        "claim": "began to review it",
+        "claim": f"{'took it back' if detail.get('regained') else 'began to review it'}{with_draft}",
         "release": "gave it back" if is_own else f"freed it from {detail.get('holder')}",
         "skip": "skipped it",
         "blind scores": "committed scores before the judge's were shown",

@@ -21,6 +21,10 @@ from tests.factories import UserFactory
 examples.register_profile("patient", deadline=None)
 examples.load_profile("patient")
 
+# Who wants no bytecode in the tree gets it elsewhere: most of a start of `manage.py` would be compiling.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(settings.DATA_DIR / "tests" / "bytecode"))
+
 # For pytest-django: a variable that a template asks for and does not get fails the test.
 os.environ["FAIL_INVALID_TEMPLATE_VARS"] = "true"
 
@@ -34,8 +38,27 @@ END $$
 """
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """As many processes as there are cores for the whole suite; some named tests start sooner in this one."""
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    return (os.cpu_count() or 1) if is_whole else 0
+
+
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """Give each process a data folder, and so a PostgreSQL, of its own: none meets what another does."""
+    for spec in specs:
+        spec.env["COGNIREVIEW_DATA_DIR"] = str(settings.DATA_DIR / "tests" / spec.id)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what tests measured and do not judge."""
+    passed = terminalreporter.getreports("passed")
+    for name, value in (measured for report in passed for measured in report.user_properties):
+        terminalreporter.write_line(f"{name}: {value}")
+
+
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings() -> Iterator[None]:
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> Iterator[None]:
     """Run the tests on an embedded cluster of their own, unless `DATABASE_URL` names a server."""
     if settings.ENVIRONMENT.database_url:
         yield

@@ -12,13 +12,13 @@ from pytest_django import DjangoAssertNumQueries
 
 from reviews import analytics, escalation, queue, spot_checks, workflow
 from reviews.analytics import DEFINITIONS, CriterionFigures, Figures, Selection
-from reviews.models import CriterionDay, Evaluation, Review, Run, User
+from reviews.models import AuditEvent, CriterionDay, Evaluation, Review, Run, User
 from reviews.permissions import Denied
 from reviews.scores import score_of
 from reviews.workflow import Conflict
 from tests.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.lines import bring_in, file_of, line
-from tests.work import decide, evaluations
+from tests.work import decide, evaluations, restore_version
 
 pytestmark = pytest.mark.django_db
 
@@ -258,7 +258,8 @@ class Work:
 
     def go_on(self) -> None:
         """Do anything; what is refused changes nothing."""
-        action = self.chance.choice([self.submit] * 3 + [self.revise, self.undo, self.reopen, self.bring_in])
+        often, seldom = [self.submit, self.restore], [self.revise, self.undo, self.reopen, self.bring_in]
+        action = self.chance.choice([*often * 3, *seldom])
         with suppress(Conflict, Denied):
             action()
 
@@ -297,6 +298,12 @@ class Work:
         actor = self.chance.choice(self.people)
         workflow.reopen(evaluation_id=self.record().pk, actor=actor, reason="Again.")
 
+    def restore(self) -> None:
+        record = self.record()
+        number = self.chance.randrange(1, record.reviews.count() + 2)
+        with suppress(Review.DoesNotExist):
+            restore_version(record, self.people[-1], number)  # a lead
+
     def record(self) -> Evaluation:
         return Evaluation.objects.get(evaluation_id=f"eval_{self.chance.randrange(4)}")
 
@@ -321,7 +328,7 @@ class TestTheSumsBesideTheReviews:
         self, seed: int, ana: User, bo: User, lea: User
     ) -> None:
         work = Work(seed, [ana, bo, lea])
-        for _ in range(60):
+        for _ in range(120):
             work.go_on()
         kept = {
             (one.run_id, one.reviewer_id, one.day, one.criterion): [one.judged, one.overridden]
@@ -330,6 +337,7 @@ class TestTheSumsBesideTheReviews:
         }
         assert kept == recounted() != {}
         assert Review.objects.filter(withdrawal__isnull=False).exists()
+        assert AuditEvent.objects.filter(action="restore").exists()
 
     def test_make_up_the_figures_of_reviewers(self, ana: User, bo: User, lea: User) -> None:
         work = Work(0, [ana, bo, lea])

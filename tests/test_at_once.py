@@ -198,6 +198,6 @@ class TestAFileAndADecision:
         with transaction.atomic():
             bring_in(line(aggregated_score="Fail"))
             waiting = start_and_wait_for_lock(partial(decide, evaluation, ana))
-        with pytest.raises(Conflict, match=r"^This record was imported again at "):
+        with pytest.raises(Conflict, match=r"^This record was re-imported at "):
             waiting.result()
         assert not Review.objects.exists()

@@ -272,6 +272,7 @@ TOLD_BY = {
     "importer.run_named": "importer.import_stream",
     "queue.free": "queue.release",
     "queue.renew": "queue.claim",
+    "queue.hold_on": "queue.claim",
     "next_record.claim_first": "queue.claim_next",
     # Dozens of drafts are saved for one review, which tells what became of them.
     "drafts.save": "workflow.submit_review",

@@ -99,6 +99,30 @@ class TestTheClaim:
         with pytest.raises(Taken, match=r"^ana has been reviewing"):
             queue.claim(evaluation_id=evaluation.pk, reviewer=bo)
 
+    def test_that_goes_on_with_a_draft_tells_so(self, evaluation: Evaluation, ana: User) -> None:
+        save(evaluation, ana)
+        queue.release(evaluation_id=evaluation.pk, actor=ana)
+        queue.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        end_claim(evaluation)
+        save(evaluation, ana, revision=2)
+        end_claim(evaluation)
+        queue.renew(evaluation_id=evaluation.pk, reviewer=ana)
+        claims = AuditEvent.objects.filter(action="claim").order_by("pk")
+        assert [claim.detail for claim in claims] == [
+            {},
+            {"draft": 1},
+            {"draft": 2, "regained": True},
+            {"draft": 2, "regained": True},
+        ]
+
+    def test_with_somebody_elses_draft_is_one_from_the_start(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        save(evaluation, ana)
+        end_claim(evaluation)
+        queue.claim(evaluation_id=evaluation.pk, reviewer=bo)
+        assert AuditEvent.objects.get(action="claim", actor=bo).detail == {}
+
 
 class TestATextThatComesTooLate:
     """It is kept, and the reviewer learns what happened."""

@@ -10,7 +10,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pytest_django import Settings
 
-from reviews import queue
+from reviews import queue, workflow
 from reviews.models import Evaluation, Import, Run, User
 from reviews.record import Limits
 from tests.factories import UserFactory
@@ -236,6 +236,23 @@ class TestHumanValuesOfAFile:
             field.attname: getattr(before, field.attname) for field in Evaluation._meta.concrete_fields
         }
         assert take_out() == exported
+
+    @pytest.mark.parametrize(
+        ("comment", "outcome"), [(b"null", "unchanged"), (b'"Not so."', "conflict")], ids=["same", "another"]
+    )
+    def test_of_our_own_export_are_the_decision_that_was_reopened_since(
+        self, ana: User, lea: User, comment: bytes, outcome: str
+    ) -> None:
+        bring_in(file_of(line()))
+        decide(evaluation(), ana)
+        exported = take_out().replace(
+            b'"human_review_comments": null', b'"human_review_comments": ' + comment
+        )
+        workflow.reopen(evaluation_id=evaluation().pk, actor=lea, reason="Look again.")
+        again = bring_in(exported)
+        assert [found for _, found, _, _ in outcomes(again)] == [outcome]
+        kept = evaluation()
+        assert (kept.human_review_status, kept.human_review_comments) == ("Needs Review", None)
 
 
 class TestAnIdThatIsTaken:

@@ -140,7 +140,7 @@ class TestUp:
         self, up: Callable[..., Up], data_dir: Path
     ) -> None:
         first = up()
-        address = rf"http://127\.0\.0\.1:{first.port}(/welcome/[0-9a-f]{{40}}/)"
+        address = rf"{supervisor._public_url(first.port)}(/welcome/[0-9a-f]{{40}}/)"
         match = re.search(address, first.lines[0])
         assert match is not None
         assert [first.status(path) for path in ("/healthz", "/readyz", match[1])] == [200, 200, 200]
@@ -157,7 +157,7 @@ class TestUp:
         _, said = second.communicate(timeout=READY)
         assert second.returncode == 1
         assert said.count("\n") == 1
-        assert f"http://127.0.0.1:{first.port} (process {first.process.pid})" in said
+        assert f"{supervisor._public_url(first.port)} (process {first.process.pid})" in said
         assert first.status("/readyz") == 200
 
     def test_starts_again_what_was_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
@@ -207,6 +207,23 @@ def test_a_log_that_is_full_is_put_aside_under_the_process_that_writes_it(
             supervisor.shorten(log)
     assert log.read_bytes() == b"short\n"
     assert (tmp_path / "web.log.1").read_bytes() == b"more than ten\n"
+
+
+@pytest.mark.parametrize(
+    ("resolved", "host"),
+    [(["127.0.0.1"], "localhost"), (["10.0.0.7"], "127.0.0.1"), ([], "127.0.0.1")],
+    ids=["to us", "elsewhere", "not at all"],
+)
+def test_the_address_has_a_name_for_passkeys_where_the_name_leads_here(
+    resolved: list[str], host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look_up(*_: object) -> list[tuple[object, ...]]:
+        if not resolved:
+            raise socket.gaierror
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in resolved]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    assert supervisor._public_url(8000) == f"http://{host}:8000"
 
 
 class TestCannotStart:

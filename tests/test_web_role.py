@@ -1,5 +1,6 @@
 """A server install: web servers and workers connect as a role that owns nothing."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,9 @@ from tests.factories import PASSWORD, EvaluationFactory
 from tests.lines import bring_in, file_of, line, take_out
 from tests.work import decide
 
-ROLE, SECRET = "cognireview_test_web", "only the tests know it"
+# Roles are of the whole server: each process that runs tests has its own.
+ROLE = "cognireview_test_web" + os.environ.get("PYTEST_XDIST_WORKER", "")
+SECRET = "only the tests know it"
 
 
 def execute(statement: str) -> None:

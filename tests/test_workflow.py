@@ -193,7 +193,7 @@ def settled_by_a_file(evaluation: Evaluation, _bo: User) -> str:
 def changed_by_a_file(evaluation: Evaluation, _bo: User) -> str:
     Evaluation.objects.filter(pk=evaluation.pk).update(version=evaluation.version + 1)
     imported_at = evaluation.source_import.created_at
-    return f"This record was imported again at {clock(imported_at)} and has changed since you opened it."
+    return f"This record was re-imported at {clock(imported_at)} and has changed since you opened it."
 
 
 class TestConflict:
@@ -249,7 +249,7 @@ class TestAFileImportedAgain:
     def test_with_a_changed_line_is_a_conflict_until_the_record_is_opened_again(self, ana: User) -> None:
         opened = self.imported(line())
         changed = self.imported(line(aggregated_score="Fail"))
-        with pytest.raises(Conflict, match=r"^This record was imported again at "):
+        with pytest.raises(Conflict, match=r"^This record was re-imported at "):
             decide(opened, ana)
         assert decide(changed, ana).version == 1
 

@@ -114,10 +114,10 @@ def _obstacle(
     try:
         put_in_force(evaluation_id=record.pk, reviewer=request.user, **form.decision)
     except workflow.Conflict as conflict:
-        return screen.conflict(request, record, conflict.reason, is_revision=is_revision)
+        return screen.conflict(request, record, conflict, is_revision=is_revision)
     except Denied as denied:
         # Whose decision it is may have changed since the form was opened, and what was typed must not go.
-        return screen.conflict(request, record, denied.reason, is_revision=is_revision)
+        return screen.conflict(request, record, denied, is_revision=is_revision)
     return None
 
 

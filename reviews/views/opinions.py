@@ -32,7 +32,7 @@ def second_opinion(request: Request, pk: int) -> HttpResponse:
     try:
         opinions.add(evaluation_id=pk, reviewer=request.user, **form.decision)
     except Conflict as conflict:
-        return screen.conflict(request, record, conflict.reason)
+        return screen.conflict(request, record, conflict)
     record = screen.load(request, pk)
     outcome = "A lead says which holds." if record.is_escalated else "It agrees with the decision in force."
     messages.success(request, f"Your opinion on {record.title} is saved. {outcome}")

@@ -32,8 +32,9 @@ from reviews.blind_form import BlindForm
 from reviews.filters import Filters
 from reviews.forms import EscalationForm, ReviewForm
 from reviews.history import Version
+from reviews.meanwhile import Conflict, Reimported
 from reviews.models import Draft, Evaluation, Opinion, Run
-from reviews.permissions import can, can_revise, check
+from reviews.permissions import Denied, can, can_revise, check
 from reviews.views.request import Request
 
 
@@ -148,9 +149,12 @@ def record_screen(
     is_open = context["own"] or is_revision
     if is_revision:
         context["can_submit"] = context["can_revise"]
-    draft = drafts.of(record, request.user) if is_open and form is None else None
+    kept = drafts.of(record, request.user) if is_open or form else None
+    draft = None if form else kept
     told = opinions.open_on(record) if record.is_escalated and context["leads"] else []
     shown = _form(request, record, form, draft, told)
+    if kept:
+        shown.revision = kept.revision  # what is typed on is newer
     if shown.is_blind:
         context["submit_url"] = reverse("commit", args=[record.pk])
     context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
@@ -239,16 +243,19 @@ def _screen(
     return response
 
 
-def conflict(request: Request, seen: Evaluation, reason: str, *, is_revision: bool = False) -> HttpResponse:
+def conflict(
+    request: Request, seen: Evaluation, refusal: Conflict | Denied, *, is_revision: bool = False
+) -> HttpResponse:
     """409: what was typed, beside the record as it is now; sending it again then means the new record."""
     record = load(request, seen.pk)
     data = request.POST.copy()
     data["version"] = str(record.version)
+    form = ReviewForm(record, data, committed=blind.committed(record, request.user))
     return record_screen(
         request,
         record,
-        form=ReviewForm(record, data, committed=blind.committed(record, request.user)),
-        problem=reason,
+        form=form,
+        problem=refusal.on(form.outdated) if isinstance(refusal, Reimported) else refusal.reason,
         status=HTTPStatus.CONFLICT,
         is_revision=is_revision and record.is_decided,
     )

@@ -126,10 +126,3 @@ def screen(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page
     page.get_by_role("button", name="Start reviewing").click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     return page
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what tests measured and do not judge."""
-    passed = terminalreporter.getreports("passed")
-    for name, value in (measured for report in passed for measured in report.user_properties):
-        terminalreporter.write_line(f"{name}: {value}")

@@ -44,3 +44,8 @@ def filled_in(response: Any) -> dict[str, str]:
         for name in ("name", "score", "justification"):
             posted[f"{row.prefix}-{name}"] = str(row[name].value() or "")
     return posted
+
+
+def seen_on(response: Any) -> dict[str, str]:
+    """What the form on a page posts of what the judge said then."""
+    return {f"{row.prefix}-seen": row.fingerprint for row in response.context["form"].rows}

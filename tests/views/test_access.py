@@ -1,6 +1,7 @@
 """Who gets what, as `tests/views/access.py` has it: every line for everybody, and a GET that never writes."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -53,17 +54,22 @@ def record(max: User) -> Evaluation:
 
 
 @pytest.fixture
-def visitor(record: Evaluation, who: str, request: pytest.FixtureRequest) -> Client:
-    """Of one of `PEOPLE`, or of "gone", who was deactivated while logged in as an admin."""
-    client = Client()
-    if who == "nobody":
+def visitors(record: Evaluation, eve: User, ana: User, lea: User, max: User) -> Iterator[tuple[str, Client]]:
+    """A browser of each of `PEOPLE`; last of "gone", who was deactivated while logged in as an admin."""
+
+    def logged_in(person: User) -> Client:
+        client = Client()
+        client.force_login(person)
         return client
-    person = request.getfixturevalue("max" if who == "gone" else who)
-    client.force_login(person)
-    if who == "gone":
-        person.is_active = False
-        person.save(update_fields=["is_active"])
-    return client
+
+    def each() -> Iterator[tuple[str, Client]]:
+        yield "nobody", Client()
+        yield from ((person.username, logged_in(person)) for person in (eve, ana, lea, max))
+        gone = logged_in(max)
+        User.objects.filter(pk=max.pk).update(is_active=False)
+        yield "gone", gone
+
+    return each()
 
 
 def address(name: str, record: Evaluation) -> str:
@@ -115,20 +121,22 @@ def test_every_address_stands_in_the_table() -> None:
     assert set(ROUTES) == set(ACCESS)
 
 
-@pytest.mark.parametrize("who", [*PEOPLE, "gone"])
 @pytest.mark.parametrize("name", ACCESS)
 def test_each_person_gets_what_the_table_says_and_reading_writes_nothing(
-    name: str, who: str, record: Evaluation, visitor: Client
+    name: str, record: Evaluation, visitors: Iterator[tuple[str, Client]]
 ) -> None:
     place = address(name, record)
-    by_htmx = ask(visitor, "get", place, headers=HTMX)
-    answers = {method: ask(visitor, method, place) for method in METHODS}
-    statuses = {method: answer.status_code for method, answer in answers.items()}
-    assert statuses == {method: expected(name, method, who) for method in METHODS}
-    assert by_htmx.status_code in {statuses["get"], 401}
-    for answer in answers.values():
-        if who in {"nobody", "gone"} and answer.status_code == 302:
-            assert answer["Location"].startswith(reverse("login"))
+    seen, wanted = {}, {}
+    for who, visitor in visitors:
+        answers = {method: ask(visitor, method, place) for method in METHODS}
+        seen[who] = {method: answer.status_code for method, answer in answers.items()}
+        wanted[who] = {method: expected(name, method, who) for method in METHODS}
+        assert ask(visitor, "get", place, headers=HTMX).status_code in {seen[who]["get"], 401}
+        for answer in answers.values():
+            if who in {"nobody", "gone"} and answer.status_code == 302:
+                assert answer["Location"].startswith(reverse("login"))
+    assert list(seen) == [*PEOPLE, "gone"]
+    assert seen == wanted
 
 
 def test_a_write_while_reading_would_be_noticed(record: Evaluation, ana: User) -> None:

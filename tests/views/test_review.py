@@ -4,6 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from html import unescape
 from typing import Any
 
 import pytest
@@ -11,11 +12,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from reviews import queue
+from reviews import drafts, queue
 from reviews.models import AuditEvent, Evaluation, Review, Run, User
 from tests.factories import EvaluationFactory, RunFactory
 from tests.lines import bring_in, file_of, line
-from tests.views.pages import HTMX, form_of, text, url
+from tests.views.pages import HTMX, form_of, seen_on, text, url
 from tests.work import decide, end_claim
 
 pytestmark = pytest.mark.django_db
@@ -442,11 +443,42 @@ class TestSubmitting:
         response = as_ana.post(url("submit", record), form)
         page = text(response)
         assert response.status_code == 409
-        assert "This record was imported again at" in page
+        assert "This record was re-imported at" in page
+        assert "and has changed since you opened it." in page
         assert "Yes → Partial" in page
         assert "Mine." in page
         record.refresh_from_db()
         assert as_ana.post(url("submit", record), form | {"version": record.version}).status_code == 303
+
+    def test_the_criteria_of_which_the_judge_says_something_else_by_then_are_marked(
+        self, as_ana: Client, ana: User
+    ) -> None:
+        bring_in(file_of(line("e-1", parsed_rubric_scores=SCORES)))
+        record = Evaluation.objects.get()
+        queue.claim(evaluation_id=record.pk, reviewer=ana)
+        opened = as_ana.get(url("evaluation", record))
+        form = form_of(record) | seen_on(opened)
+        first, second = SCORES
+        newer = {
+            first: SCORES[first] | {"justification": "Something else."},
+            second: SCORES[second] | {"score": "Yes"},
+        }
+        bring_in(file_of(line("e-1", parsed_rubric_scores=newer)))
+        response = as_ana.post(url("submit", record), form)
+        page = text(response)
+        assert "and the judge's output changed on 2 criteria. Check the marked rows." in unescape(page)
+        assert unescape(page).count("The judge's output has changed here.") == 2
+        record.refresh_from_db()
+        again = form_of(record) | seen_on(response)
+        assert as_ana.post(url("submit", record), again).status_code == 303
+
+    def test_what_is_refused_goes_on_from_the_draft_that_is_kept(
+        self, as_ana: Client, held: Evaluation, ana: User
+    ) -> None:
+        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "a"]], revision=4)
+        page = text(as_ana.post(url("submit", held), form_of(held, criteria__0__score="")))
+        assert 'data-revision="4"' in page
+        assert 'id="restored" hidden' in page
 
     @pytest.mark.parametrize(
         "changes",
