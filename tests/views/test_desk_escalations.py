@@ -38,6 +38,15 @@ def test_shows_the_open_ones_of_the_run_oldest_first(as_lea: Client, ana: User, 
     assert "2 records wait for a lead" in text(response)
 
 
+def test_formulas_in_a_question_are_formulas_to_the_lead_and_to_who_asked(
+    as_lea: Client, as_ana: Client, ana: User, algebra: Run
+) -> None:
+    asked(algebra, ana, r"Is $\frac{1}{2}$ right?")
+    formula = r'Is <span class="math" data-display="false">\frac{1}{2}</span> right?'
+    assert formula in text(as_lea.get(url("open-escalations", algebra)))
+    assert formula in text(as_ana.get(url("recent", algebra)))
+
+
 def test_an_answer_takes_it_off_the_list(as_lea: Client, ana: User, lea: User, algebra: Run) -> None:
     raised = asked(algebra, ana)
     form = {"which": raised.pk, "outcome": "returned", "answer": "It is."}
