@@ -82,7 +82,9 @@ def _listed(run: Run, **filters: str) -> str:
 
 
 def escapes(found: Escapes) -> list[tuple[Column, Cell]]:
-    """The figures, each with what it is."""
+    """The figures, each with what it is; none while nothing is reviewed."""
+    if not (found.reviewed or found.caught.share.n):
+        return []
     definitions = judging_escapes.DEFINITIONS
     return [
         (_explained(definitions, "rate", "Escape rate"), share(found.rate.share)),

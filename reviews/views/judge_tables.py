@@ -1,6 +1,7 @@
 """The judge against people, in tables: on a page, in the report and as CSV."""
 
 from collections.abc import Callable, Iterable
+from heapq import nlargest
 
 from reviews import judging, judging_reviewers
 from reviews.judging import DEFINITIONS, Basis, Figures, Group, JudgeVsHuman, Population
@@ -21,6 +22,7 @@ RECORDS: dict[Population, str] = {
     "sampled": "sampled records that nobody flagged",
     "picked": "other records that nobody flagged",
 }
+MOST_GROUPS = 40
 NO_BLIND = "Nobody has reviewed blind yet."
 _NONE_YET = "There are no reviews to compare yet."
 _NO_OPINIONS = "No record has been reviewed by several people, each on their own."
@@ -130,12 +132,20 @@ _DRAWN_FROM = [
 
 
 def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
-    """One criterion (None: the verdict) by judge model, prompt template and evaluated model."""
+    """One criterion (None: the verdict) by judge model, prompt template and evaluated model.
+
+    Of very many those with most reviews, so that a page stays one.
+    """
     found = [of for of in compared.groups if of.criterion == criterion]
     title = found[0].title if found else "Verdict"
-    rows = [[*_group(of), *_drawn_from(of), *_figures(of)] for of in found]
+    most = {id(of) for of in nlargest(MOST_GROUPS, found, key=lambda of: of.n)}
+    shown = [of for of in found if id(of) in most]
+    rows = [[*_group(of), *_drawn_from(of), *_figures(of)] for of in shown]
+    left_out = f"Those with most reviews; all {len(found):,} are in the CSV file." if shown != found else ""
     columns = [*_GROUP, *_DRAWN_FROM, *_COLUMNS]
-    return Table("groups", f"{title} by judge, prompt and model", columns, rows, _NONE_YET, folds=True)
+    return Table(
+        "groups", f"{title} by judge, prompt and model", columns, rows, _NONE_YET, left_out, folds=True
+    )
 
 
 def all_groups(compared: JudgeVsHuman) -> Table:

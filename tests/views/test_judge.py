@@ -183,6 +183,16 @@ class TestJudgeVsHuman:
             assert table.title == f"{title} by judge, prompt and model"
             assert [line[2][1].text for line in table.lines] == ["no model", "o1"]
 
+    def test_has_the_groups_with_most_reviews_of_very_many(
+        self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("reviews.views.judge_tables.MOST_GROUPS", 2)
+        for model in ("o1", "o2", "o3", "o3"):
+            review(algebra, ana, "Yes", "No", model_id=model)
+        table = as_lea.get(url("judge", algebra)).context["groups"].table
+        assert [line[2][1].text for line in table.lines] == ["o1", "o3"]
+        assert table.intro == "Those with most reviews; all 3 are in the CSV file."
+
     def test_tells_what_became_of_blind_scores(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "Yes", blind="No")
         response = as_lea.get(url("judge", algebra))

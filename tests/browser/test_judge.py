@@ -1,0 +1,43 @@
+"""The judge's pages in a real browser: from a count to its records, and on paper."""
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import Run, User
+from tests.browser.conftest import log_in
+from tests.factories import EvaluationFactory
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def judged(page: Page, live_server: LiveServer, lea: User, ana: User) -> Page:
+    """The page of a run of which ana corrected one score."""
+    run = Run.objects.create(name="Algebra")
+    record = EvaluationFactory.create(run=run, task_id="7", model_id="o1")
+    decide(record, ana, judged={"Clarity": "Yes", "Conclusion Accuracy": "Yes"})
+    log_in(page, live_server.url, lea)
+    page.get_by_role("link", name="Algebra").first.click()
+    return page
+
+
+def test_a_count_leads_to_its_records(judged: Page) -> None:
+    judged.get_by_role("link", name="How far to trust it").click()
+    judged.get_by_role("link", name="1 record: judge Yes, human No").click()
+    expect(judged.get_by_role("heading", level=1)).to_have_text("Conclusion Accuracy: judge Yes, human No")
+    expect(judged.get_by_role("rowheader", name="Task 7 · o1")).to_be_visible()
+
+
+def test_a_report_on_paper_says_what_nobody_can_press(judged: Page) -> None:
+    judged.get_by_role("link", name="Is the judge right?").click()
+    judged.get_by_role("link", name="Report").click()
+    question = judged.get_by_role("button", name="What is “Kappa”?").first
+    reason = judged.locator(".print-only").filter(has_text="Kappa of").first
+    expect(question).to_be_visible()
+    expect(reason).to_be_hidden()
+    judged.emulate_media(media="print")
+    expect(question).to_be_hidden()
+    expect(reason).to_be_visible()
+    expect(judged.get_by_role("navigation", name="About the judge")).to_be_hidden()
