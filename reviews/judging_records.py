@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, Self
 
 from django.db import connection
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import F, Q, QuerySet, Sum
 
 from reviews import counts
 from reviews.judging import Basis, Population, Scope
@@ -18,8 +18,9 @@ from reviews.scores import Score, identity, is_score
 PAGE_SIZE = 50
 # Fewer than one decision in so many: not worth going through all of them in their order.
 _RARE = 200
-# Stand for no score (the criterion was removed, or there is no verdict), and for any.
-NO_SCORE, ANY_SCORE = "-", "*"
+# Stand for no score (the criterion was removed, or there is no verdict), for any, and for another than the
+# judge's (said of the human alone).
+NO_SCORE, ANY_SCORE, OTHER_SCORE = "-", "*", "!"
 _CURSOR = re.compile(r"[0-9]{1,18}")
 
 
@@ -43,6 +44,8 @@ class Asked:
         """What an address asks for. Raises `KeyError` where it asks for what there cannot be."""
         said: dict[str, Any] = {field.name: query.get(field.name, "") for field in fields(cls)}
         if said["seen"] not in _SEEN or said["drawn"] not in _SAMPLED or "\0" in "".join(said.values()):
+            raise KeyError
+        if said["judge_said"] == OTHER_SCORE:
             raise KeyError
         return cls(**said)
 
@@ -137,7 +140,9 @@ def _cells(scope: Scope, asked: Asked) -> QuerySet[JudgedCount]:
     if asked.drawn:
         counted = counted.filter(_DRAWN[asked.drawn])
     for name, said in (("judge", asked.judge_said), ("human", asked.human_said)):
-        if said:
+        if said == OTHER_SCORE:
+            counted = counted.exclude(human=F("judge"))
+        elif said:
             found = counted.values_list(name, flat=True).distinct()
             matching = [score for score in found if _is_said(score, said)]
             is_none = Q(**{f"{name}__isnull": True}) if None in matching else Q(pk__in=())
@@ -162,7 +167,9 @@ def _conditions(asked: Asked, *, is_common: bool) -> str:
         _SEEN[asked.seen],
         _SAMPLED[asked.drawn],
         _condition("judge", judge, asked.judge_said),
-        _condition("human", human, asked.human_said),
+        f"{human} IS DISTINCT FROM {judge}"
+        if asked.human_said == OTHER_SCORE
+        else _condition("human", human, asked.human_said),
     )
     both = " AND ".join(filter(None, found)) or "true"
     # PostgreSQL takes it that hardly a row fulfils such a condition, and every second one does so in a CASE:

@@ -5,11 +5,13 @@ from itertools import groupby
 
 from django.db.models import Count
 from django.urls import reverse
+from django.utils.http import urlencode
 
 from reviews import analytics, counts, spot_checks
 from reviews.analytics import DEFINITIONS, CriterionFigures, Figures
 from reviews.analytics_decisions import decisions, overturned
 from reviews.analytics_presence import now_working
+from reviews.judging_records import OTHER_SCORE, Asked
 from reviews.models import Escalation, Evaluation, FileConflict, Review, User
 from reviews.scores import criterion_title
 from reviews.views.desk_scope import Scope
@@ -151,7 +153,7 @@ def runs(scope: Scope) -> Table:
 
 def criteria(scope: Scope) -> Table:
     """How often scores differ from the judge's, by everybody in the scope together."""
-    rows = [_criterion(of) for of in analytics.criteria(scope.selection)]
+    rows = [_criterion(of, scope) for of in analytics.criteria(scope.selection)]
     return Table(
         "criteria",
         "Changed scores by criterion",
@@ -165,7 +167,7 @@ def criteria(scope: Scope) -> Table:
 
 def criteria_by_reviewer(scope: Scope) -> Table:
     rows = [
-        [_person(of.reviewer, scope), *_criterion(of)]
+        [_person(of.reviewer, scope), *_criterion(of, scope)]
         for of in analytics.criteria_by_reviewer(scope.selection)
         if of.reviewer
     ]
@@ -191,9 +193,20 @@ def _criterion_columns() -> list[Column]:
     ]
 
 
-def _criterion(of: CriterionFigures) -> list[Cell]:
+def _criterion(of: CriterionFigures, scope: Scope) -> list[Cell]:
     rate = percent(of.overridden, of.judged)
-    return [words(criterion_title(of.criterion)), rate, count(of.overridden), count(of.judged)]
+    overridden = count(of.overridden, _overriding(of, scope))
+    return [words(criterion_title(of.criterion)), rate, overridden, count(of.judged)]
+
+
+def _overriding(of: CriterionFigures, scope: Scope) -> str:
+    """Where a lead finds those decisions of the run that are in force; of several runs there is no list."""
+    run = scope.selection.run
+    if run is None or scope.selection.reviewer:
+        return ""
+    asked = Asked(criterion=of.criterion, human_said=OTHER_SCORE).parts
+    who = {"reviewer": of.reviewer.username} if of.reviewer else {}
+    return f"{reverse('judge-decisions', args=[run.pk])}?{urlencode(asked | who)}"
 
 
 def days(scope: Scope) -> Table:

@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from reviews import rubric
-from reviews.judging_records import ANY_SCORE, NO_SCORE, Asked, Page, records
+from reviews.judging_records import ANY_SCORE, NO_SCORE, OTHER_SCORE, Asked, Page, records
 from reviews.listing import TooSlow, limited
 from reviews.models import Review
 from reviews.scores import criterion_title, read_spelled, score_of, score_word
@@ -35,6 +35,8 @@ _COLUMNS = [
     Column("reviewer", "Reviewer", is_number=False),
     Column("at", "When (UTC)", is_number=False),
 ]
+
+_WORDS = {NO_SCORE: "none", ANY_SCORE: "any", OTHER_SCORE: "another"}
 
 
 def _asked(request: Request) -> Asked:
@@ -148,8 +150,8 @@ def _title(asked: Asked, narrowing: Narrowing) -> str:
 
 
 def _said(score: str, asked: Asked) -> str:
-    if score in {NO_SCORE, ANY_SCORE}:
-        return "none" if score == NO_SCORE else "any"
+    if score in _WORDS:
+        return _WORDS[score]
     return score_word(read_spelled(score)) if asked.criterion else score
 
 

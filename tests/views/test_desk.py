@@ -64,6 +64,21 @@ class TestTheDesk:
             ("ana", name) for name in found
         }
 
+    def test_of_one_run_leads_to_the_decisions_that_changed_a_score(
+        self, as_lea: Client, ana: User, bo: User, algebra: Run
+    ) -> None:
+        changed, others = done(algebra, ana, task_id="7"), done(algebra, bo, task_id="8")
+        agreed = EvaluationFactory.create(run=algebra)
+        decide(agreed, ana, judged={name: entry["score"] for name, entry in SCORES.items()})
+        response = as_lea.get(DESK, {"run": str(algebra.pk)})
+        for name, expected in (("criteria", {changed, others}), ("criteria-by-reviewer", {changed})):
+            shown = next(one.table for one in response.context["tables"] if one.table.name == name)
+            cells = {column.name: cell for column, cell in next(iter(shown.lines))}
+            listed = as_lea.get(cells["overridden"].url)
+            found = {line[0][1].url for line in listed.context["table"].lines}
+            assert found == {url("evaluation", record) for record in expected}
+        assert "human another" in text(listed)
+
     def test_is_of_one_run_and_of_days(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
         done(RunFactory.create(), ana)

@@ -293,7 +293,9 @@ class TestDecisions:
         monkeypatch.setattr("reviews.views.judge_decisions.records", too_slow)
         assert "This takes too long" in text(as_lea.get(url("judge-decisions", algebra)))
 
-    @pytest.mark.parametrize("query", [{"seen": "twice"}, {"drawn": "by hand"}, {"criterion": "\0"}])
+    @pytest.mark.parametrize(
+        "query", [{"seen": "twice"}, {"drawn": "by hand"}, {"criterion": "\0"}, {"judge_said": "!"}]
+    )
     def test_that_cannot_be_are_not_found(self, query: dict[str, str], as_lea: Client, algebra: Run) -> None:
         assert as_lea.get(place("judge-decisions", algebra, **query)).status_code == 404
 
