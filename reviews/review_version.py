@@ -86,8 +86,11 @@ def add(
 
 def sent_before(submission: UUID, evaluation: Evaluation, reviewer: User) -> Review | None:
     """The review that this submission made already. Raises `Conflict` if that is not of this record."""
-    review = Review.objects.filter(submission=submission).first()
-    if review and (review.evaluation_id, review.reviewer_id) != (evaluation.pk, reviewer.pk):
+    sent = Review.objects.filter(submission=submission)
+    if not sent.exists():
+        return None
+    review = sent.get()
+    if (review.evaluation_id, review.reviewer_id) != (evaluation.pk, reviewer.pk):
         raise Conflict("This form was sent before, for another record. Open the record again.")
     return review
 
