@@ -1,4 +1,7 @@
-"""What `manage.py` runs: Django's commands, with the embedded PostgreSQL running while they need it."""
+"""What `manage.py` runs, which is `cognireview` where that is installed: Django's commands.
+
+The embedded PostgreSQL runs while they need it.
+"""
 
 import os
 import signal
@@ -16,7 +19,7 @@ from django.core.management import execute_from_command_line, get_commands
 from django.db import OperationalError, ProgrammingError
 from psycopg.errors import UndefinedTable
 
-from cognireview import embedded_postgres
+from cognireview import embedded_postgres, environment
 from cognireview.migrating import migrate
 
 # Everything else may use the database. `up` keeps the server itself, since it outlives what it starts.
@@ -100,5 +103,5 @@ def _explain(error: Exception) -> str | None:
         case OperationalError() if getattr(error.__cause__, "sqlstate", None) is None:
             return f"The database cannot be reached: {str(error).splitlines()[0]}"
         case ProgrammingError() if isinstance(error.__cause__, UndefinedTable):
-            return "The database is not up to date. Run: manage.py migrate"
+            return f"The database is not up to date. Run: {environment.PROGRAM} migrate"
     return None
