@@ -26,6 +26,8 @@ from cognireview.migrating import migrate
 WITHOUT_DATABASE = frozenset(
     {"check", "collectstatic", "diffsettings", "findstatic", "help", "up", "verify_export", "version"}
 )
+# Brings its tables along.
+WITHOUT_MIGRATION = frozenset({"restore"})
 
 
 def main() -> None:
@@ -37,7 +39,8 @@ def _execute() -> None:
     """Run the command; one of ours finds a fresh embedded database migrated, as after `up`."""
     django.setup()
     name = "".join(sys.argv[1:2])
-    if get_commands().get(name) == "reviews" and name not in WITHOUT_DATABASE and not _has_own_server():
+    is_ours = get_commands().get(name) == "reviews"
+    if is_ours and not _has_own_server() and name not in WITHOUT_DATABASE | WITHOUT_MIGRATION:
         migrate()
     execute_from_command_line(sys.argv)
 
