@@ -2,7 +2,8 @@
 
 Runs when the package is built or synced. Node comes with the build environment as a wheel, so
 neither the machine nor the running program needs one. `static/vendor/` is never committed, nor is
-`tests/vendor/`, which a checkout gets beside it.
+`tests/vendor/`, which a checkout gets beside it. A wheel carries `static/`, `templates/` and
+`package.json` in the package, where `cognireview/environment.py` finds them.
 """
 
 import hashlib
@@ -25,6 +26,8 @@ FILES = {
     "tus-js-client/dist/tus.min.js": "tus-js-client/tus.min.js",
     "tus-js-client/LICENSE": "tus-js-client/LICENSE",
 }
+# What a wheel has in the package, and an editable install beside it.
+CARRIED = ("package.json", "static", "templates")
 FONTS = ("katex/dist/fonts", "*.woff2", "katex/fonts")
 # The same below tests/vendor.
 FILES_OF_TESTS = {
@@ -37,6 +40,11 @@ class FrontEndBuildHook(BuildHookInterface[Any]):
     """Fills `static/vendor/`, and in a checkout `tests/vendor/`, before the package is made."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        self._fill_vendor(version)
+        if version == "standard":
+            build_data["force_include"].update(_carried(Path(self.root)))
+
+    def _fill_vendor(self, version: str) -> None:
         root = Path(self.root)
         vendor = root / "static" / "vendor"
         folders = {vendor: FILES}
@@ -54,6 +62,13 @@ class FrontEndBuildHook(BuildHookInterface[Any]):
                 _copy(modules, files, folder)
             _copy_fonts(modules, vendor)
         seal.write_text(digest)
+
+
+def _carried(root: Path) -> dict[str, str]:
+    """Each file that the wheel carries -> its place there."""
+    paths = [path for name in CARRIED for path in (root / name, *sorted((root / name).rglob("*")))]
+    files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
+    return {str(path): f"cognireview/{path.relative_to(root)}" for path in files}
 
 
 def _digest(root: Path) -> str:

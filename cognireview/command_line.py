@@ -1,4 +1,7 @@
-"""What `manage.py` runs: Django's commands, with the embedded PostgreSQL running while they need it."""
+"""What `manage.py` runs, which is `cognireview` where that is installed: Django's commands.
+
+The embedded PostgreSQL runs while they need it.
+"""
 
 import os
 import signal
@@ -16,13 +19,15 @@ from django.core.management import execute_from_command_line, get_commands
 from django.db import OperationalError, ProgrammingError
 from psycopg.errors import UndefinedTable
 
-from cognireview import embedded_postgres
+from cognireview import embedded_postgres, environment
 from cognireview.migrating import migrate
 
 # Everything else may use the database. `up` keeps the server itself, since it outlives what it starts.
 WITHOUT_DATABASE = frozenset(
     {"check", "collectstatic", "diffsettings", "findstatic", "help", "up", "verify_export", "version"}
 )
+# Brings its tables along.
+WITHOUT_MIGRATION = frozenset({"restore"})
 
 
 def main() -> None:
@@ -34,7 +39,8 @@ def _execute() -> None:
     """Run the command; one of ours finds a fresh embedded database migrated, as after `up`."""
     django.setup()
     name = "".join(sys.argv[1:2])
-    if get_commands().get(name) == "reviews" and name not in WITHOUT_DATABASE and not _has_own_server():
+    is_ours = get_commands().get(name) == "reviews"
+    if is_ours and not _has_own_server() and name not in WITHOUT_DATABASE | WITHOUT_MIGRATION:
         migrate()
     execute_from_command_line(sys.argv)
 
@@ -100,5 +106,5 @@ def _explain(error: Exception) -> str | None:
         case OperationalError() if getattr(error.__cause__, "sqlstate", None) is None:
             return f"The database cannot be reached: {str(error).splitlines()[0]}"
         case ProgrammingError() if isinstance(error.__cause__, UndefinedTable):
-            return "The database is not up to date. Run: manage.py migrate"
+            return f"The database is not up to date. Run: {environment.PROGRAM} migrate"
     return None

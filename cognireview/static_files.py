@@ -23,7 +23,7 @@ class StaticFiles(StaticFilesConfig):
 
 def missing_packages() -> list[str]:
     """The front-end packages of `package.json` that are not in `static/vendor`."""
-    wanted = json.loads((settings.BASE_DIR / "package.json").read_text())["dependencies"]
+    wanted = json.loads((settings.FILES_DIR / "package.json").read_text())["dependencies"]
     return [name for name in wanted if finders.find(f"vendor/{name}") is None]
 
 

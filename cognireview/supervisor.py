@@ -174,7 +174,10 @@ class _Child:
     def __init__(self, name: str, *arguments: str, url: str) -> None:
         self.name = name
         self.log = settings.DATA_DIR / "logs" / f"{name}.log"
-        self._command = [sys.executable, "-m", "cognireview.supervised", name, str(os.getpid()), *arguments]
+        # Installed, it is called from anywhere: no module may come from the folder it is called in.
+        safe = ["-P"] if environment.IS_INSTALLED else []
+        module = ["-m", "cognireview.supervised"]
+        self._command = [sys.executable, *safe, *module, name, str(os.getpid()), *arguments]
         self._environment = os.environ | {environment.variable_name("public_url"): url}
         self._failures = 0
         self._due = 0.0

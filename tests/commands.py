@@ -1,9 +1,15 @@
 """Commands as an operator runs them: arguments in, exit status and output out."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from django.core.management import CommandError, call_command
+
+from cognireview.environment import BASE_DIR
 
 
 class Finished(NamedTuple):
@@ -25,3 +31,16 @@ def manage(capture: pytest.CaptureFixture[bytes], *arguments: str) -> Finished:
         status = int(end.code or 0)
     captured = capture.readouterr()
     return Finished(status, captured.out, captured.err.decode() + said)
+
+
+def manage_py(data_dir: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run `manage.py` as a process, on the embedded PostgreSQL of a folder unless variables say another."""
+    without = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    return subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=BASE_DIR,
+        env={**without, "COGNIREVIEW_DATA_DIR": str(data_dir), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

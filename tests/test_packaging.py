@@ -1,17 +1,24 @@
 """What is built and shipped: the front-end packages, the image, the server install."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import yaml
 from django.contrib.staticfiles import finders
 
-from cognireview import static_files
+from cognireview import environment, static_files
 from cognireview.environment import BASE_DIR
 
+SETTINGS = "cognireview.settings"
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
 DOCKERFILE = (BASE_DIR / "Dockerfile").read_text()
@@ -71,6 +78,108 @@ class TestStaticFiles:
         assert (static_root / "django_htmx" / "htmx-2.min.js").exists()
         assert not list(static_root.glob("django_htmx/htmx-4*"))
         assert not (static_root / "django_htmx" / "ext").exists()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as `uv build --wheel` makes it."""
+    uv = os.environ.get("UV") or shutil.which("uv")
+    assert uv, "The tests run by uv, which builds the package, too."
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, BASE_DIR], check=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that an installer makes of it."""
+    folder = tmp_path_factory.mktemp("site-packages")
+    with ZipFile(wheel) as packed:
+        packed.extractall(folder)
+    return folder
+
+
+def ask(installed: Path, program: str, cwd: Path, **variables: str) -> list[str]:
+    """What a program prints that imports the installed package, called in that folder."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("COGNIREVIEW_")}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        cwd=cwd,
+        env={**ours, **variables, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+def carried(folder: str) -> set[str]:
+    """The files of a folder of the checkout, from there."""
+    return {
+        str(path.relative_to(BASE_DIR))
+        for path in (BASE_DIR / folder).rglob("*")
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+class TestTheWheel:
+    def test_carries_templates_and_static_files_with_those_of_npm(self, installed: Path) -> None:
+        package = installed / "cognireview"
+        found = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
+        wanted = carried("templates") | carried("static") | {"package.json"}
+        assert {"static/vendor/katex/katex.min.js", "templates/base.html"} <= wanted
+        assert wanted - found == set()
+
+    def test_has_the_code_and_nothing_else(self, installed: Path) -> None:
+        top = {path.name for path in installed.iterdir() if path.suffix != ".dist-info"}
+        assert top == {"cognireview", "reviews"}
+        assert [path for path in installed.rglob("*") if path.name in {"tests", "conftest.py", ".env"}] == []
+        modules = {str(path.relative_to(BASE_DIR)) for path in (BASE_DIR / "reviews").rglob("*.py")}
+        assert modules <= {str(path.relative_to(installed)) for path in installed.rglob("*.py")}
+
+    def test_brings_the_command(self, installed: Path) -> None:
+        scripts = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["scripts"]
+        assert scripts == {"cognireview": "cognireview.command_line:main"}
+        (points,) = installed.glob("*.dist-info/entry_points.txt")
+        assert points.read_text().strip() == "[console_scripts]\ncognireview = cognireview.command_line:main"
+
+    def test_finds_its_files_in_the_package_and_ours_where_it_is_called(
+        self, installed: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / ".env").write_text("COGNIREVIEW_WEB_WORKERS=2\n")
+        program = """
+            from django.conf import settings
+            from cognireview import environment, static_files
+            import django
+            django.setup()
+            from django.template.loader import get_template
+            print(get_template("base.html").origin.name, settings.STATICFILES_DIRS[0], settings.DATA_DIR)
+            print(settings.ENVIRONMENT.web_workers, environment.PROGRAM, static_files.missing_packages())
+        """
+        said = ask(
+            installed,
+            "\n".join(map(str.strip, program.splitlines())),
+            tmp_path,
+            DJANGO_SETTINGS_MODULE=SETTINGS,
+        )
+        package = installed / "cognireview"
+        assert said == [
+            f"{package / 'templates' / 'base.html'} {package / 'static'} {tmp_path / 'var'}",
+            "2 cognireview []",
+        ]
+
+    def test_keeps_its_data_where_the_operator_says(self, installed: Path, tmp_path: Path) -> None:
+        program = "from cognireview import settings; print(settings.DATA_DIR)"
+        assert ask(installed, program, tmp_path, COGNIREVIEW_DATA_DIR="data") == [str(tmp_path / "data")]
+
+
+class TestACheckout:
+    def test_has_its_files_and_ours_beside_the_package(self) -> None:
+        assert not environment.IS_INSTALLED
+        assert environment.FILES_DIR == environment.BASE_DIR == Path(__file__).resolve().parent.parent
+        assert environment.PROGRAM == "manage.py"
+        assert (environment.BASE_DIR / environment.PROGRAM).exists()
 
 
 class TestTheServerInstall:
