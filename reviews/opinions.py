@@ -6,7 +6,7 @@ a lead who decides. The last that is wanted settles it: where all gave the same 
 which is for `workflow` to do, and where they differ the record goes to a lead.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
 from typing import Any, NamedTuple, Unpack
 from uuid import UUID
@@ -47,15 +47,21 @@ class Given(NamedTuple):
     outcome: Outcome
 
 
-def are_wanted(evaluation: Evaluation) -> bool:
-    """Whether a submit of the record is an opinion.
+def waiting_on(evaluation: Evaluation) -> list[int]:
+    """The keys of the opinions that wait for a decision."""
+    waiting = evaluation.opinions.filter(is_open=True)
+    return list(waiting.order_by("pk").values_list("pk", flat=True))
+
+
+def are_wanted(evaluation: Evaluation, waiting: Sequence[int]) -> bool:
+    """Whether a submit of the record, on which these opinions wait, is an opinion.
 
     Not where a lead was asked, nor where a decision is in force: its reviewer reads what was decided before.
     """
     if evaluation.is_escalated or evaluation.review_id is not None:
         return False
     wanted = shares.opinions_wanted(evaluation.run, evaluation.evaluation_id)
-    return wanted > 1 or evaluation.opinions.filter(is_open=True).exists()
+    return wanted > 1 or bool(waiting)
 
 
 def open_on(evaluation: Evaluation) -> list[Opinion]:
@@ -180,12 +186,14 @@ def call(*, evaluation_id: int, actor: User) -> None:
     _hold(evaluation, actor)
 
 
-def close(evaluation: Evaluation) -> list[int]:
-    """Let the open opinions of a locked record wait no more: it is decided. Gives their keys."""
-    waiting = evaluation.opinions.filter(is_open=True)
-    keys = list(waiting.order_by("pk").values_list("pk", flat=True))
+def close(evaluation: Evaluation, waiting: Sequence[int] | None = None) -> Sequence[int]:
+    """Let the open opinions of a locked record, `waiting` if they are known, wait no more: it is decided.
+
+    Gives their keys.
+    """
+    keys = waiting_on(evaluation) if waiting is None else waiting
     if keys:
-        waiting.update(is_open=False)
+        Opinion.objects.filter(pk__in=keys).update(is_open=False)
     return keys
 
 

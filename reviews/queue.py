@@ -218,10 +218,9 @@ def check_free(evaluation: Evaluation, reviewer: User) -> None:
         raise Taken(f"This record is not in the queue: its status is {evaluation.human_review_status}.")
     if evaluation.is_escalated and not can(reviewer, "lead_review"):
         raise Taken(_with_a_lead(evaluation))
-    given = evaluation.opinions.filter(reviewer=reviewer, is_open=True).select_related("review").first()
-    if given and not evaluation.is_escalated:
-        at = clock(given.review.submitted_at)
-        raise Taken(f"You gave your opinion on this at {at}. It waits for those of others.")
+    given = evaluation.opinions.filter(reviewer=reviewer, is_open=True).values_list("review__submitted_at")
+    for (at,) in () if evaluation.is_escalated else given:
+        raise Taken(f"You gave your opinion on this at {clock(at)}. It waits for those of others.")
     check_unheld(evaluation, reviewer)
 
 

@@ -1,12 +1,14 @@
 """A decision as the row that keeps it: what was decided, on what, and how it compares with the judge's."""
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Required, TypedDict
+from typing import Any, NamedTuple, Required, TypedDict
 from uuid import UUID
 
+from django.db import connection
 from django.utils import timezone
 
-from reviews import blind, reasons, rubric, strata
+from reviews import reasons, rubric, strata
 from reviews.criteria import offers
 from reviews.meanwhile import Conflict, Scores
 from reviews.models import Evaluation, FileConflict, Review, User
@@ -33,6 +35,45 @@ class Decision(TypedDict, total=False):
     words: int | None
 
 
+# What a new version builds on, asked at once: somebody waits for each question.
+_GROUND = """
+    SELECT (SELECT count(*) FROM review WHERE evaluation_id = %(evaluation)s),
+           (SELECT scores::text FROM blind_scores
+            WHERE evaluation_id = %(evaluation)s AND reviewer_id = %(reviewer)s
+              AND source_import_id = %(import)s AND source_line = %(line)s),
+           (SELECT id FROM stratum
+            WHERE run_id = %(run)s AND judge_llm_model = %(judge)s AND model_id = %(model)s
+              AND judge_prompt_template_path = %(template)s AND is_flagged = %(is_flagged)s)
+"""
+
+
+class _Ground(NamedTuple):
+    """How many versions there are, what the reviewer committed blind, and the key of the record's stratum."""
+
+    versions: int
+    blind_scores: dict[str, Any] | None
+    stratum: int
+
+
+def _ground(evaluation: Evaluation, reviewer: User) -> _Ground:
+    values: dict[str, Any] = {
+        "evaluation": evaluation.pk,
+        "reviewer": reviewer.pk,
+        "import": evaluation.source_import_id,
+        "line": evaluation.source_line,
+        "run": evaluation.run_id,
+        "judge": evaluation.judge_llm_model,
+        "template": evaluation.judge_prompt_template_path,
+        "model": evaluation.model_id or "",
+        "is_flagged": evaluation.needs_human_review,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_GROUND, values)
+        [(versions, blind_scores, stratum)] = cursor.fetchall()
+    committed = None if blind_scores is None else json.loads(blind_scores)
+    return _Ground(versions, committed, stratum or strata.of(evaluation).pk)
+
+
 def add(
     evaluation: Evaluation,
     reviewer: User,
@@ -49,7 +90,8 @@ def add(
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
     rule = rubric.of(evaluation.run).rule
     compared = compare(judged, scores, causes, rule, evaluation.aggregated_score)
-    committed = blind.committed(evaluation, reviewer)
+    ground = _ground(evaluation, reviewer)
+    committed = ground.blind_scores
     stood: dict[str, Any] = {"review": evaluation.review_id, "is_stale": evaluation.is_stale}
     stood["escalation"] = escalation
     if opinions:
@@ -57,7 +99,7 @@ def add(
     return Review.objects.create(
         evaluation=evaluation,
         run=evaluation.run,
-        version=evaluation.reviews.count() + 1,
+        version=ground.versions + 1,
         reviewer=reviewer,
         submitted_at=timezone.now(),
         corrected_scores={name: dict(entry) for name, entry in scores.items()} or None,
@@ -72,11 +114,11 @@ def add(
         changes=compared.changes,
         judged_verdict=compared.judged_verdict,
         verdict=compared.verdict,
-        stratum=strata.of(evaluation),
+        stratum_id=ground.stratum,
         families=sorted({reasons.family(str(reason)).key for reason in evaluation.review_reasons}),
         is_sampled=evaluation.is_sampled,
-        blind_scores=committed.scores if committed else None,
-        blind_verdict=rule.aggregate(committed.scores.values()) if committed else None,
+        blind_scores=committed,
+        blind_verdict=None if committed is None else rule.aggregate(committed.values()),
         submission=submission,
         source_import_id=evaluation.source_import_id,
         source_line=evaluation.source_line,
@@ -86,8 +128,11 @@ def add(
 
 def sent_before(submission: UUID, evaluation: Evaluation, reviewer: User) -> Review | None:
     """The review that this submission made already. Raises `Conflict` if that is not of this record."""
-    review = Review.objects.filter(submission=submission).first()
-    if review and (review.evaluation_id, review.reviewer_id) != (evaluation.pk, reviewer.pk):
+    sent = Review.objects.filter(submission=submission)
+    if not sent.exists():
+        return None
+    review = sent.get()
+    if (review.evaluation_id, review.reviewer_id) != (evaluation.pk, reviewer.pk):
         raise Conflict("This form was sent before, for another record. Open the record again.")
     return review
 

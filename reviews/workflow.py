@@ -4,7 +4,7 @@ A decision is one transaction: a review version, the five human_* columns and an
 a file brings is taken as it stands, when it is imported and when a lead settles a conflict for the file.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 from uuid import UUID, uuid4
 
@@ -73,9 +73,10 @@ def submit_review(
         return sent_before
     check_open(evaluation, reviewer, decision["scores"])
     check_version(evaluation, version)
-    if opinions.are_wanted(evaluation):
+    waiting = opinions.waiting_on(evaluation)
+    if opinions.are_wanted(evaluation, waiting):
         return _give_opinion(evaluation, reviewer, submission, decision)
-    return _decide("submit", evaluation, reviewer, submission, **decision)
+    return _decide("submit", evaluation, reviewer, submission, waiting=waiting, **decision)
 
 
 def _give_opinion(evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision) -> Review:
@@ -164,10 +165,15 @@ def _decide(
     reviewer: User,
     submission: UUID,
     also: Mapping[str, Any] | None = None,
+    *,
+    waiting: Sequence[int] | None = None,
     **decision: Unpack[Decision],
 ) -> Review:
-    """Make a decision and put it in force; `also` is what else the audit event tells."""
-    escalation, settled = _settle_escalation(evaluation, reviewer), opinions.close(evaluation)
+    """Make a decision and put it in force; `also` is what else the audit event tells.
+
+    `waiting` are the keys of the open opinions that it settles, where the caller has them.
+    """
+    escalation, settled = _settle_escalation(evaluation, reviewer), opinions.close(evaluation, waiting)
     review = review_version.add(
         evaluation, reviewer, submission, decision, escalation=escalation, opinions=settled
     )

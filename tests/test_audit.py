@@ -339,6 +339,7 @@ READS_ONLY = {
     "opinions.are_wanted",
     "opinions.is_aside",
     "opinions.open_on",
+    "opinions.waiting_on",
     "opinions.problem",
     "opinions.standing",
     "review_version.corrects_nothing",
@@ -711,7 +712,10 @@ class Calls:
         return partial(opinions.agree, [self.opinion()])
 
     def opinions_are_wanted(self) -> Call:
-        return partial(opinions.are_wanted, self.opinion().evaluation)
+        return partial(opinions.are_wanted, self.opinion().evaluation, [])
+
+    def opinions_waiting_on(self) -> Call:
+        return partial(opinions.waiting_on, self.opinion().evaluation)
 
     def opinions_is_aside(self) -> Call:
         review = self.opinion()

@@ -189,6 +189,7 @@ class TestUp:
         first = up("--demo")
         assert [line.partition(" logs in with ")[0] for line in first.lines[:-1]] == [
             "ana (reviewer)",
+            "bo (reviewer)",
             "lea (lead)",
             "max (admin)",
         ]

@@ -47,10 +47,11 @@ _IN_FORCE = """
     FROM review WHERE review.evaluation_id = evaluation.id
 """
 _EVENTS = """
-    INSERT INTO audit_event (at, actor_id, actor_name, action, run_id, run_name, evaluation_id, detail)
+    INSERT INTO audit_event
+        (at, actor_id, actor_name, action, run_id, run_name, evaluation_id, record, detail)
     SELECT submitted_at, reviewer_id, 'somebody',
            CASE id %% 20 WHEN 0 THEN 'skip' WHEN 1 THEN 'release' ELSE 'submit' END,
-           run_id, 'reviewing', evaluation_id, '{"holder": "somebody"}'
+           run_id, 'reviewing', evaluation_id, 'record', '{"holder": "somebody"}'
     FROM review
 """
 _OVERTURNED = """

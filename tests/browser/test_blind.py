@@ -39,6 +39,7 @@ def test_four_scores_a_key_to_commit_and_one_to_submit(blind: Page) -> None:
     press(blind, "a")
     is_revealed(blind)
     heading(blind, "a-model")
+    expect(blind.get_by_text("The judge's output has changed here.")).to_have_count(0)
     label(blind, "Submit 3 changes")
     depth = blind.get_by_role("group", name="depth")
     expect(depth.get_by_role("radio", name="Yes you")).to_be_checked()

@@ -50,5 +50,5 @@ def test_the_page_costs_the_same_whatever_its_length(
 ) -> None:
     for _ in range(count):
         bring(task(), b"{}")
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(6):
         as_max.get(reverse("contexts"))

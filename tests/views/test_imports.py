@@ -157,7 +157,7 @@ class TestWhenItIsOver:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         source = imported(max, *[b"no record"] * count)
-        with django_assert_num_queries(7):
+        with django_assert_num_queries(6):
             as_ana.get(address(source))
 
 

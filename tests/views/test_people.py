@@ -37,7 +37,7 @@ class TestThePage:
     def test_costs_the_same_for_one_and_for_many(
         self, as_max: Client, max: User, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
-        queries = 8
+        queries = 7
         with django_assert_num_queries(queries):
             as_max.get(reverse("people"))
         for _ in range(3):
