@@ -1,7 +1,9 @@
-"""All URLs are the app's. Some have a second name, by which allauth looks for them."""
+"""All URLs are the app's: its pages and its API. Some have a second name, by which allauth looks for them."""
 
 from django.urls import include, path
 
+from reviews.api.addresses import addresses as api
+from reviews.api.problems import PREFIX
 from reviews.urls import urlpatterns as pages
 
 _NAMES_OF_ALLAUTH = {
@@ -20,6 +22,7 @@ _by_name = {page.name: page for page in pages}
 
 urlpatterns = [
     path("", include("reviews.urls")),
+    path(PREFIX.removeprefix("/"), api),
     *(
         path(str(_by_name[ours].pattern), _by_name[ours].callback, name=theirs)
         for theirs, ours in _NAMES_OF_ALLAUTH.items()

@@ -19,6 +19,17 @@ from reviews.verdict import Rule, Verification, read_verification
 
 _MAX_REASONS = 30
 _MAX_FACTS = 20
+# The fields that tell nothing of what the judge said.
+_BLIND = (
+    "evaluation_id",
+    "task_id",
+    "model_id",
+    "response_id",
+    "ideal_response_id",
+    "structured_model_response",
+    "structured_ideal_response",
+    "human_review_status",
+)
 # The fields that tell why a record is in the queue.
 _TELLING = ("needs_human_review", "review_reasons")
 _OF_TASK = "from the task context"
@@ -104,7 +115,7 @@ def read(evaluation: Evaluation, offers: list[Offer], *, is_blind: bool = False)
         siblings=of_task,
         raw=raw_text(evaluation.raw_judge_output),
         raw_spans=[offer.span or (0, 0) for offer in offers],
-        fields=_fields(evaluation),
+        fields=fields(evaluation),
     )
     return _without_judge(found) if is_blind else found
 
@@ -189,8 +200,13 @@ def _contradictions(evaluation: Evaluation, offers: list[Offer], of_task: Siblin
     return [contradiction for contradiction in found if contradiction.kind != "no reference"]
 
 
-def _fields(evaluation: Evaluation) -> list[tuple[str, Any]]:
-    """All fields of the record by their own names; what the schema does not know together as `extra`."""
+def fields(evaluation: Evaluation, *, is_blind: bool = False) -> list[tuple[str, Any]]:
+    """All fields of the record by their own names; what the schema does not know together as `extra`.
+
+    Those that tell what is not to be seen yet are left out.
+    """
+    if is_blind:
+        return [(name, getattr(evaluation, name)) for name in _BLIND]
     names = [*FIELDS, "extra"] if evaluation.extra else FIELDS
     hidden = _TELLING if evaluation.hides_reasons else ()
     return [(name, getattr(evaluation, name)) for name in names if name not in hidden]

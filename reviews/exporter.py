@@ -338,7 +338,11 @@ def rejected_lines(kept: Import) -> Iterator[bytes]:
             yield _joined(lines, gone)[0]
 
 
-def exceptions(kept: Import) -> Iterator[bytes]:
-    """JSONL: `{"line", "outcome", "field", "reason"}` of every line that is not a new record or blank."""
+def exceptions(kept: Import, *, outcome: str = "") -> Iterator[bytes]:
+    """JSONL: `{"line", "outcome", "field", "reason"}` of every line that is not a new record or blank.
+
+    With an `outcome`, of those that had it.
+    """
     for exception in kept.listed_exceptions():
-        yield orjson.dumps(exception) + b"\n"
+        if not outcome or exception["outcome"] == outcome:
+            yield orjson.dumps(exception) + b"\n"

@@ -151,6 +151,24 @@ def note(order: Order, actor: User | None, figures: dict[str, Any]) -> None:
     )
 
 
+def stream(order: Order, actor: User) -> Iterator[bytes]:
+    """Send an export while it is made. Raises `CannotExport` at once.
+
+    The event of a whole file has its figures; one that breaks off leaves only that it was begun.
+    """
+    order.check()
+    with transaction.atomic():
+        audit.record("export begun", actor=actor, run=order.run, only=order.only)
+    return _told(order, actor)
+
+
+def _told(order: Order, actor: User) -> Iterator[bytes]:
+    output = Output(order)
+    yield from output
+    with transaction.atomic():
+        note(order, actor, output.figures)
+
+
 # Exports that are built by a job
 
 

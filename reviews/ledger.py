@@ -69,10 +69,10 @@ def verify(chain: Chain) -> Iterator[str]:
             yield f"event {event} has no seal: it was slipped in, or its seal was removed"
 
 
-def lines(run: Run | None = None) -> Iterator[bytes]:
-    """The ledger as JSONL. Of a run, the other events are there as digests: the chain stays whole."""
+def lines(run: Run | None = None, *, after: int = 0) -> Iterator[bytes]:
+    """The ledger as JSONL, behind a position. Of a run, other events are digests: the chain stays whole."""
     with _one_moment():
-        for entry in _entries():
+        for entry in _entries(after):
             yield entry.line(whole=run is None or entry.run_id == run.pk)
 
 
@@ -86,8 +86,8 @@ def _one_moment() -> Iterator[None]:
         yield
 
 
-def _entries() -> Iterator[Entry]:
-    position, rows = 0, [()]
+def _entries(position: int = 0) -> Iterator[Entry]:
+    rows = [()]
     while rows:
         with connection.cursor() as cursor:
             cursor.execute(_NEXT, [position])

@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from reviews import audit, sessions
+from reviews import audit, sessions, tokens
 from reviews.models import AuditEvent, Evaluation, OneTimeLink, User
 from reviews.permissions import ROLES, role_of
 
@@ -121,6 +121,7 @@ def follow_provider(*, person: User, role: str) -> None:
     _set_role(person, role, None)
     if not role:
         sessions.end_all(person)
+        tokens.revoke_all(person)
 
 
 @transaction.atomic
@@ -134,7 +135,7 @@ def reset_second_factor(*, person: User, actor: User) -> None:
 
 @transaction.atomic
 def deactivate(*, person: User, actor: User) -> None:
-    """Shut an account: all its sessions end, what it holds and was assigned is free, its decisions stay.
+    """Shut an account: sessions and tokens end, what it holds and was assigned is free, decisions stay.
 
     Raises `Refused` where nobody would be left as admin.
     """
@@ -144,12 +145,12 @@ def deactivate(*, person: User, actor: User) -> None:
     locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
     locked.is_active = False
     locked.save(update_fields=["is_active"])
-    ended = sessions.end_all(person)
+    ended, revoked = sessions.end_all(person), tokens.revoke_all(person)
     held = Evaluation.objects.filter(claimed_by=person).update(claimed_by=None, claimed_until=None)
     assigned = Evaluation.objects.filter(assigned_to=person).update(assigned_to=None)
     withdrawn = _withdraw_links(person)
-    counts: dict[str, Any] = {"sessions": ended, "claims": held, "assigned": assigned, "links": withdrawn}
-    audit.record("person deactivated", actor=actor, username=person.username, **counts)
+    counts: dict[str, Any] = {"claims": held, "assigned": assigned, "links": withdrawn, "tokens": revoked}
+    audit.record("person deactivated", actor=actor, username=person.username, sessions=ended, **counts)
 
 
 @transaction.atomic

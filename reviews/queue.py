@@ -234,10 +234,14 @@ def _with_a_lead(evaluation: Evaluation) -> str:
 def check_unheld(evaluation: Evaluation, reviewer: User) -> None:
     """Raise `Taken` if somebody else holds the record."""
     if evaluation.claimed_by_id != reviewer.pk and evaluation.claimed_by and is_held(evaluation):
-        holder = evaluation.claimed_by
-        claims = AuditEvent.objects.filter(evaluation=evaluation, action="claim", actor=holder)
-        since = claims.values_list("at", flat=True).first() or timezone.now()
-        raise Taken(f"{holder.name} has been reviewing this since {clock(since)}.")
+        since = held_since(evaluation) or timezone.now()
+        raise Taken(f"{evaluation.claimed_by.name} has been reviewing this since {clock(since)}.")
+
+
+def held_since(evaluation: Evaluation) -> dt.datetime | None:
+    """When whoever claimed the record last did so; None where nothing tells."""
+    claims = AuditEvent.objects.filter(evaluation=evaluation, action="claim", actor=evaluation.claimed_by)
+    return claims.values_list("at", flat=True).first()
 
 
 def check_holds(evaluation: Evaluation, reviewer: User) -> None:

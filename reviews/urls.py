@@ -4,6 +4,7 @@ from django.urls import path
 
 from reviews.views import (
     account,
+    api,
     conflicts,
     contexts,
     decisions,
@@ -32,6 +33,7 @@ from reviews.views import (
     second_factor,
     single_sign_on,
     spot_checks,
+    tokens,
     uploads,
 )
 
@@ -137,6 +139,8 @@ urlpatterns = [
     path("account/passkeys/<int:pk>/remove/", second_factor.remove_passkey, name="remove-passkey"),
     path("account/sessions/<int:pk>/end/", account.end_session, name="end-session"),
     path("account/sessions/end-others/", account.end_other_sessions, name="end-other-sessions"),
+    path("tokens/<int:pk>/revoke/", tokens.revoke, name="revoke-token"),
+    path("api/", api.reference, name="api"),
     path("account/again/", second_factor.reauthenticate, name="reauthenticate"),
     path("account/again/code/", second_factor.reauthenticate_by_code, name="reauthenticate-by-code"),
     path("account/again/passkey/", second_factor.reauthenticate_by_passkey, name="reauthenticate-by-passkey"),

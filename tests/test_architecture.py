@@ -47,6 +47,7 @@ WRITERS = {
     "source",
     "spot_checks",
     "strata",
+    "tokens",
     "updating",
     "uploads",
     "workflow",

@@ -42,6 +42,7 @@ from reviews import (
     sessions,
     spot_checks,
     strata,
+    tokens,
     uploads,
     workflow,
 )
@@ -192,6 +193,7 @@ WRITING_MODULES = [
     sessions,
     spot_checks,
     strata,
+    tokens,
     uploads,
     workflow,
 ]
@@ -201,6 +203,7 @@ EVENTS = {
     "exports.ask_for": "export asked for",
     "exports.build": "export",
     "exports.note": "export",
+    "exports.stream": "export begun",
     "exports.fail": "export failed",
     "exports.remove_expired": "export removed",
     "importer.import_stream": "import, extend rubric",
@@ -218,6 +221,8 @@ EVENTS = {
     "links.join": "user added",
     "links.password_link": "password link",
     "links.withdraw": "link withdrawn",
+    "tokens.make": "token made",
+    "tokens.revoke": "token revoked",
     "people.add_user": "user added",
     "people.change_role": "role changed",
     "people.deactivate": "person deactivated",
@@ -284,6 +289,9 @@ TOLD_BY = {
     "strata.of": "workflow.submit_review",
     "strata.recount": "importer.import_stream",
     "sessions.end_all": "people.deactivate",
+    "tokens.revoke_all": "people.deactivate",
+    # That it was used, to the minute, is no event.
+    "tokens.find": "tokens.make",
     "opinions.close": "workflow.submit_review",
     "opinions.reopen": "workflow.undo",
     "opinions.recount": "workflow.undo",
@@ -311,6 +319,7 @@ READS_ONLY = {
     "importer.locked",
     "uploads.check_size",
     "links.find",
+    "tokens.of",
     "links.waiting",
     "people.check_password",
     "people.everybody",
@@ -347,6 +356,7 @@ READS_ONLY = {
     "escalation.open_of",
     "escalation.answer_for",
     "sessions.places",
+    "queue.held_since",
 }
 
 
@@ -412,6 +422,9 @@ class Calls:
     def exports_note(self) -> Call:
         figures = {"size": 0, "sha256": "", "lines": 0, "lines_changed": 0, "lines_left_out": 0}
         return partial(exports.note, exports.Order(self.run), self.lea, figures)
+
+    def exports_stream(self) -> Call:
+        return partial(exports.stream, exports.Order(self.run), self.lea)
 
     def exports_fail(self) -> Call:
         return partial(exports.fail, self.export().pk, "the disk is full")
@@ -481,6 +494,28 @@ class Calls:
 
     def uploads_check_size(self) -> Call:
         return partial(uploads.check_size, 1)
+
+    def queue_held_since(self) -> Call:
+        return partial(queue.held_since, EvaluationFactory.create(claimed_by=self.ana))
+
+    def token(self) -> tokens.Made:
+        return tokens.make(person=self.ana, scopes=["review"], actor=None)
+
+    def tokens_make(self) -> Call:
+        return self.token
+
+    def tokens_revoke(self) -> Call:
+        return partial(tokens.revoke, token=self.token().token, actor=self.ana)
+
+    def tokens_revoke_all(self) -> Call:
+        self.token()
+        return partial(tokens.revoke_all, self.ana)
+
+    def tokens_find(self) -> Call:
+        return partial(tokens.find, self.token().text)
+
+    def tokens_of(self) -> Call:
+        return partial(tokens.of, self.ana)
 
     def people_add_user(self) -> Call:
         return partial(people.add_user, username="bo", password=PASSWORD, role="reviewer", actor=None)

@@ -191,7 +191,7 @@ class TestDeactivating:
             record.refresh_from_db()
         assert (held.claimed_by, held.claimed_until, assigned.assigned_to) == (None, None, None)
         assert decided.human_reviewer_id == "ana"
-        counts = {"sessions": 0, "claims": 1, "assigned": 1, "links": 0}
+        counts = {"sessions": 0, "claims": 1, "assigned": 1, "links": 0, "tokens": 0}
         event = AuditEvent.objects.first()
         assert event
         assert (event.action, event.detail) == ("person deactivated", {"username": "ana", **counts})

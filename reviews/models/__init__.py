@@ -23,7 +23,7 @@ from reviews.models.judging import (
 )
 from reviews.models.ledger import AuditEvent, AuditSeal
 from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
-from reviews.models.people import OneTimeLink, User
+from reviews.models.people import ApiToken, OneTimeLink, User
 from reviews.models.runs import (
     RUN_NAME_LENGTH,
     Import,
@@ -37,6 +37,7 @@ from reviews.models.uploads import Upload, UploadPart
 
 __all__ = [
     "RUN_NAME_LENGTH",
+    "ApiToken",
     "AuditEvent",
     "AuditSeal",
     "BlindScores",

@@ -1,8 +1,9 @@
-"""Who has an account, how they like the screen, and the links by which people get in."""
+"""Who has an account, how they like the screen, and the links and tokens by which people get in."""
 
 from typing import ClassVar
 
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Lower, Now
 
@@ -65,3 +66,25 @@ class OneTimeLink(models.Model):
 
     def __str__(self) -> str:
         return f"{self.purpose} link {self.pk}"
+
+
+class ApiToken(models.Model):
+    """What a program shows to act as a person over the API, within its scopes.
+
+    It is shown once and kept as a hash. One that is over stays, for the list and the audit.
+    """
+
+    person = models.ForeignKey(User, models.PROTECT, related_name="api_tokens")
+    prefix = models.CharField(max_length=12, help_text="How it begins: what people tell it by.")
+    token_hash = models.CharField(max_length=64, unique=True)
+    scopes = ArrayField(models.TextField(), help_text="Words of `tokens.SCOPES`.")
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, help_text="To the minute.")
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        db_table = "api_token"
+
+    def __str__(self) -> str:
+        return self.prefix

@@ -30,7 +30,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.middleware import HtmxDetails
 
-from reviews import audit, people, sessions
+from reviews import audit, people, sessions, tokens
 from reviews.models import User
 from reviews.permissions import Denied
 from reviews.views.request import Request
@@ -128,6 +128,7 @@ def account(request: Request) -> HttpResponse:
         "passkeys": [factor.wrap() for factor in factors if factor.type == Authenticator.Type.WEBAUTHN],
         "codes_left": None if codes is None else len(codes.get_unused_codes()),
         "places": sessions.places(request.user, request.session.session_key),
+        "tokens": tokens.of(request.user),
     }
     return render(request, "account/page.html", context)
 

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews import links, people
+from reviews import links, people, tokens
 from reviews.models import User
 from reviews.permissions import ROLES, check, role_of
 from reviews.views.request import Request
@@ -79,7 +79,7 @@ def show(request: Request, form: InvitationForm) -> HttpResponse:
 @for_admins
 def person(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(people.everybody(), pk=pk)
-    context = {"person": found, "role": role_of(found), "roles": list(ROLES)}
+    context = {"person": found, "role": role_of(found), "roles": list(ROLES), "tokens": tokens.of(found)}
     return render(request, "people/person.html", context)
 
 

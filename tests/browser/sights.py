@@ -31,6 +31,7 @@ from reviews import (
     saved_views,
     spot_checks,
     strata,
+    tokens,
     workflow,
 )
 from reviews.analytics import Selection
@@ -399,6 +400,10 @@ def new_password() -> str:
     return links.password_link(person=the_person("ana"), actor=the_person("max")).token
 
 
+def token() -> None:
+    tokens.make(person=User.objects.get(username="ana"), scopes=["review", "read"], actor=None)
+
+
 def second_factor() -> None:
     TOTP.activate(the_person("ana"), generate_totp_secret())
     RecoveryCodes.activate(the_person("ana"))
@@ -536,6 +541,8 @@ SIGHTS = {
     "password": Sight("password", "ana"),
     "password, nothing typed": Sight("password", "ana", then=submit_nothing),
     "account": Sight("account", "ana"),
+    "account, with a token": Sight("account", "ana", token),
+    "api": Sight("api", "ana"),
     "account, all set up": Sight("account", "ana", second_factor),
     "recovery codes": Sight("account", "ana", second_factor, then=make_codes),
     "authenticator app": Sight("add-app", "ana", then=prove),
@@ -718,6 +725,7 @@ NO_PAGES = {
     "save-view",
     "second-opinion",
     "restore",
+    "revoke-token",
     "settle-conflicts",
     "settle-escalation",
     "remove-app",

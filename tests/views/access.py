@@ -134,6 +134,8 @@ ACCESS: dict[str, dict[str, Statuses]] = {
         "head": NO_METHOD,
         "post": (302, 200, 200, 200, 200),
     },
+    "revoke-token": {"post": (302, 404, 404, 404, 302)},
+    "api": {"get": (302, 200, 200, 200, 200)},
     # These ask again who one is, where there is something to change.
     "add-app": {"get": LOGIN, "head": NO_METHOD, "post": LOGIN},
     "remove-app": {"post": (302, 404, 404, 404, 404)},

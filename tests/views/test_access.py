@@ -10,8 +10,9 @@ from django.db import InternalError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from reviews import links, queue
+from reviews import links, queue, tokens
 from reviews.models import (
+    ApiToken,
     BulkChange,
     Escalation,
     Evaluation,
@@ -48,6 +49,7 @@ def record(max: User) -> Evaluation:
     BulkChange.objects.create(run=record.run, actor=max, kind=BulkChange.Kind.RELEASE)
     SavedView.objects.create(run=record.run, owner=max, name="all", is_shared=True)
     links.invite(role="reviewer", actor=max)
+    tokens.make(person=max, scopes=["read"], actor=None)
     drawn = decide(EvaluationFactory.create(run=record.run), max)
     SpotCheck.objects.create(review=drawn, run=record.run, reviewer=max, drawn_by=max)
     return record
@@ -83,6 +85,7 @@ def address(name: str, record: Evaluation) -> str:
     rows["people"] = User.objects.get(username="max").pk
     rows["desk"] = record.pk
     rows["links"] = OneTimeLink.objects.get().pk
+    rows["tokens"] = ApiToken.objects.get().pk
     rows["account"] = 0
     row = rows.get(ROUTES[name].split("/")[0])
     path = re.sub("<int:[a-z_]+>", str(row), ROUTES[name])

@@ -1,0 +1,26 @@
+"""The audit events, with their seals."""
+
+from django.http import StreamingHttpResponse
+from ninja import P, QueryEx, Router
+
+from reviews import ledger
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSONL
+from reviews.api.loading import run_named
+from reviews.permissions import check
+from reviews.views.download import download
+
+router = Router(tags=["audit"])
+_LINES = {200: {"content": {JSONL: {"schema": {"type": "string", "format": "binary"}}}}}
+
+
+@operation(router, "GET", "/audit", scope="read", response={200: None}, responses=_LINES)
+def audit(
+    request: ApiRequest, run: str = "", after: QueryEx[int, P(ge=0, lt=2**63)] = 0
+) -> StreamingHttpResponse:
+    """The ledger as JSONL, in the order of its seals, behind a position; for leads and admins.
+
+    Of a run, the events of others are there as digests, so that the chain can be checked.
+    """
+    check(request.user, "read_audit")
+    return download(ledger.lines(run_named(run) if run else None, after=after), "audit.jsonl")

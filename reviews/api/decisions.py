@@ -1,0 +1,156 @@
+"""Reviewing by a program: claim the next record, decide it, or give it back.
+
+Sent again with its Idempotency-Key, a decision is kept once. Where the judge's scores are hidden, scores are
+committed first, as on the screen.
+"""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any
+
+from django.http import QueryDict
+from ninja import Field, HeaderEx, P, Router, Schema, Status
+
+from reviews import blind, queue, review_version, workflow
+from reviews.api import entering, shapes
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.entering import BlindIn, DecisionIn
+from reviews.api.evaluations import problem_of_filters
+from reviews.api.loading import record_of, run_named
+from reviews.api.problems import Problem
+from reviews.filters import Filters
+from reviews.models import Evaluation, Review
+from reviews.scores import score_of
+
+router = Router(tags=["review"])
+_SUBMISSIONS = uuid.UUID("5d7c1b1e-52a3-4c8e-9f0d-6a1f3a0d7b62")
+
+
+class ClaimIn(Schema):
+    """Which part of the queue: the filters of the run's page, several values as a list."""
+
+    run: str
+    filters: dict[str, str | list[str]] = Field(default={})
+
+
+@operation(router, "POST", "/claims", scope="review", response={200: shapes.RecordOut, 204: None})
+def claim(request: ApiRequest, wanted: ClaimIn) -> Status[Any]:
+    """Claim the next record: the one you hold, else the next free one; 204 where none is left.
+
+    It is yours until `claimed_until`; others get other records.
+    """
+    filters = _filters(wanted)
+    run = run_named(wanted.run)
+    claimed = queue.claim_next(run=run, reviewer=request.user, condition=filters.condition())
+    if claimed is None:
+        return Status(204, None)
+    return Status(200, shapes.record_out(record_of(claimed.evaluation_id), request.user))
+
+
+def _filters(wanted: ClaimIn) -> Filters:
+    query = QueryDict(mutable=True)
+    for name, values in wanted.filters.items():
+        query.setlist(name, [values] if isinstance(values, str) else values)
+    filters = Filters.parse(query)
+    if filters.problems:
+        raise problem_of_filters(filters.problems)
+    # Claiming changes these two.
+    return filters.with_only("status", "").with_only("held-by", "")
+
+
+@operation(router, "DELETE", "/evaluations/{path:evaluation_id}/claim", scope="review", response={204: None})
+def give_back(request: ApiRequest, evaluation_id: str) -> Status[Any]:
+    """Give a record back; a lead also what somebody else holds. What nobody holds stays as it is."""
+    queue.release(evaluation_id=record_of(evaluation_id).pk, actor=request.user)
+    return Status(204, None)
+
+
+@operation(
+    router,
+    "PUT",
+    "/evaluations/{path:evaluation_id}/blind-scores",
+    scope="review",
+    response=shapes.RecordOut,
+)
+def commit(request: ApiRequest, evaluation_id: str, sent: BlindIn) -> dict[str, Any]:
+    """Commit scores on a record you hold that is to be scored blind; then it comes with the judge's.
+
+    Other scores afterwards are refused: what differs goes into the decision.
+    """
+    record = record_of(evaluation_id)
+    arguments = entering.blind_scores(record, sent)
+    with _conflicts(record):
+        blind.commit(evaluation_id=record.pk, reviewer=request.user, **arguments)
+    return shapes.record_out(record_of(evaluation_id), request.user)
+
+
+@operation(
+    router, "PUT", "/evaluations/{path:evaluation_id}/review", scope="review", response=shapes.SavedOut
+)
+def review(
+    request: ApiRequest,
+    evaluation_id: str,
+    sent: DecisionIn,
+    key: HeaderEx[str, P(alias="Idempotency-Key", min_length=1, max_length=255)],
+) -> dict[str, Any]:
+    """Put a decision in force; where several opinions are wanted it is one of them.
+
+    409 says who was first and since when, 422 what is wrong with which field.
+    """
+    record = record_of(evaluation_id)
+    submission = uuid.uuid5(_SUBMISSIONS, f"{request.user.pk} {key}")
+    with _conflicts(record):
+        before = review_version.sent_before(submission, record, request.user)
+        if before:
+            return _saved(_the_same(before, sent))
+        if blind.is_hidden(record, request.user):
+            raise Problem(
+                HTTPStatus.CONFLICT,
+                "This record is scored blind. Commit your scores first (PUT .../blind-scores): then you see "
+                "the judge's, and can decide.",
+            )
+        committed = blind.committed(record, request.user)
+        arguments = entering.decision(record, sent, submission, committed)
+        made = workflow.submit_review(evaluation_id=record.pk, reviewer=request.user, **arguments)
+    return _saved(made)
+
+
+def _the_same(before: Review, sent: DecisionIn) -> Review:
+    scores = {name.strip(): score_of(entry) for name, entry in (before.corrected_scores or {}).items()}
+    entries = sent.corrected_scores.items()
+    if scores != {name.strip(): entry.score for name, entry in entries if entry is not None}:
+        sentence = "This Idempotency-Key came with another decision on this record before."
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("Idempotency-Key", "used before")])
+    return before
+
+
+def _saved(made: Review) -> dict[str, Any]:
+    record = Evaluation.objects.get(pk=made.evaluation_id)
+    outcome = "disagreement" if record.is_escalated else "opinion"
+    return {
+        "outcome": "in force" if record.review_id == made.pk else outcome,
+        "status": record.human_review_status,
+        "version": record.version,
+        "decision": shapes.decision_out(made),
+    }
+
+
+@contextmanager
+def _conflicts(record: Evaluation) -> Iterator[None]:
+    """Turn what stands in the way of a decision into a problem that says who, and since when."""
+    try:
+        yield
+    except workflow.Conflict as conflict:
+        now = record_of(record.evaluation_id)
+        raise Problem(HTTPStatus.CONFLICT, conflict.reason, **_first(now)) from conflict
+
+
+def _first(record: Evaluation) -> dict[str, Any]:
+    """Who holds or decided a record, and since when; empty where nobody does."""
+    if record.claimed_by and record.in_queue and queue.is_held(record):
+        return {"who": record.claimed_by.username, "since": queue.held_since(record)}
+    if record.review:
+        return {"who": record.review.reviewer.username, "since": record.review.submitted_at}
+    return {}

@@ -1,0 +1,148 @@
+"""What a program decides, entered into the form of the review screen: the same checks, the same decision."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from ninja import Field, Schema
+
+from reviews.api.problems import Problem
+from reviews.blind_form import BlindForm
+from reviews.criteria import Offer
+from reviews.forms import ReviewForm
+from reviews.models import BlindScores, Evaluation
+from reviews.rubric import Choice
+from reviews.scores import identity, is_score, score_word
+
+Errors = list[tuple[str, str]]
+
+
+class Entry(Schema):
+    """A score, and why. Without a justification the judge's stands."""
+
+    score: Any
+    justification: str | None = None
+
+
+class DecisionIn(Schema):
+    """Every criterion of the record: its score, or null for one that the decision leaves out."""
+
+    corrected_scores: dict[str, Entry | None]
+    comments: str = ""
+    causes: dict[str, str] = Field(default={}, description="Criterion -> why the judge was wrong there.")
+    version: int | None = Field(
+        default=None,
+        description="The record's as it was read: then a decision on what has changed since is refused.",
+    )
+
+
+class BlindIn(Schema):
+    """Criterion -> score, of every criterion; null for one that is left out."""
+
+    scores: dict[str, Any]
+    version: int | None = None
+
+
+def decision(
+    record: Evaluation, sent: DecisionIn, submission: uuid.UUID, committed: BlindScores | None
+) -> dict[str, Any]:
+    """The arguments of `workflow.submit_review`. Raises `Problem` (422) with what is wrong by field."""
+    form = ReviewForm(record, committed=committed)
+    options = form.rubric.choices()
+    errors = list(_errors(form.offers, options, sent.corrected_scores, "corrected_scores", ".score"))
+    unknown = [name for name in sent.causes if sent.corrected_scores.get(name) is None]
+    errors += [(f"causes.{name}", "There is no score for this criterion.") for name in unknown]
+    _raise(errors)
+    data = _fields(form.offers, options, sent.corrected_scores, sent.causes)
+    data |= {
+        "version": _version(record, sent.version),
+        "submission": str(submission),
+        "comments": sent.comments,
+    }
+    return _valid(ReviewForm(record, data, committed=committed), "corrected_scores").decision
+
+
+def blind_scores(record: Evaluation, sent: BlindIn) -> dict[str, Any]:
+    """The arguments of `blind.commit`. Raises `Problem` (422) with what is wrong by field."""
+    form = BlindForm(record)
+    options = form.rubric.choices()
+    entries = {
+        name: None if score is None else Entry(score=score, justification="")
+        for name, score in sent.scores.items()
+    }
+    _raise(list(_errors(form.offers, options, entries, "scores", "")))
+    data = _fields(form.offers, options, entries, {})
+    data |= {"version": _version(record, sent.version), "submission": str(uuid.uuid4()), "comments": ""}
+    return _valid(BlindForm(record, data), "scores").decision
+
+
+def _version(record: Evaluation, sent: int | None) -> str:
+    return str(record.version if sent is None else sent)
+
+
+def _errors(
+    offers: Iterable[Offer],
+    options: tuple[Choice, ...],
+    entries: Mapping[str, Entry | None],
+    field: str,
+    of_score: str,
+) -> Iterator[tuple[str, str]]:
+    """What the form could not say by the names that were sent."""
+    by_name = {offer.criterion: offer for offer in offers}
+    for name in by_name:
+        if name not in entries:
+            yield f"{field}.{name}", "Is missing: give a score, or null to leave the criterion out."
+    for name, entry in entries.items():
+        known = by_name[name].options if name in by_name else options
+        if entry is not None and _chosen(known, entry.score) is None:
+            words = ", ".join(score_word(choice.score) for choice in known)
+            yield f"{field}.{name}{of_score}", f"Is none of the scores: {words}."
+
+
+def _chosen(options: Iterable[Choice], score: Any) -> str | None:
+    """What the form posts for a score; None for one that it does not have."""
+    if not is_score(score):
+        return None
+    same = (choice.value for choice in options if identity(choice.score) == identity(score))
+    return next(same, None)
+
+
+def _fields(
+    offers: Iterable[Offer],
+    options: tuple[Choice, ...],
+    entries: Mapping[str, Entry | None],
+    causes: Mapping[str, str],
+) -> dict[str, str]:
+    """The rows as the review form posts them."""
+    by_name = {offer.criterion: offer for offer in offers}
+    data: dict[str, str] = {}
+    for number, (name, entry) in enumerate(entries.items()):
+        row, offer = f"criteria-{number}", by_name.get(name)
+        data[f"{row}-name"] = name
+        if entry is None:
+            data[f"{row}-removed"] = "yes"
+            continue
+        judged = offer.justification if offer else ""
+        data[f"{row}-score"] = _chosen(offer.options if offer else options, entry.score) or ""
+        data[f"{row}-justification"] = judged if entry.justification is None else entry.justification
+        data[f"{row}-cause"] = causes.get(name, "")
+    return data
+
+
+def _valid(form: ReviewForm, field: str) -> ReviewForm:
+    if not form.is_valid():
+        own = [(name, reason) for name, reasons in form.errors.items() for reason in reasons]
+        errors: Errors = [(field if name == "__all__" else name, str(reason)) for name, reason in own]
+        for row in form.kept:
+            for name, reasons in row.errors.items() if row.is_bound else ():
+                place = f"causes.{row.typed_name}" if name == "cause" else f"{field}.{row.typed_name}.{name}"
+                errors += [(place, str(reason)) for reason in reasons]
+        _raise(errors)
+    return form
+
+
+def _raise(errors: Errors) -> None:
+    if errors:
+        sentence = "Nothing is saved: something in the request is not what the record takes."
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, errors)

@@ -1,0 +1,84 @@
+"""Records: lists of a run by the filters of its page, and one whole."""
+
+from http import HTTPStatus
+from typing import Any
+
+from ninja import Router
+
+from reviews import counts, listing
+from reviews.api import shapes
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.loading import record_of, run_named
+from reviews.api.problems import Problem
+from reviews.filters import FILTERS, Filter, Filters
+from reviews.listing import SORTS, USUAL, View
+from reviews.models import Run
+
+router = Router(tags=["evaluations"])
+
+
+def _parameter(name: str, known: Filter) -> dict[str, Any]:
+    values: dict[str, Any] = {"type": "string", **({"enum": [*known.words]} if known.words else {})}
+    return {
+        "name": name,
+        "in": "query",
+        "description": f"{known.title}. Several mean any of them.",
+        "schema": {"type": "array", "items": values},
+    }
+
+
+FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
+
+
+@operation(
+    router,
+    "GET",
+    "/evaluations",
+    scope="read",
+    response=shapes.EvaluationsOut,
+    parameters=FILTER_PARAMETERS,
+)
+def evaluations(request: ApiRequest, run: str, sort: str = USUAL, after: str = "") -> dict[str, Any]:
+    """A page of 50 records of a run, by the filters and orders of its page in the browser.
+
+    Orders are file, task, verdict, newest and reviewed. `after` is the `next` of the page before.
+    """
+    query = request.GET.copy()
+    query.pop("run")
+    view = View.of(query)
+    if view.problems:
+        raise problem_of_filters(view.problems)
+    if after and SORTS[view.sort].read(after) is None:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY, "That is the place of no page.", [("after", "no place")]
+        )
+    found = run_named(run)
+    page = listing.page(found, view.filters, sort=view.sort, after=after, known=_known(found, view.filters))
+    rows = []
+    for row in page.rows:
+        row.run = found
+        rows.append(shapes.evaluation_out(row))
+    return {"evaluations": rows, "total": page.total, "next": page.after or None}
+
+
+def _known(run: Run, filters: Filters) -> int | None:
+    """How many records there are, where that is counted already."""
+    return None if filters else counts.of(run).total
+
+
+def problem_of_filters(sentences: list[str] | tuple[str, ...]) -> Problem:
+    """The problem of filters that are none."""
+    return Problem(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        " ".join(sentences),
+        [("filters", sentence) for sentence in sentences],
+    )
+
+
+@operation(router, "GET", "/evaluations/{path:evaluation_id}", scope="read", response=shapes.RecordOut)
+def evaluation(request: ApiRequest, evaluation_id: str) -> dict[str, Any]:
+    """One record with its criteria and the decision in force.
+
+    Of a record that is to be scored blind (`is_blind`) it tells nothing of what the judge said.
+    """
+    return shapes.record_out(record_of(evaluation_id), request.user)

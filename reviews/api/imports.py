@@ -1,0 +1,67 @@
+"""Files in: one request brings a file, a job imports it, and what became of each line can be asked."""
+
+from typing import Any
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Router, Status
+
+from reviews import exporter, importer
+from reviews.api import shapes
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import FILES, JSONL, file_of
+from reviews.api.problems import PREFIX
+from reviews.models import Import, ImportLine
+from reviews.views.download import download
+
+router = Router(tags=["imports"])
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_BODY = {"required": True, "content": dict.fromkeys(FILES, _BINARY)}
+_LINES = {200: {"content": {JSONL: _BINARY}}}
+
+
+@operation(
+    router,
+    "POST",
+    "/runs/{path:run}/imports",
+    scope="import",
+    response={202: shapes.ImportOut},
+    requestBody=_BODY,
+)
+def bring(
+    request: ApiRequest, response: HttpResponse, run: str, file_name: str = "", *, strict: bool = False
+) -> Status[Any]:
+    """Import a file: JSONL or a JSON array, packed by gzip or zstd or not.
+
+    A new name makes a new run. The file is kept and its job enqueued: ask for the import until its state is
+    done or failed. `strict` takes nothing if any line is bad.
+    """
+    source = importer.receive_upload(
+        run_name=run,
+        file_name=file_name or f"{run}.jsonl",
+        blocks=file_of(request),
+        strict=strict,
+        actor=request.user,
+    )
+    response["Location"] = f"{PREFIX}imports/{source.pk}"
+    return Status(202, shapes.import_out(source))
+
+
+@operation(router, "GET", "/imports/{int:import_id}", scope="import", response=shapes.ImportOut)
+def one(request: ApiRequest, import_id: int) -> dict[str, Any]:
+    """How far an import is, and what became of its lines."""
+    return shapes.import_out(_load(import_id))
+
+
+@operation(
+    router, "GET", "/imports/{int:import_id}/rejects", scope="import", response={200: None}, responses=_LINES
+)
+def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
+    """The lines that did not come in, as JSONL: number, outcome, field and reason of each."""
+    source = _load(import_id)
+    rejected = exporter.exceptions(source, outcome=ImportLine.Outcome.REJECTED)
+    return download(rejected, f"import-{source.pk}-rejects.jsonl")
+
+
+def _load(import_id: int) -> Import:
+    return get_object_or_404(Import.objects.select_related("run", "progress"), pk=import_id)

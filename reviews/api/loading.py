@@ -1,0 +1,20 @@
+"""What an address of the API names: 404 where there is nothing."""
+
+from django.http import Http404
+
+from reviews.models import Evaluation, Run
+
+
+def run_named(name: str) -> Run:
+    run = Run.objects.filter(name=name).first() if name.isprintable() else None
+    if run is None:
+        raise Http404("There is no run of that name.")
+    return run
+
+
+def record_of(evaluation_id: str) -> Evaluation:
+    rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
+    record = None if "\0" in evaluation_id else rows.filter(evaluation_id=evaluation_id).first()
+    if record is None:
+        raise Http404("There is no evaluation of that id.")
+    return record

@@ -1,0 +1,131 @@
+"""Errors of the API: one shape for all of them, problem details as in RFC 9457."""
+
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from django.core.exceptions import RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, UnreadablePostError
+from ninja import NinjaAPI
+from ninja.errors import AuthenticationError, HttpError, ValidationError
+
+from reviews.listing import TooSlow
+from reviews.permissions import Denied
+from reviews.source import Refused
+from reviews.uploads import TooLarge
+
+PREFIX = "/api/v1/"
+CONTENT_TYPE = "application/problem+json"
+_KEPT_HEADERS = ("Allow", "WWW-Authenticate", "Retry-After")
+# What is said where nothing more is known.
+_SENTENCES = {
+    HTTPStatus.BAD_REQUEST: "This request cannot be read.",
+    HTTPStatus.NOT_FOUND: "There is nothing at this address.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "This address does not take that method.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "The error is ours and has been logged. Try again in a moment.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The database does not answer. Try again in a moment.",
+}
+
+
+class Problem(Exception):
+    """A request that is not answered as it wished.
+
+    `errors` are (field, reason) pairs; `more` are members of the answer beside the usual ones.
+    """
+
+    def __init__(
+        self, status: HTTPStatus, detail: str, errors: Iterable[tuple[str, str]] = (), **more: Any
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.more = more
+        if errors := list(errors):
+            self.more["errors"] = [{"field": field, "reason": reason} for field, reason in errors]
+
+
+def answer(status: int, detail: str = "", **more: Any) -> HttpResponse:
+    """The answer that tells of a problem."""
+    named = HTTPStatus(status)
+    detail = detail or _SENTENCES.get(named, f"{named.phrase}.")
+    body = {"type": "about:blank", "title": named.phrase, "status": status, "detail": detail, **more}
+    return HttpResponse(orjson.dumps(body), status=status, content_type=CONTENT_TYPE)
+
+
+class ProblemMiddleware:
+    """Gives errors at addresses of the API the shape they have there, whoever made them."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if not request.path_info.startswith(PREFIX):
+            return response
+        if response.status_code >= HTTPStatus.BAD_REQUEST and response["Content-Type"] != CONTENT_TYPE:
+            kept = {name: response[name] for name in _KEPT_HEADERS if name in response}
+            response = answer(response.status_code)
+            for name, value in kept.items():
+                response[name] = value
+        response.setdefault("Cache-Control", "no-store")
+        return response
+
+
+def tell(api: NinjaAPI) -> None:
+    """Let the API answer with problems. What stands for an error of ours is left to Django, which logs it."""
+    for exception, handler in _HANDLERS.items():
+        api.add_exception_handler(exception, handler)
+
+
+def _problem(_request: HttpRequest, problem: Any) -> HttpResponse:
+    return answer(problem.status, problem.detail, **problem.more)
+
+
+def _unauthenticated(_request: HttpRequest, _error: Any) -> HttpResponse:
+    response = answer(401, "Send a token that is in force: Authorization: Bearer cr_...")
+    response["WWW-Authenticate"] = 'Bearer realm="CogniReview"'
+    return response
+
+
+def _http_error(request: HttpRequest, error: Any) -> HttpResponse:
+    if isinstance(error.__cause__, Problem):  # ninja's, around what reading a body raised
+        return _problem(request, error.__cause__)
+    return answer(error.status_code)
+
+
+def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
+    errors = [{"field": _field(one["loc"]), "reason": one["msg"]} for one in error.errors]
+    return answer(422, "Something in the request is not what it takes.", errors=errors)
+
+
+def _field(place: tuple[Any, ...]) -> str:
+    """`corrected_scores.Clarity.score` for where ninja found something in a body."""
+    inside = place[2:] if place[0] == "body" and len(place) > 2 else place[1:]
+    return ".".join(map(str, inside)) or str(place[0])
+
+
+def _with(status: int, sentence: str = "") -> Callable[[HttpRequest, Any], HttpResponse]:
+    def handler(_request: HttpRequest, error: Any) -> HttpResponse:
+        return answer(status, sentence or str(error))
+
+    return handler
+
+
+def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
+    return answer(422, str(refused), errors=[{"field": refused.field, "reason": str(refused)}])
+
+
+_HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
+    Problem: _problem,
+    AuthenticationError: _unauthenticated,
+    HttpError: _http_error,
+    ValidationError: _invalid,
+    Denied: _with(403),
+    Http404: _with(404),
+    Refused: _refused,
+    TooLarge: _with(413),
+    RequestDataTooBig: _with(413, "The body is too large."),
+    UnreadablePostError: _with(400, "The body broke off."),
+    TooSlow: _with(422, "This combination takes too long on so many records; add a filter."),
+}

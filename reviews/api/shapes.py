@@ -1,0 +1,231 @@
+"""What answers of the API look like, and how they are made of rows.
+
+Nothing here tells a person what the review screen would not show them.
+"""
+
+import datetime as dt
+from typing import Any
+
+from ninja import Field, Schema
+
+from reviews import blind, contexts, evidence, queue, rubric, shares
+from reviews.blind_form import BlindForm
+from reviews.counts import Progress
+from reviews.criteria import Offer
+from reviews.forms import ReviewForm
+from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
+
+
+class RunOut(Schema):
+    """A run, and how many of its evaluations are in which state."""
+
+    name: str
+    created_at: dt.datetime
+    total: int
+    waiting: int
+    held: int = Field(description="By somebody now.")
+    escalated: int
+    done: int
+    not_required: int
+
+
+class ImportOut(Schema):
+    """One file brought into a run: how far its job is, and what became of its lines."""
+
+    id: int
+    run: str
+    file_name: str
+    state: str = Field(description="queued, running, done, failed or cancelled")
+    strict: bool
+    error: str
+    size: int = Field(description="Bytes of the file as it came.")
+    sha256: str
+    created_at: dt.datetime
+    finished_at: dt.datetime | None
+    counts: dict[str, int] = Field(description="Lines, and what became of them, so far.")
+    bytes_done: int | None = Field(description="Of `bytes_to_do`, unpacked; null without a job.")
+    bytes_to_do: int | None
+    seconds_left: int | None
+
+
+class EvaluationOut(Schema):
+    """A record in a list."""
+
+    evaluation_id: str
+    run: str
+    task_id: str | None
+    model_id: str | None
+    judge_llm_model: str
+    judge_prompt_template_path: str
+    status: str
+    judge_verdict: str | None = Field(description="Null also while the record is to be scored blind.")
+    human_verdict: str | None
+    version: int
+    created_at: dt.datetime
+    claimed_by: str | None
+    claimed_until: dt.datetime | None
+    assigned_to: str | None
+    is_escalated: bool
+    is_stale: bool
+    reviewer: str | None
+    reviewed_at: dt.datetime | None
+
+
+class EvaluationsOut(Schema):
+    """A page of records."""
+
+    evaluations: list[EvaluationOut]
+    total: int | None = Field(description="Null for more than 10,000 by filters.")
+    next: str | None = Field(description="What `after` takes for the page behind; null on the last.")
+
+
+class CriterionOut(Schema):
+    """A criterion: what the judge said of it, and the scores there are."""
+
+    criterion: str
+    score: Any = Field(description="The judge's; null where it gave none, or while it is hidden.")
+    justification: str
+    origin: str = Field(description="judge, extracted (read out of raw output) or rubric (not scored)")
+    scores: list[Any]
+
+
+class DecisionOut(Schema):
+    """A human decision."""
+
+    version: int
+    reviewer: str
+    submitted_at: dt.datetime
+    corrected_scores: dict[str, Any] | None
+    comments: str | None
+    causes: dict[str, str]
+    verdict: str | None
+
+
+class ContextOut(Schema):
+    """What task context says of the record's task."""
+
+    question: str
+    model_response: Any
+    ideal_response: Any
+    final_answer: Any
+
+
+class RecordOut(Schema):
+    """A record whole, as far as this person may see it."""
+
+    evaluation_id: str
+    run: str
+    version: int
+    status: str
+    claimed_by: str | None
+    claimed_until: dt.datetime | None
+    is_blind: bool = Field(description="Whether what the judge said is hidden until scores are committed.")
+    fields: dict[str, Any] = Field(description="By their own names; numbers of over 64 bits are text.")
+    criteria: list[CriterionOut]
+    causes: dict[str, str] = Field(description="Why a judge may be wrong: word and title.")
+    context: ContextOut | None
+    decision: DecisionOut | None = Field(description="The one in force.")
+
+
+class SavedOut(Schema):
+    """What became of a decision that was sent."""
+
+    outcome: str = Field(
+        description="in force, opinion (it waits for those of others) or disagreement (with a lead)"
+    )
+    status: str
+    version: int
+    decision: DecisionOut
+
+
+def run_out(run: Run, progress: Progress) -> dict[str, Any]:
+    return {
+        "name": run.name,
+        "created_at": run.created_at,
+        **dict(zip(Progress._fields, progress, strict=True)),
+    }
+
+
+def import_out(source: Import) -> dict[str, Any]:
+    progress: ImportProgress | None = getattr(source, "progress", None)
+    is_under_way = progress is not None and source.state in Import.UNFINISHED
+    names = ("file_name", "state", "strict", "error", "size", "sha256", "created_at", "finished_at")
+    return {
+        "id": source.pk,
+        "run": source.run.name,
+        **{name: getattr(source, name) for name in names},
+        "counts": source.counts | (progress.counts if progress and is_under_way else {}),
+        "bytes_done": progress.bytes_done if progress else None,
+        "bytes_to_do": progress.size if progress else None,
+        "seconds_left": progress.seconds_left if progress and is_under_way else None,
+    }
+
+
+def evaluation_out(record: Evaluation) -> dict[str, Any]:
+    is_held = queue.is_held(record)
+    # Without a look at its answer: some that are shown are left out, none that is hidden is told.
+    is_hidden = (
+        record.in_queue and record.review_id is None and shares.is_blind(record.run, record.evaluation_id)
+    )
+    names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
+    more = ("version", "created_at", "is_escalated", "is_stale")
+    return {
+        **{name: getattr(record, name) for name in (*names, *more)},
+        "run": record.run.name,
+        "status": record.human_review_status,
+        "judge_verdict": None if is_hidden else record.aggregated_score,
+        "human_verdict": rubric.of(record.run).rule.verdict(record.human_corrected_scores),
+        "claimed_by": _name(record.claimed_by) if is_held else None,
+        "claimed_until": record.claimed_until if is_held else None,
+        "assigned_to": _name(record.assigned_to),
+        "reviewer": record.human_reviewer_id,
+        "reviewed_at": record.human_review_timestamp,
+    }
+
+
+def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
+    """The record as the review screen shows it to that person."""
+    is_blind = blind.is_hidden(record, reader)
+    form = BlindForm(record) if is_blind else ReviewForm(record)
+    is_held = queue.is_held(record)
+    return {
+        "evaluation_id": record.evaluation_id,
+        "run": record.run.name,
+        "version": record.version,
+        "status": record.human_review_status,
+        "claimed_by": _name(record.claimed_by) if is_held else None,
+        "claimed_until": record.claimed_until if is_held else None,
+        "is_blind": is_blind,
+        "fields": dict(evidence.fields(record, is_blind=is_blind)),
+        "criteria": [_criterion(offer) for offer in form.offers],
+        "causes": {cause.word: cause.title for cause in form.rubric.causes},
+        "context": _context(record),
+        "decision": decision_out(record.review) if record.review else None,
+    }
+
+
+def decision_out(review: Review) -> dict[str, Any]:
+    names = ("version", "submitted_at", "corrected_scores", "comments", "causes", "verdict")
+    return {"reviewer": review.reviewer.username, **{name: getattr(review, name) for name in names}}
+
+
+def _criterion(offer: Offer) -> dict[str, Any]:
+    names = ("criterion", "score", "justification", "origin")
+    scores = [choice.score for choice in offer.options]
+    return {**{name: getattr(offer, name) for name in names}, "scores": scores}
+
+
+def _context(record: Evaluation) -> dict[str, Any] | None:
+    context = contexts.of(record)
+    if context is None:
+        return None
+    return {
+        "question": context.prompt,
+        "model_response": context.response,
+        "ideal_response": context.ideal_response,
+        "final_answer": context.final_answer,
+    }
+
+
+def _name(person: User | None) -> str | None:
+    return person.username if person else None

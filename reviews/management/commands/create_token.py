@@ -1,0 +1,36 @@
+"""`manage.py create_token NAME --scope import,export,review,read [--days N]`: see `tokens.make`."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from reviews import tokens
+from reviews.models import User
+
+
+class Command(BaseCommand):
+    """Prints the token alone to standard output, so that a script can keep it."""
+
+    help = "Make a token by which a program acts as a person over the API. It is printed once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="whom the program acts as")
+        parser.add_argument("--scope", required=True, help=f"one or more of {','.join(tokens.SCOPES)}")
+        parser.add_argument(
+            "--days",
+            type=int,
+            default=tokens.USUAL_DAYS,
+            help=f"how long it is good for (default: {tokens.USUAL_DAYS}, at most {tokens.MOST_DAYS})",
+        )
+
+    def handle(self, *_: Any, name: str, scope: str, days: int, **__: Any) -> None:
+        try:
+            person = User.objects.get(username=name)
+            made = tokens.make(person=person, scopes=scope.split(","), days=days, actor=None)
+        except User.DoesNotExist:
+            raise CommandError(f"There is nobody called {name!r}.") from None
+        except tokens.Refused as refused:
+            raise CommandError(refused.reason) from refused
+        self.stdout.write(made.text)
+        until = f"{made.token.expires_at:%Y-%m-%d}"
+        self.stderr.write(f"It acts as {person.username} until {until} and is not shown again.")

@@ -1,0 +1,92 @@
+"""The reference of the API: every operation, as its own schema has it."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from reviews.api.addresses import api
+from reviews.api.problems import PREFIX
+from reviews.views.request import Request
+
+
+class Member(NamedTuple):
+    """A parameter, or a member of a JSON body or answer."""
+
+    name: str
+    kind: str
+    is_required: bool
+    description: str
+
+
+class Operation(NamedTuple):
+    """One operation, with the scope that its token needs."""
+
+    name: str
+    method: str
+    path: str
+    scope: str
+    text: str
+    parameters: list[Member]
+    body: list[Member]
+    answers: list[tuple[str, list[Member]]]
+
+
+@require_safe
+def reference(request: Request) -> HttpResponse:
+    """All operations of the API. It loads nothing from elsewhere."""
+    schema = api.get_openapi_schema()
+    context = {"operations": list(_operations(schema)), "schema_url": f"{PREFIX}openapi.json"}
+    return render(request, "api/page.html", context)
+
+
+def _operations(schema: dict[str, Any]) -> Iterator[Operation]:
+    for path, methods in schema["paths"].items():
+        for method, told in methods.items():
+            yield Operation(
+                name=told["operationId"],
+                method=method.upper(),
+                path=path,
+                scope=told["x-scope"],
+                text=told["description"],
+                parameters=[_parameter(one) for one in told["parameters"]],
+                body=_members(schema, told.get("requestBody", {})),
+                answers=[
+                    (str(status), _members(schema, answer)) for status, answer in told["responses"].items()
+                ],
+            )
+
+
+def _parameter(told: dict[str, Any]) -> Member:
+    return Member(
+        told["name"], _kind(told["schema"]), bool(told.get("required")), told.get("description", "")
+    )
+
+
+def _members(schema: dict[str, Any], told: dict[str, Any]) -> list[Member]:
+    """The members of the JSON object (or of those in the array) that a body or an answer is."""
+    content: dict[str, Any] = next(iter(told.get("content", {}).values()), {})
+    shape = content.get("schema", {})
+    shape = shape.get("items", shape)
+    if "$ref" in shape:
+        shape = schema["components"]["schemas"][shape["$ref"].rpartition("/")[2]]
+    required = shape.get("required", ())
+    return [
+        Member(name, _kind(one), name in required, one.get("description", ""))
+        for name, one in shape.get("properties", {}).items()
+    ]
+
+
+def _kind(shape: dict[str, Any]) -> str:
+    """What a value is, in words; empty for anything."""
+    if "anyOf" in shape:
+        return " or ".join(_kind(one) for one in shape["anyOf"])
+    if "enum" in shape:
+        return " or ".join(map(str, shape["enum"]))
+    if "$ref" in shape:
+        return "object"
+    if shape.get("type") == "array":
+        return f"list of {_kind(shape['items']) or 'any'}"
+    return str(shape.get("format", shape.get("type", "")))

@@ -1,0 +1,55 @@
+"""Programs that ask the API, each with a token of somebody."""
+
+from typing import Any
+
+import orjson
+import pytest
+from django.test import Client
+
+from reviews import tokens
+from reviews.models import User
+
+ALL = tuple(tokens.SCOPES)
+JSON = "application/json"
+
+
+class Program:
+    """Sends requests with one token, and reads what comes."""
+
+    def __init__(self, text: str = "") -> None:
+        headers = {"Authorization": f"Bearer {text}"} if text else {}
+        self._client = Client(headers=headers)
+        self.text = text
+
+    def ask(self, method: str, path: str, body: Any = None, *, kind: str = JSON, **headers: str) -> Any:
+        """Send a request to a path below /api/v1; what is no bytes is sent as JSON."""
+        data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        address = f"/api/v1/{path}"
+        return self._client.generic(method, address, data, content_type=kind, headers=named)
+
+    def get(self, path: str) -> Any:
+        return self.ask("GET", path)
+
+
+def program_of(person: User, *scopes: str) -> Program:
+    """A program with a token of these scopes, or of all that the person's role allows."""
+    if not scopes:
+        able = {"reviewer": ("review", "read"), "lead": ("export", "review", "read"), "admin": ALL}
+        scopes = able[person.groups.get().name]
+    return Program(tokens.make(person=person, scopes=scopes, actor=None).text)
+
+
+@pytest.fixture
+def of_ana(ana: User) -> Program:
+    return program_of(ana)
+
+
+@pytest.fixture
+def of_lea(lea: User) -> Program:
+    return program_of(lea)
+
+
+@pytest.fixture
+def of_max(max: User) -> Program:
+    return program_of(max)

@@ -1,0 +1,95 @@
+"""Whatever is sent to an operation: an answer, or a problem that is the sender's."""
+
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from reviews.filters import FILTERS
+from reviews.listing import SORTS
+from reviews.models import User
+from tests.api.conftest import Program, program_of
+from tests.api.test_access import ACCESS
+from tests.factories import SCORES, EvaluationFactory, RunFactory
+
+pytestmark = pytest.mark.django_db
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+names = st.sampled_from([*FILTERS, "run", "sort", "after", "only", "strict", "file_name"]) | texts
+words = st.sampled_from(["one", "done", "Pass", "true", "2026-11-21", "[1, 2]", "-1", "0", *SORTS]) | texts
+values = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | texts
+json_values = st.recursive(
+    values,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+criteria = st.sampled_from([*SCORES]) | texts
+entries = st.none() | st.fixed_dictionaries(
+    {"score": st.sampled_from(["Yes", "No"]) | json_values}, optional={"justification": texts | st.none()}
+)
+bodies = st.one_of(
+    st.fixed_dictionaries(
+        {"corrected_scores": st.dictionaries(criteria, entries, max_size=3)},
+        optional={
+            "comments": texts,
+            "causes": st.dictionaries(criteria, texts, max_size=2),
+            "version": st.integers(-(2**63), 2**64 - 1),
+        },
+    ),
+    st.fixed_dictionaries({"scores": st.dictionaries(criteria, json_values, max_size=3)}),
+    st.fixed_dictionaries(
+        {"run": st.just("one"), "filters": st.dictionaries(names, words | st.lists(words), max_size=3)}
+    ),
+    json_values,
+).map(lambda value: orjson.dumps(value, default=str))
+kinds = st.sampled_from(["application/json", "application/x-ndjson", "text/plain", "", "multipart/form-data"])
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> dict[str, Any]:
+    method, path = draw(st.sampled_from([*ACCESS])).split(" /")
+    keys = {"run": draw(st.just("one") | texts), "import_id": draw(st.integers(0, 10**40))}
+    keys["evaluation_id"] = draw(st.sampled_from(["blind", "shown"]) | texts)
+    place = path.format(**{name: quote(str(value), safe="") for name, value in keys.items()})
+    query = draw(st.lists(st.tuples(names, words), max_size=4))
+    asked = "&".join(f"{quote(name)}={quote(value)}" for name, value in query)
+    key = draw(st.text(st.characters(min_codepoint=33, max_codepoint=255), max_size=30))
+    return {
+        "method": draw(st.just(method) | st.sampled_from(["GET", "POST", "PUT", "DELETE"])),
+        "path": f"{place}?{asked}",
+        "body": draw(bodies | st.binary(max_size=50)),
+        "kind": draw(kinds),
+        "Idempotency_Key": key,
+    }
+
+
+@pytest.fixture
+def program(max: User) -> Program:
+    for key, share in (("blind", 1.0), ("shown", 0.0)):
+        run = RunFactory.create(name="one" if key == "shown" else key, blind_share=share)
+        answer = {"final_answer": "2"}
+        EvaluationFactory.create(run=run, evaluation_id=key, structured_model_response=answer)
+    return program_of(max)
+
+
+def test_every_request_is_answered(program: Program) -> None:
+    statuses = set()
+
+    @examples(max_examples=400)
+    @given(requests())
+    def ask(request: dict[str, Any]) -> None:
+        answer = program.ask(**request)
+        statuses.add(answer.status_code)
+        assert answer.status_code < 500
+        if answer.status_code < 400:
+            answer.getvalue()
+        else:
+            assert answer["Content-Type"] == "application/problem+json"
+            assert answer.json()["status"] == answer.status_code
+
+    ask()
+    assert {200, 404, 422} <= statuses

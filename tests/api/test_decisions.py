@@ -1,0 +1,280 @@
+"""Reviewing over the API: claims, decisions kept once, conflicts that say who, and blind records."""
+
+from typing import Any
+
+import pytest
+
+from reviews import opinions, queue
+from reviews.models import AuditEvent, Evaluation, Review, Run, User
+from tests.api.conftest import Program, program_of
+from tests.factories import SCORES, EvaluationFactory, RunFactory
+from tests.work import decide, end_claim
+
+pytestmark = pytest.mark.django_db
+
+UNDERSTANDING, ACCURACY = SCORES
+DECISION = {
+    "corrected_scores": {
+        UNDERSTANDING: {"score": "Yes"},
+        ACCURACY: {"score": "Yes", "justification": "It is 2."},
+    },
+    "comments": "The judge read 1/2.",
+}
+
+
+@pytest.fixture
+def record() -> Evaluation:
+    return EvaluationFactory.create(structured_model_response={"final_answer": "2"})
+
+
+def review(program: Program, record: Evaluation, sent: Any = None, key: str = "one") -> Any:
+    path = f"evaluations/{record.evaluation_id}/review"
+    return program.ask("PUT", path, DECISION if sent is None else sent, Idempotency_Key=key)
+
+
+def claim(program: Program, run: Run, **filters: Any) -> Any:
+    return program.ask("POST", "claims", {"run": run.name, "filters": filters})
+
+
+def errors(answer: Any) -> dict[str, str]:
+    assert answer.status_code == 422
+    assert answer["Content-Type"] == "application/problem+json"
+    return {each["field"]: each["reason"] for each in answer.json()["errors"]}
+
+
+class TestClaim:
+    def test_brings_the_record_that_is_held_from_then_on(self, record: Evaluation, of_ana: Program) -> None:
+        claimed = claim(of_ana, record.run).json()
+        record.refresh_from_db()
+        assert (claimed["evaluation_id"], claimed["claimed_by"]) == (record.evaluation_id, "ana")
+        assert record.claimed_until
+        assert claimed["claimed_until"].startswith(f"{record.claimed_until:%Y-%m-%dT%H:%M:%S}")
+        of_judge = {"criterion": ACCURACY, **SCORES[ACCURACY], "origin": "judge"}
+        assert of_judge | {"scores": ["Yes", "Partial", "No"]} in claimed["criteria"]
+        assert claim(of_ana, record.run).json()["evaluation_id"] == record.evaluation_id
+
+    def test_leaves_nothing_to_the_next(self, record: Evaluation, of_ana: Program, of_lea: Program) -> None:
+        claim(of_ana, record.run)
+        answer = claim(of_lea, record.run)
+        assert (answer.status_code, answer.content) == (204, b"")
+
+    def test_goes_by_the_filters_of_the_page(self, record: Evaluation, of_ana: Program) -> None:
+        other = EvaluationFactory.create(run=record.run, model_id="o1")
+        assert claim(of_ana, record.run, model="none").status_code == 204
+        found = claim(of_ana, record.run, model=["o1", "o2"], status="done").json()
+        assert found["evaluation_id"] == other.evaluation_id
+
+    @pytest.mark.parametrize(
+        ("filters", "sentence"),
+        [
+            ({"model_id": "o1"}, "There is no filter “model_id”."),
+            ({"verdict": ["Good"]}, "“Good” is none of: Pass, Fail, Partial, none."),
+            ({"task": "\0"}, "is nothing that task could be."),
+        ],
+    )
+    def test_by_filters_that_are_none_is_refused(
+        self, filters: dict[str, Any], sentence: str, record: Evaluation, of_ana: Program
+    ) -> None:
+        assert sentence in errors(claim(of_ana, record.run, **filters))["filters"]
+
+    def test_is_given_back(self, record: Evaluation, of_ana: Program) -> None:
+        claim(of_ana, record.run)
+        assert of_ana.ask("DELETE", f"evaluations/{record.evaluation_id}/claim").status_code == 204
+        record.refresh_from_db()
+        assert record.claimed_by is None
+        assert of_ana.ask("DELETE", f"evaluations/{record.evaluation_id}/claim").status_code == 204
+
+    def test_of_somebody_else_is_for_leads_to_give_back(
+        self, record: Evaluation, of_ana: Program, of_lea: Program, bo: User
+    ) -> None:
+        queue.claim(evaluation_id=record.pk, reviewer=bo)
+        path = f"evaluations/{record.evaluation_id}/claim"
+        assert of_ana.ask("DELETE", path).status_code == 403
+        assert of_lea.ask("DELETE", path).status_code == 204
+
+
+class TestReview:
+    def test_puts_a_decision_in_force(self, record: Evaluation, of_ana: Program) -> None:
+        sent = DECISION | {"causes": {ACCURACY: "wrong_facts"}, "version": record.version}
+        options = claim(of_ana, record.run).json()["causes"]
+        cause = next(iter(options))
+        answer = review(of_ana, record, sent | {"causes": {ACCURACY: cause}})
+        record.refresh_from_db()
+        assert record.human_corrected_scores == {
+            UNDERSTANDING: SCORES[UNDERSTANDING],
+            ACCURACY: {"score": "Yes", "justification": "It is 2."},
+        }
+        assert (record.human_review_status, record.human_reviewer_id) == ("Completed", "ana")
+        assert answer.status_code == 200
+        saved = answer.json()
+        assert (saved["outcome"], saved["status"]) == ("in force", "Completed")
+        assert saved["decision"]["causes"] == {ACCURACY: cause}
+        assert saved["decision"]["verdict"] == "Pass"
+
+    def test_sent_twice_is_kept_once(self, record: Evaluation, of_ana: Program) -> None:
+        first, again = (review(of_ana, record).json() for _ in range(2))
+        assert first == again
+        assert Review.objects.count() == 1
+
+    def test_under_a_key_that_was_used_for_another_is_refused(
+        self, record: Evaluation, of_ana: Program
+    ) -> None:
+        review(of_ana, record)
+        other = {"corrected_scores": {UNDERSTANDING: {"score": "No"}, ACCURACY: None}}
+        assert "Idempotency-Key" in errors(review(of_ana, record, other))
+        elsewhere = EvaluationFactory.create(run=record.run)
+        assert review(of_ana, elsewhere).status_code == 409
+        assert Review.objects.count() == 1
+
+    def test_keys_of_two_people_are_two(self, record: Evaluation, of_ana: Program, of_lea: Program) -> None:
+        other = EvaluationFactory.create(run=record.run)
+        assert [review(of_ana, record).status_code, review(of_lea, other).status_code] == [200, 200]
+
+    def test_says_who_holds_the_record_and_since_when(
+        self, record: Evaluation, of_ana: Program, bo: User
+    ) -> None:
+        queue.claim(evaluation_id=record.pk, reviewer=bo)
+        answer = review(of_ana, record)
+        assert answer.status_code == 409
+        problem = answer.json()
+        assert problem["who"] == "bo"
+        since = AuditEvent.objects.get(action="claim").at
+        assert problem["since"].startswith(f"{since:%Y-%m-%dT%H:%M:%S}")
+        assert problem["detail"].startswith("bo has been reviewing this since")
+
+    def test_says_who_decided_first_and_how_far_that_is(
+        self, record: Evaluation, of_ana: Program, bo: User
+    ) -> None:
+        first = decide(record, bo)
+        problem = review(of_ana, record).json()
+        assert (problem["status"], problem["who"]) == (409, "bo")
+        assert problem["since"].startswith(f"{first.submitted_at:%Y-%m-%dT%H:%M:%S}")
+        assert "You differ on" in problem["detail"]
+
+    def test_of_a_record_that_has_changed_since_is_refused(self, record: Evaluation, of_ana: Program) -> None:
+        assert review(of_ana, record, DECISION | {"version": 7}).status_code == 409
+        assert not Review.objects.exists()
+
+    def test_leaves_out_a_criterion_that_is_null(self, record: Evaluation, of_ana: Program) -> None:
+        sent = {
+            "corrected_scores": {UNDERSTANDING: None, ACCURACY: {"score": "No"}, "Style": {"score": "Yes"}}
+        }
+        decision = review(of_ana, record, sent).json()["decision"]
+        assert list(decision["corrected_scores"]) == [ACCURACY, "Style"]
+
+    @pytest.mark.parametrize(
+        ("sent", "field", "reason"),
+        [
+            ({"corrected_scores": {}}, f"corrected_scores.{ACCURACY}", "Is missing: give a score, or null"),
+            ({}, "corrected_scores", "Field required"),
+            ([], "corrected_scores", "Field required"),
+            ({"corrected_scores": {ACCURACY: {}}}, f"corrected_scores.{ACCURACY}.score", "Field required"),
+            (
+                {"corrected_scores": {UNDERSTANDING: {"score": "Perhaps"}, ACCURACY: None}},
+                f"corrected_scores.{UNDERSTANDING}.score",
+                "Is none of the scores: Yes, Partial, No.",
+            ),
+            (
+                {"corrected_scores": {UNDERSTANDING: {"score": {"a": [1]}}, ACCURACY: None}},
+                f"corrected_scores.{UNDERSTANDING}.score",
+                "Is none of the scores",
+            ),
+            (
+                {"corrected_scores": {UNDERSTANDING: None, ACCURACY: None}},
+                "corrected_scores",
+                "A review needs at least one criterion with a score.",
+            ),
+            (DECISION | {"comments": "\0"}, "comments", "Null characters are not allowed."),
+            (DECISION | {"comments": "x" * 100_001}, "comments", "Ensure this value has at most"),
+            (DECISION | {"causes": {"Style": "facts"}}, "causes.Style", "There is no score"),
+            (DECISION | {"causes": {ACCURACY: "no such"}}, f"causes.{ACCURACY}", "Choose one of the causes."),
+            (DECISION | {"version": 2**40}, "version", "This form is out of date"),
+        ],
+    )
+    def test_is_refused_by_field(
+        self, sent: Any, field: str, reason: str, record: Evaluation, of_ana: Program
+    ) -> None:
+        told = errors(review(of_ana, record, sent))
+        assert any(name.startswith(field) and reason in why for name, why in told.items()), told
+        assert not Review.objects.exists()
+
+    def test_without_a_key_or_in_no_json_is_refused(self, record: Evaluation, of_ana: Program) -> None:
+        path = f"evaluations/{record.evaluation_id}/review"
+        assert "Idempotency-Key" in errors(of_ana.ask("PUT", path, DECISION))
+        for sent in (b"{", b"[[" * 2_000, b'"\\ud800"', b"\xff", b'{"a": 1e999}'):
+            assert of_ana.ask("PUT", path, sent, Idempotency_Key="one").status_code == 400
+        kind = "text/plain"
+        assert of_ana.ask("PUT", path, b"{}", kind=kind, Idempotency_Key="one").status_code == 415
+
+    def test_may_be_one_of_several_opinions(
+        self, record: Evaluation, of_ana: Program, of_lea: Program, bo: User
+    ) -> None:
+        Run.objects.update(overlap_share=1)
+        assert review(of_ana, record).json()["outcome"] == "opinion"
+        assert review(of_ana, record).json()["outcome"] == "opinion"
+        assert review(of_ana, record, key="two").status_code == 409
+        other = {"corrected_scores": {UNDERSTANDING: {"score": "No"}, ACCURACY: {"score": "No"}}}
+        assert review(program_of(bo), record, other).json()["outcome"] == "disagreement"
+        assert len(opinions.open_on(record)) == 2
+        settled = review(of_lea, record)
+        assert settled.json()["outcome"] == "in force", settled.content
+
+
+class TestBlind:
+    """What the judge said is hidden until scores are committed, whichever way one asks."""
+
+    @pytest.fixture
+    def record(self) -> Evaluation:
+        run = RunFactory.create(blind_share=1)
+        return EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
+
+    TELLING = ("Restates the task", "Ends with", "Mismatch", "Final answer does not match", '"Fail"')
+
+    def commit(self, program: Program, record: Evaluation, **scores: Any) -> Any:
+        sent = {"scores": {UNDERSTANDING: "Yes", ACCURACY: "Yes"} | scores}
+        return program.ask("PUT", f"evaluations/{record.evaluation_id}/blind-scores", sent)
+
+    def test_nothing_tells_what_the_judge_said(self, record: Evaluation, of_ana: Program) -> None:
+        answers = [
+            of_ana.get(f"evaluations/{record.evaluation_id}"),
+            of_ana.get(f"evaluations?run={record.run.name}"),
+            claim(of_ana, record.run),
+            review(of_ana, record),
+        ]
+        assert [answer.status_code for answer in answers] == [200, 200, 200, 409]
+        for answer in answers:
+            assert [word for word in self.TELLING if word in answer.content.decode()] == []
+        told = answers[0].json()
+        assert told["is_blind"]
+        assert [one["score"] for one in told["criteria"]] == [None, None]
+        assert told["fields"]["structured_model_response"] == {"final_answer": "2"}
+        assert not Review.objects.exists()
+
+    def test_scores_are_committed_and_then_the_decision_is_made(
+        self, record: Evaluation, of_ana: Program
+    ) -> None:
+        claim(of_ana, record.run)
+        shown = self.commit(of_ana, record)
+        assert shown.status_code == 200
+        assert not shown.json()["is_blind"]
+        assert {one["criterion"]: one["score"] for one in shown.json()["criteria"]}[ACCURACY] == "No"
+        assert self.commit(of_ana, record).status_code == 200
+        assert self.commit(of_ana, record, **{ACCURACY: "No"}).status_code == 409
+        assert review(of_ana, record).json()["outcome"] == "in force"
+        assert Review.objects.get().blind_scores == {UNDERSTANDING: "Yes", ACCURACY: "Yes"}
+
+    def test_scores_are_committed_by_who_holds_the_record(self, record: Evaluation, of_ana: Program) -> None:
+        assert self.commit(of_ana, record).status_code == 409
+        claim(of_ana, record.run)
+        end_claim(record)
+        assert self.commit(of_ana, record).status_code == 200
+
+    def test_scores_that_are_none_are_refused_by_field(self, record: Evaluation, of_ana: Program) -> None:
+        claim(of_ana, record.run)
+        told = errors(self.commit(of_ana, record, **{ACCURACY: "Perhaps"}))
+        assert told == {f"scores.{ACCURACY}": "Is none of the scores: Yes, Partial, No."}
+
+    def test_a_record_that_is_not_blind_takes_none(self, record: Evaluation, of_ana: Program) -> None:
+        Run.objects.update(blind_share=0)
+        claim(of_ana, record.run)
+        assert self.commit(of_ana, record).status_code == 409

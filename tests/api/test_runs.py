@@ -1,0 +1,152 @@
+"""Runs over the API: files in, the same file out, and how far they are."""
+
+import gzip
+import json
+from io import BytesIO
+from typing import Any
+from unittest.mock import ANY
+
+import pytest
+
+from reviews import importer
+from reviews.models import AuditEvent, Import, Run
+from tests.api.conftest import Program
+from tests.lines import bring_in, file_of, line, take_out
+from tests.test_ledger import seal
+
+pytestmark = pytest.mark.django_db
+
+JSONL = "application/x-ndjson"
+TWO = file_of(line("a"), line("b", human_review_status="Completed"))
+
+
+class TestImport:
+    def bring(
+        self, program: Program, data: bytes, path: str = "runs/new run/imports", kind: str = JSONL
+    ) -> int:
+        answer = program.ask("POST", path, data, kind=JSONL)
+        assert answer.status_code == 202, answer.content
+        assert answer.json()["state"] == "queued"
+        assert answer["Location"] == f"/api/v1/imports/{answer.json()['id']}"
+        importer.import_upload(answer.json()["id"])
+        return int(answer.json()["id"])
+
+    @pytest.mark.parametrize("data", [TWO, gzip.compress(TWO)])
+    def test_comes_in_by_a_job_and_goes_out_as_it_came(self, data: bytes, of_max: Program) -> None:
+        key = self.bring(of_max, data)
+        told = of_max.get(f"imports/{key}").json()
+        assert (told["state"], told["run"], told["file_name"]) == ("done", "new run", "new run.jsonl")
+        assert (told["counts"]["new"], told["counts"]["rejected"]) == (2, 0)
+        assert of_max.get("runs/new run/export").getvalue() == TWO
+        assert of_max.get("runs/new run/export?only=reviewed").getvalue() == TWO.splitlines(keepends=True)[1]
+
+    def test_lists_what_did_not_come_in(self, of_max: Program) -> None:
+        bring_in(file_of(line("a")), run="new run")
+        key = self.bring(of_max, file_of(line("a"), b"no record", line("c")))
+        rejects = [json.loads(each) for each in of_max.get(f"imports/{key}/rejects").getvalue().splitlines()]
+        assert rejects == [{"line": 2, "outcome": "rejected", "field": "", "reason": ANY}]
+
+    def test_takes_nothing_of_a_bad_file_if_strict(self, of_max: Program) -> None:
+        key = self.bring(of_max, file_of(line(), b"no record"), "runs/strict/imports?strict=true")
+        told = of_max.get(f"imports/{key}").json()
+        assert told["state"] == "failed"
+        assert of_max.get("runs/strict").json()["total"] == 0
+        assert told["error"].endswith("so nothing was imported.")
+
+    @pytest.mark.parametrize(
+        ("path", "data", "kind", "status"),
+        [
+            ("new", TWO, "application/x-www-form-urlencoded", 415),
+            ("new", TWO, "multipart/form-data; boundary=x", 415),
+            ("new", b"", JSONL, 415),  # of nothing, the test client says no type
+            ("x" * 201, TWO, JSONL, 422),
+            ("%00", TWO, JSONL, 422),
+            ("new", b"\xff\xfe{\0", JSONL, 422),
+            ("new", gzip.compress(TWO)[:-20], JSONL, 422),
+            ("new", b"PK\x03\x04", JSONL, 422),
+        ],
+    )
+    def test_is_refused_with_a_problem(
+        self, path: str, data: bytes, kind: str, status: int, of_max: Program
+    ) -> None:
+        answer = of_max.ask("POST", f"runs/{path}/imports", data, kind=kind)
+        assert (answer.status_code, answer.json()["status"]) == (status, status)
+        assert not Import.objects.exists()
+        assert not Run.objects.exists()
+
+    def test_that_is_too_large_is_not_read(self, settings: Any, of_max: Program) -> None:
+        settings.MAX_UPLOAD_BYTES = 10
+        answer = of_max.ask("POST", "runs/large/imports", TWO, kind=JSONL)
+        assert answer.status_code == 413
+        assert "COGNIREVIEW_MAX_UPLOAD_BYTES" in answer.json()["detail"]
+
+    @pytest.mark.parametrize("length", ["", "x", "-1", str(len(TWO) + 1)])
+    def test_that_breaks_off_or_has_no_length_brings_nothing(self, length: str, of_max: Program) -> None:
+        # As a server has it: the test client's own stream must not be read to its end.
+        sent: dict[str, Any] = {"CONTENT_LENGTH": length, "wsgi.input": BytesIO(TWO)}
+        answer = of_max._client.generic(
+            "POST",
+            "/api/v1/runs/cut/imports",
+            TWO,
+            content_type=JSONL,
+            **sent,
+        )
+        assert answer.status_code == (422 if length.isdigit() else 411)
+        assert not Import.objects.exists()
+
+
+class TestRuns:
+    def test_come_with_their_counts(self, of_ana: Program) -> None:
+        bring_in(TWO, run="one")
+        bring_in(file_of(line("c")), run="a/b")
+        assert [run["name"] for run in of_ana.get("runs").json()] == ["a/b", "one"]
+        told = of_ana.get("runs/a/b").json()
+        del told["created_at"]
+        counts = {"waiting": 1, "held": 0, "escalated": 0, "done": 0, "not_required": 0}
+        assert told == {"name": "a/b", "total": 1, **counts}
+        assert of_ana.get("runs/one").json()["done"] == 1
+
+    @pytest.mark.parametrize("name", ["none", "%00", "%FF", "%ED%A0%80"])
+    def test_of_no_such_name_is_not_found(self, name: str, of_max: Program) -> None:
+        for path in (f"runs/{name}", f"runs/{name}/export", f"evaluations?run={name}"):
+            assert of_max.get(path).status_code == 404
+
+
+class TestExport:
+    def test_is_told_of_when_it_begins_and_when_it_is_whole(self, of_lea: Program) -> None:
+        bring_in(TWO)
+        events = AuditEvent.objects.filter(action__startswith="export")
+        answer = of_lea.get("runs/evaluations/export")
+        assert [event.action for event in events] == ["export begun"]
+        assert answer.getvalue() == take_out() == TWO
+        whole, begun = events.all()
+        assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
+
+    def test_takes_no_other_words(self, of_lea: Program) -> None:
+        bring_in(TWO)
+        answer = of_lea.get("runs/evaluations/export?only=best")
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["field"] == "only"
+
+
+class TestAudit:
+    def test_comes_in_the_order_of_its_seals_from_a_place_on(self, of_lea: Program) -> None:
+        bring_in(TWO)
+        seal()
+        told = [json.loads(each) for each in of_lea.get("audit").getvalue().splitlines()]
+        assert [event["position"] for event in told] == list(range(1, len(told) + 1))
+        behind = of_lea.get(f"audit?after={len(told) - 1}").getvalue()
+        assert json.loads(behind)["position"] == len(told)
+
+    @pytest.mark.parametrize("after", ["-1", "x", "9" * 30, "9" * 5000])
+    def test_begins_at_a_place_that_can_be(self, after: str, of_lea: Program) -> None:
+        assert of_lea.get(f"audit?after={after}").status_code == 422
+
+    def test_of_a_run_holds_the_other_events_as_digests(self, of_lea: Program) -> None:
+        bring_in(TWO, run="one")
+        bring_in(file_of(line("c")), run="other")
+        seal()
+        told = [json.loads(each) for each in of_lea.get("audit?run=other").getvalue().splitlines()]
+        runs = {each["event"]["run_name"] for each in told if "event" in each}
+        assert runs == {"other"}
+        assert any("digest" in each for each in told)
