@@ -117,7 +117,7 @@ def _check(source: Path) -> None:
     try:
         table = _run("pg_restore", *options, str(source))
     except Failed as error:
-        raise Failed(f"{source} is no backup: {error}") from error
+        raise Failed(f"{source} cannot be read as a backup: {error}") from error
     rows = re.findall(r"^\d+\t(\w+)\t(\w+)\t", table, re.MULTILINE)
     applied = {name for app, name in rows if app == "reviews"}
     if not applied:

@@ -163,6 +163,11 @@ class Environment(BaseSettings):
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
         description="Least severe log line written: DEBUG, INFO, WARNING or ERROR.",
     )
+    log_format: str = Field(
+        "text",
+        pattern="^(text|json)$",
+        description="How log lines are written: text, or json with the ids of request and user.",
+    )
     debug: bool = Field(
         default=False, description="Django's debug pages. Never on a server others can reach."
     )

@@ -145,7 +145,9 @@ class TestARestoredDatabase:
 
 
 class TestAFileIsRefused:
-    @pytest.mark.parametrize(("content", "why"), [(b"{}\n", "is no backup: "), (None, "There is no file")])
+    @pytest.mark.parametrize(
+        ("content", "why"), [(b"{}\n", "cannot be read as a backup: "), (None, "There is no file")]
+    )
     def test_that_is_no_backup(self, target: Path, tmp_path: Path, content: bytes | None, why: str) -> None:
         if content is not None:
             (tmp_path / "it").write_bytes(content)
