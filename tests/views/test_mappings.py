@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from cognireview.environment import BASE_DIR
 from reviews.models import Run
+from reviews.receiving import mapping_of
 from tests.lines import bring_in, file_of, line
 from tests.test_mapping import MT_BENCH
 from tests.views.pages import text
@@ -48,7 +49,7 @@ def test_a_run_with_records_keeps_how_they_were_read(as_max: Client) -> None:
 def test_the_mapping_the_form_begins_with_is_one(as_max: Client) -> None:
     begun = as_max.get(reverse("mappings")).context["form"].initial["mapping"]
     assert send(as_max, begun).status_code == 200
-    assert Run.objects.get().mapping["criteria"]
+    assert mapping_of(Run.objects.get())
 
 
 @pytest.mark.parametrize("count", [1, 3])
