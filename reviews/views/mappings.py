@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods
 from reviews.mapping import MOST_BYTES, Mapping, MappingError, read
 from reviews.models import RUN_NAME_LENGTH, Run
 from reviews.permissions import check
-from reviews.receiving import run_named
+from reviews.receiving import mapping_of, run_named
 from reviews.source import Refused
 from reviews.views.request import Request
 
@@ -63,8 +63,8 @@ def mappings(request: Request) -> HttpResponse:
         if run:
             messages.success(request, f"{run.name} is read by this mapping now. Import its files.")
             return redirect("mappings")
-    runs = Run.objects.exclude(mapping=None).order_by("-pk")[:SHOWN]
-    context = {"form": form, "runs": runs}
+    mapped = Run.objects.exclude(mapping=None).order_by("-pk")[:SHOWN]
+    context = {"form": form, "runs": [(run, mapping_of(run)) for run in mapped]}
     return render(request, "mappings/page.html", context, status=422 if form.is_bound else 200)
 
 
