@@ -26,7 +26,9 @@ def test_a_run_that_is_mapped_reads_its_files_so(as_max: Client) -> None:
     page = text(send(as_max))
     assert "evaluations is read by this mapping now." in page
     assert "<code>judge[0]</code>" in page
-    assert bring_in(MT_BENCH).new == 1
+    brought = bring_in(MT_BENCH)
+    assert brought.new == 1
+    assert "read by the mapping of the run" in text(as_max.get(reverse("import", args=[brought.pk])))
 
 
 def test_what_is_wrong_with_a_mapping_is_listed_whole(as_max: Client) -> None:
