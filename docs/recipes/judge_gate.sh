@@ -1,6 +1,6 @@
 #!/bin/sh
 # End a build if the judge of a run is not good enough. Needs curl and jq.
-#   sh judge_gate.sh RUN 'blind flagged kappa >= 0.6'
+# Usage: sh judge_gate.sh RUN 'blind flagged kappa >= 0.6'
 # COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope read, of a lead or an admin) come from the environment. Exit
 # status: 0 it is met, 1 it is missed, 2 there are too few decisions to say.
 set -eu

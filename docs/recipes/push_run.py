@@ -1,6 +1,6 @@
 """Bring a file of evaluations into a run, wait for it, and say what became of its lines.
 
-    python push_run.py FILE RUN [SECONDS]
+Usage: python push_run.py FILE RUN [SECONDS]
 
 COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope import) come from the environment. Exit status: 0 every line is
 in, 1 some were rejected, 2 the file is not in, or not yet.

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Bring a file of evaluations into a run, wait for it, and say what became of its lines. Needs curl and jq.
-#   sh push_run.sh FILE RUN [SECONDS]
+# Usage: sh push_run.sh FILE RUN [SECONDS]
 # COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope import) come from the environment. Exit status: 0 every line is
 # in, 1 some were rejected, 2 the file is not in, or not yet.
 set -eu

@@ -6,13 +6,12 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 import yaml
 from django.core.management import call_command
-from django.db import connection
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.environment import BASE_DIR
@@ -33,6 +32,7 @@ LANGUAGES = [
     pytest.param((sys.executable, ".py"), id="python"),
     pytest.param(("sh", ".sh"), id="shell", marks=needs_shell_tools),
 ]
+RUN = "every night"
 AGREEMENT = "blind flagged agreement"
 Recipe = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -49,19 +49,23 @@ def recipe(request: pytest.FixtureRequest, surroundings: dict[str, str]) -> Reci
     """Runs a recipe by its name without ending; what it gives to do is done by a worker meanwhile."""
     program, ending = request.param
 
-    def run(name: str, *arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
-        return finish([program, RECIPES / f"{name}{ending}", *arguments], surroundings | variables)
+    def run(
+        name: str, *arguments: object, is_worked: bool = True, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        command = [program, RECIPES / f"{name}{ending}", *arguments]
+        return finish(command, surroundings | variables, is_worked=is_worked)
 
     return run
 
 
 def finish(
-    command: list[object], variables: dict[str, str], cwd: Path | None = None
+    arguments: Iterable[object], variables: dict[str, str], cwd: Path | None = None, *, is_worked: bool = True
 ) -> subprocess.CompletedProcess[str]:
     """What a process said; it and the worker beside it have 30 seconds."""
     end = time.monotonic() + 30
+    command = list(map(str, arguments))
     process = subprocess.Popen(
-        list(map(str, command)),
+        command,
         cwd=cwd,
         env={"PATH": os.environ["PATH"], **variables},
         stdout=subprocess.PIPE,
@@ -70,7 +74,7 @@ def finish(
     )
     try:
         while process.poll() is None and time.monotonic() < end:
-            if "no worker" not in variables and Import.objects.filter(state=Import.State.QUEUED).exists():
+            if is_worked and Import.objects.filter(state=Import.State.QUEUED).exists():
                 call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
             time.sleep(0.02)
     finally:
@@ -111,7 +115,7 @@ class TestPushingAFile:
 
     def test_that_is_not_in_when_the_time_is_over_ends_with_2(self, recipe: Recipe, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_bytes(file_of(line()))
-        done = recipe("push_run", tmp_path / "a.jsonl", "slow", 0, **{"no worker": "yes"})
+        done = recipe("push_run", tmp_path / "a.jsonl", "slow", 0, is_worked=False)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(f"Import {Import.objects.get().pk} is queued.")
 
@@ -123,54 +127,45 @@ class TestPushingAFile:
 
 
 class TestTheGate:
-    @pytest.fixture
-    def run(self, ana: User) -> Run:
+    @pytest.fixture(autouse=True)
+    def _run(self, ana: User) -> None:
         """40 blind decisions, 38 of them the judge's verdict."""
-        run = bring_in(file_of(line()), run="every night").run
-        flagged = stratum(run, {"Pass": 200})
+        flagged = stratum(bring_in(file_of(line()), run=RUN).run, {"Pass": 200})
         decided(flagged, ana, "Pass", "Pass", 38, is_blind=True)
         decided(flagged, ana, "Pass", "Fail", 2, is_blind=True)
-        return run
 
     @pytest.mark.parametrize(
-        ("required", "status", "outcome"),
+        ("required", "says"),
         [
-            (f"{AGREEMENT} >= 0.8", 0, "met"),
-            (f"{AGREEMENT} >= 0.9", 1, "missed"),
-            ("blind flagged kappa >= 0.2", 2, "cannot say"),
+            (f"{AGREEMENT} >= 0.8", (0, "met")),
+            (f"{AGREEMENT} >= 0.9", (1, "missed")),
+            ("blind flagged kappa >= 0.2", (2, "cannot say")),
         ],
     )
     def test_says_and_ends_as_the_command_does(
-        self,
-        required: str,
-        status: int,
-        outcome: str,
-        run: Run,
-        recipe: Recipe,
-        capfdbinary: pytest.CaptureFixture[bytes],
+        self, required: str, says: tuple[int, str], recipe: Recipe, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        done = recipe("judge_gate", run.name, required)
-        command = manage(capfdbinary, "judge_report", run.name, "--require", required)
-        assert (done.returncode, done.stdout, done.stderr) == (status, command.out.decode(), "")
-        assert command.status == status
-        assert done.stdout.startswith(f"{outcome}: blind flagged ")
+        done = recipe("judge_gate", RUN, required)
+        command = manage(capfdbinary, "judge_report", RUN, "--require", required)
+        assert (done.returncode, done.stdout, done.stderr) == (command.status, command.out.decode(), "")
+        assert (done.returncode, done.stdout.partition(":")[0]) == says
 
-    def test_ends_with_2_for_all_that_is_no_answer(self, run: Run, recipe: Recipe) -> None:
+    def test_ends_with_2_for_all_that_is_no_answer(self, recipe: Recipe) -> None:
         for arguments, variables, sentence in (
-            ((run.name, "kappa >= 0.6"), {}, "names no figure"),
+            ((RUN, "kappa >= 0.6"), {}, "names no figure"),
             (("none", f"{AGREEMENT} >= 0.8"), {}, "There is no run of that name"),
-            ((run.name, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_URL": "http://127.0.0.1:9"}, ""),
-            ((run.name, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_TOKEN": ""}, ""),
-            ((run.name,), {}, ""),
+            ((RUN, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_URL": "http://127.0.0.1:9"}, ""),
+            ((RUN, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_TOKEN": ""}, ""),
+            ((RUN,), {}, ""),
         ):
             done = recipe("judge_gate", *arguments, **variables)
             assert (done.returncode, done.stdout) == (2, "")
             assert done.stderr != ""
             assert sentence in done.stderr
 
-    def test_of_several_requirements_says_each(self, run: Run, surroundings: dict[str, str]) -> None:
+    def test_of_several_requirements_says_each(self, surroundings: dict[str, str]) -> None:
         several = [f"{AGREEMENT} >= 0.8", f"{AGREEMENT} >= 0.9", "escapes rate <= 0.1"]
-        done = finish([sys.executable, RECIPES / "judge_gate.py", run.name, *several], surroundings)
+        done = finish([sys.executable, RECIPES / "judge_gate.py", RUN, *several], surroundings)
         assert [said.partition(":")[0] for said in done.stdout.splitlines()] == [
             "met",
             "missed",
