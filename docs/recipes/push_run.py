@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from urllib.error import HTTPError
+from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
@@ -32,7 +32,12 @@ def push(file, run):
     path = f"runs/{quote(run, safe='')}/imports?file_name={quote(file.name)}"
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(file.stat().st_size)}
     with file.open("rb") as data:
-        return json.loads(ask(path, headers, data=data, method="POST"))
+        try:
+            return json.loads(ask(path, headers, data=data, method="POST"))
+        except URLError as error:
+            if isinstance(error.reason, ConnectionError):  # so ends a large file that nobody wants to read
+                raise OSError(f"{error.reason}: check the token and its scope, then try again") from error
+            raise
 
 
 def wait(told, seconds):
