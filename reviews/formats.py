@@ -39,6 +39,7 @@ _JSON_FIELDS = {
     "human_corrected_scores",
     "extra",
 }
+_TEXTS_FIELDS = {"review_reasons"}
 _BOOLEAN_FIELDS = {"final_answer_verified", "needs_human_review"}
 _TIMESTAMP_FIELDS = {"human_review_timestamp", "created_at"}
 _BOM = b"\xef\xbb\xbf"
@@ -181,6 +182,7 @@ def _schema(pyarrow: Any) -> Any:
     text = pyarrow.string()
     types = dict.fromkeys(_BOOLEAN_FIELDS, pyarrow.bool_())
     types |= dict.fromkeys(_TIMESTAMP_FIELDS, pyarrow.timestamp("us", tz="UTC"))
+    types |= dict.fromkeys(_TEXTS_FIELDS, pyarrow.list_(text))
     names = ("criterion", "judge", "judge_justification", "human", "human_justification")
     scores = pyarrow.list_(pyarrow.struct([(name, text) for name in names]))
     return pyarrow.schema([*((name, types.get(name, text)) for name in Record._fields), ("scores", scores)])
@@ -188,7 +190,7 @@ def _schema(pyarrow: Any) -> Any:
 
 def _columns(records: list[Record]) -> Iterator[list[Any]]:
     for name, column in zip(Record._fields, zip(*records, strict=True), strict=True):
-        if name in _JSON_FIELDS:
+        if name in _JSON_FIELDS - _TEXTS_FIELDS:
             yield [None if value is None else _json_text(value) for value in column]
         else:
             yield list(column)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from django.core.management import get_commands, load_command_class
@@ -88,6 +89,23 @@ class TestDocument:
         links = re.findall(r"\]\(([^)#\s]+)", document.read_text())
         files = [link for link in links if not re.match(r"[a-z]+:", link)]
         assert [link for link in files if not (document.parent / link).exists()] == []
+
+
+class TestTheRecipes:
+    """docs/recipes.md leads to each file of docs/recipes, and what it shows of one is the file."""
+
+    PAGE = (BASE_DIR / "docs" / "recipes.md").read_text()
+    FILES: ClassVar = {path.name: path for path in (BASE_DIR / "docs" / "recipes").glob("*.*")}
+
+    def test_lead_to_every_file(self) -> None:
+        assert {*re.findall(r"\]\(recipes/([\w.]+)\)", self.PAGE)} == {*self.FILES}
+
+    def test_show_the_files_as_they_are(self) -> None:
+        shown = re.findall(
+            r"^\[recipes/([\w.]+)\]\(recipes/\1\):\n\n```\w+\n(.*?)```$", self.PAGE, re.DOTALL | re.MULTILINE
+        )
+        assert {"pipeline.yml", "with_pandas.py"} <= {name for name, _ in shown}
+        assert {name for name, text in shown if text != self.FILES[name].read_text()} == set()
 
 
 def test_the_readme_names_every_command_of_ours() -> None:

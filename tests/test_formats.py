@@ -99,6 +99,7 @@ class TestParquet:
         assert [*types] == [*Record._fields, "scores"]
         assert (types["evaluation_id"], types["raw_judge_output"]) == ("string", "string")
         assert (types["needs_human_review"], types["created_at"]) == ("bool", "timestamp[us, tz=UTC]")
+        assert types["review_reasons"].startswith("list<")
 
     def test_holds_the_values(self) -> None:
         [row] = parquet_table(file_of(line(final_answer_verified=None, x=[1]))).to_pylist()
@@ -106,7 +107,11 @@ class TestParquet:
         assert (row["needs_human_review"], row["final_answer_verified"]) == (True, None)
         assert row["created_at"] == datetime(2025, 4, 12, 1, 55, 23, 111185, tzinfo=UTC)
         assert json.loads(row["structured_model_response"]) == {"final_answer": "1/2"}
+        assert row["review_reasons"] == RECORD["review_reasons"]
         assert row["extra"] == '{"x":[1]}'
+
+    def test_holds_no_reasons_as_an_empty_list(self) -> None:
+        assert parquet_table(file_of(line(review_reasons=[])))["review_reasons"].to_pylist() == [[]]
 
     def test_puts_human_beside_judge_for_each_criterion(self) -> None:
         judge = {"Clarity": {"score": "Yes", "justification": "a"}, "Depth": {"score": 3}}

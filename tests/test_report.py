@@ -12,6 +12,7 @@ from reviews.judging import Scope
 from reviews.models import Evaluation, Run, User
 from tests.commands import manage
 from tests.lines import bring_in, file_of, line
+from tests.population import decided, stratum
 from tests.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -96,3 +97,50 @@ class TestTheCommand:
         done = manage(capfdbinary, "judge_report", "nothing")
         assert (done.status, done.out) == (2, b"")
         assert "There is no run named 'nothing'." in done.err
+
+
+class TestWhatIsRequired:
+    @pytest.fixture
+    def run(self, ana: User) -> Run:
+        """40 blind decisions, 38 of them the judge's verdict; nothing is known of anything else."""
+        run = Run.objects.create(name="nightly")
+        flagged = stratum(run, {"Pass": 200})
+        decided(flagged, ana, "Pass", "Pass", 38, is_blind=True)
+        decided(flagged, ana, "Pass", "Fail", 2, is_blind=True)
+        return run
+
+    @pytest.mark.parametrize(
+        ("required", "status", "begins"),
+        [
+            (["blind flagged agreement >= 0.8"], 0, "met: blind flagged agreement of the verdict: 0.950"),
+            (["blind flagged agreement >= 0.9"], 1, "missed: "),
+            (["blind flagged agreement <= 0.9"], 1, "missed: "),
+            (["blind sampled agreement >= 0.9"], 2, "cannot say: "),
+            (["blind flagged agreement >= 0.8", "escapes rate <= 0.1"], 2, "met: "),
+            (["blind flagged agreement >= 0.9", "escapes rate <= 0.1"], 1, "missed: "),
+        ],
+    )
+    def test_is_the_exit_status_and_a_line_each(
+        self,
+        required: list[str],
+        status: int,
+        begins: str,
+        run: Run,
+        capfdbinary: pytest.CaptureFixture[bytes],
+    ) -> None:
+        options = [part for text in required for part in ("--require", text)]
+        done = manage(capfdbinary, "judge_report", "nightly", *options)
+        lines = done.out.decode().splitlines()
+        assert (done.status, len(lines), lines[0].startswith(begins)) == (status, len(required), True)
+
+    def test_stands_in_the_object(self, run: Run, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        text = "blind flagged agreement >= 0.9"
+        done = manage(capfdbinary, "judge_report", "nightly", "--json", "--require", text)
+        [found] = json.loads(done.out)["requirements"]
+        assert (done.status, found["require"], found["outcome"], found["bar"]) == (1, text, "missed", 0.9)
+        assert found["estimate"] == json.loads(done.out)["judge_vs_human"]["overall"][0]["agreement"]
+
+    def test_that_is_no_sentence_ends_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        done = manage(capfdbinary, "judge_report", "nightly", "--require", "kappa >= 0.6")
+        assert (done.status, done.out) == (2, b"")
+        assert "names no figure" in done.err

@@ -1,16 +1,20 @@
-"""Runs: how far they are, and the file back."""
+"""Runs: how far they are, the file back, and what is known of their judge."""
 
+from http import HTTPStatus
 from typing import Any, Literal
 
 from django.http import StreamingHttpResponse
-from ninja import Router
+from ninja import P, QueryEx, Router
 
-from reviews import counts, exports
+from reviews import counts, exports, report, requirements
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
 from reviews.api.loading import run_named
+from reviews.api.problems import Problem
 from reviews.exports import Order
+from reviews.judging import Scope
+from reviews.permissions import check
 from reviews.views.download import download
 
 router = Router(tags=["runs"])
@@ -31,6 +35,37 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
     """
     order = Order(run_named(run), only=only)
     return download(exports.stream(order, request.user), order.file_name)
+
+
+@operation(router, "GET", "/runs/{path:run}/report", scope="read", response=shapes.ReportOut)
+def judge_report(
+    request: ApiRequest,
+    run: str,
+    require: QueryEx[
+        list[str],
+        P(
+            default=[],
+            max_length=50,
+            description="What is required of a figure: `blind flagged kappa of Clarity >= 0.6`.",
+        ),
+    ],
+) -> dict[str, Any]:
+    """How far the judge of a run can be trusted; for leads and admins.
+
+    The same as `manage.py judge_report --json`. An estimate is an object of value, low and high (its 95 %
+    interval), n, and why, where there is none.
+    """
+    check(request.user, "lead_review")
+    found = report.of(Scope(run_named(run)))
+    return requirements.as_json(found, requirements.check(found, _required(require)))
+
+
+def _required(texts: list[str]) -> list[requirements.Requirement]:
+    try:
+        return [requirements.parse(text) for text in texts]
+    except requirements.NotUnderstood as error:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        raise Problem(status, str(error), [("require", str(error))]) from error
 
 
 @operation(router, "GET", "/runs/{path:run}", scope="read", response=shapes.RunOut)

@@ -36,6 +36,33 @@ class MappingOut(Schema):
     mapping: dict[str, Any] = Field(description="fields, criteria and review, as in the TOML.")
 
 
+class RequirementOut(Schema):
+    """What was required of a figure, and what came of it."""
+
+    require: str
+    outcome: str = Field(description="met, missed, or cannot say: there are too few decisions")
+    sentence: str
+    bar: float
+    estimate: dict[str, Any]
+
+
+class ReportOut(Schema):
+    """How far a judge can be trusted. docs/judge.md says what each figure is."""
+
+    version: int = Field(description="Of this object: it grows when a name goes or changes what it means.")
+    scope: dict[str, Any]
+    at: dt.datetime
+    progress: dict[str, int]
+    facts: dict[str, Any] = Field(description="What is true of the records, whoever reviewed them.")
+    judge_vs_human: dict[str, Any] = Field(description="By criterion, blind or assisted, and population.")
+    reviewers: list[dict[str, Any]] = Field(description="People against each other, by criterion.")
+    reasons: dict[str, Any] = Field(description="What each reason for asking a human is worth.")
+    escapes: dict[str, Any] = Field(description="What the flags miss.")
+    scoreboard: dict[str, Any] = Field(description="The models, by the judge and by humans.")
+    defects: dict[str, Any] = Field(description="Why the judge was wrong, by prompt.")
+    requirements: list[RequirementOut]
+
+
 class ImportOut(Schema):
     """One file brought into a run: how far its job is, and what became of its lines."""
 

@@ -19,8 +19,13 @@ from tests.factories import SCORES, EvaluationFactory, RunFactory
 pytestmark = pytest.mark.django_db
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
-names = st.sampled_from([*FILTERS, "run", "sort", "after", "only", "strict", "file_name"]) | texts
-words = st.sampled_from(["one", "done", "Pass", "true", "2026-11-21", "[1, 2]", "-1", "0", *SORTS]) | texts
+names = st.sampled_from([*FILTERS, "run", "sort", "after", "only", "strict", "file_name", "require"]) | texts
+words = (
+    st.sampled_from(
+        ["one", "done", "Pass", "true", "2026-11-21", "[1, 2]", "-1", "0", "escapes rate <= 1", *SORTS]
+    )
+    | texts
+)
 values = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | texts
 json_values = st.recursive(
     values,

@@ -5,12 +5,14 @@ import json
 from io import BytesIO
 from typing import Any
 from unittest.mock import ANY
+from urllib.parse import urlencode
 
 import pytest
 
 from reviews import importer
 from reviews.models import AuditEvent, Import, Run
 from tests.api.conftest import Program
+from tests.commands import manage
 from tests.lines import bring_in, file_of, line, take_out
 from tests.test_ledger import seal
 from tests.test_mapping import MAPPINGS, MT_BENCH
@@ -160,6 +162,37 @@ class TestExport:
         answer = of_lea.get("runs/evaluations/export?only=best")
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["field"] == "only"
+
+
+class TestReport:
+    def test_is_what_the_command_prints(
+        self, of_lea: Program, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        bring_in(TWO)
+        told = of_lea.get("runs/evaluations/report").json()
+        printed = json.loads(manage(capfdbinary, "judge_report", "evaluations", "--json").out)
+        assert told.pop("at") <= printed.pop("at")
+        assert told == printed
+        assert told["requirements"] == []
+
+    def test_says_what_comes_of_what_is_required(self, of_lea: Program) -> None:
+        bring_in(TWO)
+        query = urlencode(
+            {"require": ["blind flagged kappa of A&B >= 0.6", "escapes rate <= 0.1"]}, doseq=True
+        )
+        told = of_lea.get(f"runs/evaluations/report?{query}").json()["requirements"]
+        assert [each["require"] for each in told] == [
+            "blind flagged kappa of A&B >= 0.6",
+            "escapes rate <= 0.1",
+        ]
+        assert {each["outcome"] for each in told} == {"cannot say"}
+
+    @pytest.mark.parametrize("query", ["require=kappa", "require=" + "&require=" * 50])
+    def test_of_what_nobody_can_require_is_refused(self, query: str, of_lea: Program) -> None:
+        bring_in(TWO)
+        answer = of_lea.get(f"runs/evaluations/report?{query}")
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["field"] == "require"
 
 
 class TestAudit:

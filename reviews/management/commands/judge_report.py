@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
-from reviews import report
+from reviews import report, requirements
 from reviews.judging import Scope
 from reviews.management.report_tables import tables
 from reviews.models import Run
@@ -17,22 +17,45 @@ from reviews.models import Run
 class Command(BaseCommand):
     help = (
         "Report how far the judge of a run can be trusted: against humans, by reasons, what the flags miss, "
-        "the models corrected, and why it was wrong. Exit status 2 if there is no such run."
+        "the models corrected, and why it was wrong. With --require: exit status 0 if all is met, 1 if "
+        "something is missed, 2 if there are too few decisions to say. 2 also if there is no such run."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="RUN", help="name of the run")
         parser.add_argument("--json", action="store_true", help="print one JSON object with every figure")
+        parser.add_argument(
+            "--require",
+            metavar="'FIGURE >= BAR'",
+            action="append",
+            default=[],
+            help="print in a line whether the interval of a figure keeps to a bar, instead of the tables: "
+            "'blind flagged kappa of Clarity >= 0.6', 'escapes rate <= 0.05'; may be given several times",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            required = [requirements.parse(text) for text in options["require"]]
+        except requirements.NotUnderstood as error:
+            raise CommandError(str(error), returncode=2) from error
         run = Run.objects.filter(name=options["run"]).first()
         if run is None:
             raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
         found = report.of(Scope(run))
+        checked = requirements.check(found, required)
         if options["json"]:
-            self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
-            return
-        console = Console(file=sys.stdout, highlight=False, markup=False)
-        for part in tables(found):
-            console.print(part)
+            told = requirements.as_json(found, checked)
+            self.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False))
+        elif required:
+            self.stdout.write("\n".join(one.sentence for one in checked))
+        else:
+            _print(found)
+        if status := requirements.status(checked):
+            sys.exit(status)
+
+
+def _print(found: report.Report) -> None:
+    console = Console(file=sys.stdout, highlight=False, markup=False)
+    for part in tables(found):
+        console.print(part)

@@ -1,0 +1,66 @@
+"""Read a JSONL export with Python alone: its records, as rows of a table, and criterion by criterion.
+
+Usage: python exported.py reviewed.jsonl
+"""
+
+import json
+import sys
+from pathlib import Path
+
+IDS = ("evaluation_id", "task_id", "model_id", "response_id", "ideal_response_id")
+JUDGE = ("judge_llm_model", "judge_prompt_template_path", "raw_judge_output", "parsed_rubric_scores")
+VERDICT = ("aggregated_score", "final_answer_verified", "verification_message", "needs_human_review")
+EVIDENCE = ("review_reasons", "structured_model_response", "structured_ideal_response", "parsing_error")
+HUMAN = ("human_review_status", "human_reviewer_id", "human_review_timestamp", "human_corrected_scores")
+COLUMNS = (*IDS, *JUDGE, *VERDICT, *EVIDENCE, *HUMAN, "human_review_comments", "created_at")
+TRUTHS = ("final_answer_verified", "needs_human_review")
+KEYS = ("evaluation_id", "task_id", "model_id")
+PARTS = ("criterion", "judge", "judge_justification", "human", "human_justification")
+STRUCTURED = ("structured_model_response", "structured_ideal_response")  # an object here, a text there
+
+
+def records(path):
+    """Each record as it stands. A line ends at a line feed and nowhere else."""
+    with Path(path).open("rb") as lines:
+        for line in lines:
+            if line.strip():
+                yield json.loads(line)
+
+
+def row(record):
+    """A record in the same columns and types as any other: text or JSON as text, two truths, `extra`."""
+    found = {
+        name: _json(record.get(name)) if name in STRUCTURED else _text(record.get(name)) for name in COLUMNS
+    }
+    extra = {name: value for name, value in record.items() if name not in COLUMNS}
+    return found | {name: record.get(name) for name in TRUTHS} | {"extra": _json(extra)}
+
+
+def scores(record):
+    """The judge's score beside the human's, a row for each criterion: as text, None where there is none."""
+    judge, human = record["parsed_rubric_scores"], record.get("human_corrected_scores") or {}
+    for criterion in {**judge, **human}:
+        said = (_said(judge, criterion), _said(human, criterion))
+        values = (criterion, *(_text(one.get(part)) for one in said for part in ("score", "justification")))
+        yield {name: _text(record.get(name)) for name in KEYS} | dict(zip(PARTS, values, strict=True))
+
+
+def _said(scores_of_one, criterion):
+    said = scores_of_one.get(criterion)
+    return said if isinstance(said, dict) else {"score": said}
+
+
+def _json(value):
+    return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _text(value):
+    return value if isinstance(value, str) else _json(value)
+
+
+if __name__ == "__main__":
+    rows = [one for record in records(sys.argv[1]) for one in scores(record)]
+    for name in dict.fromkeys(one["criterion"] for one in rows):
+        pairs = [(one["judge"], one["human"]) for one in rows if one["criterion"] == name]
+        both = [judge == human for judge, human in pairs if judge is not None and human is not None]
+        print(f"{name}: {sum(both)} of {len(both)}")

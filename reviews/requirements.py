@@ -1,0 +1,147 @@
+"""Is a figure of the report good enough? What a pipeline requires of a judge before it believes it.
+
+A requirement is a sentence in the report's own words: `blind flagged kappa of Clarity >= 0.6`. What counts is
+not the figure but its interval: the lower end has to reach a bar from below, the upper end one from above.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from reviews import judging, judging_reviewers
+from reviews.intervals import Estimate, undefined
+from reviews.judging_escapes import Escapes
+from reviews.judging_reasons import FEWEST
+from reviews.report import Report
+
+Outcome = Literal["met", "missed", "cannot say"]
+
+ESCAPES: dict[str, Callable[[Escapes], Estimate]] = {
+    "rate": lambda escapes: escapes.rate.share,
+    "caught": lambda escapes: escapes.caught.share,
+    "recall": lambda escapes: escapes.recall,
+}
+FORMS = (
+    f"{'|'.join(judging.BASES)} {'|'.join(judging.POPULATIONS)} {'|'.join(judging.FIGURES)}",
+    f"reviewers {'|'.join(judging_reviewers.FIGURES)}",
+    f"escapes {'|'.join(ESCAPES)}",
+)
+_BAR = re.compile(r"-?(\d{1,9}(\.\d{0,9})?|\.\d{1,9})", re.ASCII)
+_LONGEST = 60
+
+
+class NotUnderstood(Exception):
+    """What was required is no sentence about a figure; the message says what is."""
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """`words` name a figure (see `FORMS`), of a criterion or of the verdict (None)."""
+
+    text: str
+    words: tuple[str, ...]
+    criterion: str | None
+    at_least: bool
+    bar: float
+
+    @property
+    def figure(self) -> str:
+        """The figure in words, with what it is about."""
+        if self.words[0] == "escapes":
+            return " ".join(self.words)
+        return f"{' '.join(self.words)} of {self.criterion or 'the verdict'}"
+
+
+class Checked(NamedTuple):
+    """A requirement and what the report has of it."""
+
+    requirement: Requirement
+    estimate: Estimate
+
+    @property
+    def outcome(self) -> Outcome:
+        """Too few decisions say neither that the bar is reached nor that it is not."""
+        low, high, n = self.estimate.low, self.estimate.high, self.estimate.n
+        if low is None or high is None or n < FEWEST:
+            return "cannot say"
+        bar = self.requirement.bar
+        return "met" if (low >= bar if self.requirement.at_least else high <= bar) else "missed"
+
+    @property
+    def sentence(self) -> str:
+        """One line: the outcome, the figure with its interval and n, and the bar."""
+        value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
+        if value is None or low is None or high is None:
+            found = self.estimate.why.rstrip(".")
+        else:
+            found = f"{value:.3f}, 95 % from {low:.3f} to {high:.3f}"
+            if self.estimate.n < FEWEST:
+                found += f", of fewer than {FEWEST}"
+        bar = f"{'at least' if self.requirement.at_least else 'at most'} {self.requirement.bar:g}"
+        return f"{self.outcome}: {self.requirement.figure}: {found}; n = {self.estimate.n:,}; required: {bar}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "require": self.requirement.text,
+            "outcome": self.outcome,
+            "sentence": self.sentence,
+            "bar": self.requirement.bar,
+            "estimate": self.estimate.as_json(),
+        }
+
+
+def parse(text: str) -> Requirement:
+    """Raises `NotUnderstood`."""
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    at = max(text.rfind(">="), text.rfind("<="))
+    if at < 0 or not text.isprintable():
+        raise NotUnderstood(f"“{shown}” does not say FIGURE >= BAR or FIGURE <= BAR.")
+    named, _, about = text[:at].partition(" of ")
+    words, criterion, bar = tuple(named.split()), about.strip() or None, text[at + 2 :].strip()
+    if not _is_figure(words) or (criterion and words[0] == "escapes"):
+        raise NotUnderstood(f"“{shown}” names no figure. There are: {'; '.join(FORMS)}.")
+    if not _BAR.fullmatch(bar) or abs(float(bar)) > 1:
+        raise NotUnderstood(f"“{shown}” has no bar from -1 to 1: 60 % is 0.6.")
+    return Requirement(text, words, criterion, text[at] == ">", float(bar))
+
+
+def _is_figure(words: tuple[str, ...]) -> bool:
+    match words:
+        case (basis, population, figure):
+            known = basis in judging.BASES and population in judging.POPULATIONS
+            return known and figure in judging.FIGURES
+        case ("reviewers", figure):
+            return figure in judging_reviewers.FIGURES
+        case ("escapes", figure):
+            return figure in ESCAPES
+    return False
+
+
+def check(report: Report, required: Iterable[Requirement]) -> list[Checked]:
+    """What a report says of each, in their order."""
+    return [Checked(one, _estimate(report, one)) for one in required]
+
+
+def _estimate(report: Report, required: Requirement) -> Estimate:
+    """The figure that is named; undefined where no decision is of that kind."""
+    kind, figure = required.words[:-1], required.words[-1]
+    if kind == ("escapes",):
+        return ESCAPES[figure](report.escapes)
+    judged = (one for one in report.judge.overall if (one.basis, one.population) == kind)
+    rows: Iterable[Any] = report.reviewers if kind == ("reviewers",) else judged
+    # A requirement has no space at the ends of a name.
+    found = (row for row in rows if (row.criterion and row.criterion.strip()) == required.criterion)
+    row = next(found, None)
+    return getattr(row, figure) if row else undefined("No decision of that kind is in force.")
+
+
+def as_json(report: Report, checked: Iterable[Checked]) -> dict[str, Any]:
+    """The report with its `requirements`, as the API and the command give it."""
+    return report.as_json() | {"requirements": [one.as_json() for one in checked]}
+
+
+def status(checked: Sequence[Checked]) -> int:
+    """The exit status of a command: 0 all met, 1 one is missed, 2 of one it cannot be said."""
+    outcomes = {one.outcome for one in checked}
+    return 1 if "missed" in outcomes else 2 if "cannot say" in outcomes else 0

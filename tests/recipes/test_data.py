@@ -1,0 +1,314 @@
+"""The recipes that read an export, as they stand: nothing changes its type, and judge meets human."""
+
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from math import isnan
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from django.db import transaction
+from pyarrow import parquet
+
+from cognireview.environment import BASE_DIR
+from reviews import formats
+from reviews.models import Evaluation
+from reviews.record import FIELDS
+from tests.factories import UserFactory
+from tests.lines import bring_in, file_of, line, take_out
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db
+
+RECIPES = BASE_DIR / "docs" / "recipes"
+NOT_HERE = "heavy, and so only with `uv run --group recipes pytest tests/recipes`"
+LIBRARIES = ("pandas", "polars", "datasets")
+KEYS = ("evaluation_id", "task_id", "model_id")
+PARTS = ("criterion", "judge", "judge_justification", "human", "human_justification")
+Exports = dict[str, Path]
+Load = Callable[[str], ModuleType]
+JSON_COLUMNS = {
+    "raw_judge_output",
+    "parsed_rubric_scores",
+    "review_reasons",
+    "structured_model_response",
+    "structured_ideal_response",
+    "human_corrected_scores",
+    "extra",
+}
+
+# Of each, how often judge and human agree, and of how many pairs.
+AGREEMENT = {"Clarity": (0.5, 2), "Depth": (1.0, 1)}
+JUDGED = {"Clarity": {"score": "Yes", "justification": "It is."}, "Depth": {"score": 3}}
+
+
+def score(value: Any) -> dict[str, Any]:
+    return {"score": value, "justification": "Because é."}
+
+
+LINES = file_of(
+    line("disagreed", parsed_rubric_scores=JUDGED, task_id=5500, structured_model_response="-1"),
+    line("agreed", parsed_rubric_scores={"Clarity": {"score": "Yes"}}, task_id="0550"),
+    line("other criteria", parsed_rubric_scores={"Safety": {"score": True}}, task_id=None),
+    line("no criteria", parsed_rubric_scores={}, task_id=..., structured_model_response=...),
+    b"",
+    line("20250412", task_id=b"12345678901234567890123", model_id="NA", final_answer_verified=None),
+    # Behind what libraries look at to find out what the types are.
+    *(line(f"another {number}", human_review_comments="2025-04-12") for number in range(150)),
+    line(
+        "last", structured_model_response='{"a": 1}', verification_message="", review_reasons=[], x=[1, "2"]
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def exports(
+    tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
+) -> Exports:
+    """A run with two decisions, as it goes out in each format."""
+    folder = tmp_path_factory.mktemp("exports")
+    with django_db_blocker.unblock(), transaction.atomic():
+        bring_in(LINES)
+        ana = UserFactory.create(username="ana", role="reviewer")
+        of_disagreed = {"Clarity": score("No"), "Depth": score(3)}
+        for key, scores in (("disagreed", of_disagreed), ("agreed", {"Clarity": score("Yes")})):
+            origins = dict.fromkeys(scores, "human")
+            decide(Evaluation.objects.get(evaluation_id=key), ana, scores=scores, origins=origins)
+        data = take_out()
+        transaction.set_rollback(True)
+    paths = {name: folder / f"evaluations.{name}" for name in formats.ENDINGS}
+    for name, path in paths.items():
+        path.write_bytes(b"".join(formats.converted([data], name)))
+    return paths
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Load:
+    """Loads a recipe by its name, as beside the others; nothing is kept of what `datasets` caches."""
+    monkeypatch.syspath_prepend(str(RECIPES))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    def load_recipe(name: str) -> ModuleType:
+        if name.startswith("with_"):
+            library = pytest.importorskip(name.removeprefix("with_"), reason=NOT_HERE)
+            if name == "with_datasets":
+                monkeypatch.setattr(library.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+                library.disable_progress_bars()
+        return importlib.import_module(name)
+
+    return load_recipe
+
+
+# Rows of a table of each library, nulls as None.
+ROWS: dict[str, Callable[[Any], list[dict[str, Any]]]] = {
+    "pandas": lambda table: pa.Table.from_pandas(table, preserve_index=False).to_pylist(),
+    "polars": lambda table: table.to_dicts(),
+    "datasets": lambda table: table.to_list(),
+}
+SCORES = [
+    ("disagreed", "5500", "openai/o4-mini", "Clarity", "Yes", "It is.", "No", "Because é."),
+    ("disagreed", "5500", "openai/o4-mini", "Depth", "3", None, "3", "Because é."),
+    ("agreed", "0550", "openai/o4-mini", "Clarity", "Yes", None, "Yes", "Because é."),
+    ("other criteria", None, "openai/o4-mini", "Safety", "true", None, None, None),
+]
+
+
+def records_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(one) for one in path.read_bytes().split(b"\n") if one]
+
+
+class TestWithPythonAlone:
+    def test_knows_every_field(self, load: Load) -> None:
+        assert sorted(load("exported").COLUMNS) == sorted(FIELDS)
+
+    def test_reads_each_record_as_it_stands(self, load: Load, exports: Exports) -> None:
+        assert list(load("exported").records(exports["jsonl"])) == records_of(exports["jsonl"])
+
+    def test_makes_rows_of_the_columns_and_values_that_parquet_has(
+        self, load: Load, exports: Exports
+    ) -> None:
+        exported = load("exported")
+        rows = [exported.row(record) for record in exported.records(exports["jsonl"])]
+        expected = parquet.read_table(exports["parquet"]).drop_columns("scores").to_pylist()
+        assert [*map(alike, rows)] == [*map(alike, expected)]
+
+    def test_puts_judge_beside_human(self, load: Load, exports: Exports) -> None:
+        exported = load("exported")
+        rows = [one for record in exported.records(exports["jsonl"]) for one in exported.scores(record)]
+        assert [tuple(one.values()) for one in rows[: len(SCORES)]] == SCORES
+        assert {*rows[0]} == {*KEYS, *PARTS}
+
+    def test_takes_scores_of_any_shape(self, load: Load) -> None:
+        record = {"evaluation_id": "a", "parsed_rubric_scores": {}, "human_corrected_scores": {"Odd": "Yes"}}
+        [row] = load("exported").scores(record)
+        assert (row["criterion"], row["judge"], row["human"]) == ("Odd", None, "Yes")
+
+    def test_prints_how_often_they_agree(self, exports: Exports) -> None:
+        printed = run("exported", exports["jsonl"])
+        assert printed.splitlines()[:3] == ["Clarity: 1 of 2", "Depth: 1 of 1", "Safety: 0 of 0"]
+
+
+def alike(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its JSON read, and its times as text: what is the same in both forms."""
+    return {name: read(name, value) for name, value in row.items()}
+
+
+def read(name: str, value: Any) -> Any:
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
+    return json.loads(value) if name in JSON_COLUMNS and isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+class TestWith:
+    def test_parquet_is_read_with_its_types(self, library: str, load: Load, exports: Exports) -> None:
+        table = load(f"with_{library}").from_parquet(exports["parquet"])
+        rows = ROWS[library](table)
+        assert rows == parquet.read_table(exports["parquet"]).to_pylist()
+        by_id = {row["evaluation_id"]: row for row in rows}
+        assert [by_id[key]["task_id"] for key in ("disagreed", "agreed", "other criteria", "20250412")] == [
+            "5500",
+            "0550",
+            None,
+            "12345678901234567890123",
+        ]
+        assert by_id["disagreed"]["created_at"] == datetime(2025, 4, 12, 1, 55, 23, 111185, tzinfo=UTC)
+        assert (by_id["20250412"]["model_id"], by_id["20250412"]["final_answer_verified"]) == ("NA", None)
+        assert (by_id["last"]["verification_message"], by_id["last"]["review_reasons"]) == ("", [])
+        structured = (by_id[key]["structured_model_response"] for key in ("disagreed", "agreed", "last"))
+        assert [*map(json.loads, structured)] == ["-1", {"final_answer": "1/2"}, '{"a": 1}']
+
+    def test_a_file_of_the_same_name_is_read_anew(
+        self, library: str, load: Load, exports: Exports, tmp_path: Path
+    ) -> None:
+        recipe, path = load(f"with_{library}"), tmp_path / "latest.parquet"
+        shutil.copy(exports["parquet"], path)
+        assert len(recipe.from_parquet(path)) == len(records_of(exports["jsonl"]))
+        path.write_bytes(b"".join(formats.converted([file_of(line())], "parquet")))
+        assert len(recipe.from_parquet(path)) == 1
+
+    def test_scores_of_both_are_the_same_rows(self, library: str, load: Load, exports: Exports) -> None:
+        recipe, rows = load(f"with_{library}"), ROWS[library]
+        of_table = rows(recipe.scores(recipe.from_parquet(exports["parquet"])))
+        assert [tuple(one.values()) for one in of_table[: len(SCORES)]] == SCORES
+        assert of_table == rows(recipe.scores_from_jsonl(exports["jsonl"]))
+
+    def test_a_run_without_a_score_has_no_rows(self, library: str, load: Load, tmp_path: Path) -> None:
+        recipe, path = load(f"with_{library}"), tmp_path / "none.parquet"
+        path.write_bytes(b"".join(formats.converted([line(parsed_rubric_scores={})], "parquet")))
+        assert len(recipe.scores(recipe.from_parquet(path))) == 0
+
+    def test_it_runs_as_it_stands(self, library: str, load: Load, exports: Exports, tmp_path: Path) -> None:
+        load(f"with_{library}")
+        printed = run(f"with_{library}", exports["parquet"], HF_HOME=str(tmp_path))
+        assert "Clarity" in printed or "2 of 3" in printed
+
+
+class TestWithPandas:
+    def test_each_value_of_jsonl_stands_as_it_is(self, load: Load, exports: Exports) -> None:
+        table = load("with_pandas").from_jsonl(exports["jsonl"])
+        rows = [
+            {name: value for name, value in row.items() if not (isinstance(value, float) and isnan(value))}
+            for row in table.to_dict("records")
+        ]
+        assert rows == records_of(exports["jsonl"])
+
+    def test_agreement(self, load: Load, exports: Exports) -> None:
+        recipe = load("with_pandas")
+        found = recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"])))
+        assert {name: tuple(row) for name, row in found.iterrows()} == AGREEMENT
+
+
+class TestWithPolars:
+    def test_jsonl_is_read_into_given_types(self, load: Load, exports: Exports) -> None:
+        rows = load("with_polars").from_jsonl(exports["jsonl"]).to_dicts()
+        exported = load("exported")
+        assert rows == [exported.row(record) for record in exported.records(exports["jsonl"])]
+
+    def test_agreement(self, load: Load, exports: Exports) -> None:
+        recipe = load("with_polars")
+        found = recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"])))
+        assert {name: (mean, size) for name, mean, size in found.iter_rows()} == AGREEMENT
+
+
+class TestWithDatasets:
+    def test_jsonl_is_read_into_given_types(self, load: Load, exports: Exports) -> None:
+        rows = load("with_datasets").from_jsonl(exports["jsonl"]).to_list()
+        exported = load("exported")
+        assert rows == [exported.row(record) for record in exported.records(exports["jsonl"])]
+
+    def test_agreement(self, load: Load, exports: Exports) -> None:
+        recipe = load("with_datasets")
+        assert recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"]))) == (2, 3)
+
+
+class TestWhatThePageWarnsOf:
+    """Where one of these no longer fails, the page warns of what is no more."""
+
+    def test_pandas_makes_numbers_and_dates_of_texts(self, load: Load, tmp_path: Path) -> None:
+        load("with_pandas")
+        pandas, path = importlib.import_module("pandas"), tmp_path / "two.jsonl"
+        path.write_bytes(file_of(line("1", task_id="0550"), line("2", task_id=None, model_id="NA")))
+        read = pandas.read_json(path, lines=True)
+        assert read["task_id"][0] == 550.0
+        assert [*read["evaluation_id"]] == [1, 2]
+        table = tmp_path / "two.csv"
+        table.write_bytes(b"".join(formats.converted([path.read_bytes()], "csv")))
+        assert pandas.isna(pandas.read_csv(table)["model_id"][1])
+        assert [*pandas.read_csv(table)["evaluation_id"]] == [1, 2]
+
+    def test_csv_is_text_where_that_is_asked_for(self, load: Load, exports: Exports) -> None:
+        for library in ("pandas", "polars"):
+            load(f"with_{library}")
+        pandas, polars = (importlib.import_module(library) for library in ("pandas", "polars"))
+        by_pandas = pandas.read_csv(exports["csv"], dtype="string", keep_default_na=False)
+        by_polars = polars.read_csv(exports["csv"], infer_schema=False)
+        for column in ("evaluation_id", "task_id", "model_id", "verification_message"):
+            expected = [row[column] for row in parquet.read_table(exports["parquet"]).to_pylist()]
+            assert by_polars[column].to_list() == expected
+            assert [*by_pandas[column]] == [value or "" for value in expected]
+
+    def test_pandas_takes_no_number_of_over_64_bits(self, load: Load, exports: Exports) -> None:
+        load("with_pandas")
+        with pytest.raises(ValueError, match="too big"):
+            importlib.import_module("pandas").read_json(exports["jsonl"], lines=True)
+
+    def test_polars_infers_types_from_the_first_lines(self, load: Load, tmp_path: Path) -> None:
+        load("with_polars")
+        polars, path = importlib.import_module("polars"), tmp_path / "mixed.jsonl"
+        lines = [line(str(number), task_id=number, response_id=None) for number in range(150)]
+        path.write_bytes(file_of(*lines, line("text", task_id="T-1")))
+        with pytest.raises(polars.exceptions.ComputeError):
+            polars.read_ndjson(path)
+
+    def test_datasets_makes_numbers_of_texts_whatever_features_it_is_given(
+        self, load: Load, tmp_path: Path
+    ) -> None:
+        load("with_datasets")
+        datasets, path = importlib.import_module("datasets"), tmp_path / "two.jsonl"
+        path.write_bytes(file_of(line("1", structured_model_response="-1"), line("2")))
+        features = {name: datasets.Json() for name in records_of(path)[0]}
+        options: dict[str, Any] = {"data_files": str(path), "split": "train"}
+        for given in (None, datasets.Features(features)):
+            read = datasets.load_dataset("json", features=given, **options)
+            assert read[0]["structured_model_response"] == -1
+
+
+def run(name: str, *arguments: object, **variables: str) -> str:
+    """What a recipe prints."""
+    done = subprocess.run(
+        [sys.executable, RECIPES / f"{name}.py", *map(str, arguments)],
+        env={"PATH": os.environ["PATH"], "HF_HUB_OFFLINE": "1", **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
