@@ -111,6 +111,12 @@ class Environment(BaseSettings):
     )
     web_workers: int = Field(1, ge=1, le=64, description="Web server processes that `up` starts.")
     web_threads: int = Field(8, ge=1, le=64, description="Requests one web process handles at a time.")
+    drain_seconds: int = Field(
+        5,
+        ge=0,
+        le=300,
+        description="How long `serve`, told to stop, still takes requests while `/readyz` says 503.",
+    )
     claim_minutes: int = Field(15, ge=1, le=1440, description="How long a record is held for a reviewer.")
     blind_share: float = Field(
         0.15,

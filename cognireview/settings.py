@@ -12,6 +12,7 @@ from csp.constants import NONE, SELF
 from psycopg.conninfo import conninfo_to_dict
 
 from cognireview import embedded_postgres, environment
+from cognireview.logs import is_news
 from cognireview.secret_key import read_or_create
 from reviews.record import Limits
 
@@ -57,6 +58,7 @@ MIDDLEWARE = [
     "cognireview.logs.RequestMiddleware",
     "csp.middleware.CSPMiddleware",
     "reviews.api.problems.ProblemMiddleware",
+    "reviews.views.errors.OutageMiddleware",
     "reviews.views.errors.Utf8Middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -234,10 +236,11 @@ LOGGING = {
         "text": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
         "json": {"()": "cognireview.logs.JsonFormatter"},
     },
+    "filters": {"news": {"()": lambda: is_news}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": ENVIRONMENT.log_format}},
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
     "loggers": {
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["news"]},
         # They say in every process which tasks of the app they found.
         "procrastinate.blueprints": {"level": "WARNING"},
         "procrastinate.periodic": {"level": "WARNING"},
