@@ -31,7 +31,8 @@ BASE_DIR = Path.cwd() if IS_INSTALLED else _PACKAGE.parent
 PROGRAM = "cognireview" if IS_INSTALLED else "manage.py"
 PREFIX = "COGNIREVIEW_"
 # As pydantic names them: by alias where there is one.
-_CONFIDENTIAL = {"secret_key", "DATABASE_URL", "mail_url", "oidc_client_secret"}
+_CONFIDENTIAL = {"secret_key", "DATABASE_URL", "mail_url", "oidc_client_secret", "metrics_token"}
+_SHORTEST_TOKEN = 20
 _ROLES = ("reviewer", "lead", "admin")
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
@@ -58,6 +59,12 @@ def _mail_url(url: SecretStr) -> SecretStr:
     if url.get_secret_value() and (parts.scheme not in {"smtp", "smtps"} or not parts.hostname):
         raise ValueError("takes a URL like smtp://name:password@mail.example.org:587")
     return url
+
+
+def _long_enough(token: SecretStr) -> SecretStr:
+    if token.get_secret_value() and len(token.get_secret_value()) < _SHORTEST_TOKEN:
+        raise ValueError(f"takes {_SHORTEST_TOKEN} characters or more")
+    return token
 
 
 def _group_roles(text: str) -> str:
@@ -173,6 +180,10 @@ class Environment(BaseSettings):
         "text",
         pattern="^(text|json)$",
         description="How log lines are written: text, or json with the ids of request and user.",
+    )
+    metrics_token: Annotated[SecretStr, AfterValidator(_long_enough)] = Field(
+        SecretStr(""),
+        description="What Prometheus sends as bearer token to read `/metrics`. Unset, there is no such page.",
     )
     debug: bool = Field(
         default=False, description="Django's debug pages. Never on a server others can reach."

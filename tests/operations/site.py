@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -75,7 +75,8 @@ class Site:
     @property
     def database_url(self) -> str:
         place = embedded_postgres.database(self.data_dir)
-        return f"postgresql://{place['USER']}@/{place['NAME']}?host={quote(place['HOST'], safe='')}&port={place['PORT']}"
+        host = quote(place["HOST"], safe="")
+        return f"postgresql://{place['USER']}@/{place['NAME']}?host={host}&port={place['PORT']}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -103,7 +104,7 @@ class Site:
 
     @contextmanager
     def process(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-        """A command that stays, for the length of the block; what it says goes to a log in the data folder."""
+        """A command that stays, for the length of the block; what it says goes to a log of its name."""
         with (self.data_dir / f"{arguments[0]}.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "manage.py", *arguments],
@@ -118,10 +119,8 @@ class Site:
                 yield process
             finally:
                 # With what it started; a group of its own, so that it is nobody else's.
-                try:
+                with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
                 process.wait()
 
     @contextmanager
