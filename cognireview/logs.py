@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest
@@ -63,6 +64,11 @@ def _log_end(request: HttpRequest, status: int, seconds: float) -> None:
     route = request.resolver_match.route if request.resolver_match else ""
     ended = {"method": request.method, "route": route, "status": status, "ms": round(seconds * 1000)}
     log.info("%(method)s /%(route)s %(status)s in %(ms)s ms", ended, extra={"request_ended": ended})
+
+
+def is_news(record: logging.LogRecord) -> bool:
+    """Leaves out, as a filter, what Django says of each answer of 503: why it was stands in the log once."""
+    return bool(record.exc_info) or getattr(record, "status_code", 0) != HTTPStatus.SERVICE_UNAVAILABLE
 
 
 class JsonFormatter(logging.Formatter):

@@ -12,6 +12,7 @@ from csp.constants import NONE, SELF
 from psycopg.conninfo import conninfo_to_dict
 
 from cognireview import embedded_postgres, environment
+from cognireview.logs import is_news
 from cognireview.secret_key import read_or_create
 from reviews.record import Limits
 
@@ -52,11 +53,14 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "reviews.views.health.HealthMiddleware",
+    "reviews.views.metrics.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cognireview.logs.RequestMiddleware",
+    "reviews.views.metrics.CountingMiddleware",
     "csp.middleware.CSPMiddleware",
     "reviews.api.problems.ProblemMiddleware",
+    "reviews.views.errors.OutageMiddleware",
     "reviews.views.errors.Utf8Middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -234,10 +238,11 @@ LOGGING = {
         "text": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
         "json": {"()": "cognireview.logs.JsonFormatter"},
     },
+    "filters": {"news": {"()": lambda: is_news}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": ENVIRONMENT.log_format}},
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
     "loggers": {
-        "django.request": {"level": "ERROR"},
+        "django.request": {"level": "ERROR", "filters": ["news"]},
         # They say in every process which tasks of the app they found.
         "procrastinate.blueprints": {"level": "WARNING"},
         "procrastinate.periodic": {"level": "WARNING"},
@@ -249,6 +254,7 @@ LIMITS = Limits(
     id_bytes=ENVIRONMENT.max_id_bytes,
     nesting=ENVIRONMENT.max_nesting,
 )
+METRICS_TOKEN = ENVIRONMENT.metrics_token.get_secret_value()
 MAX_UPLOAD_BYTES = ENVIRONMENT.max_upload_bytes
 MAX_UNPACKED_BYTES = ENVIRONMENT.max_unpacked_bytes
 STALLED_WORKER_SECONDS = ENVIRONMENT.stalled_worker_seconds

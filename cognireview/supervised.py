@@ -8,17 +8,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import django
 from django.conf import settings
 from django.core.management import call_command
-from granian import Granian
-from granian.constants import Interfaces
 
 from cognireview.command_line import run
+from cognireview.web_server import serve
 
 HOST = "127.0.0.1"
 SECONDS_TO_FINISH = 10
@@ -45,29 +42,21 @@ def _watch(parent: int) -> None:
 
 
 def _serve(port: int) -> None:
-    Granian(
-        "cognireview.wsgi:application",
-        address=HOST,
+    serve(
+        host=HOST,
         port=port,
-        interface=Interfaces.WSGI,
-        workers=settings.ENVIRONMENT.web_workers,
-        blocking_threads=settings.ENVIRONMENT.web_threads,
-        workers_kill_timeout=SECONDS_TO_FINISH,
-        respawn_failed_workers=True,
-    ).serve(target_loader=partial(_application, os.getpid()), wrap_loader=False)
-
-
-def _application(parent: int) -> Callable[..., Any]:
-    """Load the application in a process of the web server, which would outlive its own parent."""
-    end_with(parent)
-    from cognireview.wsgi import application  # noqa: PLC0415 importing it sets Django up
-
-    return application
+        settings=settings.ENVIRONMENT,
+        # Nobody else could take requests over: this is for connections that are kept to be closed in order.
+        drain_seconds=0.5,
+        finish_seconds=SECONDS_TO_FINISH,
+        # Else they would outlive their parent.
+        in_each_process=partial(end_with, os.getpid()),
+    )
 
 
 def _work() -> None:
     django.setup()
-    call_command("procrastinate", "worker", f"--shutdown-graceful-timeout={SECONDS_TO_FINISH}")
+    call_command("work", f"--finish={SECONDS_TO_FINISH}")
 
 
 if __name__ == "__main__":

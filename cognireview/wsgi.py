@@ -5,11 +5,17 @@ import os
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
+from cognireview import outage
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
 # Only web processes pool: a command has one connection, and tests count theirs.
 settings.DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "min_size": 1,
     "max_size": settings.ENVIRONMENT.database_pool_size,
-    "timeout": 10,
+    # So long does the first request wait in an outage; those behind it are answered at once.
+    "timeout": 4,
+    # The pool gives up soon, and tries anew for who asks: by itself it would wait longer and longer.
+    "reconnect_timeout": 1,
+    "reconnect_failed": outage.begin,
 }
 application = get_wsgi_application()

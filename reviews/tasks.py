@@ -1,25 +1,50 @@
 """The jobs: ids in, one function of the core called, nothing else."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from django.conf import settings
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
+from cognireview import outage
 from reviews import exports, facets, import_job, importer, sampling, uploads
+
+
+class DatabaseAway(Exception):
+    """The database went away under a job, which begins anew."""
+
+
+_BEGINS_ANEW = RetryStrategy(retry_exceptions={JobAborted, DatabaseAway})
+
+
+@contextmanager
+def _begun_anew_after_an_outage() -> Iterator[None]:
+    """Tell an outage, after which a job begins anew, from what it fails by."""
+    try:
+        yield
+    except Exception as error:
+        if outage.is_outage(error):
+            raise DatabaseAway from error
+        raise
 
 
 @app.task(
     name=importer.JOB,
     queue="import",
     pass_context=True,
-    retry=RetryStrategy(retry_exceptions={JobAborted}),
+    retry=_BEGINS_ANEW,
 )
 def import_kept_file(context: JobContext, import_id: int) -> None:
-    """Import a file that was uploaded in the browser. If its worker has to stop, the next one begins anew."""
+    """Import a file that was uploaded in the browser.
+
+    If its worker has to stop, or its database goes away, it begins anew.
+    """
     try:
-        with import_job.reported(import_id) as report:
+        with _begun_anew_after_an_outage(), import_job.reported(import_id) as report:
             importer.import_upload(import_id, _unless_stopped(context, report))
-    except JobAborted:
+    except (JobAborted, DatabaseAway):
         raise
     except importer.Cancelled:
         import_job.end_cancelled(import_id)
@@ -41,18 +66,19 @@ def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.
     name=exports.JOB,
     queue="export",
     pass_context=True,
-    retry=RetryStrategy(retry_exceptions={JobAborted}),
+    retry=_BEGINS_ANEW,
 )
 def build_export(context: JobContext, export_id: int) -> None:
-    """Build the file of an export. If its worker has to stop, the next one begins anew."""
+    """Build the file of an export. If its worker has to stop, or its database goes away, it begins anew."""
 
     def check_in() -> None:
         if context.should_abort():
             raise JobAborted
 
     try:
-        exports.build(export_id, check_in)
-    except JobAborted:
+        with _begun_anew_after_an_outage():
+            exports.build(export_id, check_in)
+    except (JobAborted, DatabaseAway):
         raise
     except Exception as error:
         exports.fail(export_id, f"{type(error).__name__}: {error}")
@@ -60,12 +86,13 @@ def build_export(context: JobContext, export_id: int) -> None:
 
 
 @app.periodic(cron="*/10 * * * *")
-@app.task(name=facets.JOB, pass_context=True, retry=RetryStrategy(retry_exceptions={JobAborted}))
+@app.task(name=facets.JOB, pass_context=True, retry=_BEGINS_ANEW)
 def cover_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Give records that a large import brought their facets and words. Whoever stops is gone on from."""
-    while facets.cover_next():
-        if context.should_abort():
-            raise JobAborted
+    with _begun_anew_after_an_outage():
+        while facets.cover_next():
+            if context.should_abort():
+                raise JobAborted
 
 
 @app.task(name=sampling.JOB, retry=3)

@@ -1,5 +1,6 @@
 """What a person sees when something does not work: one look, what happened, and a way on."""
 
+import sys
 from collections.abc import Callable
 
 from django.contrib.auth.models import AnonymousUser
@@ -7,7 +8,9 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django_htmx.middleware import HtmxDetails
 
+from cognireview import outage
 from reviews.permissions import Denied
 
 
@@ -34,17 +37,38 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
     return page(request, 404, "Not found", "There is nothing at this address.")
 
 
-def server_error(_request: HttpRequest) -> HttpResponse:
-    """The page for an error of ours; it asks nothing of the database, which may be what failed."""
+def server_error(request: HttpRequest) -> HttpResponse:
+    """The page for an error of ours, or for a database that went away under a request."""
+    if outage.is_outage(sys.exception()):
+        outage.begin()
+        return unavailable(request)
+    sentence = "The error has been logged. What was saved before is safe; try again in a moment."
+    return _bare_page(500, "Something went wrong here", sentence)
+
+
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """The page while the database is away; for htmx a message, which it puts above the page that is there."""
+    if HtmxDetails(request):
+        message = f'<p class="banner error">{outage.SENTENCE}</p>'
+        response = HttpResponse(message, status=503)
+    else:
+        response = _bare_page(503, "The database does not answer", outage.SENTENCE)
+    response["Retry-After"] = str(outage.RETRY_AFTER)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _bare_page(status: int, heading: str, sentence: str) -> HttpResponse:
+    """An error page that asks nothing of the database, which may be what failed."""
     context = {
-        "status": 500,
-        "heading": "Something went wrong here",
-        "sentence": "The error has been logged. What was saved before is safe; try again in a moment.",
+        "status": status,
+        "heading": heading,
+        "sentence": sentence,
         "user": AnonymousUser(),
         "messages": [],
         "csrf_token": "",
     }
-    return HttpResponse(render_to_string("errors/page.html", context), status=500)
+    return HttpResponse(render_to_string("errors/page.html", context), status=status)
 
 
 def csrf_failure(request: HttpRequest, **_: str) -> HttpResponse:
@@ -84,6 +108,16 @@ class DeniedMiddleware:
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         return permission_denied(request, exception) if isinstance(exception, Denied) else None
+
+
+class OutageMiddleware:
+    """Answers for the database while it is known to be away. Static files and probes come before this."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return unavailable(request) if outage.is_on() else self.get_response(request)
 
 
 class Utf8Middleware:

@@ -9,6 +9,10 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 
+from cognireview import outage, stopping
+
+_AWAY = "The database cannot be reached."
+
 
 class HealthMiddleware:
     """Answers the two probes and passes everything else on."""
@@ -31,10 +35,19 @@ class HealthMiddleware:
 
 
 def _obstacle() -> str:
-    """What keeps the program from serving people, or an empty string. Names no host and no user."""
+    """What keeps the program from serving people, or an empty string. Names no host and no user.
+
+    Migrations of a newer version are none: this one goes on serving while the next is brought in.
+    """
+    if stopping.has_begun():
+        return "This process is about to stop."
+    if outage.is_on():
+        return _AWAY
     try:
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError:
-        return "The database cannot be reached."
+    except DatabaseError as error:
+        if outage.is_outage(error):
+            outage.begin()
+        return _AWAY
     return f"{len(plan)} migrations are not applied." if plan else ""

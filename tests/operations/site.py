@@ -1,0 +1,166 @@
+"""Web servers and workers on a PostgreSQL that can be taken away from them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psycopg
+
+from cognireview import embedded_postgres
+from cognireview.environment import BASE_DIR
+
+READY_WITHIN = 60
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def eventually(condition: Callable[[], object], *, within: float = READY_WITHIN) -> bool:
+    """Whether the condition comes true in so many seconds."""
+    end = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@dataclass
+class Answer:
+    """What a request came to; status 0 where nothing came back."""
+
+    status: int
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0
+
+
+def ask(port: int, path: str, *, timeout: float = 20, **headers: str) -> Answer:
+    """GET a path over a connection of its own."""
+    begin = time.monotonic()
+    connection = HTTPConnection("127.0.0.1", port, timeout=timeout)
+    try:
+        connection.request(
+            "GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()}
+        )
+        response = connection.getresponse()
+        return Answer(response.status, response.read(), dict(response.headers), time.monotonic() - begin)
+    except OSError:
+        return Answer(0, seconds=time.monotonic() - begin)
+    finally:
+        connection.close()
+
+
+@dataclass
+class Site:
+    """One database; as many processes on it as are started."""
+
+    data_dir: Path
+    postgres: embedded_postgres.Server
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def database_url(self) -> str:
+        place = embedded_postgres.database(self.data_dir)
+        host = quote(place["HOST"], safe="")
+        return f"postgresql://{place['USER']}@/{place['NAME']}?host={host}&port={place['PORT']}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        ours = {
+            "COGNIREVIEW_DATA_DIR": str(self.data_dir),
+            "COGNIREVIEW_STALLED_WORKER_SECONDS": "4",
+            "DATABASE_URL": self.database_url,
+            "PYTHONUNBUFFERED": "1",
+        }
+        return os.environ | ours | self.settings
+
+    def run(self, *arguments: str) -> str:
+        """Run a command to its end; its output."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=BASE_DIR,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @contextmanager
+    def process(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+        """A command that stays, for the length of the block; what it says goes to a log of its name."""
+        with (self.data_dir / f"{arguments[0]}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "manage.py", *arguments],
+                cwd=BASE_DIR,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            try:
+                yield process
+            finally:
+                # With what it started; a group of its own, so that it is nobody else's.
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    @contextmanager
+    def web(self) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+        """A web server that is ready: its port and its process."""
+        port = free_port()
+        with self.process("serve", f"--port={port}") as process:
+            assert eventually(lambda: ask(port, "/readyz").status == 200), self.log("serve")
+            yield port, process
+
+    def log(self, name: str) -> str:
+        return (self.data_dir / f"{name}.log").read_text()
+
+    def query(self, statement: str, *values: Any) -> Any:
+        """The first value that a statement gives."""
+        with psycopg.connect(self.database_url, autocommit=True) as connection:
+            row = connection.execute(statement.encode(), values).fetchone()
+        return row[0] if row else None
+
+    def take_database_away(self, *, how: str) -> None:
+        """`stop` it as an operator would, or `kill` it."""
+        with self.postgres.gate():
+            if how == "kill":
+                pid = (self.postgres.cluster / "postmaster.pid").read_text().split()[0]
+                os.kill(int(pid), signal.SIGKILL)
+                assert eventually(lambda: not self.postgres.is_alive())
+            else:
+                self.postgres.stop()
+
+    def bring_database_back(self) -> None:
+        with self.postgres.gate():
+            self.postgres.start()
+
+
+@contextmanager
+def running(data_dir: Path, **settings: str) -> Iterator[Site]:
+    """A site with its tables and static files, and no process yet."""
+    with ExitStack() as stack:
+        postgres = stack.enter_context(embedded_postgres.running(data_dir, disposable=True))
+        site = Site(data_dir, postgres, settings)
+        site.run("migrate", "--no-input", "--verbosity=0")
+        site.run("collectstatic", "--no-input", "--verbosity=0")
+        yield site
