@@ -17,6 +17,7 @@ from django.http.response import HttpResponseBase
 HEADER = "X-Request-ID"
 # What a proxy may call a request: nothing that could pass for more than a word in a log.
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+_LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 log = logging.getLogger(__name__)
 
 
@@ -63,6 +64,16 @@ def _log_end(request: HttpRequest, status: int, seconds: float) -> None:
     route = request.resolver_match.route if request.resolver_match else ""
     ended = {"method": request.method, "route": route, "status": status, "ms": round(seconds * 1000)}
     log.info("%(method)s /%(route)s %(status)s in %(ms)s ms", ended, extra={"request_ended": ended})
+
+
+class TextFormatter(logging.Formatter):
+    """One line for each event, whatever was sent: line ends in a message are spelled out.
+
+    A traceback has lines of its own behind it.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
+        return super().formatMessage(record).translate(_LINE_ENDS)
 
 
 class JsonFormatter(logging.Formatter):

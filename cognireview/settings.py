@@ -238,7 +238,11 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "text": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "text": {
+            "()": "cognireview.logs.TextFormatter",
+            "fmt": "{asctime} {levelname} {name}: {message}",
+            "style": "{",
+        },
         "json": {"()": "cognireview.logs.JsonFormatter"},
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": ENVIRONMENT.log_format}},
