@@ -18,6 +18,7 @@ from django.http.response import HttpResponseBase
 HEADER = "X-Request-ID"
 # What a proxy may call a request: nothing that could pass for more than a word in a log.
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+_LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 log = logging.getLogger(__name__)
 
 
@@ -69,6 +70,16 @@ def _log_end(request: HttpRequest, status: int, seconds: float) -> None:
 def is_news(record: logging.LogRecord) -> bool:
     """Leaves out, as a filter, what Django says of each answer of 503: why it was stands in the log once."""
     return bool(record.exc_info) or getattr(record, "status_code", 0) != HTTPStatus.SERVICE_UNAVAILABLE
+
+
+class TextFormatter(logging.Formatter):
+    """One line for each event, whatever was sent: line ends in a message are spelled out.
+
+    A traceback has lines of its own behind it.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
+        return super().formatMessage(record).translate(_LINE_ENDS)
 
 
 class JsonFormatter(logging.Formatter):

@@ -52,13 +52,14 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "cognireview.headers.HeadersMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "reviews.views.health.HealthMiddleware",
     "reviews.views.metrics.MetricsMiddleware",
-    "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cognireview.logs.RequestMiddleware",
     "reviews.views.metrics.CountingMiddleware",
-    "csp.middleware.CSPMiddleware",
     "reviews.api.problems.ProblemMiddleware",
     "reviews.views.errors.OutageMiddleware",
     "reviews.views.errors.Utf8Middleware",
@@ -208,10 +209,16 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024**2
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.https
+# By this prefix browsers take a cookie from this very host over https alone, not from another of its domain.
+_COOKIE_PREFIX = "__Host-" if ENVIRONMENT.https else ""
+SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}sessionid"
+CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrftoken"
 CSRF_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "reviews.views.errors.csrf_failure"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SECURE_SSL_REDIRECT = ENVIRONMENT.https
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # probes come by whatever scheme
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if ENVIRONMENT.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = ENVIRONMENT.https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.trust_proxy else None
@@ -235,7 +242,11 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {
-        "text": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+        "text": {
+            "()": "cognireview.logs.TextFormatter",
+            "fmt": "{asctime} {levelname} {name}: {message}",
+            "style": "{",
+        },
         "json": {"()": "cognireview.logs.JsonFormatter"},
     },
     "filters": {"news": {"()": lambda: is_news}},

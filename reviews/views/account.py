@@ -8,6 +8,7 @@ from allauth.account import forms as allauth_forms
 from allauth.account.adapter import get_adapter
 from allauth.account.utils import perform_login
 from allauth.account.views import LoginView
+from allauth.decorators import rate_limit
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from csp.decorators import csp_update
@@ -150,6 +151,8 @@ def end_other_sessions(request: Request) -> HttpResponse:
     return redirect("account")
 
 
+# Who has somebody's session is not to guess their password by it.
+@method_decorator(rate_limit(action="change_password"), name="dispatch")
 @method_decorator(transaction.atomic, name="form_valid")
 class _PasswordView(PasswordChangeView):
     template_name = "account/password.html"

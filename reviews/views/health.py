@@ -1,6 +1,6 @@
 """Probes for whoever watches the program: `/healthz` (the process) and `/readyz` (what it needs).
 
-A middleware before all others, because probes come without login and with whatever Host and scheme.
+A middleware before all that looks at Host or session: probes come without login and by whatever name.
 """
 
 from collections.abc import Callable

@@ -34,7 +34,7 @@ def invite(request: Request) -> HttpResponse:
     if not form.is_valid():
         return show(request, form)
     made = links.invite(**form.cleaned_data, actor=request.user)
-    url = _url(request, "join", made)
+    url = _url("join", made)
     mailed = bool(made.link.email) and settings.SENDS_MAIL and _mail(request, made.link, url)
     return render(request, "people/link.html", {"link": made.link, "url": url, "mailed": mailed})
 
@@ -46,7 +46,7 @@ def password_link(request: Request, person: User) -> HttpResponse:
     except people.Refused as refused:
         messages.error(request, refused.reason)
         return redirect("person", person.pk)
-    url = _url(request, "new-password", made)
+    url = _url("new-password", made)
     return render(request, "people/link.html", {"link": made.link, "url": url, "mailed": False})
 
 
@@ -102,8 +102,9 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
     return render(request, "account/new_password.html", context, status=422 if form.is_bound else 200)
 
 
-def _url(request: HttpRequest, name: str, made: links.Made) -> str:
-    return request.build_absolute_uri(reverse(name, args=[made.token]))
+def _url(name: str, made: links.Made) -> str:
+    """The link, where the operator says that people reach the site: a Host header is anybody's to send."""
+    return f"{settings.PUBLIC_URL}{reverse(name, args=[made.token])}"
 
 
 def _mail(request: HttpRequest, link: OneTimeLink, url: str) -> bool:

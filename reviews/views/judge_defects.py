@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from django.conf import settings
 from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -56,7 +57,7 @@ def defects_markdown(request: Request, run_pk: int) -> StreamingHttpResponse:
     narrowing = load(request, run_pk)
 
     def link(example: Example) -> str:
-        return request.build_absolute_uri(reverse("evaluation", args=[example.evaluation]))
+        return f"{settings.PUBLIC_URL}{reverse('evaluation', args=[example.evaluation])}"
 
     def blocks() -> Iterator[bytes]:
         for line in markdown(defects_of(narrowing.scope), link):

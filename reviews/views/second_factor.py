@@ -1,6 +1,9 @@
 """The second factor: authenticator app, passkeys, recovery codes, and asking for one of them at a login."""
 
 import json
+import struct
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, cast
 
 from allauth.account.views import ReauthenticateView
@@ -9,6 +12,7 @@ from allauth.mfa.base.views import ReauthenticateView as ReauthenticateByCodeVie
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.views import GenerateRecoveryCodesView
 from allauth.mfa.totp.views import ActivateTOTPView, DeactivateTOTPView
+from allauth.mfa.webauthn.internal.auth import parse_authentication_response, parse_registration_response
 from allauth.mfa.webauthn.views import (
     AddWebAuthnView,
     LoginWebAuthnView,
@@ -16,6 +20,7 @@ from allauth.mfa.webauthn.views import (
     RemoveWebAuthnView,
 )
 from csp.decorators import csp_update
+from django.core.exceptions import BadRequest, ValidationError
 from django.db import transaction
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -78,12 +83,32 @@ class _NewCodes(_Recorded, GenerateRecoveryCodesView):
     did_generate_recovery_codes = True
 
 
+_AnyView = Callable[..., HttpResponseBase]
+
+
+def _with_passkey(view: _AnyView, parse: Callable[[Any], object]) -> _AnyView:
+    """Refuses what no browser sends for a passkey, and what allauth's forms would end in an error of ours."""
+
+    @wraps(view)
+    def checked(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+        try:
+            if sent := json.loads(request.POST.get("credential") or "null"):
+                parse(sent)
+        except (json.JSONDecodeError, ValidationError):
+            pass  # the form says so
+        except (ValueError, LookupError, AttributeError, RecursionError, struct.error) as error:
+            raise BadRequest from error
+        return view(request, *args, **options)
+
+    return checked
+
+
 # The picture of the code is a `data:` address.
 # allauth's views take any method, and those but GET for attempts.
 _form = require_http_methods(["GET", "POST"])
 add_app = _form(never_cache(csp_update({"img-src": ["data:"]})(_AddApp.as_view())))
 remove_app = require_POST(_RemoveApp.as_view())
-add_passkey = _form(never_cache(_AddPasskey.as_view()))
+add_passkey = _form(never_cache(_with_passkey(_AddPasskey.as_view(), parse_registration_response)))
 new_codes = never_cache(require_POST(_NewCodes.as_view()))
 
 
@@ -133,8 +158,8 @@ class _LogInByPasskey(LoginWebAuthnView):
         return response
 
 
-authenticate = _form(_Authenticate.as_view())
-log_in_by_passkey = _form(_LogInByPasskey.as_view())
+authenticate = _form(_with_passkey(_Authenticate.as_view(), parse_authentication_response))
+log_in_by_passkey = _form(_with_passkey(_LogInByPasskey.as_view(), parse_authentication_response))
 
 
 class _Again(View):
@@ -165,4 +190,6 @@ class _AgainByPasskey(_Options, _Again, ReauthenticateWebAuthnView):
 _AGAIN = "account/reauthenticate.html"
 reauthenticate = _form(never_cache(_AgainByPassword.as_view(template_name=_AGAIN)))
 reauthenticate_by_code = _form(never_cache(_AgainByCode.as_view(template_name=_AGAIN)))
-reauthenticate_by_passkey = _form(never_cache(_AgainByPasskey.as_view(template_name=_AGAIN)))
+reauthenticate_by_passkey = _form(
+    never_cache(_with_passkey(_AgainByPasskey.as_view(template_name=_AGAIN), parse_authentication_response))
+)

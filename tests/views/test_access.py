@@ -34,8 +34,8 @@ ROUTES = {pattern.name: str(pattern.pattern) for pattern in urlpatterns}
 TAKE_FORMS = [name for name, methods in ACCESS.items() if "post" in methods]
 
 
-@pytest.fixture
-def record(max: User) -> Evaluation:
+def one_of_everything(max: User) -> Evaluation:
+    """A record that waits, with a row for whatever an address of the table may name."""
     record = EvaluationFactory.create()
     ExportFactory.create(run=record.run)
     of_another = EvaluationFactory.create(run=record.run, is_escalated=True)
@@ -53,6 +53,11 @@ def record(max: User) -> Evaluation:
     drawn = decide(EvaluationFactory.create(run=record.run), max)
     SpotCheck.objects.create(review=drawn, run=record.run, reviewer=max, drawn_by=max)
     return record
+
+
+@pytest.fixture
+def record(max: User) -> Evaluation:
+    return one_of_everything(max)
 
 
 @pytest.fixture

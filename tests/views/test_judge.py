@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
@@ -327,7 +328,7 @@ class TestDefects:
         response = as_lea.get(url("judge-defects-markdown", algebra))
         assert response["Content-Type"] == "text/markdown; charset=utf-8"
         assert "Algebra-defects.md" in response["Content-Disposition"]
-        assert f"http://testserver{url('evaluation', record)}" in response.getvalue().decode()
+        assert f"{settings.PUBLIC_URL}{url('evaluation', record)}" in response.getvalue().decode()
 
     def test_go_along_as_examples_for_a_judge(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "No", "Yes", cause="too strict")

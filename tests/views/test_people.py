@@ -84,11 +84,21 @@ class TestAnInvitation:
     def invite(self, client: Client, email: str = "bo@example.org") -> str:
         return text(client.post(reverse("invite"), {"role": "reviewer", "email": email}))
 
-    def test_is_shown_and_not_sent_where_there_is_no_mail_server(self, as_max_proven: Client) -> None:
+    def test_is_shown_and_not_sent_where_there_is_no_mail_server(
+        self, as_max_proven: Client, settings: LazySettings
+    ) -> None:
         page = self.invite(as_max_proven)
-        assert "http://testserver/join/" in page
+        assert f"{settings.PUBLIC_URL}/join/" in page
         assert "has been sent" not in page
         assert mail.outbox == []
+
+    def test_leads_where_the_operator_says_whatever_host_was_asked(
+        self, as_max_proven: Client, settings: LazySettings
+    ) -> None:
+        settings.PUBLIC_URL = "https://review.example.org"
+        posted = as_max_proven.post(reverse("invite"), {"role": "lead"}, headers={"host": "localhost:666"})
+        assert "https://review.example.org/join/" in text(posted)
+        assert "localhost:666" not in text(posted)
 
     def test_is_sent_where_there_is_one(self, as_max_proven: Client, settings: LazySettings) -> None:
         settings.SENDS_MAIL = True
@@ -109,7 +119,7 @@ class TestAnInvitation:
         monkeypatch.setattr("reviews.views.invitations.send_mail", refuse)
         page = self.invite(as_max_proven)
         assert "The mail could not be sent: mailbox unavailable." in page
-        assert "http://testserver/join/" in page
+        assert f"{settings.PUBLIC_URL}/join/" in page
 
     def test_to_an_address_that_is_none_is_refused_at_the_field(self, as_max_proven: Client) -> None:
         posted = as_max_proven.post(reverse("invite"), {"role": "reviewer", "email": "bo"})

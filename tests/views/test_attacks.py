@@ -1,0 +1,462 @@
+"""What somebody sends who means harm, to pages and to the API: it is refused, or does nothing."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from allauth.mfa.totp.internal.auth import (
+    TOTP,
+    generate_totp_secret,
+    hotp_value,
+    yield_hotp_counters_from_time,
+)
+from django.conf import LazySettings
+from django.conf import settings as configured
+from django.contrib.auth.hashers import MD5PasswordHasher
+from django.db import connection
+from django.http import QueryDict
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from cognireview.logs import TextFormatter
+from reviews import tokens
+from reviews.models import AuditEvent, Evaluation, User
+from tests.factories import PASSWORD, EvaluationFactory
+from tests.views.access import ACCESS
+from tests.views.pages import text
+from tests.views.test_access import address, ask, one_of_everything
+
+pytestmark = pytest.mark.django_db
+
+PROBE = "zqprobe"
+
+
+@pytest.fixture
+def record(max: User) -> Evaluation:
+    return one_of_everything(max)
+
+
+class TestFiltersAndOrders:
+    """Only those of ours reach the database: no look-up of Django's comes from an address or a body."""
+
+    LOOKUPS = (
+        "password__startswith",
+        "claimed_by__password__startswith",
+        "assigned_to__password__regex",
+        "review__reviewer__password",
+        "model_id__contains",
+        "model__contains",
+        "pk__in",
+        "_connector",
+        "_negated",
+        "run__settings",
+    )
+    SORTS = ("claimed_by__password", "-password", "pk", "?", "review__reviewer__password", "1; DROP TABLE")
+
+    def test_of_every_page(self, record: Evaluation, max: User) -> None:
+        client = Client()
+        client.force_login(max)
+        query = dict.fromkeys(self.LOOKUPS, PROBE)
+        for name, methods in ACCESS.items():
+            if "get" not in methods:
+                continue
+            with CaptureQueriesContext(
+                connection,
+            ) as asked:
+                response = ask(client, "get", address(name, record), data=query)
+            assert response.status_code < 500
+            assert [query["sql"] for query in asked if PROBE in query["sql"]] == []
+
+    @pytest.mark.parametrize("sort", SORTS)
+    def test_of_lists(self, sort: str, record: Evaluation, as_max: Client) -> None:
+        with CaptureQueriesContext(connection) as asked:
+            response = as_max.get(reverse("run", args=[record.run_id]), {"sort": sort})
+        assert f"Lists cannot be sorted by “{sort}”." in response.context["view"].problems
+        ordered = [query["sql"].partition("ORDER BY")[2] for query in asked]
+        assert [sql for sql in ordered if "password" in sql or "DROP" in sql] == []
+
+    def test_of_the_api(self, record: Evaluation, max: User) -> None:
+        program = Client(headers={"Authorization": f"Bearer {token(max)}"})
+        for name in self.LOOKUPS:
+            answer = program.get("/api/v1/evaluations", {"run": record.run.name, name: PROBE})
+            assert answer.status_code == 422
+            body = json.dumps({"run": record.run.name, "filters": {name: PROBE}})
+            claimed = program.post("/api/v1/claims", body, content_type="application/json")
+            assert claimed.status_code == 422
+        for sort in self.SORTS:
+            answer = program.get("/api/v1/evaluations", {"run": record.run.name, "sort": sort})
+            assert answer.status_code == 422
+
+    def test_of_changes_and_saved_views(self, record: Evaluation, as_max: Client) -> None:
+        for name in self.LOOKUPS:
+            listed = f"{name}={PROBE}"
+            announced = as_max.get(
+                reverse("change", args=[record.run_id]), {"kind": "release", "list": listed}
+            )
+            assert announced.status_code in {200, 400, 422}
+            done = as_max.post(reverse("change", args=[record.run_id]), {"kind": "release", "list": listed})
+            assert done.status_code in {302, 400, 422}
+            as_max.post(reverse("save-view", args=[record.run_id]), {"name": name, "list": listed})
+        kept = record.run.saved_views.values_list("query", flat=True)
+        assert [query for query in kept if PROBE in query] == []
+
+
+def token(person: User) -> str:
+    return tokens.make(person=person, scopes=["read", "review"], actor=None).text
+
+
+class TestEveryParameter:
+    """Of every address: what it asks for is listened to, and then sent as nothing it could expect."""
+
+    ODD = (
+        "\0",
+        "\U000e0001" * 20,
+        "9" * 5000,
+        "-1",
+        "null",
+        "[]",
+        '{"id": 1, "rawId": [], "type": {}, "response": "x"}',
+        "[" * 100_000,
+        "%00%ff",
+        "'\"\\",
+        "\u202e\n\r\t",
+    )
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+        names: set[str] = set()
+        for method in ("get", "getlist", "__getitem__", "__contains__"):
+            self.listen(monkeypatch, method, names)
+        return names
+
+    def listen(self, monkeypatch: pytest.MonkeyPatch, method: str, names: set[str]) -> None:
+        theirs = getattr(QueryDict, method)
+
+        def listening(query: QueryDict, name: str, *rest: Any) -> Any:
+            names.add(name)
+            return theirs(query, name, *rest)
+
+        monkeypatch.setattr(QueryDict, method, listening, raising=False)
+
+    @pytest.mark.parametrize("method", ["get", "post"])
+    def test_may_be_anything(self, method: str, asked: set[str], record: Evaluation, max: User) -> None:
+        client = Client()
+        client.force_login(max)
+        client.post(reverse("reauthenticate"), {"password": PASSWORD})
+        heard = 0
+        for name, methods in ACCESS.items():
+            if method not in methods:
+                continue
+            asked.clear()
+            assert ask(client, method, address(name, record)).status_code < 500
+            names = sorted(asked)
+            heard += len(names)
+            for odd in self.ODD:
+                response = ask(client, method, address(name, record), data=dict.fromkeys(names, odd))
+                assert response.status_code < 500, (name, odd)
+        assert heard > 40
+
+    @pytest.mark.parametrize(
+        "odd", ["%00", "%ed%a0%80", "%ff", "a" * 100_000, "%2e%2e%2f" * 100, "%0d%0aX: y"]
+    )
+    def test_in_a_path_may_be_anything(self, odd: str, as_max: Client) -> None:
+        for path in (
+            f"/{odd}",
+            f"/runs/{odd}/",
+            f"/join/{odd}/",
+            f"/welcome/{odd}/",
+            f"/login/{odd}/callback/",
+        ):
+            assert as_max.get(path).status_code in {404, 302}
+        program = Client()
+        for path in (f"runs/{odd}", f"evaluations/{odd}", odd):
+            assert program.get(f"/api/v1/{path}").status_code in {401, 404}
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "Referer",
+            "HX-Request",
+            "HX-Current-URL",
+            "X-Request-ID",
+            "Range",
+            "If-None-Match",
+            "If-Modified-Since",
+            "Accept",
+            "Accept-Language",
+            "Cookie",
+            "Authorization",
+            "Content-Type",
+            "X-Forwarded-For",
+            "X-Forwarded-Proto",
+            "X-Forwarded-Host",
+            "Origin",
+            "User-Agent",
+            "Idempotency-Key",
+            "Upload-Metadata",
+            "Tus-Resumable",
+        ],
+    )
+    @pytest.mark.parametrize("odd", ["\0", "\xff\xfe", "a" * 100_000, "a\r\nSet-Cookie: b=c", "(" * 200])
+    def test_in_a_header_may_be_anything(
+        self, name: str, odd: str, record: Evaluation, as_max: Client
+    ) -> None:
+        for path in ("/", "/login/", f"/runs/{record.run_id}/", "/uploads/", "/api/v1/runs"):
+            response = as_max.get(path, headers={name: odd})
+            assert response.status_code < 500
+            assert "b" not in response.cookies
+            assert not [value for value in response.headers.values() if "\n" in value or "\r" in value]
+
+
+class TestAMethod:
+    @pytest.mark.parametrize("trick", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
+    def test_is_the_one_that_was_sent(self, trick: str, record: Evaluation, as_max: Client) -> None:
+        path = reverse("claim", args=[record.pk])
+        assert as_max.get(path, {"_method": "POST"}, headers={trick: "POST"}).status_code == 405
+        record.refresh_from_db()
+        assert record.claimed_by is None
+
+    @pytest.mark.parametrize("method", ["TRACE", "CONNECT", "FOO", "PROPFIND", "G" * 5000])
+    def test_that_nobody_knows_does_nothing(self, method: str, record: Evaluation, as_max: Client) -> None:
+        for name in ("runs", "claim", "login", "upload", "change-role", "account"):
+            with CaptureQueriesContext(connection) as asked:
+                assert as_max.generic(method, address(name, record)).status_code in {302, 405, 412}
+            assert [query for query in asked if query["sql"].startswith(("UPDATE", "INSERT", "DELETE"))] == []
+
+
+class TestALinkToElsewhere:
+    """What follows a login leads to a page of ours, whoever asked for which."""
+
+    ELSEWHERE = (
+        "https://evil.example/",
+        "//evil.example/",
+        "///evil.example/",
+        "/\\evil.example/",
+        "\\\\evil.example",
+        "https:evil.example",
+        "https:///evil.example",
+        "\thttps://evil.example/",
+        "/\t/evil.example/",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "http://testserver@evil.example/",
+        "http://testserver.evil.example/",
+    )
+
+    def assert_here(self, place: str) -> None:
+        assert re.match(r"/(?![/\\\t\r\n])", place), place
+
+    @pytest.mark.parametrize("elsewhere", ELSEWHERE)
+    def test_is_not_followed_after_a_login(self, elsewhere: str, client: Client, ana: User) -> None:
+        posted = {"login": "ana", "password": PASSWORD, "next": elsewhere}
+        self.assert_here(client.post(reverse("login"), posted)["Location"])
+        # And for who is logged in already.
+        self.assert_here(client.get(reverse("login"), {"next": elsewhere})["Location"])
+        again = client.post(
+            f"{reverse('reauthenticate')}?{QueryDict(mutable=True).urlencode()}",
+            {"password": PASSWORD, "next": elsewhere},
+        )
+        self.assert_here(again["Location"])
+
+    @pytest.mark.parametrize("elsewhere", ELSEWHERE)
+    @pytest.mark.parametrize("header", ["Referer", "HX-Current-URL"])
+    def test_is_not_kept_for_after_the_login(self, elsewhere: str, header: str, client: Client) -> None:
+        response = client.post(reverse("claim-next", args=[1]), headers={header: elsewhere})
+        assert response["Location"] == f"{reverse('login')}?next=/"
+
+
+class TestASession:
+    def test_gets_another_key_with_the_login(self, client: Client, ana: User) -> None:
+        client.get(reverse("login"))
+        fixed = "a" * 32
+        client.cookies[configured.SESSION_COOKIE_NAME] = fixed
+        client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
+        assert client.session.session_key != fixed
+        stranger = Client()
+        stranger.cookies[configured.SESSION_COOKIE_NAME] = fixed
+        assert stranger.get(reverse("runs")).status_code == 302
+
+    def test_that_waits_for_a_second_factor_opens_nothing(self, client: Client, ana: User) -> None:
+        TOTP.activate(ana, generate_totp_secret())
+        client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
+        for name in ("runs", "account", "add-passkey", "new-codes", "reauthenticate"):
+            response = client.get(reverse(name))
+            assert response.status_code in {302, 405}
+            assert response.status_code == 405 or response["Location"].startswith(reverse("login"))
+
+    def test_is_not_taken_from_another_site(self, ana: User) -> None:
+        client = Client(enforce_csrf_checks=True)
+        client.force_login(ana)
+        page = client.get(reverse("runs")).content.decode()
+        [known, *_] = re.findall(r'"X-CSRFToken": "(\w+)"', page)
+        sent = {"headers": {"X-CSRFToken": known}}
+        assert (
+            client.post(
+                reverse("logout"), headers={"X-CSRFToken": known, "Origin": "https://evil.example"}
+            ).status_code
+            == 403
+        )
+        assert client.post(reverse("logout"), {"csrfmiddlewaretoken": "a" * 64}).status_code == 403
+        assert client.post(reverse("logout"), **sent).status_code == 302
+
+
+class TestGuessing:
+    """A password, a code: after a few failures it makes no difference any more what comes next."""
+
+    def fail(self, client: Client, name: str, **headers: str) -> str:
+        return text(client.post(reverse("login"), {"login": name, "password": "wrong"}, headers=headers))
+
+    def test_sounds_the_same_for_who_is_not_there(
+        self, client: Client, ana: User, bo: User, eve: User
+    ) -> None:
+        User.objects.filter(pk=bo.pk).update(is_active=False)
+        eve.set_unusable_password()
+        eve.save()
+        found = set()
+        for name in ("ana", "bo", "eve", "nobody"):
+            page = self.fail(client, name).replace(f'value="{name}"', "")
+            found.add(re.sub(r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"', "", page))
+        assert len(found) == 1
+
+    def test_takes_as_long_for_who_is_not_there(
+        self, client: Client, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The work is the same: one hash of a password each."""
+        encode, hashed = MD5PasswordHasher.encode, []
+
+        def counting(*arguments: Any, **options: Any) -> str:
+            hashed.append(arguments)
+            return encode(*arguments, **options)
+
+        monkeypatch.setattr(MD5PasswordHasher, "encode", counting)
+        for name in ("ana", "nobody"):
+            self.fail(client, name)
+        assert len(hashed) == 2
+
+    def test_goes_no_faster_by_claiming_other_addresses(
+        self, client: Client, ana: User, settings: LazySettings
+    ) -> None:
+        settings.ACCOUNT_RATE_LIMITS = {"login_failed": "3/m/ip"}
+        for number in range(3):
+            assert "is wrong" in self.fail(
+                client, f"nobody{number}", **{"X-Forwarded-For": f"192.0.2.{number}"}
+            )
+        assert "Too many failed logins" in self.fail(client, "other", **{"X-Forwarded-For": "192.0.2.9"})
+
+    def test_is_told_apart_behind_the_operators_proxy_by_what_that_one_says(
+        self, client: Client, ana: User, settings: LazySettings
+    ) -> None:
+        settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
+        settings.ACCOUNT_RATE_LIMITS = {"login_failed": "2/m/ip"}
+        for number in range(2):
+            # What came with the request stands first, what the proxy adds last.
+            self.fail(client, "ana", **{"X-Forwarded-For": f"192.0.2.{number}, 198.51.100.7"})
+        assert "Too many" in self.fail(client, "ana", **{"X-Forwarded-For": "192.0.2.9, 198.51.100.7"})
+        assert "is wrong" in self.fail(client, "ana", **{"X-Forwarded-For": "192.0.2.9, 198.51.100.8"})
+        assert AuditEvent.objects.filter(detail__address="198.51.100.7").exists()
+
+    def test_a_code_ends_soon(self, client: Client, ana: User) -> None:
+        secret = generate_totp_secret()
+        TOTP.activate(ana, secret)
+        client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
+        right = f"{hotp_value(secret, next(iter(yield_hotp_counters_from_time()))):06}"
+        wrong = "000000" if right != "000000" else "111111"
+        for _ in range(5):
+            assert "wrong" in text(client.post(reverse("second-factor"), {"code": wrong}))
+        response = client.post(reverse("second-factor"), {"code": right})
+        assert response.status_code == 200
+        assert "Too many failed attempts" in text(response)
+        assert client.get(reverse("runs")).status_code == 302
+
+    @pytest.mark.parametrize(
+        ("name", "field"), [("reauthenticate", "password"), ("password", "old_password")]
+    )
+    def test_ones_password_ends_soon_for_who_has_ones_session(
+        self, name: str, field: str, client: Client, ana: User
+    ) -> None:
+        client.force_login(ana)
+        posted = {"new_password1": "correct horse 42", "new_password2": "correct horse 42"}
+        seen = [client.post(reverse(name), {**posted, field: "wrong"}).status_code for _ in range(12)]
+        assert seen[-1] == 429
+        response = client.post(reverse(name), {**posted, field: PASSWORD})
+        assert response.status_code == 429
+        assert "There have been too many attempts" in text(response)
+
+    def test_a_token_is_no_faster_by_its_beginning(self, ana: User) -> None:
+        """It is found by its hash: what begins as a token does is as far from it as anything."""
+        known = token(ana)
+        with CaptureQueriesContext(connection) as asked:
+            assert tokens.find(known[:-1]) is None
+            assert tokens.find(known[:12]) is None
+        assert [query for query in asked if known[:12] in query["sql"]] == []
+
+
+class TestTheLog:
+    """One event is one line, whatever was sent."""
+
+    @pytest.fixture
+    def written(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+        """What the handler of our settings writes."""
+        lines: list[str] = []
+        [ours] = [one for one in logging.getLogger().handlers if type(one) is logging.StreamHandler]
+        assert isinstance(ours.formatter, TextFormatter)
+        formatter = ours.formatter
+
+        class Listener(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                # A traceback has lines of its own.
+                alone = logging.makeLogRecord({**vars(record), "exc_info": None, "exc_text": None})
+                lines.append(formatter.format(alone))
+
+        listener = Listener()
+        logging.getLogger().addHandler(listener)
+        yield lines
+        logging.getLogger().removeHandler(listener)
+
+    def test_has_no_line_that_somebody_made_up(
+        self, written: list[str], client: Client, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made_up = "x\n2026-11-22 00:00:00,000 INFO made.up: max logged in\r\n"
+        strict = Client(enforce_csrf_checks=True)
+        client.get(f"/{made_up}")
+        client.get("/", headers={"host": "evil.example\n"})
+        client.get("/", headers={"X-Request-ID": made_up, "User-Agent": made_up, "Referer": made_up})
+        client.post(reverse("login"), {"login": made_up, "password": made_up})
+        strict.post(reverse("login"), headers={"Origin": made_up, "Referer": made_up})
+        client.generic("FOO\nBAR", "/login/")
+
+        def failing(*_: object) -> None:
+            raise RuntimeError(made_up)
+
+        monkeypatch.setattr("reviews.links.find", failing)
+        client.raise_request_exception = False
+        assert client.get(f"/join/{made_up.replace('/', '')}/").status_code == 500
+        assert len(written) > 6
+        assert [line for line in written if len(line.splitlines()) > 1] == []
+
+
+def test_a_header_of_the_next_request_is_none_of_this_one(as_max: Client) -> None:
+    """A body of another length than was said is not read on into, and never a 5xx."""
+    for length in ("-1", "1e3", "99999999999999999999", "abc", "0x10", "3, 4"):
+        response = as_max.post("/", b"run=x", content_type="text/plain", headers={"Content-Length": length})
+        assert response.status_code in {400, 403, 422}
+
+
+def test_a_body_without_end_is_not_read(as_max: Client, settings: LazySettings) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    assert as_max.post(reverse("preview"), {"text": "x" * 2000}).status_code in {400, 413}
+
+
+def test_where_people_are_named_nobodys_password_is(record: Evaluation, as_max: Client, max: User) -> None:
+    """Hashes of passwords, tokens and links, and the keys of sessions, stand in no answer."""
+    EvaluationFactory.create(run=record.run)
+    secret = [max.password, max.password.rpartition("$")[2], as_max.session.session_key]
+    secret += [token.token_hash for token in max.api_tokens.all()]
+    for name, methods in ACCESS.items():
+        if "get" in methods:
+            found = as_max.get(address(name, record)).getvalue().decode("utf-8", "replace")
+            assert [one for one in secret if one and one in found] == []
