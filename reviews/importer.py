@@ -68,7 +68,7 @@ def import_stream(
     case the caller's transaction must roll back, and so it must for a dry run.
     """
     new_import = Import.objects.create(
-        run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
+        run=run_named(run_name), file_name=bare_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
     pieces = source.keep(new_import, source.read_ahead(_cut(meter)))
@@ -84,7 +84,7 @@ def receive_upload(
 ) -> Import:
     """Keep an uploaded file and enqueue its import. Raises `Refused`."""
     upload = Import.objects.create(
-        run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
+        run=run_named(run_name), file_name=bare_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
     unpacked = sum(len(piece.data) for piece in source.keep(upload, _cut(meter)))
@@ -148,7 +148,7 @@ def checked_run_name(name: str) -> str:
     return name
 
 
-def _file_name(name: str) -> str:
+def bare_name(name: str) -> str:
     """The last part of a name, shortened from the front to what the column holds. Never a path to open."""
     printable = "".join(character for character in PurePath(name).name if character.isprintable())
     return printable[-255:] or "file"

@@ -215,6 +215,7 @@ EVENTS = {
     "uploads.begin": "upload begun",
     "uploads.append": "upload",
     "uploads.drop": "upload dropped",
+    "uploads.take": "upload begun, upload",
     "uploads.remove_expired": "upload expired",
     "links.choose_password": "password set by link",
     "links.invite": "invitation",
@@ -315,6 +316,7 @@ READS_ONLY = {
     "exports.kept_receipt",
     "exports.order_of",
     "exports.stretch",
+    "importer.bare_name",
     "importer.checked_run_name",
     "importer.locked",
     "uploads.check_size",
@@ -462,6 +464,9 @@ class Calls:
     def importer_fail_upload(self) -> Call:
         return partial(importer.fail_upload, self.importer_receive_upload()().pk, "the disk is full")
 
+    def importer_bare_name(self) -> Call:
+        return partial(importer.bare_name, "files/run.jsonl")
+
     def importer_checked_run_name(self) -> Call:
         return partial(importer.checked_run_name, "run")
 
@@ -483,6 +488,10 @@ class Calls:
 
     def uploads_append(self) -> Call:
         return partial(uploads.append, self.upload(), offset=0, data=line())
+
+    def uploads_take(self) -> Call:
+        sent = {"file_name": "a.jsonl", "run_name": "run", "strict": False, "parts": [line()]}
+        return partial(uploads.take, **sent, size=len(line()), actor=self.lea)
 
     def uploads_drop(self) -> Call:
         return partial(uploads.drop, self.upload(), self.lea)

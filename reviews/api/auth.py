@@ -7,6 +7,7 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.security import HttpBearer
 
+from cognireview import logs
 from reviews import tokens
 from reviews.api.problems import CONTENT_TYPE
 from reviews.models import ApiToken, User
@@ -47,6 +48,7 @@ class Token(HttpBearer):
         found = tokens.find(token)
         if found is None:
             return None
+        logs.asked_by(found.person_id)
         if self._scope not in found.scopes:
             raise Denied(f"This token does not have the scope {self._scope}.")
         check(found.person, tokens.SCOPES[self._scope])

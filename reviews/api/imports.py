@@ -6,7 +6,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Router, Status
 
-from reviews import exporter, importer
+from reviews import exporter, uploads
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILES, JSONL, file_of
@@ -36,11 +36,13 @@ def bring(
     A new name makes a new run. The file is kept and its job enqueued: ask for the import until its state is
     done or failed. `strict` takes nothing if any line is bad.
     """
-    source = importer.receive_upload(
-        run_name=run,
+    file = file_of(request)
+    source = uploads.take(
         file_name=file_name or f"{run}.jsonl",
-        blocks=file_of(request),
+        run_name=run,
         strict=strict,
+        size=file.size,
+        parts=file.parts,
         actor=request.user,
     )
     response["Location"] = f"{PREFIX}imports/{source.pk}"
