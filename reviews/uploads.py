@@ -80,13 +80,17 @@ def take(
     """
     upload = begin(file_name=file_name, run_name=run_name, strict=strict, size=size, actor=actor)
     try:
-        for part in parts:
-            upload = append(upload, offset=upload.offset, data=part)
-        if upload.source is None:
-            raise Refused("The file broke off on its way. Send it again.")
+        return _append_all(upload, parts)
     except BaseException:
         drop(upload, actor)
         raise
+
+
+def _append_all(upload: Upload, parts: Iterable[bytes]) -> Import:
+    for part in parts:
+        upload = append(upload, offset=upload.offset, data=part)
+    if upload.source is None:
+        raise Refused("The file broke off on its way. Send it again.")
     return upload.source
 
 

@@ -45,7 +45,7 @@ class JsonParser(Parser):
 
 
 def check_type(request: HttpRequest, taken: tuple[str, ...], *, encodings: tuple[str, ...] = ()) -> None:
-    """Raise `Problem` unless the request says that its body is one of these, packed by one of these or not."""
+    """Raise `Problem` unless the body is said to be one of these, packed by one of these or not."""
     if request.content_type not in taken:
         given = request.content_type or "none"
         sentence = f"The Content-Type is {given[:100]}; this takes {', '.join(taken)}."
