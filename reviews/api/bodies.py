@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 from django.http import HttpRequest
+from ninja import Schema
 from ninja.parser import Parser
 from ninja.renderers import BaseRenderer
+from pydantic import ConfigDict
 
 from reviews.api.problems import Problem
 from reviews.source import BLOCK_SIZE, Refused
@@ -25,6 +27,12 @@ FILES = (
     "text/plain",
 )
 PACKINGS = ("gzip", "zstd")
+
+
+class Body(Schema):
+    """A body of JSON. What it does not take is refused: a name that is spelled wrong loses nothing."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class JsonRenderer(BaseRenderer):

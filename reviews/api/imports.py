@@ -17,7 +17,6 @@ from reviews.views.download import download
 router = Router(tags=["imports"])
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _BODY = {"required": True, "content": dict.fromkeys(FILES, _BINARY)}
-_LINES = {200: {"content": {JSONL: _BINARY}}}
 
 
 @operation(
@@ -26,6 +25,7 @@ _LINES = {200: {"content": {JSONL: _BINARY}}}
     "/runs/{path:run}/imports",
     scope="import",
     response={202: shapes.ImportOut},
+    problems=(400, 411, 413, 415),
     requestBody=_BODY,
 )
 def bring(
@@ -49,14 +49,22 @@ def bring(
     return Status(202, shapes.import_out(source))
 
 
-@operation(router, "GET", "/imports/{int:import_id}", scope="import", response=shapes.ImportOut)
+@operation(
+    router, "GET", "/imports/{int:import_id}", scope="import", response=shapes.ImportOut, problems=(404,)
+)
 def one(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """How far an import is, and what became of its lines."""
     return shapes.import_out(_load(import_id))
 
 
 @operation(
-    router, "GET", "/imports/{int:import_id}/rejects", scope="import", response={200: None}, responses=_LINES
+    router,
+    "GET",
+    "/imports/{int:import_id}/rejects",
+    scope="import",
+    response={200: None},
+    file=JSONL,
+    problems=(404,),
 )
 def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """The lines that did not come in, as JSONL: number, outcome, field and reason of each."""

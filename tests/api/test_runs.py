@@ -146,6 +146,12 @@ class TestExport:
         whole, begun = events.all()
         assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
 
+    def test_takes_no_other_parameter(self, of_lea: Program) -> None:
+        bring_in(TWO)
+        answer = of_lea.get("runs/evaluations/export?ony=reviewed")
+        assert answer.status_code == 422
+        assert answer.json()["errors"] == [{"field": "ony", "reason": "There is no such parameter."}]
+
     def test_takes_no_other_words(self, of_lea: Program) -> None:
         bring_in(TWO)
         answer = of_lea.get("runs/evaluations/export?only=best")
