@@ -5,7 +5,9 @@ The settings table in the README is checked against this class by a test.
 """
 
 import difflib
+import re
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -37,6 +39,8 @@ FILE_SUFFIX = "_FILE"
 # As pydantic names them: by alias where there is one.
 _CONFIDENTIAL = {"secret_key", "DATABASE_URL", "mail_url", "oidc_client_secret", "metrics_token"}
 _SHORTEST_TOKEN = 20
+# A name or an address, an IPv6 address in brackets, and maybe a port.
+_HOST = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.IGNORECASE)
 _ROLES = ("reviewer", "lead", "admin")
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
@@ -76,6 +80,25 @@ def _group_roles(text: str) -> str:
     if any(not group.strip() or role.strip() not in _ROLES for group, _, role in pairs):
         raise ValueError(f"takes group=role, group=role, ... where a role is one of {', '.join(_ROLES)}")
     return text
+
+
+def _hosts(text: str) -> str:
+    for entry in _entries(text):
+        if not (_HOST.fullmatch(entry) or _is_network(entry)):
+            raise ValueError(f"takes host, host:port, address or network, with commas between: not {entry!r}")
+    return text
+
+
+def _entries(text: str) -> list[str]:
+    return [entry.strip().lower() for entry in text.split(",")] if text else []
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _from_base_dir(path: Path) -> Path:
@@ -175,6 +198,11 @@ class Environment(BaseSettings):
         "without one, no access.",
         validate_default=True,
     )
+    webhook_hosts: Annotated[str, AfterValidator(_hosts)] = Field(
+        "",
+        description="Hosts that webhooks may go to, each with a port if it is not 443, and networks that are "
+        "not public: `hooks.example.org, ci.lan:8443, 10.1.0.0/16`. Empty: webhooks are off.",
+    )
     log_level: str = Field(
         "INFO",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
@@ -205,6 +233,11 @@ class Environment(BaseSettings):
         if others.data.get("oidc_issuer") and not given:
             raise ValueError(f"is needed beside {variable_name('oidc_issuer')}")
         return value
+
+    @property
+    def webhook_targets(self) -> list[str]:
+        """The entries of `webhook_hosts`."""
+        return _entries(self.webhook_hosts)
 
     @property
     def roles_of_groups(self) -> dict[str, str]:

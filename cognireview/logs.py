@@ -57,8 +57,14 @@ class RequestMiddleware:
         self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
     ) -> None:
         # As LoginRequiredMiddleware asks: a page for everybody must not look at the session for this.
-        if getattr(view_func, "login_required", True) and (current := _current.get()):
-            current.user_id = request.user.pk
+        if getattr(view_func, "login_required", True):
+            asked_by(request.user.pk)
+
+
+def asked_by(user_id: int | None) -> None:
+    """Say whose the request is that is being answered; without one, nothing."""
+    if current := _current.get():
+        current.user_id = user_id
 
 
 def _log_end(request: HttpRequest, status: int, seconds: float) -> None:

@@ -281,3 +281,4 @@ CLAIM_LENGTH = timedelta(minutes=ENVIRONMENT.claim_minutes)
 # The record after the one on the screen, fetched ahead: shorter, which also tells the two apart.
 SPARE_CLAIM_LENGTH = CLAIM_LENGTH / 3
 BLIND_SHARE = ENVIRONMENT.blind_share
+WEBHOOK_HOSTS = ENVIRONMENT.webhook_targets

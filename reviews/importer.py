@@ -72,7 +72,7 @@ def import_stream(
     """
     run = run_named(run_name, mapping=mapping, actor=actor)
     new_import = Import.objects.create(
-        run=run, file_name=_file_name(file_name), strict=strict, created_by=actor
+        run=run, file_name=bare_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
     pieces = source.keep(new_import, source.read_ahead(_cut(meter)))
@@ -88,7 +88,7 @@ def receive_upload(
 ) -> Import:
     """Keep an uploaded file and enqueue its import. Raises `Refused`."""
     upload = Import.objects.create(
-        run=run_named(run_name, actor=actor), file_name=_file_name(file_name), strict=strict, created_by=actor
+        run=run_named(run_name, actor=actor), file_name=bare_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
     unpacked = sum(len(piece.data) for piece in source.keep(upload, _cut(meter)))
@@ -136,7 +136,7 @@ def locked(import_id: int) -> Import:
     return imports.get(pk=import_id)
 
 
-def _file_name(name: str) -> str:
+def bare_name(name: str) -> str:
     """The last part of a name, shortened from the front to what the column holds. Never a path to open."""
     printable = "".join(character for character in PurePath(name).name if character.isprintable())
     return printable[-255:] or "file"

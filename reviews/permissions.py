@@ -31,6 +31,7 @@ ROLES: dict[str, list[str]] = {
         "import_file",
         "import_context",
         "manage_people",
+        "manage_webhooks",
     ],
 }
 _SENTENCES = {
@@ -43,6 +44,7 @@ _SENTENCES = {
     "configure_run": "Only a lead or an admin can change how a run is judged.",
     "import_context": "Only an admin can import task context.",
     "manage_people": "Only an admin can manage accounts.",
+    "manage_webhooks": "Only an admin can manage webhooks.",
 }
 
 

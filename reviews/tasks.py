@@ -9,7 +9,7 @@ from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
 from cognireview import outage
-from reviews import exports, facets, import_job, importer, sampling, uploads
+from reviews import exports, facets, import_job, importer, sampling, uploads, webhooks
 
 
 class DatabaseAway(Exception):
@@ -101,6 +101,21 @@ def draw_sample(run_id: int) -> None:
     sampling.draw(run_id)
 
 
+# The last part of the pattern are seconds. A worker that starts does at once what was last due.
+@app.periodic(cron="* * * * * */10")
+@app.task(queueing_lock="tell_reviewed_runs")
+def tell_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Make the messages about runs whose queue has become empty."""
+    webhooks.tell_reviewed()
+
+
+# An attempt that fails enqueues the next one; this is for errors of ours, and a database that was away.
+@app.task(name=webhooks.JOB, retry=RetryStrategy(max_attempts=10, wait=60))
+def deliver_message(delivery_id: int, attempt: int) -> None:
+    """Make one attempt to deliver a message to a webhook."""
+    webhooks.deliver(delivery_id, attempt)
+
+
 @app.periodic(cron="*/10 * * * *")
 @app.task(queueing_lock="remove_expired_exports")
 def remove_expired_exports(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
@@ -115,7 +130,6 @@ def remove_expired_uploads(timestamp: int) -> None:  # noqa: ARG001 (periodic ta
     uploads.remove_expired()
 
 
-# The last part of the pattern are seconds. A worker that starts does at once what was last due.
 @app.periodic(cron="* * * * * */10")
 @app.task(queueing_lock="take_up_stalled_jobs", pass_context=True)
 async def take_up_stalled_jobs(context: JobContext, timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)

@@ -1,10 +1,10 @@
-"""A file on its way from a browser: it arrives part by part, and is imported once it is whole.
+"""A file on its way from a browser or a program: it arrives part by part, and is imported once it is whole.
 
 Nothing is held in memory or on one host: each part is committed as it comes, so that whoever was
 cut off goes on from the last of them, on any web server.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from django.conf import settings
@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from reviews import audit, importer, receiving
-from reviews.models import Upload, UploadPart, User
+from reviews.models import Import, Upload, UploadPart, User
 from reviews.source import Refused
 
 KEPT_FOR = timedelta(hours=24)
@@ -34,7 +34,7 @@ def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User
     check_size(size)
     upload = Upload.objects.create(
         created_by=actor,
-        file_name=file_name[-255:],
+        file_name=importer.bare_name(file_name),
         run_name=receiving.checked_run_name(run_name),
         strict=strict,
         size=size,
@@ -68,6 +68,30 @@ def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
         _finish(upload)
     upload.save(update_fields=["offset", "changed_at", "source"])
     return upload
+
+
+def take(
+    *, file_name: str, run_name: str, strict: bool, size: int, parts: Iterable[bytes], actor: User
+) -> Import:
+    """Take a whole file that comes in one request, in parts of about 1 MiB, and return its import.
+
+    No transaction is open while a part is waited for. What `parts` raises, and a file that is refused, leaves
+    nothing. Raises `Refused` and `TooLarge`.
+    """
+    upload = begin(file_name=file_name, run_name=run_name, strict=strict, size=size, actor=actor)
+    try:
+        return _append_all(upload, parts)
+    except BaseException:
+        drop(upload, actor)
+        raise
+
+
+def _append_all(upload: Upload, parts: Iterable[bytes]) -> Import:
+    for part in parts:
+        upload = append(upload, offset=upload.offset, data=part)
+    if upload.source is None:
+        raise Refused("The file broke off on its way. Send it again.")
+    return upload.source
 
 
 def _finish(upload: Upload) -> None:

@@ -36,6 +36,7 @@ from reviews.views import (
     spot_checks,
     tokens,
     uploads,
+    webhooks,
 )
 
 urlpatterns = [
@@ -143,6 +144,11 @@ urlpatterns = [
     path("account/sessions/end-others/", account.end_other_sessions, name="end-other-sessions"),
     path("tokens/<int:pk>/revoke/", tokens.revoke, name="revoke-token"),
     path("api/", api.reference, name="api"),
+    path("webhooks/", webhooks.webhook_list, name="webhooks"),
+    path("webhooks/add/", webhooks.add, name="add-webhook"),
+    path("webhooks/<int:pk>/", webhooks.webhook, name="webhook"),
+    path("webhooks/<int:pk>/test/", webhooks.send_test, name="test-webhook"),
+    path("webhooks/<int:pk>/remove/", webhooks.remove, name="remove-webhook"),
     path("account/again/", second_factor.reauthenticate, name="reauthenticate"),
     path("account/again/code/", second_factor.reauthenticate_by_code, name="reauthenticate-by-code"),
     path("account/again/passkey/", second_factor.reauthenticate_by_passkey, name="reauthenticate-by-passkey"),

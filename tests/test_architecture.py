@@ -51,6 +51,7 @@ WRITERS = {
     "tokens",
     "updating",
     "uploads",
+    "webhooks",
     "workflow",
 }
 WRITING = {"save", "create", "bulk_create", "get_or_create", "update_or_create", "bulk_update", "delete"}

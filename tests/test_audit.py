@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import pytest
 from allauth.usersessions.models import UserSession
+from django.conf import LazySettings
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import IntegrityError, connection, transaction
 from django.db.models import ProtectedError
@@ -45,6 +46,7 @@ from reviews import (
     strata,
     tokens,
     uploads,
+    webhooks,
     workflow,
 )
 from reviews.analytics import Selection
@@ -62,6 +64,7 @@ from reviews.models import (
     Review,
     Upload,
     User,
+    Webhook,
 )
 from reviews.record import HUMAN_FIELDS
 from reviews.review_version import Decision
@@ -198,6 +201,7 @@ WRITING_MODULES = [
     strata,
     tokens,
     uploads,
+    webhooks,
     workflow,
 ]
 EVENTS = {
@@ -218,6 +222,7 @@ EVENTS = {
     "uploads.begin": "upload begun",
     "uploads.append": "upload",
     "uploads.drop": "upload dropped",
+    "uploads.take": "upload begun, upload",
     "uploads.remove_expired": "upload expired",
     "links.choose_password": "password set by link",
     "links.invite": "invitation",
@@ -226,6 +231,9 @@ EVENTS = {
     "links.withdraw": "link withdrawn",
     "tokens.make": "token made",
     "tokens.revoke": "token revoked",
+    "webhooks.add": "webhook added",
+    "webhooks.remove": "webhook removed",
+    "webhooks.send_test": "webhook tested",
     "people.add_user": "user added",
     "people.change_role": "role changed",
     "people.deactivate": "person deactivated",
@@ -301,10 +309,16 @@ TOLD_BY = {
     "opinions.outdate": "importer.import_stream",
     "opinion_counts.count": "opinions.give",
     "opinion_counts.uncount": "opinions.take_back",
+    # What is sent changes nothing here; each message and its attempts are kept.
+    "webhooks.tell_reviewed": "webhooks.add",
+    "webhooks.deliver": "webhooks.add",
     "overturning.note": "workflow.reopen",
     "overturning.note_revision": "workflow.revise",
 }
 READS_ONLY = {
+    "webhooks.deliveries",
+    "webhooks.in_force",
+    "webhooks.latest",
     "blind.check_shown",
     "blind.committed",
     "blind.has_answer",
@@ -318,6 +332,7 @@ READS_ONLY = {
     "exports.kept_receipt",
     "exports.order_of",
     "exports.stretch",
+    "importer.bare_name",
     "importer.locked",
     "receiving.checked_run_name",
     "receiving.mapping_of",
@@ -477,6 +492,33 @@ class Calls:
     def receiving_mapping_of(self) -> Call:
         return partial(receiving.mapping_of, RunFactory.create())
 
+    def webhook(self) -> Webhook:
+        return webhooks.add(url="http://localhost:9/", run=self.run, actor=self.lea).webhook
+
+    def webhooks_add(self) -> Call:
+        return self.webhook
+
+    def webhooks_remove(self) -> Call:
+        return partial(webhooks.remove, webhook=self.webhook(), actor=self.lea)
+
+    def webhooks_send_test(self) -> Call:
+        return partial(webhooks.send_test, webhook=self.webhook(), actor=self.lea)
+
+    def webhooks_deliveries(self) -> Call:
+        webhook = self.webhook()
+        webhooks.send_test(webhook=webhook, actor=self.lea)
+        return lambda: list(webhooks.deliveries(webhook))
+
+    def webhooks_in_force(self) -> Call:
+        self.webhook()
+        return lambda: list(webhooks.in_force())
+
+    def webhooks_latest(self) -> Call:
+        return partial(webhooks.latest, [self.webhook()])
+
+    def importer_bare_name(self) -> Call:
+        return partial(importer.bare_name, "files/run.jsonl")
+
     def importer_locked(self) -> Call:
         return partial(importer.locked, self.importer_receive_upload()().pk)
 
@@ -495,6 +537,10 @@ class Calls:
 
     def uploads_append(self) -> Call:
         return partial(uploads.append, self.upload(), offset=0, data=line())
+
+    def uploads_take(self) -> Call:
+        sent = {"file_name": "a.jsonl", "run_name": "run", "strict": False, "parts": [line()]}
+        return partial(uploads.take, **sent, size=len(line()), actor=self.lea)
 
     def uploads_drop(self) -> Call:
         return partial(uploads.drop, self.upload(), self.lea)
@@ -887,7 +933,8 @@ class Calls:
 
 class TestEveryFunctionThatWrites:
     @pytest.fixture
-    def calls(self, ana: User, lea: User) -> Calls:
+    def calls(self, ana: User, lea: User, settings: LazySettings) -> Calls:
+        settings.WEBHOOK_HOSTS = ["localhost:9"]
         return Calls(ana, lea)
 
     def test_is_listed(self) -> None:

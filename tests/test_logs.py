@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from cognireview import environment, logs
+from reviews import tokens
 from reviews.models import User
 
 
@@ -63,6 +64,16 @@ class TestTheLineOfARequest:
         assert "user_id" not in line
         assert len(line["request_id"]) == 32
         assert line["request_id"] == response.headers["X-Request-ID"]
+
+    def test_says_as_whom_a_program_asked(self, client: Client, ana: User, lines: StringIO) -> None:
+        token = tokens.make(person=ana, scopes=["read"], actor=None).text
+        client.get("/api/v1/runs", headers={"Authorization": f"Bearer {token}"})
+        assert last(lines)["user_id"] == ana.pk
+        client.get("/api/v1/runs/none/export", headers={"Authorization": f"Bearer {token}"})
+        assert (last(lines)["user_id"], last(lines)["status"]) == (ana.pk, 403)
+        client.get("/api/v1/runs", headers={"Authorization": "Bearer cr_nothing"})
+        assert "user_id" not in last(lines)
+        assert token not in lines.getvalue()
 
     def test_of_an_address_that_is_not_there_has_no_route(self, client: Client, lines: StringIO) -> None:
         client.get("/nowhere/")

@@ -10,7 +10,7 @@ from datetime import timedelta
 from urllib.parse import quote, urlencode
 
 import pytest
-from django.conf import settings
+from django.conf import LazySettings
 from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import QuerySet
@@ -18,7 +18,8 @@ from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews import beside, exports, import_job, importer, source
+from cognireview.environment import BASE_DIR
+from reviews import beside, exports, import_job, importer, source, webhooks
 from reviews.models import (
     AuditEvent,
     Evaluation,
@@ -27,9 +28,13 @@ from reviews.models import (
     Import,
     ImportProgress,
     User,
+    WebhookDelivery,
 )
+from tests import receiver
+from tests.factories import EvaluationFactory
 from tests.lines import bring_in, file_of, line
 from tests.threads import together
+from tests.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -231,6 +236,29 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
     assert AuditEvent.objects.filter(action="export").count() == 1
 
 
+def test_a_worker_that_is_killed_while_it_sends_loses_no_message(
+    max: User, ana: User, settings: LazySettings
+) -> None:
+    """What it sent may come again, under the same id; that the run is reviewed is told once all the same."""
+    with receiver.running() as there:
+        settings.WEBHOOK_HOSTS = [there.host]
+        webhooks.add(url=there.url, run=None, actor=max)
+        decide(EvaluationFactory.create(), ana)
+        webhooks.tell_reviewed()
+        allowed = {"COGNIREVIEW_WEBHOOK_HOSTS": there.host}
+        with worker(**allowed) as first:
+            there.meanwhile = first.kill
+            wait_until(lambda: first.poll() is not None)
+            kill(first)
+        delivery = WebhookDelivery.objects.get()
+        assert (delivery.state, delivery.attempts.count()) == ("waiting", 0)
+        with worker(**allowed):
+            wait_until(lambda: not WebhookDelivery.objects.filter(state="waiting").exists())
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts.count()) == ("delivered", 1)
+    assert [received.headers["webhook-id"] for received in there.received] == [delivery.message_id] * 2
+
+
 def kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a worker, and let the time pass after which its silence counts."""
     process.kill()
@@ -250,7 +278,7 @@ def jobs_of(source: Import) -> QuerySet[ProcrastinateJob]:
 
 
 @contextmanager
-def worker(*options: str) -> Iterator[subprocess.Popen[bytes]]:
+def worker(*options: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
     """A worker as an operator runs it, on the database of the tests."""
     parts = connection.settings_dict
     place = {"host": parts["HOST"], "port": parts["PORT"], "password": parts["PASSWORD"]}
@@ -258,9 +286,10 @@ def worker(*options: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {
         "DATABASE_URL": f"postgresql://{parts['USER']}@/{parts['NAME']}?{server}",
         "COGNIREVIEW_STALLED_WORKER_SECONDS": "2",
+        **variables,
     }
     command = [sys.executable, "manage.py", "procrastinate", "worker", *options]
-    with subprocess.Popen(command, cwd=settings.BASE_DIR, env=environment) as process:
+    with subprocess.Popen(command, cwd=BASE_DIR, env=environment) as process:
         try:
             yield process
         finally:

@@ -1,10 +1,14 @@
 """A file that arrives in parts."""
 
 import gzip
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import connection
+from django.http import UnreadablePostError
 from django.utils import timezone
 
 from reviews import importer, source, uploads
@@ -82,6 +86,54 @@ class TestAnUpload:
         uploads.drop(uploads.append(begin(max), offset=0, data=FILE[:100]), max)
         assert not Upload.objects.exists()
         assert not UploadPart.objects.exists()
+
+
+class TestAFileInOneRequest:
+    def take(self, actor: User, parts: Iterable[bytes]) -> Import:
+        names: dict[str, Any] = {"file_name": "algebra.jsonl.gz", "run_name": "algebra", "strict": False}
+        return uploads.take(**names, size=len(FILE), parts=parts, actor=actor)
+
+    def test_becomes_an_import_with_its_last_part(self, max: User) -> None:
+        done = self.take(max, [FILE[:100], FILE[100:]])
+        assert (done.run.name, done.size, done.created_by) == ("algebra", len(FILE), max)
+        assert b"".join(piece.data for piece in source.kept_pieces(done)) == gzip.decompress(FILE)
+        assert not UploadPart.objects.exists()
+
+    @pytest.mark.django_db(transaction=True)
+    def test_keeps_no_transaction_open_while_it_is_on_its_way(self, max: User) -> None:
+        open_transactions = []
+
+        def parts() -> Iterator[bytes]:
+            for start in range(0, len(FILE), 100):
+                open_transactions.append(connection.in_atomic_block)
+                yield FILE[start : start + 100]
+
+        self.take(max, parts())
+        assert len(open_transactions) > 2
+        assert not any(open_transactions)
+
+    @pytest.mark.django_db(transaction=True)
+    def test_that_breaks_off_leaves_nothing(self, max: User) -> None:
+        seen = []
+
+        def parts() -> Iterator[bytes]:
+            yield FILE[:100]
+            seen.append(UploadPart.objects.count())
+            raise UnreadablePostError
+
+        with pytest.raises(UnreadablePostError):
+            self.take(max, parts())
+        assert seen == [1]
+        assert not Upload.objects.exists()
+        assert not UploadPart.objects.exists()
+        assert not Import.objects.exists()
+
+    @pytest.mark.parametrize("parts", [[FILE[:100]], [FILE[:100], bytes(len(FILE) - 100)]])
+    def test_that_is_cut_or_damaged_leaves_nothing(self, parts: list[bytes], max: User) -> None:
+        with pytest.raises(Refused):
+            self.take(max, parts)
+        assert not Upload.objects.exists()
+        assert not Run.objects.exists()
 
 
 class TestAfterADay:

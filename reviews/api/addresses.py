@@ -14,6 +14,7 @@ api = NinjaAPI(
     docs_url=None,
     parser=JsonParser(),
     renderer=JsonRenderer(),
+    openapi_extra={"components": {"schemas": {"Problem": problems.SCHEMA}}},
 )
 problems.tell(api)
 # The first address that fits is taken, and ids may hold slashes: the longer ones come first.

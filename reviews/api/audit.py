@@ -11,10 +11,9 @@ from reviews.permissions import check
 from reviews.views.download import download
 
 router = Router(tags=["audit"])
-_LINES = {200: {"content": {JSONL: {"schema": {"type": "string", "format": "binary"}}}}}
 
 
-@operation(router, "GET", "/audit", scope="read", response={200: None}, responses=_LINES)
+@operation(router, "GET", "/audit", scope="read", response={200: None}, file=JSONL, problems=(404,))
 def audit(
     request: ApiRequest, run: str = "", after: QueryEx[int, P(ge=0, lt=2**63)] = 0
 ) -> StreamingHttpResponse:

@@ -1,33 +1,24 @@
 """Who asks: a token stands for a person, whose role decides with its scopes."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+import inspect
+from collections.abc import Callable, Iterable
+from functools import wraps
+from http import HTTPStatus
+from typing import Any, TypeVar, cast
 
 from django.http import HttpRequest
 from ninja import Router
 from ninja.security import HttpBearer
 
+from cognireview import logs
 from reviews import tokens
-from reviews.api.problems import CONTENT_TYPE
+from reviews.api.problems import Problem, problem_answer
 from reviews.models import ApiToken, User
 from reviews.permissions import Denied, check
 
 View = TypeVar("View", bound=Callable[..., Any])
-_TEXT = {"type": "string"}
-_PAIR = {"type": "object", "properties": {"field": _TEXT, "reason": _TEXT}}
-_MEMBERS = {"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT}
-_PROBLEM = {
-    "description": "A problem (RFC 9457): `detail` is a sentence, `errors` says what is wrong where.",
-    "content": {
-        CONTENT_TYPE: {
-            "schema": {
-                "type": "object",
-                "properties": {**_MEMBERS, "errors": {"type": "array", "items": _PAIR}},
-                "required": [*_MEMBERS],
-            }
-        }
-    },
-}
+# Whatever an operation is about: a token that is none or does not reach that far, and unknown parameters.
+_ALWAYS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 class ApiRequest(HttpRequest):
@@ -47,6 +38,7 @@ class Token(HttpBearer):
         found = tokens.find(token)
         if found is None:
             return None
+        logs.asked_by(found.person_id)
         if self._scope not in found.scopes:
             raise Denied(f"This token does not have the scope {self._scope}.")
         check(found.person, tokens.SCOPES[self._scope])
@@ -61,18 +53,39 @@ def operation(
     *,
     scope: str,
     response: Any,
+    problems: Iterable[int] = (),
+    file: str = "",
     parameters: list[dict[str, Any]] | None = None,
     **extra: Any,
 ) -> Callable[[View], View]:
     """Make a view an operation of the API for tokens with a scope.
 
-    `response` is by status, as ninja has it; `parameters` and `extra` are OpenAPI for what the view's own
-    arguments do not say.
+    `response` is by status, as ninja has it; `problems` are the statuses of problems that not every operation
+    has, `file` is the type of a file that it answers with. `parameters` and `extra` are OpenAPI for what the
+    view's own arguments do not say.
     """
-    told: dict[str, Any] = {"x-scope": scope, "responses": {"4XX": _PROBLEM}, **extra}
+    answers: dict[int, Any] = {int(status): problem_answer(status) for status in (*_ALWAYS, *problems)}
+    if file:
+        answers[200] = {"content": {file: {"schema": {"type": "string", "format": "binary"}}}}
+    told: dict[str, Any] = {"x-scope": scope, "responses": answers, **extra}
     if parameters:
         told["parameters"] = parameters
     decorate: Callable[[View], View] = router.api_operation(
         [method], path, auth=Token(scope), response=response, openapi_extra=told
     )
-    return decorate
+    more = {parameter["name"] for parameter in parameters or ()}
+    return lambda view: decorate(_taking_no_other(view, more))
+
+
+def _taking_no_other(view: View, more: set[str]) -> View:
+    """Refuse query parameters that the view does not have, beside `more`, instead of leaving them aside."""
+    names = more | set(inspect.signature(view).parameters)
+
+    @wraps(view)
+    def checked(request: ApiRequest, *args: Any, **options: Any) -> Any:
+        if unknown := [name for name in request.GET if name not in names]:
+            sentence = "There is no such parameter."
+            raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [(name, sentence) for name in unknown])
+        return view(request, *args, **options)
+
+    return cast("View", checked)

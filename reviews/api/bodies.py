@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
+from django.db import connection
 from django.http import HttpRequest
+from ninja import Schema
 from ninja.parser import Parser
 from ninja.renderers import BaseRenderer
+from pydantic import ConfigDict
 
-from reviews import uploads
 from reviews.api.problems import Problem
 from reviews.source import BLOCK_SIZE, Refused
 
@@ -24,6 +26,13 @@ FILES = (
     "application/octet-stream",
     "text/plain",
 )
+PACKINGS = ("gzip", "zstd")
+
+
+class Body(Schema):
+    """A body of JSON. What it does not take is refused: a name that is spelled wrong loses nothing."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class JsonRenderer(BaseRenderer):
@@ -43,35 +52,52 @@ class JsonParser(Parser):
         return orjson.loads(request.body)
 
 
-def check_type(request: HttpRequest, taken: tuple[str, ...]) -> None:
-    """Raise `Problem` unless the request says that its body is one of these."""
+def check_type(request: HttpRequest, taken: tuple[str, ...], *, encodings: tuple[str, ...] = ()) -> None:
+    """Raise `Problem` unless the body is said to be one of these, packed by one of these or not."""
     if request.content_type not in taken:
         given = request.content_type or "none"
         sentence = f"The Content-Type is {given[:100]}; this takes {', '.join(taken)}."
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, sentence)
+    packing = request.headers.get("Content-Encoding", "").strip().lower()
+    if packing not in {"", "identity", *encodings}:
+        sentence = f"The Content-Encoding is {packing[:100]}; this takes {', '.join(encodings) or 'none'}."
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, sentence)
 
 
-def file_of(request: HttpRequest) -> Iterator[bytes]:
-    """The body as a file, in blocks as they come.
+class SentFile(NamedTuple):
+    """A file in the body of a request: its size as it comes, and its parts of 1 MiB, the last one smaller.
 
-    Raises `Problem` and `TooLarge` at once for what its headers say; on the way `Refused` for one that
-    breaks off.
+    They raise `Refused` for one that breaks off.
     """
-    check_type(request, FILES)
+
+    size: int
+    parts: Iterator[bytes]
+
+
+def file_of(request: HttpRequest) -> SentFile:
+    """The body as a file. Its content tells how it is packed, with a Content-Encoding or without.
+
+    Raises `Problem` for what its headers say.
+    """
+    check_type(request, FILES, encodings=PACKINGS)
     length = request.META.get("CONTENT_LENGTH") or ""
     if not length.isascii() or not length.isdecimal():
         raise Problem(HTTPStatus.LENGTH_REQUIRED, "Send the length of the file as Content-Length.")
     size = int(length[:20])
-    if not size:
-        raise Refused("The file is empty.")
-    uploads.check_size(size)
-    return _blocks(request, size)
+    return SentFile(size, _parts(request, size))
 
 
-def _blocks(request: HttpRequest, size: int) -> Iterator[bytes]:
-    while block := request.read(min(BLOCK_SIZE, size)):
+def _parts(request: HttpRequest, size: int) -> Iterator[bytes]:
+    pending = bytearray()
+    while size:
+        # Whoever sends slowly keeps no connection to the database from others.
+        if not connection.in_atomic_block:
+            connection.close()
+        block = request.read(min(BLOCK_SIZE - len(pending), size))
+        if not block:
+            raise Refused("The file broke off on its way. Send it again.")
         size -= len(block)
-        yield block
-        if not size:
-            return
-    raise Refused("The file broke off on its way. Send it again.")
+        pending += block
+        if len(pending) == BLOCK_SIZE or not size:
+            yield bytes(pending)
+            pending.clear()

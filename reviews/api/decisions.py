@@ -11,31 +11,43 @@ from http import HTTPStatus
 from typing import Any
 
 from django.http import QueryDict
-from ninja import Field, HeaderEx, P, Router, Schema, Status
+from ninja import Field, HeaderEx, P, Router, Status
 
 from reviews import blind, queue, review_version, workflow
 from reviews.api import entering, shapes
 from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import Body
 from reviews.api.entering import BlindIn, DecisionIn
 from reviews.api.evaluations import problem_of_filters
 from reviews.api.loading import record_of, run_named
 from reviews.api.problems import Problem
-from reviews.filters import Filters
+from reviews.filters import FILTERS, Filters
 from reviews.models import Evaluation, Review
 from reviews.scores import score_of
 
 router = Router(tags=["review"])
+# What can be wrong with any body of JSON.
+_OF_JSON = (400, 413, 415)
 _SUBMISSIONS = uuid.UUID("5d7c1b1e-52a3-4c8e-9f0d-6a1f3a0d7b62")
 
 
-class ClaimIn(Schema):
+class ClaimIn(Body):
     """Which part of the queue: the filters of the run's page, several values as a list."""
 
     run: str
-    filters: dict[str, str | list[str]] = Field(default={})
+    filters: dict[str, str | list[str]] = Field(
+        default={}, json_schema_extra={"propertyNames": {"enum": [*FILTERS]}}
+    )
 
 
-@operation(router, "POST", "/claims", scope="review", response={200: shapes.RecordOut, 204: None})
+@operation(
+    router,
+    "POST",
+    "/claims",
+    scope="review",
+    response={200: shapes.RecordOut, 204: None},
+    problems=(*_OF_JSON, 404),
+)
 def claim(request: ApiRequest, wanted: ClaimIn) -> Status[Any]:
     """Claim the next record: the one you hold, else the next free one; 204 where none is left.
 
@@ -60,7 +72,14 @@ def _filters(wanted: ClaimIn) -> Filters:
     return filters.with_only("status", "").with_only("held-by", "")
 
 
-@operation(router, "DELETE", "/evaluations/{path:evaluation_id}/claim", scope="review", response={204: None})
+@operation(
+    router,
+    "DELETE",
+    "/evaluations/{path:evaluation_id}/claim",
+    scope="review",
+    response={204: None},
+    problems=(404,),
+)
 def give_back(request: ApiRequest, evaluation_id: str) -> Status[Any]:
     """Give a record back; a lead also what somebody else holds. What nobody holds stays as it is."""
     queue.release(evaluation_id=record_of(evaluation_id).pk, actor=request.user)
@@ -73,6 +92,7 @@ def give_back(request: ApiRequest, evaluation_id: str) -> Status[Any]:
     "/evaluations/{path:evaluation_id}/blind-scores",
     scope="review",
     response=shapes.RecordOut,
+    problems=(*_OF_JSON, 404, 409),
 )
 def commit(request: ApiRequest, evaluation_id: str, sent: BlindIn) -> dict[str, Any]:
     """Commit scores on a record you hold that is to be scored blind; then it comes with the judge's.
@@ -87,7 +107,12 @@ def commit(request: ApiRequest, evaluation_id: str, sent: BlindIn) -> dict[str, 
 
 
 @operation(
-    router, "PUT", "/evaluations/{path:evaluation_id}/review", scope="review", response=shapes.SavedOut
+    router,
+    "PUT",
+    "/evaluations/{path:evaluation_id}/review",
+    scope="review",
+    response=shapes.SavedOut,
+    problems=(*_OF_JSON, 404, 409),
 )
 def review(
     request: ApiRequest,

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
-from ninja import Field, Schema
+from ninja import Field
 
+from reviews.api.bodies import Body
 from reviews.api.problems import Problem
 from reviews.blind_form import BlindForm
 from reviews.criteria import Offer
@@ -18,14 +19,14 @@ from reviews.scores import identity, is_score, score_word
 Errors = list[tuple[str, str]]
 
 
-class Entry(Schema):
+class Entry(Body):
     """A score, and why. Without a justification the judge's stands."""
 
     score: Any
     justification: str | None = None
 
 
-class DecisionIn(Schema):
+class DecisionIn(Body):
     """Every criterion of the record: its score, or null for one that the decision leaves out."""
 
     corrected_scores: dict[str, Entry | None]
@@ -37,7 +38,7 @@ class DecisionIn(Schema):
     )
 
 
-class BlindIn(Schema):
+class BlindIn(Body):
     """Criterion -> score, of every criterion; null for one that is left out."""
 
     scores: dict[str, Any]

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Any
 
-from ninja import Router
+from ninja import P, QueryEx, Router
 
 from reviews import counts, listing
 from reviews.api import shapes
@@ -15,6 +15,7 @@ from reviews.listing import SORTS, USUAL, View
 from reviews.models import Run
 
 router = Router(tags=["evaluations"])
+Sort = QueryEx[str, P(enum=[*SORTS])]
 
 
 def _parameter(name: str, known: Filter) -> dict[str, Any]:
@@ -36,12 +37,13 @@ FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
     "/evaluations",
     scope="read",
     response=shapes.EvaluationsOut,
+    problems=(404,),
     parameters=FILTER_PARAMETERS,
 )
-def evaluations(request: ApiRequest, run: str, sort: str = USUAL, after: str = "") -> dict[str, Any]:
+def evaluations(request: ApiRequest, run: str, sort: Sort = USUAL, after: str = "") -> dict[str, Any]:
     """A page of 50 records of a run, by the filters and orders of its page in the browser.
 
-    Orders are file, task, verdict, newest and reviewed. `after` is the `next` of the page before.
+    `after` is the `next` of the page before.
     """
     query = request.GET.copy()
     query.pop("run")
@@ -75,7 +77,14 @@ def problem_of_filters(sentences: list[str] | tuple[str, ...]) -> Problem:
     )
 
 
-@operation(router, "GET", "/evaluations/{path:evaluation_id}", scope="read", response=shapes.RecordOut)
+@operation(
+    router,
+    "GET",
+    "/evaluations/{path:evaluation_id}",
+    scope="read",
+    response=shapes.RecordOut,
+    problems=(404,),
+)
 def evaluation(request: ApiRequest, evaluation_id: str) -> dict[str, Any]:
     """One record with its criteria and the decision in force.
 

@@ -7,7 +7,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Router, Status
 
-from reviews import exporter, importer, mapping, receiving
+from reviews import exporter, mapping, receiving, uploads
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILES, JSONL, check_type, file_of
@@ -21,7 +21,6 @@ _BODY = {"required": True, "content": dict.fromkeys(FILES, _BINARY)}
 _TEXT = {"schema": {"type": "string"}}
 MAPPINGS = ("application/toml", "text/plain", "application/octet-stream")
 _TOML = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT)}
-_LINES = {200: {"content": {JSONL: _BINARY}}}
 
 
 @operation(
@@ -30,6 +29,7 @@ _LINES = {200: {"content": {JSONL: _BINARY}}}
     "/runs/{path:run}/imports",
     scope="import",
     response={202: shapes.ImportOut},
+    problems=(400, 411, 413, 415),
     requestBody=_BODY,
 )
 def bring(
@@ -40,11 +40,13 @@ def bring(
     A new name makes a new run. The file is kept and its job enqueued: ask for the import until its state is
     done or failed. `strict` takes nothing if any line is bad.
     """
-    source = importer.receive_upload(
-        run_name=run,
+    file = file_of(request)
+    source = uploads.take(
         file_name=file_name or f"{run}.jsonl",
-        blocks=file_of(request),
+        run_name=run,
         strict=strict,
+        size=file.size,
+        parts=file.parts,
         actor=request.user,
     )
     response["Location"] = f"{PREFIX}imports/{source.pk}"
@@ -57,6 +59,7 @@ def bring(
     "/runs/{path:run}/mapping",
     scope="import",
     response=shapes.MappingOut,
+    problems=(400, 415),
     requestBody=_TOML,
 )
 def map_run(request: ApiRequest, run: str) -> dict[str, Any]:
@@ -74,14 +77,22 @@ def map_run(request: ApiRequest, run: str) -> dict[str, Any]:
     return {"run": found.name, "mapping": found.mapping}
 
 
-@operation(router, "GET", "/imports/{int:import_id}", scope="import", response=shapes.ImportOut)
+@operation(
+    router, "GET", "/imports/{int:import_id}", scope="import", response=shapes.ImportOut, problems=(404,)
+)
 def one(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """How far an import is, and what became of its lines."""
     return shapes.import_out(_load(import_id))
 
 
 @operation(
-    router, "GET", "/imports/{int:import_id}/rejects", scope="import", response={200: None}, responses=_LINES
+    router,
+    "GET",
+    "/imports/{int:import_id}/rejects",
+    scope="import",
+    response={200: None},
+    file=JSONL,
+    problems=(404,),
 )
 def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """The lines that did not come in, as JSONL: number, outcome, field and reason of each."""

@@ -26,6 +26,28 @@ _SENTENCES = {
     HTTPStatus.INTERNAL_SERVER_ERROR: "The error is ours and has been logged. Try again in a moment.",
     HTTPStatus.SERVICE_UNAVAILABLE: "The database does not answer. Try again in a moment.",
 }
+_TEXT = {"type": "string"}
+_ERROR = {"type": "object", "properties": {"field": _TEXT, "reason": _TEXT}, "required": ["field", "reason"]}
+_MEMBERS = {"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT}
+# The problem as OpenAPI has it.
+SCHEMA = {
+    "title": "Problem",
+    "description": "A problem (RFC 9457). `detail` is a sentence, `errors` says what is wrong where.",
+    "type": "object",
+    "properties": {
+        **_MEMBERS,
+        "errors": {"type": "array", "items": _ERROR},
+        "who": {**_TEXT, "description": "Of a conflict: who was first."},
+        "since": {**_TEXT, "format": "date-time", "description": "And since when."},
+    },
+    "required": [*_MEMBERS],
+}
+
+
+def problem_answer(status: int) -> dict[str, Any]:
+    """An answer that is a problem, as OpenAPI has it."""
+    content = {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {"description": f"{HTTPStatus(status).phrase}, as a problem.", "content": content}
 
 
 class Problem(Exception):
@@ -101,7 +123,7 @@ def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
 
 def _field(place: tuple[Any, ...]) -> str:
     """`corrected_scores.Clarity.score` for where ninja found something in a body."""
-    inside = place[2:] if place[0] == "body" and len(place) > 2 else place[1:]
+    inside = place[2:] if place[0] == "body" else place[1:]
     return ".".join(map(str, inside)) or str(place[0])
 
 

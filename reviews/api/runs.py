@@ -18,7 +18,6 @@ from reviews.permissions import check
 from reviews.views.download import download
 
 router = Router(tags=["runs"])
-_FILE = {200: {"content": {JSONL: {"schema": {"type": "string", "format": "binary"}}}}}
 
 
 @operation(router, "GET", "/runs", scope="read", response=list[shapes.RunOut])
@@ -27,7 +26,15 @@ def runs(request: ApiRequest) -> list[dict[str, Any]]:
     return [shapes.run_out(run, progress) for run, progress in counts.of_all()]
 
 
-@operation(router, "GET", "/runs/{path:run}/export", scope="export", response={200: None}, responses=_FILE)
+@operation(
+    router,
+    "GET",
+    "/runs/{path:run}/export",
+    scope="export",
+    response={200: None},
+    file=JSONL,
+    problems=(404,),
+)
 def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "all") -> StreamingHttpResponse:
     """The run as JSONL with the decisions in it, streamed while it is made: all lines, or the reviewed ones.
 
@@ -37,7 +44,7 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
     return download(exports.stream(order, request.user), order.file_name)
 
 
-@operation(router, "GET", "/runs/{path:run}/report", scope="read", response=shapes.ReportOut)
+@operation(router, "GET", "/runs/{path:run}/report", scope="read", response=shapes.ReportOut, problems=(404,))
 def judge_report(
     request: ApiRequest,
     run: str,
@@ -68,7 +75,7 @@ def _required(texts: list[str]) -> list[requirements.Requirement]:
         raise Problem(status, str(error), [("require", str(error))]) from error
 
 
-@operation(router, "GET", "/runs/{path:run}", scope="read", response=shapes.RunOut)
+@operation(router, "GET", "/runs/{path:run}", scope="read", response=shapes.RunOut, problems=(404,))
 def run(request: ApiRequest, run: str) -> dict[str, Any]:
     """One run with its counts by state."""
     found = run_named(run)

@@ -4,7 +4,7 @@ Nothing here tells a person what the review screen would not show them.
 """
 
 import datetime as dt
-from typing import Any
+from typing import Any, Literal
 
 from ninja import Field, Schema
 
@@ -69,7 +69,7 @@ class ImportOut(Schema):
     id: int
     run: str
     file_name: str
-    state: str = Field(description="queued, running, done, failed or cancelled")
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
     strict: bool
     error: str
     size: int = Field(description="Bytes of the file as it came.")
@@ -164,8 +164,8 @@ class RecordOut(Schema):
 class SavedOut(Schema):
     """What became of a decision that was sent."""
 
-    outcome: str = Field(
-        description="in force, opinion (it waits for those of others) or disagreement (with a lead)"
+    outcome: Literal["in force", "opinion", "disagreement"] = Field(
+        description="An opinion waits for those of others, a disagreement for a lead."
     )
     status: str
     version: int

@@ -34,6 +34,7 @@ from reviews.models.runs import (
     SourceChunk,
 )
 from reviews.models.uploads import Upload, UploadPart
+from reviews.models.webhooks import QueueFilled, Webhook, WebhookAttempt, WebhookDelivery
 
 __all__ = [
     "RUN_NAME_LENGTH",
@@ -64,6 +65,7 @@ __all__ = [
     "Opinion",
     "OpinionPattern",
     "Overturning",
+    "QueueFilled",
     "ReasonCount",
     "Review",
     "Run",
@@ -81,5 +83,8 @@ __all__ = [
     "Upload",
     "UploadPart",
     "User",
+    "Webhook",
+    "WebhookAttempt",
+    "WebhookDelivery",
     "Withdrawal",
 ]

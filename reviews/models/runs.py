@@ -61,6 +61,7 @@ class Run(models.Model):
             ("configure_run", "Can change how a run is judged"),
             ("import_context", "Can import task context"),
             ("manage_people", "Can manage accounts"),
+            ("manage_webhooks", "Can manage webhooks"),
         ]
 
     def __str__(self) -> str:

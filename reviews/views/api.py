@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from reviews.api.addresses import api
-from reviews.api.problems import PREFIX
+from reviews.api.problems import CONTENT_TYPE, PREFIX
 from reviews.views.request import Request
 
 
@@ -32,13 +32,19 @@ class Operation(NamedTuple):
     parameters: list[Member]
     body: list[Member]
     answers: list[tuple[str, list[Member]]]
+    problems: list[str]
 
 
 @require_safe
 def reference(request: Request) -> HttpResponse:
     """All operations of the API. It loads nothing from elsewhere."""
     schema = api.get_openapi_schema()
-    context = {"operations": list(_operations(schema)), "schema_url": f"{PREFIX}openapi.json"}
+    problem = schema["components"]["schemas"]["Problem"]
+    context = {
+        "operations": list(_operations(schema)),
+        "problem": _of_shape(problem),
+        "schema_url": f"{PREFIX}openapi.json",
+    }
     return render(request, "api/page.html", context)
 
 
@@ -54,7 +60,14 @@ def _operations(schema: dict[str, Any]) -> Iterator[Operation]:
                 parameters=[_parameter(one) for one in told["parameters"]],
                 body=_members(schema, told.get("requestBody", {})),
                 answers=[
-                    (str(status), _members(schema, answer)) for status, answer in told["responses"].items()
+                    (str(status), _members(schema, answer))
+                    for status, answer in told["responses"].items()
+                    if CONTENT_TYPE not in answer.get("content", {})
+                ],
+                problems=[
+                    str(status)
+                    for status, answer in sorted(told["responses"].items())
+                    if CONTENT_TYPE in answer.get("content", {})
                 ],
             )
 
@@ -72,6 +85,10 @@ def _members(schema: dict[str, Any], told: dict[str, Any]) -> list[Member]:
     shape = shape.get("items", shape)
     if "$ref" in shape:
         shape = schema["components"]["schemas"][shape["$ref"].rpartition("/")[2]]
+    return _of_shape(shape)
+
+
+def _of_shape(shape: dict[str, Any]) -> list[Member]:
     required = shape.get("required", ())
     return [
         Member(name, _kind(one), name in required, one.get("description", ""))

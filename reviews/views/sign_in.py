@@ -16,9 +16,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
 
 from reviews import audit, sessions
+from reviews.ciphers import cipher
 from reviews.models import User
 from reviews.queue import clock
 from reviews.views.errors import page
@@ -112,5 +112,4 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 
 
 def _cipher() -> Fernet:
-    key = salted_hmac("reviews.views.sign_in", "second factor", algorithm="sha256").digest()
-    return Fernet(base64.urlsafe_b64encode(key))
+    return cipher("reviews.views.sign_in", "second factor")

@@ -1,4 +1,7 @@
-"""Whatever is sent to an operation: an answer, or a problem that is the sender's."""
+"""Whatever is sent to an operation: an answer, or a problem that is the sender's.
+
+Beside `test_schema`: methods and bodies of another operation, and criteria, scores and filters that exist.
+"""
 
 from typing import Any
 from urllib.parse import quote
@@ -84,7 +87,7 @@ def program(max: User) -> Program:
 def test_every_request_is_answered(program: Program) -> None:
     statuses = set()
 
-    @examples(max_examples=400)
+    @examples(max_examples=200)
     @given(requests())
     def ask(request: dict[str, Any]) -> None:
         answer = program.ask(**request)

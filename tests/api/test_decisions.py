@@ -167,7 +167,8 @@ class TestReview:
         [
             ({"corrected_scores": {}}, f"corrected_scores.{ACCURACY}", "Is missing: give a score, or null"),
             ({}, "corrected_scores", "Field required"),
-            ([], "corrected_scores", "Field required"),
+            ([], "body", "Input should be a valid dictionary"),
+            (DECISION | {"comment": "a typing error"}, "comment", "Extra inputs are not permitted"),
             ({"corrected_scores": {ACCURACY: {}}}, f"corrected_scores.{ACCURACY}.score", "Field required"),
             (
                 {"corrected_scores": {UNDERSTANDING: {"score": "Perhaps"}, ACCURACY: None}},

@@ -8,9 +8,10 @@ from unittest.mock import ANY
 from urllib.parse import urlencode
 
 import pytest
+import zstandard
 
 from reviews import importer
-from reviews.models import AuditEvent, Import, Run
+from reviews.models import AuditEvent, Import, Run, Upload
 from tests.api.conftest import Program
 from tests.commands import manage
 from tests.lines import bring_in, file_of, line, take_out
@@ -109,6 +110,28 @@ class TestImport:
         assert not Import.objects.exists()
         assert not Run.objects.exists()
 
+    @pytest.mark.parametrize(
+        ("data", "packing", "status"),
+        [
+            (gzip.compress(TWO), "gzip", 202),
+            (zstandard.compress(TWO), "zstd", 202),
+            (TWO, "identity", 202),
+            (TWO, "br", 415),
+            (gzip.compress(TWO), "gzip, gzip", 415),
+        ],
+    )
+    def test_may_say_how_it_is_packed(self, data: bytes, packing: str, status: int, of_max: Program) -> None:
+        answer = of_max.ask("POST", "runs/packed/imports", data, kind=JSONL, Content_Encoding=packing)
+        assert answer.status_code == status
+        if status == 202:
+            importer.import_upload(answer.json()["id"])
+            assert of_max.get("runs/packed/export").getvalue() == TWO
+
+    @pytest.mark.parametrize(("name", "kept_as"), [("%00", "file"), ("../etc/run%00.jsonl", "run.jsonl")])
+    def test_keeps_the_name_of_a_file_and_no_path(self, name: str, kept_as: str, of_max: Program) -> None:
+        answer = of_max.ask("POST", f"runs/named/imports?file_name={name}", TWO, kind=JSONL)
+        assert (answer.status_code, answer.json()["file_name"]) == (202, kept_as)
+
     def test_that_is_too_large_is_not_read(self, settings: Any, of_max: Program) -> None:
         settings.MAX_UPLOAD_BYTES = 10
         answer = of_max.ask("POST", "runs/large/imports", TWO, kind=JSONL)
@@ -128,6 +151,7 @@ class TestImport:
         )
         assert answer.status_code == (422 if length.isdigit() else 411)
         assert not Import.objects.exists()
+        assert not Upload.objects.exists()
 
 
 class TestRuns:
@@ -156,6 +180,12 @@ class TestExport:
         assert answer.getvalue() == take_out() == TWO
         whole, begun = events.all()
         assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
+
+    def test_takes_no_other_parameter(self, of_lea: Program) -> None:
+        bring_in(TWO)
+        answer = of_lea.get("runs/evaluations/export?ony=reviewed")
+        assert answer.status_code == 422
+        assert answer.json()["errors"] == [{"field": "ony", "reason": "There is no such parameter."}]
 
     def test_takes_no_other_words(self, of_lea: Program) -> None:
         bring_in(TWO)

@@ -38,7 +38,17 @@ from reviews import (
 from reviews.analytics import Selection
 from reviews.filters import Filters
 from reviews.mapping import read
-from reviews.models import BlindScores, Evaluation, Export, Import, ImportProgress, Run, SpotCheck, User
+from reviews.models import (
+    BlindScores,
+    Evaluation,
+    Export,
+    Import,
+    ImportProgress,
+    Run,
+    SpotCheck,
+    User,
+    Webhook,
+)
 from reviews.receiving import run_named
 from tests.factories import PASSWORD, EvaluationFactory, ExportFactory, ImportFactory, RunFactory, UserFactory
 from tests.lines import bring_in, file_of, line
@@ -182,6 +192,30 @@ def submit_too_late(page: Page) -> None:
     page.route("**/draft/", lambda route: route.fulfill(status=204))
     page.locator("#review-form").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
     page.get_by_text("Send as second opinion").wait_for()
+
+
+def new_webhook() -> int:
+    """An address that is told of a run, and was sent nothing yet."""
+    url = f"https://hooks.example.org/{LONG}"
+    return Webhook.objects.create(url=url, run=Run.objects.get(pk=run()), created_by=the_person("max")).pk
+
+
+def webhook() -> int:
+    """The same after a message that arrived at the third attempt, one that is tried, and one given up."""
+    made = Webhook.objects.get(pk=new_webhook())
+    for state, event in (("delivered", "run.reviewed"), ("waiting", "test"), ("given up", "run.reviewed")):
+        delivery = made.deliveries.create(
+            message_id=f"msg_{state}",
+            event=event,
+            run=made.run,
+            state=state,
+            next_attempt_at=timezone.now() if state == "waiting" else None,
+        )
+        delivery.attempts.create(number=1, reason="hooks.example.org leads to 10.0.0.1, which is not public.")
+        delivery.attempts.create(number=2, status=500, reason="Internal Server Error")
+        if state == "delivered":
+            delivery.attempts.create(number=3, status=204, reason="No Content")
+    return made.pk
 
 
 def opinions_list() -> int:
@@ -549,6 +583,14 @@ def answer_without_a_word(page: Page) -> None:
     page.get_by_text("Write an answer").wait_for()
 
 
+def add_a_webhook_nowhere(page: Page) -> None:
+    page.get_by_label("URL").fill(f"https://{LONG}/")
+    page.get_by_role("button", name="Add").click()
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Go on").click()
+    page.locator(".errorlist").first.wait_for()
+
+
 SECONDS_AGO = timedelta(seconds=10)
 SIGHTS = {
     "log in": Sight("login", "nobody"),
@@ -576,6 +618,11 @@ SIGHTS = {
     "people": Sight("people", "max", all_people),
     "people, a link to hand over": Sight("people", "max", then=invite),
     "person": Sight("person", "max", person),
+    "webhooks, off": Sight("webhooks", "max"),
+    "webhooks": Sight("webhooks", "max", webhook),
+    "webhooks, refused": Sight("webhooks", "max", then=add_a_webhook_nowhere),
+    "webhook": Sight("webhook", "max", webhook),
+    "webhook, nothing sent": Sight("webhook", "max", new_webhook),
     "no such page": Sight("/nothing/", "ana"),
     "the address of a form": Sight("/logout/", "ana"),
     "no role": Sight("runs", "eve"),
@@ -704,6 +751,9 @@ SIGHTS = {
 }
 # They answer with a file, or with the page that a form leads to.
 NO_PAGES = {
+    "add-webhook",
+    "remove-webhook",
+    "test-webhook",
     "cancel-import",
     "change-role",
     "decisions-csv",

@@ -162,6 +162,12 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "deactivate": {"post": (302, 403, 403, 403, 302)},
     "reactivate": {"post": (302, 403, 403, 403, 302)},
     "withdraw-link": {"post": (302, 403, 403, 403, 302)},
+    # Webhooks.
+    "webhooks": {"get": (302, 403, 403, 403, 200)},
+    "add-webhook": {"post": (302, 403, 403, 403, 302)},
+    "webhook": {"get": (302, 403, 403, 403, 200)},
+    "test-webhook": {"post": (302, 403, 403, 403, 302)},
+    "remove-webhook": {"post": (302, 403, 403, 403, 302)},
     # The ways in. Nobody waits for their second factor, no passkey is sent, and there is no provider.
     "join": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
     "new-password": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},

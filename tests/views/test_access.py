@@ -21,6 +21,7 @@ from reviews.models import (
     SavedView,
     SpotCheck,
     User,
+    Webhook,
 )
 from reviews.urls import urlpatterns
 from tests.factories import EvaluationFactory, ExportFactory
@@ -50,6 +51,7 @@ def one_of_everything(max: User) -> Evaluation:
     SavedView.objects.create(run=record.run, owner=max, name="all", is_shared=True)
     links.invite(role="reviewer", actor=max)
     tokens.make(person=max, scopes=["read"], actor=None)
+    Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
     drawn = decide(EvaluationFactory.create(run=record.run), max)
     SpotCheck.objects.create(review=drawn, run=record.run, reviewer=max, drawn_by=max)
     return record
@@ -91,6 +93,7 @@ def address(name: str, record: Evaluation) -> str:
     rows["desk"] = record.pk
     rows["links"] = OneTimeLink.objects.get().pk
     rows["tokens"] = ApiToken.objects.get().pk
+    rows["webhooks"] = Webhook.objects.get().pk
     rows["account"] = 0
     row = rows.get(ROUTES[name].split("/")[0])
     path = re.sub("<int:[a-z_]+>", str(row), ROUTES[name])

@@ -1,0 +1,143 @@
+"""What Schemathesis finds: every answer is one that the schema tells of, whatever is sent, and none a 5xx."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, transaction
+from hypothesis import HealthCheck, given
+from hypothesis import Phase as Step
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode
+from schemathesis.schemas import APIOperation
+from schemathesis.specs.openapi import checks as found_by
+
+from reviews import escalation, queue
+from reviews.models import Import, User
+from tests.api.conftest import program_of
+from tests.api.test_access import ACCESS
+from tests.factories import SCORES, EvaluationFactory, RunFactory
+from tests.lines import bring_in, file_of, line
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db
+
+Known = list[dict[str, Any]]
+EXAMPLES = 40
+DECISION = {"corrected_scores": {name: {"score": "Yes"} for name in SCORES}, "comments": "So it is."}
+# What the data has, for the parts of a request that chance does not meet.
+RUNS = ("one", "blind")
+RECORDS = ("waiting", "decided", "held", "with a lead", "hidden")
+IN_ADDRESSES: dict[str, Known] = {
+    "{run}": [{"run": name} for name in RUNS],
+    "{evaluation_id}": [{"evaluation_id": name} for name in RECORDS],
+}
+QUERIES: dict[str, Known] = {
+    "GET /evaluations": [
+        {"run": "one"},
+        {"run": "blind", "sort": "newest"},
+        {"run": "one", "status": ["done"], "verdict": ["Pass", "Fail"]},
+    ],
+    "GET /audit": [{"run": "one"}, {"after": 1}],
+}
+BODIES: dict[str, list[Any]] = {
+    "POST /claims": [{"run": "one"}, {"run": "blind"}, {"run": "one", "filters": {"verdict": ["Pass"]}}],
+    "PUT /evaluations/{evaluation_id}/review": [DECISION],
+    "PUT /evaluations/{evaluation_id}/blind-scores": [{"scores": dict.fromkeys(SCORES, "Yes")}],
+    "POST /runs/{run}/imports": [file_of(line("new"), line("waiting")), b"\x1f\x8b cut off"],
+}
+# Where not 200 alone: what requests about what there is must have come to, or they tested little.
+REACHED: dict[str, set[int]] = {
+    "POST /runs/{run}/imports": {202},
+    "DELETE /evaluations/{evaluation_id}/claim": {204},
+    "PUT /evaluations/{evaluation_id}/blind-scores": {200, 409},
+    "PUT /evaluations/{evaluation_id}/review": {200, 409},
+}
+
+
+@pytest.fixture
+def operations(max: User, ana: User) -> dict[str, APIOperation]:
+    """The operations, on runs that hold a record in each state, and one to be scored blind."""
+    bring_in(file_of(line("imported"), b"no record"), run="imported")
+    run, blind = RunFactory.create(name="one"), RunFactory.create(name="blind", blind_share=1)
+    made = {key: EvaluationFactory.create(run=run, evaluation_id=key) for key in RECORDS[:-1]}
+    decide(made["decided"], ana)
+    queue.claim(evaluation_id=made["held"].pk, reviewer=ana)
+    asked = {"kind": "question", "reason": "question", "note": "Is it 2?"}
+    escalation.escalate(evaluation_id=made["with a lead"].pk, reviewer=ana, **asked)
+    hidden = EvaluationFactory.create(
+        run=blind, evaluation_id=RECORDS[-1], structured_model_response={"final_answer": "2"}
+    )
+    queue.claim(evaluation_id=hidden.pk, reviewer=max)
+    schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler())
+    found = [result.ok() for result in schema.get_all_operations()]
+    return {operation.label.replace("/api/v1", ""): operation for operation in found}
+
+
+@pytest.fixture(autouse=True)
+def _one_connection() -> Iterator[None]:
+    """Requests leave the connection of the test alone, as the test client has it."""
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in signals:
+        signal.connect(close_old_connections)
+
+
+def requests(name: str, operation: APIOperation, mode: GenerationMode) -> st.SearchStrategy[Case]:
+    """Requests as the schema has them (or, negative, as it does not), many of them about what there is."""
+    addresses = [known for part, values in IN_ADDRESSES.items() if part in name for known in values]
+    if "{import_id}" in name:
+        addresses = [{"import_id": Import.objects.get(run__name="imported").pk}]
+    fixed: Known = [{"path_parameters": known} for known in addresses] or [{}]
+    kind = "application/octet-stream" if "imports" in name else "application/json"
+    if mode is GenerationMode.POSITIVE:
+        of_body = [{"body": body, "media_type": kind} for body in BODIES.get(name, ())]
+        of_query = [{"query": query} for query in QUERIES.get(name, ())]
+        fixed += [known | more for known in fixed for more in (*of_body, *of_query)]
+    return st.one_of(operation.as_strategy(mode), *(operation.as_strategy(mode, **known) for known in fixed))
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("name", ACCESS)
+def test_an_operation_answers_as_the_schema_says(
+    name: str, mode: GenerationMode, operations: dict[str, APIOperation], max: User
+) -> None:
+    statuses: Counter[int] = Counter()
+    authorization = {"Authorization": f"Bearer {program_of(max).text}"}
+    checks = [
+        schemathesis.checks.not_a_server_error,
+        found_by.status_code_conformance,
+        found_by.content_type_conformance,
+        found_by.response_headers_conformance,
+        found_by.response_schema_conformance,
+        found_by.negative_data_rejection,
+        found_by.unsupported_method,
+        found_by.missing_required_header,
+    ]
+
+    @examples(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        phases=[Step.generate],
+        suppress_health_check=[*HealthCheck],
+    )
+    @given(requests(name, operations[name], mode))
+    def ask(case: Case) -> None:
+        # Each request meets the same data.
+        with transaction.atomic():
+            answer = case.call(headers=authorization)
+            transaction.set_rollback(True)
+        statuses[answer.status_code] += 1
+        case.validate_response(answer, checks=checks)
+
+    ask()
+    if mode is GenerationMode.POSITIVE:
+        assert set(statuses) >= REACHED.get(name, {200}), statuses
