@@ -1,5 +1,7 @@
 """What Schemathesis finds: every answer is one that the schema tells of, whatever is sent, and none a 5xx."""
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +20,7 @@ from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks as found_by
 
 from reviews import escalation, queue
+from reviews.api.addresses import api
 from reviews.models import Import, User
 from tests.api.conftest import program_of
 from tests.api.test_access import ACCESS
@@ -102,6 +105,12 @@ def requests(name: str, operation: APIOperation, mode: GenerationMode) -> st.Sea
         of_query = [{"query": query} for query in QUERIES.get(name, ())]
         fixed += [known | more for known in fixed for more in (*of_body, *of_query)]
     return st.one_of(operation.as_strategy(mode), *(operation.as_strategy(mode, **known) for known in fixed))
+
+
+def test_the_schema_refers_to_nothing_that_it_does_not_have() -> None:
+    schema = api.get_openapi_schema()
+    named = set(re.findall(r'"\$ref": ?"#/components/schemas/(\w+)"', json.dumps(schema)))
+    assert named == set(schema["components"]["schemas"])
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
