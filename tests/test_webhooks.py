@@ -319,6 +319,7 @@ class TestADelivery:
             sent.refresh_from_db()
             job = self.job()
             assert job.args == {"delivery_id": sent.pk, "attempt": attempt + 1}
+            assert job.scheduled_at
             assert job.scheduled_at == sent.next_attempt_at
             assert abs(job.scheduled_at - timezone.now() - timedelta(seconds=pause)) < timedelta(seconds=4)
         webhooks.deliver(sent.pk, 3)
