@@ -539,8 +539,8 @@ class Calls:
         return partial(uploads.append, self.upload(), offset=0, data=line())
 
     def uploads_take(self) -> Call:
-        sent = {"file_name": "a.jsonl", "run_name": "run", "strict": False, "parts": [line()]}
-        return partial(uploads.take, **sent, size=len(line()), actor=self.lea)
+        sent: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "run", "strict": False}
+        return partial(uploads.take, **sent, size=len(line()), parts=[line()], actor=self.lea)
 
     def uploads_drop(self) -> Call:
         return partial(uploads.drop, self.upload(), self.lea)

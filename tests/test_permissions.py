@@ -34,6 +34,7 @@ MAY = {
     "import_file": {"max"},
     "import_context": {"max"},
     "manage_people": {"max"},
+    "manage_webhooks": {"max"},
 }
 SENTENCES = {
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
@@ -45,6 +46,7 @@ SENTENCES = {
     "import_file": "Only an admin can import files.",
     "import_context": "Only an admin can import task context.",
     "manage_people": "Only an admin can manage accounts.",
+    "manage_webhooks": "Only an admin can manage webhooks.",
 }
 
 

@@ -35,7 +35,7 @@ from tests.factories import EvaluationFactory, RunFactory
 from tests.lines import bring_in, file_of, line
 from tests.receiver import Received, Receiver
 from tests.threads import together
-from tests.work import decide
+from tests.work import agree, decide
 
 pytestmark = pytest.mark.django_db
 
@@ -135,18 +135,22 @@ class TestARunIsTold:
         workflow.settle_conflict(conflict_id=conflict.pk, version=version, theirs=True, actor=lea)
         assert told() == ["nightly"]
 
-    def test_when_what_was_drawn_is_confirmed_or_put_back(self, run: Run, ana: User, lea: User) -> None:
-        for _ in range(4):
-            EvaluationFactory.create(
-                run=run, needs_human_review=False, human_review_status="Not Required", aggregated_score="Pass"
-            )
+    @pytest.mark.parametrize("end", ["confirmed", "put back"])
+    def test_when_what_was_drawn_is_confirmed_or_put_back(self, end: str, ana: User) -> None:
+        unflagged = {"needs_human_review": False, "human_review_status": "Not Required"}
+        bring_in(file_of(*(line(f"eval_{number}", **unflagged) for number in range(4))), run="nightly")
+        run = Run.objects.get()
         assert told() == []
         Run.objects.update(sample_share=0.5)
         sampling.draw(run.pk)
         assert told() == []
-        Run.objects.update(sample_share=0)
-        sampling.draw(run.pk)
-        assert counts.of(run).left == 0
+        if end == "confirmed":
+            for record in Evaluation.objects.filter(is_sampled=True):
+                agree(record, ana)
+        else:
+            Run.objects.update(sample_share=0)
+            sampling.draw(run.pk)
+        assert set(Evaluation.objects.values_list("human_review_status", flat=True)) == {"Not Required"}
         assert told() == ["nightly"]
 
     @pytest.mark.parametrize("again", ["reopen", "undo"])
@@ -319,6 +323,7 @@ class TestADelivery:
             sent.refresh_from_db()
             job = self.job()
             assert job.args == {"delivery_id": sent.pk, "attempt": attempt + 1}
+            assert job.scheduled_at
             assert job.scheduled_at == sent.next_attempt_at
             assert abs(job.scheduled_at - timezone.now() - timedelta(seconds=pause)) < timedelta(seconds=4)
         webhooks.deliver(sent.pk, 3)

@@ -3,18 +3,28 @@
 from typing import Any
 
 from ninja import NinjaAPI
+from ninja.openapi.schema import OpenAPISchema
 
 from reviews.api import audit, decisions, evaluations, imports, problems, runs
 from reviews.api.bodies import JsonParser, JsonRenderer
 
-api = NinjaAPI(
+
+class Api(NinjaAPI):
+    """The API, whose schema has the one shape of problems among its components."""
+
+    def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
+        schema = super().get_openapi_schema(**options)
+        schema["components"]["schemas"]["Problem"] = problems.SCHEMA
+        return schema
+
+
+api = Api(
     title="CogniReview",
     version="1",
     description="Everything takes a token: `Authorization: Bearer cr_...`.",
     docs_url=None,
     parser=JsonParser(),
     renderer=JsonRenderer(),
-    openapi_extra={"components": {"schemas": {"Problem": problems.SCHEMA}}},
 )
 problems.tell(api)
 # The first address that fits is taken, and ids may hold slashes: the longer ones come first.

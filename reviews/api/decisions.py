@@ -23,7 +23,6 @@ from reviews.api.loading import record_of, run_named
 from reviews.api.problems import Problem
 from reviews.filters import FILTERS, Filters
 from reviews.models import Evaluation, Review
-from reviews.scores import score_of
 
 router = Router(tags=["review"])
 # What can be wrong with any body of JSON.
@@ -143,9 +142,7 @@ def review(
 
 
 def _the_same(before: Review, sent: DecisionIn) -> Review:
-    scores = {name.strip(): score_of(entry) for name, entry in (before.corrected_scores or {}).items()}
-    entries = sent.corrected_scores.items()
-    if scores != {name.strip(): entry.score for name, entry in entries if entry is not None}:
+    if not entering.came_of(sent, before):
         sentence = "This Idempotency-Key came with another decision on this record before."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("Idempotency-Key", "used before")])
     return before

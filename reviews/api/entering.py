@@ -12,9 +12,9 @@ from reviews.api.problems import Problem
 from reviews.blind_form import BlindForm
 from reviews.criteria import Offer
 from reviews.forms import ReviewForm
-from reviews.models import BlindScores, Evaluation
+from reviews.models import BlindScores, Evaluation, Review
 from reviews.rubric import Choice
-from reviews.scores import identity, is_score, score_word
+from reviews.scores import identity, is_score, score_of, score_word
 
 Errors = list[tuple[str, str]]
 
@@ -62,6 +62,29 @@ def decision(
         "comments": sent.comments,
     }
     return _valid(ReviewForm(record, data, committed=committed), "corrected_scores").decision
+
+
+def came_of(sent: DecisionIn, kept: Review) -> bool:
+    """Whether a review can be what was made of this; texts are the same but for spaces and line ends."""
+    scores = {name.strip(): entry for name, entry in (kept.corrected_scores or {}).items()}
+    entries = {name.strip(): entry for name, entry in sent.corrected_scores.items() if entry is not None}
+    causes = {name.strip(): cause for name, cause in sent.causes.items()}
+    return (
+        {name: score_of(entry) for name, entry in scores.items()}
+        == {name: entry.score for name, entry in entries.items()}
+        and all(
+            entry.justification is None
+            or _words(entry.justification) == _words(scores[name].get("justification"))
+            for name, entry in entries.items()
+        )
+        and _words(sent.comments) == _words(kept.comments)
+        # A cause is kept only where the score is not the judge's.
+        and kept.causes.items() <= causes.items()
+    )
+
+
+def _words(text: str | None) -> list[str]:
+    return (text or "").split()
 
 
 def blind_scores(record: Evaluation, sent: BlindIn) -> dict[str, Any]:

@@ -12,13 +12,20 @@ from reviews.api.problems import CONTENT_TYPE, PREFIX
 from reviews.views.request import Request
 
 
+class Piece(NamedTuple):
+    """A stretch of a text: words, or code that stood between backticks."""
+
+    text: str
+    is_code: bool
+
+
 class Member(NamedTuple):
     """A parameter, or a member of a JSON body or answer."""
 
     name: str
     kind: str
     is_required: bool
-    description: str
+    description: list[Piece]
 
 
 class Operation(NamedTuple):
@@ -28,7 +35,7 @@ class Operation(NamedTuple):
     method: str
     path: str
     scope: str
-    text: str
+    paragraphs: list[list[Piece]]
     parameters: list[Member]
     body: list[Member]
     answers: list[tuple[str, list[Member]]]
@@ -56,25 +63,29 @@ def _operations(schema: dict[str, Any]) -> Iterator[Operation]:
                 method=method.upper(),
                 path=path,
                 scope=told["x-scope"],
-                text=told["description"],
+                paragraphs=[_pieces(each) for each in told["description"].split("\n\n")],
                 parameters=[_parameter(one) for one in told["parameters"]],
                 body=_members(schema, told.get("requestBody", {})),
                 answers=[
                     (str(status), _members(schema, answer))
                     for status, answer in told["responses"].items()
-                    if CONTENT_TYPE not in answer.get("content", {})
+                    if not _is_problem(answer)
                 ],
-                problems=[
-                    str(status)
-                    for status, answer in sorted(told["responses"].items())
-                    if CONTENT_TYPE in answer.get("content", {})
-                ],
+                problems=sorted(str(key) for key, answer in told["responses"].items() if _is_problem(answer)),
             )
+
+
+def _pieces(text: str) -> list[Piece]:
+    return [Piece(piece, number % 2 == 1) for number, piece in enumerate(text.split("`")) if piece]
+
+
+def _is_problem(answer: dict[str, Any]) -> bool:
+    return CONTENT_TYPE in answer.get("content", {})
 
 
 def _parameter(told: dict[str, Any]) -> Member:
     return Member(
-        told["name"], _kind(told["schema"]), bool(told.get("required")), told.get("description", "")
+        told["name"], _kind(told["schema"]), bool(told.get("required")), _pieces(told.get("description", ""))
     )
 
 
@@ -91,7 +102,7 @@ def _members(schema: dict[str, Any], told: dict[str, Any]) -> list[Member]:
 def _of_shape(shape: dict[str, Any]) -> list[Member]:
     required = shape.get("required", ())
     return [
-        Member(name, _kind(one), name in required, one.get("description", ""))
+        Member(name, _kind(one), name in required, _pieces(one.get("description", "")))
         for name, one in shape.get("properties", {}).items()
     ]
 

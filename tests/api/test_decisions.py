@@ -1,7 +1,9 @@
 """Reviewing over the API: claims, decisions kept once, conflicts that say who, and blind records."""
 
+import gzip
 from typing import Any
 
+import orjson
 import pytest
 
 from reviews import opinions, queue
@@ -125,6 +127,31 @@ class TestReview:
         elsewhere = EvaluationFactory.create(run=record.run)
         assert review(of_ana, elsewhere).status_code == 409
         assert Review.objects.count() == 1
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"comments": "On second thoughts."},
+            {"causes": {}},
+            {"corrected_scores": {UNDERSTANDING: {"score": "Yes", "justification": "New."}, ACCURACY: None}},
+        ],
+    )
+    def test_under_a_key_that_was_used_is_refused_whatever_differs(
+        self, change: dict[str, Any], record: Evaluation, of_ana: Program
+    ) -> None:
+        cause = next(iter(claim(of_ana, record.run).json()["causes"]))
+        sent = DECISION | {"comments": "So it\r\nis. ", "causes": {ACCURACY: cause}}
+        assert [review(of_ana, record, sent).status_code for _ in range(2)] == [200, 200]
+        assert "Idempotency-Key" in errors(review(of_ana, record, sent | change))
+
+    def test_packed_is_refused_as_such(self, record: Evaluation, of_ana: Program) -> None:
+        path = f"evaluations/{record.evaluation_id}/review"
+        sent = gzip.compress(orjson.dumps(DECISION))
+        answer = of_ana.ask("PUT", path, sent, Idempotency_Key="one", Content_Encoding="gzip")
+        assert (answer.status_code, answer.json()["detail"]) == (
+            415,
+            "The Content-Encoding is gzip; this takes none.",
+        )
 
     def test_keys_of_two_people_are_two(self, record: Evaluation, of_ana: Program, of_lea: Program) -> None:
         other = EvaluationFactory.create(run=record.run)

@@ -218,6 +218,12 @@ def webhook() -> int:
     return made.pk
 
 
+def all_webhooks() -> None:
+    """Two of them: of a run, with messages, and of every run."""
+    webhook()
+    Webhook.objects.create(url="https://hooks.example.org/", created_by=the_person("max"))
+
+
 def opinions_list() -> int:
     """The escalations of a run of which one is a disagreement."""
     return Evaluation.objects.get(pk=opinion("I find", "ana", "bo")).run_id
@@ -471,6 +477,7 @@ def all_people() -> None:
 
 def person() -> int:
     second_factor()
+    token()
     return the_person("ana").pk
 
 
@@ -603,7 +610,7 @@ SIGHTS = {
     "password, nothing typed": Sight("password", "ana", then=submit_nothing),
     "account": Sight("account", "ana"),
     "account, with a token": Sight("account", "ana", token),
-    "api": Sight("api", "ana"),
+    "api": Sight("api", "ana", then=open_everything),
     "account, all set up": Sight("account", "ana", second_factor),
     "recovery codes": Sight("account", "ana", second_factor, then=make_codes),
     "authenticator app": Sight("add-app", "ana", then=prove),
@@ -619,7 +626,7 @@ SIGHTS = {
     "people, a link to hand over": Sight("people", "max", then=invite),
     "person": Sight("person", "max", person),
     "webhooks, off": Sight("webhooks", "max"),
-    "webhooks": Sight("webhooks", "max", webhook),
+    "webhooks": Sight("webhooks", "max", all_webhooks),
     "webhooks, refused": Sight("webhooks", "max", then=add_a_webhook_nowhere),
     "webhook": Sight("webhook", "max", webhook),
     "webhook, nothing sent": Sight("webhook", "max", new_webhook),
