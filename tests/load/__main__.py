@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--records", type=int, help="how many come in (100,000; kill: 60,000)")
     parser.add_argument("--reviewers", type=int, help="how many programs review (25; kill: 12)")
     parser.add_argument("--kills", type=int, help="of worker, web server and database, each (20)")
+    parser.add_argument("--pause", type=float, default=8.0, help="most seconds from one kill to the next (8)")
     parser.add_argument("--seed", type=int, default=1, help="of the records, and of what happens when")
     parser.add_argument("--folder", type=Path, help="keep what was made and logged there, to look at")
     options = parser.parse_args()
@@ -41,7 +42,11 @@ def _run(options: argparse.Namespace, folder: Path) -> list[str]:
     """Run it on an embedded server of its own, as durable as the one people use."""
     os.environ.pop("DATABASE_URL", None)
     data_dir = folder / "var"
-    os.environ |= {"COGNIREVIEW_DATA_DIR": str(data_dir), "DJANGO_SETTINGS_MODULE": "cognireview.settings"}
+    os.environ |= {
+        "COGNIREVIEW_DATA_DIR": str(data_dir),
+        "COGNIREVIEW_LOG_LEVEL": "WARNING",
+        "DJANGO_SETTINGS_MODULE": "cognireview.settings",
+    }
     django.setup()
     module, *usual = _TESTS[options.test]
     # Its models can be imported from here on only.
@@ -51,7 +56,7 @@ def _run(options: argparse.Namespace, folder: Path) -> list[str]:
     numbers = [of if given is None else given for given, of in zip(chosen, usual, strict=True)]
     with embedded_postgres.running(data_dir):
         with site.running(data_dir) as running:
-            load = test.Load(running, folder, test.Options(*numbers, options.seed))
+            load = test.Load(running, folder, test.Options(*numbers, options.pause, options.seed))
             problems = list(load.work())
         problems += load.check()
         connection.close()

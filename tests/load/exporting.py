@@ -5,7 +5,6 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -81,24 +80,25 @@ class Exporting:
 
     def problems(self, originals: list[Path], folder: Path) -> Iterator[str]:
         """What was streamed to its end is whole, and what was built is original + ledger."""
-        yield from self.wrong
         whole = set(AuditEvent.objects.filter(action="export").values_list("detail__sha256", flat=True))
         for digest in self.streamed:
             if digest not in whole:
                 yield f"an export ended as if it were whole, and is not: {digest}"
-        by_name = {file.name: file for file in originals}
-        path = folder / "ledger.jsonl"
-        with path.open("wb") as file:
+        written = folder / "ledger.jsonl"
+        with written.open("wb") as file:
             file.writelines(ledger.lines())
+        by_name = {original.name: original for original in originals}
         for export in Export.objects.filter(state=Export.State.DONE).order_by("-pk")[:CHECKED]:
-            exported, receipt = folder / f"export-{export.pk}.jsonl", folder / f"export-{export.pk}.json"
-            exported.write_bytes(b"".join(exports.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)))
-            receipt.write_bytes(b"".join(exports.kept_receipt(export)))
-            told = read_receipt(receipt)
-            names = [Import.objects.get(pk=one["import_id"]).file_name for one in told["inputs"]]
-            inputs = [by_name[name] for name in names]
-            with path.open("rb") as file, suppress(FileNotFoundError):
-                opened = LedgerFile(file, str(path))
-                found = ledger_check.check(opened, inputs, exported, settings.LIMITS, told)
-                yield from (f"export {export.pk}: {problem}" for problem in found.problems)
-            exported.unlink()
+            yield from (f"export {export.pk}: {problem}" for problem in _compared(export, by_name, written))
+
+
+def _compared(export: Export, by_name: dict[str, Path], written: Path) -> list[str]:
+    """What is wrong with an export that was built, by its receipt and the ledger that was written later."""
+    exported, receipt = written.with_name("built.jsonl"), written.with_name("built.receipt.json")
+    exported.write_bytes(b"".join(exports.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)))
+    receipt.write_bytes(b"".join(exports.kept_receipt(export)))
+    told = read_receipt(receipt)
+    inputs = [by_name[Import.objects.get(pk=one["import_id"]).file_name] for one in told["inputs"]]
+    with written.open("rb") as file:
+        opened = LedgerFile(file, str(written))
+        return ledger_check.check(opened, inputs, exported, settings.LIMITS, told).problems

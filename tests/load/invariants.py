@@ -15,6 +15,7 @@ from reviews import ledger, source
 from reviews.api.decisions import _SUBMISSIONS
 from reviews.chain import Chain
 from reviews.models import AuditEvent, Evaluation, Export, Import, ImportLine, Review, Uncovered, User
+from reviews.receipt_check import lines_of_all
 from reviews.verification import compare
 from tests.load.reviewer import Accepted
 
@@ -49,12 +50,7 @@ def of_decisions(accepted: Iterable[Accepted], *, once: bool) -> Iterator[str]:
         review = reviews.pop(uuid.uuid5(_SUBMISSIONS, f"{people[one.reviewer]} {one.key}"), None)
         if review is None:
             yield f"the decision {one.key} on {one.evaluation_id} was accepted, and is lost"
-        elif (review.evaluation.evaluation_id, review.version, review.comments, _scores(review)) != (
-            one.evaluation_id,
-            one.version,
-            one.key,
-            one.scores,
-        ):
+        elif not _is_as_told(review, one):
             yield f"the decision {one.key} on {one.evaluation_id} is not as it was accepted"
         if once and one.evaluation_id in last:
             yield f"{one.evaluation_id} was decided by {last[one.evaluation_id].key} and by {one.key}"
@@ -82,8 +78,18 @@ def _in_force(last: dict[str, Accepted]) -> Iterator[str]:
         yield f"{record} is decided, and nobody was told"
 
 
-def _scores(review: Review) -> dict[str, Any]:
-    return {name: entry["score"] for name, entry in (review.corrected_scores or {}).items()}
+def _is_as_told(review: Review, one: Accepted) -> bool:
+    kept = (
+        review.evaluation.evaluation_id,
+        review.version,
+        review.comments,
+        _scores(review.corrected_scores),
+    )
+    return kept == (one.evaluation_id, one.version, one.key, one.scores)
+
+
+def _scores(corrected: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: entry["score"] for name, entry in (corrected or {}).items()}
 
 
 def of_imports(files: Iterable[Path]) -> Iterator[str]:
@@ -148,21 +154,16 @@ def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted
     with exported.open("rb") as lines:
         for line in lines:
             record = orjson.loads(line)
-            one = last.get(record["evaluation_id"])
-            if one is None:
+            if record["evaluation_id"] not in last:
                 continue
+            one = last[record["evaluation_id"]]
             missing.discard(one.evaluation_id)
-            scores = {name: entry["score"] for name, entry in record["human_corrected_scores"].items()}
-            if (record["human_review_comments"], record["human_reviewer_id"], scores) != (
-                one.key,
-                one.reviewer,
-                one.scores,
-            ):
+            scores = _scores(record["human_corrected_scores"])
+            told = (record["human_review_comments"], record["human_reviewer_id"], scores)
+            if told != (one.key, one.reviewer, one.scores):
                 yield f"the export has another decision on {one.evaluation_id} than {one.key}"
     yield from (f"the export lacks {record}" for record in missing)
-    before = (line for original in originals for line in original.open("rb"))
-    with exported.open("rb") as after:
-        compared = compare(before, after, settings.LIMITS)
+    compared = compare(lines_of_all(originals), lines_of_all([exported]), settings.LIMITS)
     yield from compared.problems
     if compared.changed != len(last):
         yield f"{compared.changed:,} lines are not as they came, and {len(last):,} records were decided"

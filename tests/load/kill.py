@@ -45,7 +45,7 @@ class Load:
         self._bringing = Bringing(admin, RUN)
         self._exporting = Exporting(admin, RUN, random.Random(options.seed))
         self._reviewers = team(site.port, RUN, options.reviewers, self._times, self._chance)
-        self._killer = Killer(site, options.kills, random.Random(options.seed), self._look)
+        self._killer = Killer(site, options.kills, options.pause, random.Random(options.seed), self._look)
         self._wrong: list[str] = []
 
     def _files(self, records: int, seed: int) -> list[Path]:
@@ -60,8 +60,10 @@ class Load:
         self._bring(self._waiting.pop(0))
         stopped = threading.Event()
         with ThreadPoolExecutor(len(self._reviewers) + 2) as pool:
-            working = [pool.submit(one.work_until, stopped) for one in (*self._reviewers, self._exporting)]
-            working.append(pool.submit(self._bring_until, stopped))
+            working = [pool.submit(one.work_until, stopped) for one in self._reviewers]
+            working += [
+                pool.submit(work, stopped) for work in (self._exporting.work_until, self._bring_until)
+            ]
             try:
                 self._killer.run()
             except Broken as error:
@@ -75,8 +77,8 @@ class Load:
         for reviewer in self._reviewers:
             reviewer.end()
         self._print()
-        wrong = (one.wrong for one in (self._bringing, self._exporting, *self._reviewers))
-        yield from chain(self._wrong, *wrong)
+        wrong = (one.wrong for one in self._reviewers)
+        yield from chain(self._wrong, self._bringing.wrong, self._exporting.wrong, *wrong)
         yield from self._killer.unexplained(self._times)
         yield from self._logged()
 

@@ -14,8 +14,8 @@ from tests.load.client import Times
 from tests.load.site import Broken, Site
 
 WEB, WORKER, DATABASE = TARGETS = ("web", "worker", "database")
-# From one kill to the next: shorter than some restarts take, longer than others.
-PAUSES = (2.0, 8.0)
+# From one kill to the next, of the longest pause: shorter than some restarts take, longer than others.
+LEAST_PAUSE = 0.25
 SECONDS_TO_BE_THERE = 60
 # Of all that follows a kill of web server or database, nothing may fail later.
 SECONDS_TO_RECOVER = 20
@@ -32,10 +32,11 @@ class Kill:
 
 @dataclass
 class Killer:
-    """Kills each target so often, in an order and at moments that the seed gives."""
+    """Kills each target so often, in an order and at moments of chance, at most `pause` seconds apart."""
 
     site: Site
     times: int
+    pause: float
     chance: random.Random
     # Called after each kill, with the site perhaps not there.
     look: Callable[[], None]
@@ -44,7 +45,7 @@ class Killer:
     def run(self) -> None:
         """Kill them all. Raises `Broken` when one does not come back."""
         for target in self._targets():
-            time.sleep(self.chance.uniform(*PAUSES))
+            time.sleep(self.chance.uniform(LEAST_PAUSE, 1) * self.pause)
             self._kill(target)
             self.look()
 

@@ -32,6 +32,7 @@ class Options(NamedTuple):
     records: int
     reviewers: int
     kills: int
+    pause: float
     seed: int
 
 
@@ -111,7 +112,7 @@ class Load:
         return [one for reviewer in self._reviewers for one in reviewer.accepted]
 
     def _print(self, alone: Measured, beside: Measured, seconds: float) -> None:
-        count, sum_of = len(self._reviewers), lambda name: sum(getattr(one, name) for one in self._reviewers)
+        count, given_back = len(self._reviewers), sum(one.given_back for one in self._reviewers)
         requests = sum(self._times.statuses.values())
         print(f"without reviewers: {alone}")  # noqa: T201
         print(f"beside {count} reviewers: {beside}")  # noqa: T201
@@ -119,11 +120,11 @@ class Load:
             print(line)  # noqa: T201
         print(  # noqa: T201
             f"{requests:,} requests of reviewers in {seconds:.0f} s, {requests / seconds:.0f} a second: "
-            f"{len(self._accepted):,} decisions, {sum_of('given_back'):,} given back"
+            f"{len(self._accepted):,} decisions, {given_back:,} given back"
         )
 
     def _went_wrong(self) -> Iterator[str]:
-        yield from chain.from_iterable(one.wrong for one in (self._bringing, *self._reviewers))
+        yield from chain(self._bringing.wrong, *(one.wrong for one in self._reviewers))
         yield from (why for times in (self._times, self._file_times) for _, why in times.interrupted)
         refused = sum(one.refused for one in self._reviewers)
         if refused:
