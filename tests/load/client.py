@@ -8,7 +8,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import quantiles
 from typing import Any
 
@@ -30,29 +30,27 @@ class GaveUp(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """The status of an answer, and its JSON if it has any."""
+    """The status of an answer, its JSON if it has any, and whether it was asked for before, without one."""
 
     status: int
     body: Any = None
+    is_repeated: bool = False
 
 
 @dataclass
 class Times:
-    """Milliseconds by kind of request, what was answered, and each request that got no answer or a 5xx."""
+    """Milliseconds and statuses by kind of request, and each request that got no answer or a 5xx."""
 
     taken: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
     # When (`time.monotonic`), and what.
     interrupted: list[tuple[float, str]] = field(default_factory=list)
-    answered: list[float] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, kind: str, status: int, milliseconds: float) -> None:
         with self.lock:
             self.taken[kind].append(milliseconds)
             self.statuses[kind, status] += 1
-            if status < http.HTTPStatus.INTERNAL_SERVER_ERROR:
-                self.answered.append(time.monotonic())
 
     def note_interruption(self, kind: str, why: str) -> None:
         with self.lock:
@@ -102,9 +100,11 @@ class Client:
     ) -> Answer:
         """Ask again while it is not known what came of it: for what can be sent twice. Raises `GaveUp`."""
         end = time.monotonic() + SECONDS_TO_COME_BACK
+        is_repeated = False
         while time.monotonic() < end:
             with suppress(Unknown):
-                return self.ask(kind, method, path, body, headers)
+                return replace(self.ask(kind, method, path, body, headers), is_repeated=is_repeated)
+            is_repeated = True
             time.sleep(self._chance.uniform(0.05, 0.5))
         raise GaveUp(f"{method} {path}: no answer for {SECONDS_TO_COME_BACK} seconds")
 
@@ -127,8 +127,12 @@ class Client:
             response = connection.getresponse()
             if response.status != http.HTTPStatus.OK:
                 raise Unknown(f"{response.status}")
+            left = int(response.headers["Content-Length"])
             while block := response.read(1024**2):
+                left -= len(block)
                 yield block
+            if left:
+                raise Unknown(f"the file broke off, {left:,} bytes before its end")
         except _BROKEN as error:
             raise Unknown(f"{type(error).__name__}: {error}") from error
         finally:

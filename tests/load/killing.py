@@ -18,7 +18,7 @@ WEB, WORKER, DATABASE = TARGETS = ("web", "worker", "database")
 LEAST_PAUSE = 0.25
 SECONDS_TO_BE_THERE = 60
 # Of all that follows a kill of web server or database, nothing may fail later.
-SECONDS_TO_RECOVER = 20
+SECONDS_TO_RECOVER = 30
 
 
 @dataclass(frozen=True)

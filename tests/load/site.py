@@ -16,7 +16,7 @@ from cognireview.environment import BASE_DIR
 
 SECONDS_TO_START = 90
 SECONDS_TO_STOP = 40
-# As on a machine with two cores and more than one team; a dead worker counts as dead sooner than usual.
+# Two web processes, and a worker that died counts as dead sooner than usual.
 _VARIABLES = {
     "COGNIREVIEW_WEB_WORKERS": "2",
     "COGNIREVIEW_STALLED_WORKER_SECONDS": "5",
