@@ -72,6 +72,9 @@ def _load_settings() -> None:
         settings.DATA_DIR  # noqa: B018 the first look at any setting loads them all
     except OSError as error:
         raise ImproperlyConfigured(f"{error.filename} cannot be used: {error.strerror}") from error
+    # No reason to stop: an older version may run beside a newer one, and Kubernetes sets such names too.
+    for sentence in environment.unknown():
+        sys.stderr.write(f"cognireview: {sentence}\n")
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:

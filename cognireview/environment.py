@@ -1,9 +1,11 @@
-"""What can be set from outside: one typed class, read from the environment and from `.env`.
+"""What can be set from outside: one typed class, read from the environment, from `.env` and from files.
 
 Every wrong value is reported at once, each with its variable, what it got and what it takes.
 The settings table in the README is checked against this class by a test.
 """
 
+import difflib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -20,7 +22,7 @@ from pydantic import (
     ValidationInfo,
     field_validator,
 )
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
 _PACKAGE = Path(__file__).resolve().parent
 # A wheel has in the package what lies beside it in a checkout: templates, static files, package.json.
@@ -30,8 +32,11 @@ FILES_DIR = _PACKAGE if IS_INSTALLED else _PACKAGE.parent
 BASE_DIR = Path.cwd() if IS_INSTALLED else _PACKAGE.parent
 PROGRAM = "cognireview" if IS_INSTALLED else "manage.py"
 PREFIX = "COGNIREVIEW_"
+# Behind the name of any variable: the value is in the file of that path, as secrets of containers are.
+FILE_SUFFIX = "_FILE"
 # As pydantic names them: by alias where there is one.
-_CONFIDENTIAL = {"secret_key", "DATABASE_URL", "mail_url", "oidc_client_secret"}
+_CONFIDENTIAL = {"secret_key", "DATABASE_URL", "mail_url", "oidc_client_secret", "metrics_token"}
+_SHORTEST_TOKEN = 20
 _ROLES = ("reviewer", "lead", "admin")
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
@@ -58,6 +63,12 @@ def _mail_url(url: SecretStr) -> SecretStr:
     if url.get_secret_value() and (parts.scheme not in {"smtp", "smtps"} or not parts.hostname):
         raise ValueError("takes a URL like smtp://name:password@mail.example.org:587")
     return url
+
+
+def _long_enough(token: SecretStr) -> SecretStr:
+    if token.get_secret_value() and len(token.get_secret_value()) < _SHORTEST_TOKEN:
+        raise ValueError(f"takes {_SHORTEST_TOKEN} characters or more")
+    return token
 
 
 def _group_roles(text: str) -> str:
@@ -174,6 +185,10 @@ class Environment(BaseSettings):
         pattern="^(text|json)$",
         description="How log lines are written: text, or json with the ids of request and user.",
     )
+    metrics_token: Annotated[SecretStr, AfterValidator(_long_enough)] = Field(
+        SecretStr(""),
+        description="What Prometheus sends as bearer token to read `/metrics`. Unset, there is no such page.",
+    )
     debug: bool = Field(
         default=False, description="Django's debug pages. Never on a server others can reach."
     )
@@ -228,19 +243,78 @@ def variable_name(field: str) -> str:
 
 
 def read() -> Environment:
-    """Read the environment.
+    """Read the environment, and the files that variables ending in `_FILE` name.
 
     Raises `ImproperlyConfigured` with one line for each wrong variable.
     """
+    files = _files()
+    values, lines = {}, []
+    for field, path in files.items():
+        try:
+            values[_key(field)] = _read_file(field, path)
+        except ValueError as error:
+            lines.append(f"  {variable_name(field)}{FILE_SUFFIX}: got {path!r}; {error}")
     try:
-        return Environment()
+        # What is given here comes before the environment.
+        settings = Environment(**values)
     except ValidationError as error:
-        lines = [_explain(problem) for problem in error.errors()]
-        raise ImproperlyConfigured("Wrong settings:\n" + "\n".join(lines)) from None
+        lines += [_explain(problem, files) for problem in error.errors()]
+    if lines:
+        raise ImproperlyConfigured("Wrong settings:\n" + "\n".join(lines))
+    return settings
 
 
-def _explain(problem: Any) -> str:
+def unknown() -> list[str]:
+    """A sentence about each variable that looks like a setting and is none: mostly a slip of the pen."""
+    names = [variable_name(field) for field in Environment.model_fields]
+    known = {name.lower() for name in [*names, *(name + FILE_SUFFIX for name in names)]}
+    strange = sorted(name.upper() for name in set(_given()) - known if name.startswith(PREFIX.lower()))
+    near = {name: difflib.get_close_matches(name, names, n=1, cutoff=0.8) for name in strange}
+    return [
+        f"{name} is not a setting." + (f" Do you mean {near[name][0]}?" if near[name] else "")
+        for name in strange
+    ]
+
+
+def _given() -> dict[str, str | None]:
+    """All that stands in the environment and in `.env`, by names in lower case; nothing that is empty."""
+    return {**DotEnvSettingsSource(Environment).env_vars, **EnvSettingsSource(Environment).env_vars}
+
+
+def _files() -> dict[str, str]:
+    """Field -> path, of those that are to be read from a file."""
+    given = _given()
+    paths = {
+        field: given.get((variable_name(field) + FILE_SUFFIX).lower()) for field in Environment.model_fields
+    }
+    return {field: path for field, path in paths.items() if path}
+
+
+def _read_file(field: str, path: str) -> str:
+    """The content without the line end behind it. Raises `ValueError` that says what is wrong with it."""
+    if variable_name(field).lower() in _given():
+        raise ValueError(f"{variable_name(field)} is set too: one of them is to go")
+    try:
+        content = (BASE_DIR / path).read_text()
+    except OSError as error:
+        raise ValueError(f"the file cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError("the file is no text in UTF-8") from error
+    if not content.strip():
+        raise ValueError("the file is empty")
+    return content.rstrip("\r\n")
+
+
+def _key(field: str) -> str:
+    """What pydantic calls a field: its alias, if it has one."""
+    return variable_name(field) if Environment.model_fields[field].validation_alias else field
+
+
+def _explain(problem: Any, files: Mapping[str, str]) -> str:
     location = str(problem["loc"][0])
     name = variable_name(location) if location in Environment.model_fields else location
-    got = "(hidden)" if location in _CONFIDENTIAL else repr(problem["input"])
-    return f"  {name}: got {got}; {problem['msg'].removeprefix('Value error, ')}"
+    from_file = next((path for field, path in files.items() if variable_name(field) == name), None)
+    # Who keeps a value in a file does not want it in a log either.
+    got = "(hidden)" if location in _CONFIDENTIAL or from_file else repr(problem["input"])
+    where = f" (in {from_file})" if from_file else ""
+    return f"  {name}{where}: got {got}; {problem['msg'].removeprefix('Value error, ')}"

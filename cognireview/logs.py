@@ -67,9 +67,7 @@ def _log_end(request: HttpRequest, status: int, seconds: float) -> None:
 
 
 def is_news(record: logging.LogRecord) -> bool:
-    """Leaves out, as a filter, what Django says of each answer of 503: the request has its line, and why it was
-    is said once.
-    """
+    """Leaves out, as a filter, what Django says of each answer of 503: why it was stands in the log once."""
     return bool(record.exc_info) or getattr(record, "status_code", 0) != HTTPStatus.SERVICE_UNAVAILABLE
 
 

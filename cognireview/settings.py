@@ -53,9 +53,11 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "reviews.views.health.HealthMiddleware",
+    "reviews.views.metrics.MetricsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cognireview.logs.RequestMiddleware",
+    "reviews.views.metrics.CountingMiddleware",
     "csp.middleware.CSPMiddleware",
     "reviews.api.problems.ProblemMiddleware",
     "reviews.views.errors.OutageMiddleware",
@@ -252,6 +254,7 @@ LIMITS = Limits(
     id_bytes=ENVIRONMENT.max_id_bytes,
     nesting=ENVIRONMENT.max_nesting,
 )
+METRICS_TOKEN = ENVIRONMENT.metrics_token.get_secret_value()
 MAX_UPLOAD_BYTES = ENVIRONMENT.max_upload_bytes
 MAX_UNPACKED_BYTES = ENVIRONMENT.max_unpacked_bytes
 STALLED_WORKER_SECONDS = ENVIRONMENT.stalled_worker_seconds

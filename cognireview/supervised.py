@@ -46,7 +46,7 @@ def _serve(port: int) -> None:
         host=HOST,
         port=port,
         settings=settings.ENVIRONMENT,
-        # Nobody else could take requests over: long enough for connections that are kept to be closed in order.
+        # Nobody else could take requests over: this is for connections that are kept to be closed in order.
         drain_seconds=0.5,
         finish_seconds=SECONDS_TO_FINISH,
         # Else they would outlive their parent.

@@ -1,9 +1,11 @@
 """The web server: granian, which stops in order."""
 
 import multiprocessing
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from granian import Granian
@@ -12,6 +14,8 @@ from granian.constants import Interfaces
 from cognireview import stopping
 from cognireview.environment import Environment
 
+# Where prometheus_client lets the processes of one web server count together.
+COUNTED_TOGETHER = "PROMETHEUS_MULTIPROC_DIR"
 _DRAINING = 1
 
 
@@ -68,7 +72,9 @@ def serve(
         respawn_failed_workers=True,
         drain_seconds=drain_seconds,
     )
-    server.serve(target_loader=partial(_application, server.flag, in_each_process), wrap_loader=False)
+    with TemporaryDirectory(prefix="cognireview-metrics-") as folder:
+        os.environ[COUNTED_TOGETHER] = folder
+        server.serve(target_loader=partial(_application, server.flag, in_each_process), wrap_loader=False)
 
 
 def _application(flag: stopping.Flag, in_each_process: Callable[[], object]) -> Callable[..., Any]:

@@ -149,6 +149,74 @@ class TestAWrongValue:
         assert "hunter2" not in str(caught.value)
 
 
+class TestAFile:
+    """Any variable may name a file instead, by `_FILE` behind its name."""
+
+    def test_holds_the_value_of_a_setting(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "key").write_text("k" * 64 + "\n")
+        (tmp_path / "url").write_text("postgresql://ana@localhost/reviews\r\n")
+        monkeypatch.setenv("COGNIREVIEW_SECRET_KEY_FILE", str(tmp_path / "key"))
+        (tmp_path / ".env").write_text(f"DATABASE_URL_FILE={tmp_path / 'url'}\n")
+        monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+        settings = read()
+        assert settings.secret_key is not None
+        assert settings.secret_key.get_secret_value() == "k" * 64
+        assert settings.database_url == "postgresql://ana@localhost/reviews"
+        assert environment.unknown() == []
+
+    def test_that_is_wrong_is_named_beside_every_other_error_and_its_content_is_not_shown(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "threads").write_text("hunter2")
+        (tmp_path / "empty").write_text("\n")
+        (tmp_path / "picture").write_bytes(b"\x89PNG")
+        monkeypatch.setenv("COGNIREVIEW_WEB_THREADS_FILE", str(tmp_path / "threads"))
+        monkeypatch.setenv("COGNIREVIEW_SECRET_KEY_FILE", str(tmp_path / "nowhere"))
+        monkeypatch.setenv("COGNIREVIEW_MAIL_URL_FILE", str(tmp_path / "empty"))
+        monkeypatch.setenv("COGNIREVIEW_MAIL_FROM_FILE", str(tmp_path / "picture"))
+        monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "gopher://")
+        with pytest.raises(ImproperlyConfigured) as caught:
+            read()
+        said = str(caught.value)
+        assert f"COGNIREVIEW_WEB_THREADS (in {tmp_path / 'threads'}): got (hidden); Input should be" in said
+        assert f"SECRET_KEY_FILE: got '{tmp_path / 'nowhere'}'; the file cannot be read: No such file" in said
+        assert "COGNIREVIEW_MAIL_URL_FILE" in said
+        assert "the file is empty" in said
+        assert "the file is no text in UTF-8" in said
+        assert "COGNIREVIEW_PUBLIC_URL: got 'gopher://'" in said
+        assert "hunter2" not in said
+
+    def test_beside_the_variable_itself_is_one_too_many(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "key").write_text("k" * 64)
+        monkeypatch.setenv("COGNIREVIEW_SECRET_KEY_FILE", str(tmp_path / "key"))
+        monkeypatch.setenv("COGNIREVIEW_SECRET_KEY", "s" * 64)
+        with pytest.raises(ImproperlyConfigured, match="COGNIREVIEW_SECRET_KEY is set too"):
+            read()
+
+
+def test_a_name_that_is_no_setting_is_told_with_the_one_that_is_meant(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COGNIREVIEW_TRUST_PROXI", "true")
+    monkeypatch.setenv("COGNIREVIEW_DATA_DIR", str(tmp_path))
+    (tmp_path / ".env").write_text("COGNIREVIEW_SERVICE_HOST=10.0.0.1\nOTHER=1\n")
+    monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+    assert environment.unknown() == [
+        "COGNIREVIEW_SERVICE_HOST is not a setting.",
+        "COGNIREVIEW_TRUST_PROXI is not a setting. Do you mean COGNIREVIEW_TRUST_PROXY?",
+    ]
+
+
+class TestTheMetricsToken:
+    def test_is_long_enough_not_to_be_guessed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_METRICS_TOKEN", "hunter2")
+        with pytest.raises(ImproperlyConfigured, match="takes 20 characters or more") as caught:
+            read()
+        assert "hunter2" not in str(caught.value)
+
+
 class TestTheSecretKey:
     def test_is_made_once_for_its_owner_alone(self, tmp_path: Path) -> None:
         path = tmp_path / "var" / "secret_key"

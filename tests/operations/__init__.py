@@ -1,1 +1,1 @@
-"""The program as an operator runs it: processes of its own on a PostgreSQL of its own, stopped and started."""
+"""The program as an operator runs it: real processes on a PostgreSQL of their own, stopped and started."""

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -75,7 +75,8 @@ class Site:
     @property
     def database_url(self) -> str:
         place = embedded_postgres.database(self.data_dir)
-        return f"postgresql://{place['USER']}@/{place['NAME']}?host={quote(place['HOST'], safe='')}&port={place['PORT']}"
+        host = quote(place["HOST"], safe="")
+        return f"postgresql://{place['USER']}@/{place['NAME']}?host={host}&port={place['PORT']}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -103,7 +104,7 @@ class Site:
 
     @contextmanager
     def process(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-        """A command that stays, for the length of the block; what it says goes to a log in the data folder."""
+        """A command that stays, for the length of the block; what it says goes to a log of its name."""
         with (self.data_dir / f"{arguments[0]}.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "manage.py", *arguments],
@@ -118,10 +119,8 @@ class Site:
                 yield process
             finally:
                 # With what it started; a group of its own, so that it is nobody else's.
-                try:
+                with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
                 process.wait()
 
     @contextmanager
@@ -132,8 +131,23 @@ class Site:
             assert eventually(lambda: ask(port, "/readyz").status == 200), self.log("serve")
             yield port, process
 
+    def token(self, name: str, role: str) -> str:
+        """A token of somebody new."""
+        program = (
+            "from django.contrib.auth.models import Group; from reviews.models import User;"
+            f" User.objects.create_user('{name}').groups.add(Group.objects.get(name='{role}'))"
+        )
+        self.run("shell", "--verbosity=0", "--command", program)
+        printed = self.run("create_token", name, "--scope", "read,review,import,export")
+        return next(word for word in printed.split() if word.startswith("cr_"))
+
     def log(self, name: str) -> str:
         return (self.data_dir / f"{name}.log").read_text()
+
+    def logs(self) -> str:
+        """The end of what the processes said."""
+        said = [f"{path.name}:\n{path.read_text()[-2000:]}" for path in sorted(self.data_dir.glob("*.log"))]
+        return "\n".join(said)
 
     def query(self, statement: str, *values: Any) -> Any:
         """The first value that a statement gives."""
@@ -159,6 +173,7 @@ class Site:
 @contextmanager
 def running(data_dir: Path, **settings: str) -> Iterator[Site]:
     """A site with its tables and static files, and no process yet."""
+    data_dir.mkdir(exist_ok=True)
     with ExitStack() as stack:
         postgres = stack.enter_context(embedded_postgres.running(data_dir, disposable=True))
         site = Site(data_dir, postgres, settings)

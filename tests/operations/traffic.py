@@ -1,4 +1,4 @@
-"""Requests without pause, sent in turn to the web servers that say they are ready: a small proxy and its clients."""
+"""Requests without pause, sent in turn to the web servers that are ready: a small proxy and its clients."""
 
 import random
 import threading
@@ -78,7 +78,7 @@ class Client(threading.Thread):
                 raise Refused from None
             self._kept[port] = connection
         connection = self._kept[port]
-        if random.random() < 0.1:  # noqa: S311 no secret
+        if random.random() < 0.1:
             self._send_slowly(connection)
         else:
             connection.request("GET", "/api/v1/runs", headers={"Authorization": f"Bearer {self.token}"})
@@ -121,7 +121,7 @@ class Traffic:
 
     @property
     def failed(self) -> dict[str, int]:
-        """What was sent and not answered as it should be: 404 is the answer to a claim in a run that is none."""
+        """What was sent and not answered as it should be; 404 answers a claim in a run that is none."""
         return {name: count for name, count in self.answers.items() if name not in {"200", "404", "refused"}}
 
 

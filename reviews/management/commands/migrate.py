@@ -1,0 +1,22 @@
+"""`manage.py migrate`: Django's, one at a time, and in nobody's way."""
+
+from functools import partial
+from typing import Any
+
+from django.core.management.commands import migrate
+from django.db import connections
+
+from cognireview.migrating import alone, patiently
+
+
+class Command(migrate.Command):
+    """See `cognireview.migrating`."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        database = connections[options["database"]]
+        # What these do is to look.
+        if options["check_unapplied"] or options["plan"]:
+            super().handle(*args, **options)
+            return
+        with alone(database):
+            patiently(database, partial(super().handle, *args, **options), self.stderr.write)

@@ -1,0 +1,125 @@
+"""Figures for Prometheus that the database knows: the same whichever process is asked.
+
+They cost little at any size: counts that are kept, small tables, and parts of indexes.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.db import Error, connection, transaction
+from prometheus_client import Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from cognireview import outage
+from reviews import counts
+from reviews.models import Import, ImportProgress
+
+# So many runs have series of their own, the newest of those with work; the rest are one.
+MOST_RUNS = 50
+OTHER_RUNS = "(others)"
+_MILLISECONDS = 3000
+_LIMIT_TIME = "SELECT set_config('statement_timeout', %s, true)"
+_CONFLICTS = """
+    SELECT run.name, count(*) FROM file_conflict JOIN run ON run.id = run_id
+    WHERE outcome = 'open' GROUP BY run.name ORDER BY 2 DESC
+"""
+_JOBS = "SELECT queue_name, status::text, count(*) FROM procrastinate_jobs GROUP BY 1, 2"
+_WORKERS = """
+    SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - make_interval(secs => %s)
+"""
+_IMPORTS = "SELECT state, count(*), coalesce(sum(lines), 0)::bigint FROM import GROUP BY state"
+_QUEUES = ("import", "export", "default")
+_STATUSES = ("todo", "doing", "failed")
+
+
+class OfTheDatabase(Collector):
+    """Collected anew at each scrape. Where the database does not answer in time, that alone is told."""
+
+    def collect(self) -> Iterator[Metric]:
+        found: list[Metric] = []
+        try:
+            if not outage.is_on():
+                found = _collected()
+        except Error as error:
+            if outage.is_outage(error):
+                outage.begin()
+        up = "Whether the figures of the database could be read at this scrape."
+        yield GaugeMetricFamily("cognireview_database_up", up, value=bool(found))
+        yield from found
+
+
+def _collected() -> list[Metric]:
+    with transaction.atomic():
+        _rows(_LIMIT_TIME, [str(_MILLISECONDS)])
+        return [*_of_runs(), _conflicts(), *_of_jobs(), *_of_imports()]
+
+
+def _rows(statement: str, values: Iterable[Any] = ()) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, list(values))
+        return cursor.fetchall()
+
+
+def _of_runs() -> Iterator[Metric]:
+    records = GaugeMetricFamily(
+        "cognireview_records",
+        "Records by run and state: waiting, held (by a claim) and escalated, which are the queue; done.",
+        labels=["run", "state"],
+    )
+    sums: dict[tuple[str, str], int] = {}
+    with_work_first = sorted(counts.of_all(), key=lambda pair: not pair[1].left)
+    for place, (run, progress) in enumerate(with_work_first):
+        name = run.name if place < MOST_RUNS else OTHER_RUNS
+        for state in ("waiting", "held", "escalated", "done"):
+            sums[name, state] = sums.get((name, state), 0) + getattr(progress, state)
+    for labels, number in sums.items():
+        records.add_metric(labels, number)
+    yield records
+
+
+def _conflicts() -> Metric:
+    conflicts = GaugeMetricFamily(
+        "cognireview_open_conflicts", "Decisions in files that differ from those made here.", labels=["run"]
+    )
+    rows = _rows(_CONFLICTS)
+    for name, number in rows[:MOST_RUNS]:
+        conflicts.add_metric([name], number)
+    if rows[MOST_RUNS:]:
+        conflicts.add_metric([OTHER_RUNS], sum(number for _, number in rows[MOST_RUNS:]))
+    return conflicts
+
+
+def _of_jobs() -> Iterator[Metric]:
+    jobs = GaugeMetricFamily(
+        "cognireview_jobs",
+        "Jobs by queue and status; one that succeeded is gone.",
+        labels=["queue", "status"],
+    )
+    found = {(queue, status): 0 for queue in _QUEUES for status in _STATUSES}
+    for queue, status, number in _rows(_JOBS):
+        found[queue, status] = number
+    for labels, number in found.items():
+        jobs.add_metric(labels, number)
+    yield jobs
+    [(alive,)] = _rows(_WORKERS, [settings.STALLED_WORKER_SECONDS])
+    yield GaugeMetricFamily("cognireview_workers", "Job workers with a sign of life of late.", value=alive)
+
+
+def _of_imports() -> Iterator[Metric]:
+    imports = GaugeMetricFamily("cognireview_imports", "Imports by state.", labels=["state"])
+    lines = CounterMetricFamily("cognireview_imported_lines", "Lines of all imports that are done.")
+    found = {str(state): (0, 0) for state in Import.State}
+    found |= {state: (number, read) for state, number, read in _rows(_IMPORTS)}
+    for state, (number, _) in found.items():
+        imports.add_metric([state], number)
+    lines.add_metric([], found["done"][1])
+    yield imports
+    yield lines
+    running = ImportProgress.objects.filter(source__state=Import.State.RUNNING, started_at__isnull=False)
+    yield GaugeMetricFamily(
+        "cognireview_import_lines_per_second",
+        "How fast the running imports are, from their first piece to their last report.",
+        value=sum(one.lines_per_second or 0 for one in running),
+    )
