@@ -21,13 +21,7 @@ RUN useradd --system --uid 10001 --no-create-home cognireview
 WORKDIR /app
 COPY --from=build /app /app
 ENV PATH=/app/.venv/bin:$PATH \
-    PYTHONUNBUFFERED=1 \
-    GRANIAN_INTERFACE=wsgi \
-    GRANIAN_HOST=0.0.0.0 \
-    GRANIAN_PORT=8000 \
-    GRANIAN_BLOCKING_THREADS=8 \
-    GRANIAN_RESPAWN_FAILED_WORKERS=true \
-    GRANIAN_WORKERS_KILL_TIMEOUT=10
+    PYTHONUNBUFFERED=1
 USER cognireview
 EXPOSE 8000
-CMD ["granian", "cognireview.wsgi:application"]
+CMD ["python", "manage.py", "serve", "--host=0.0.0.0", "--finish=20"]

@@ -11,6 +11,7 @@ from procrastinate.psycopg_connector import PsycopgConnector
 from cognireview import outage
 
 _SECONDS_BETWEEN_LOOKS = 0.5
+_SECONDS_TO_OPEN = 4
 log = logging.getLogger(__name__)
 
 
@@ -39,10 +40,15 @@ async def _one_worker(finish_seconds: int) -> None:
     # Its pool gives up soon: by itself it would try again after longer and longer pauses.
     connector = PsycopgConnector(kwargs=connector_params(), timeout=5, reconnect_timeout=1)
     with app.replace_connector(connector) as ours:
-        async with ours.open_async():
+        try:
+            # Its pool would wait on for connections that it gave up.
+            async with asyncio.timeout(_SECONDS_TO_OPEN):
+                await ours.open_async()
             await ours.run_worker_async(
                 install_signal_handlers=False, shutdown_graceful_timeout=finish_seconds
             )
+        finally:
+            await ours.close_async()
 
 
 def _check(worker: "asyncio.Task[None]") -> None:
@@ -50,6 +56,6 @@ def _check(worker: "asyncio.Task[None]") -> None:
     error = None if worker.cancelled() else worker.exception()
     if error is None:
         return
-    if not outage.is_outage(error):
+    if not isinstance(error, TimeoutError) and not outage.is_outage(error):
         raise error
     log.warning("The database does not answer: the worker goes on when it does.")

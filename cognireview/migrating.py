@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import CommandError
@@ -12,14 +13,17 @@ from django.db.migrations.executor import MigrationExecutor
 from psycopg.errors import LockNotAvailable
 
 # Of several processes that start at once, one migrates; the others wait and find it done.
-_LOCK = "SELECT pg_advisory_lock(hashtext('cognireview.migrate'))"
+# They ask again and again: a statement that waits would hold up an index that is made concurrently.
+_LOCK = "SELECT pg_try_advisory_lock(hashtext('cognireview.migrate'))"
 _UNLOCK = "SELECT pg_advisory_unlock(hashtext('cognireview.migrate'))"
 # A change of a table waits for whoever reads it, and whoever comes then waits behind the change. So it
-# gives up soon, lets them through, and comes again.
-_LIMIT_WAIT = "SET lock_timeout = '2s'"
+# gives up soon, lets them through, and comes again: before PostgreSQL looks for deadlocks, which takes it a
+# second and may end a request of somebody's.
+_LIMIT_WAIT = "SET lock_timeout = '500ms'"
 _END_LIMIT = "RESET lock_timeout"
-_ATTEMPTS = 60
-_SECONDS_BETWEEN_ATTEMPTS = 3
+_SECONDS_BETWEEN_LOOKS = 0.5
+_ATTEMPTS = 150
+_SECONDS_BETWEEN_ATTEMPTS = 1.5
 
 
 def migrate() -> None:
@@ -32,7 +36,8 @@ def migrate() -> None:
 @contextmanager
 def alone(database: BaseDatabaseWrapper) -> Iterator[None]:
     """Let no other process migrate the database meanwhile."""
-    _execute(database, _LOCK)
+    while not _execute(database, _LOCK):
+        time.sleep(_SECONDS_BETWEEN_LOOKS)
     try:
         yield
     finally:
@@ -50,7 +55,8 @@ def patiently(database: BaseDatabaseWrapper, apply: Callable[[], None], say: Cal
     try:
         for _ in range(_ATTEMPTS):
             try:
-                apply()
+                with database.execute_wrapper(_let_wait):
+                    apply()
             except OperationalError as error:
                 if not isinstance(error.__cause__, LockNotAvailable):
                     raise
@@ -66,6 +72,19 @@ def patiently(database: BaseDatabaseWrapper, apply: Callable[[], None], say: Cal
             _execute(database, _END_LIMIT)
 
 
-def _execute(database: BaseDatabaseWrapper, statement: str) -> None:
+def _let_wait(execute: Any, statement: Any, values: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
+    """Run a statement that nobody waits behind for as long as it takes: an index cut short stays broken."""
+    if "CONCURRENTLY" not in str(statement):
+        return execute(statement, values, many, context)
+    execute(_END_LIMIT, None, False, context)  # noqa: FBT003
+    try:
+        return execute(statement, values, many, context)
+    finally:
+        execute(_LIMIT_WAIT, None, False, context)  # noqa: FBT003
+
+
+def _execute(database: BaseDatabaseWrapper, statement: str) -> Any:
+    """The first value that the statement gives, if any."""
     with database.cursor() as cursor:
         cursor.execute(statement)
+        return cursor.fetchone()[0] if cursor.description else None

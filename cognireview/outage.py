@@ -80,12 +80,11 @@ class _LookOut:
                 return
             self.is_on = True
             log.warning("The database does not answer: requests are answered with 503 until it does.")
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+            # Ends the wait of those who were there first. Django makes a new one when it is asked again.
+            connections[DEFAULT_DB_ALIAS].close_pool()
             while not answers():
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
-            # What the pool still holds is of before; who asks it first would wait a second for each.
-            pool = connections[DEFAULT_DB_ALIAS].pool
-            if pool:
-                pool.drain()
             log.warning("The database answers again.")
         finally:
             with self._lock:

@@ -27,8 +27,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_FREE_THE_PORT = SECONDS_TO_FINISH + 5
 _SECONDS_TO_GET_READY = 60
 _SECONDS_BETWEEN_LOOKS = 0.5
-# A process that lived that long had started well: its next end counts as the first again.
-_SECONDS_OF_A_GOOD_START = 30
+# A process that lived that long had started well: its next end counts as the first again. What cannot start
+# ends sooner; what is killed now and then must not end `up`.
+_SECONDS_OF_A_GOOD_START = 10
 _MOST_FAILURES = 6
 _LARGEST_LOG = 32 * 1024**2
 

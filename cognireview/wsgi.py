@@ -12,7 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
 settings.DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "min_size": 1,
     "max_size": settings.ENVIRONMENT.database_pool_size,
-    # So long does the first request wait in an outage; those behind it are answered at once.
+    # Longer than it takes to find the database away, which ends the wait.
     "timeout": 4,
     # The pool gives up soon, and tries anew for who asks: by itself it would wait longer and longer.
     "reconnect_timeout": 1,

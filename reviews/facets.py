@@ -171,15 +171,24 @@ CHOICES = ("model", "judge", "template", "score", "reason")
 _ANALYZE = "ANALYZE evaluation_facets, evaluation_words"
 
 
+def before_the_run(done: Import) -> None:
+    """Take the turn that `after_import` needs; to be called before the transaction locks the run's row.
+
+    The job has its turn first and then locks the run: the other way round both would wait for each other.
+    """
+    if _left(done) and done.lines <= AT_ONCE:
+        with connection.cursor() as cursor:
+            cursor.execute(_TAKE_TURNS)
+
+
 def after_import(done: Import) -> None:
     """Cover what an import brought and count its run, in its transaction; where that is much, by a job."""
-    left = done.new + done.updated + done.conflicts
+    left = _left(done)
     if not left:
         return
     covered = 0
     if done.lines <= AT_ONCE:
-        with connection.cursor() as cursor:
-            cursor.execute(_TAKE_TURNS)
+        before_the_run(done)
         _cover(done, after=0, until=done.lines)
         covered, left = done.lines, 0
         if _size(done.run) <= COUNTED_AT_ONCE:
@@ -187,6 +196,10 @@ def after_import(done: Import) -> None:
             return
     Uncovered.objects.create(source=done, line=covered, evaluations=left)
     jobs.configure_task(JOB).defer()
+
+
+def _left(done: Import) -> int:
+    return done.new + done.updated + done.conflicts
 
 
 def cover_next() -> bool:

@@ -151,6 +151,7 @@ def _finish(done: Import) -> None:
     audit.record(
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
+    facets.before_the_run(done)
     learning.learn(done.run)
     facets.after_import(done)
     sampling.after_import(done)

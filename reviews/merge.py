@@ -104,6 +104,7 @@ class Settled(NamedTuple):
 # What stands under these ids, and in which line this very import has met them before. The rows are
 # locked: a review submitted meanwhile is seen, or waits and then finds the record changed. After such
 # a wait PostgreSQL reads only the locked row anew, so whatever tells of a review must stand on it.
+# NO KEY: rows that refer to these may come meanwhile, such as those of the job that covers them (`facets`).
 # No join: when an autovacuum has met the table half filled, PostgreSQL would read all records of a run.
 _KNOWN = """
     SELECT e.evaluation_id, e.id, e.run_id, (SELECT name FROM run WHERE run.id = e.run_id),
@@ -115,7 +116,7 @@ _KNOWN = """
            {human}
     FROM evaluation e
     WHERE e.evaluation_id = ANY(%(ids)s)
-    FOR UPDATE OF e
+    FOR NO KEY UPDATE OF e
 """.format(human=", ".join(f"e.{name}" for name in HUMAN_FIELDS))  # noqa: S608 (our own column names)
 
 

@@ -185,6 +185,6 @@ def main() -> None:
             parsed = parse(pickle.load(work))  # noqa: S301 (from our parent)
             pickle.dump(parsed, done, pickle.HIGHEST_PROTOCOL)
             done.flush()
-    except (EOFError, BrokenPipeError):
+    except (EOFError, BrokenPipeError, pickle.UnpicklingError):
         # The parent is done, or dead. Nothing is left to be flushed at the end.
         os._exit(0)

@@ -5,15 +5,15 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q
 
-from reviews import importer, queue
-from reviews.models import AuditEvent, Evaluation, Import, Review, Run, User
+from reviews import facets, importer, queue
+from reviews.models import AuditEvent, Evaluation, EvaluationFacets, Import, Review, Run, User
 from reviews.queue import Taken
 from reviews.workflow import Conflict
 from tests.factories import EvaluationFactory, RunFactory, UserFactory
-from tests.lines import line
+from tests.lines import file_of, line
 from tests.threads import start_and_wait_for_lock, together
 from tests.work import decide, end_claim, evaluations
 
@@ -178,6 +178,21 @@ class TestTwoSubmissions:
 def bring_in(text: bytes) -> Import:
     with transaction.atomic():
         return importer.import_stream([text], run_name="run", file_name="run.jsonl", actor=None)
+
+
+def test_a_file_and_the_job_that_covers_its_records_take_turns() -> None:
+    first = bring_in(line("eval_1"))
+    EvaluationFacets.objects.all().delete()
+    more = {"Clarity": {"score": "Yes"}, "Rigor": {"score": "No"}}
+    file = file_of(line("eval_1"), line("eval_2", parsed_rubric_scores=more))
+    with transaction.atomic():
+        # As `facets.cover_next`: its turn, then the records, then their run.
+        with connection.cursor() as cursor:
+            cursor.execute(facets._TAKE_TURNS)
+        waiting = start_and_wait_for_lock(partial(bring_in, file))
+        facets._cover(first, after=0, until=1)
+        facets._count(first.run)
+    assert (waiting.result().new, waiting.result().unchanged) == (1, 1)
 
 
 class TestAFileAndADecision:

@@ -9,6 +9,7 @@ from django.db import OperationalError, connection, connections, transaction
 from django.test import Client
 
 from cognireview import migrating
+from tests.factories import RunFactory
 
 _RECORD = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews', '9999_of_the_next', now())"
 
@@ -72,6 +73,31 @@ class TestMigrating:
         with connection.cursor() as cursor:
             cursor.execute("SHOW lock_timeout")
             assert cursor.fetchone() == ("0",)
+
+    def test_waits_with_an_index_that_nobody_waits_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(migrating, "_LIMIT_WAIT", "SET lock_timeout = '100ms'")
+        began, statement = threading.Event(), "CREATE INDEX CONCURRENTLY of_a_test ON run (name)"
+
+        def write() -> None:
+            with transaction.atomic():
+                RunFactory.create()
+                began.set()
+                time.sleep(0.5)
+            connections.close_all()
+
+        def index() -> None:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        began.wait(10)
+        migrating.patiently(connection, index, pytest.fail)
+        writer.join(10)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = 'of_a_test'::regclass")
+            assert cursor.fetchone() == (True,)
+            cursor.execute("DROP INDEX of_a_test")
 
     def test_ends_with_a_sentence_where_that_does_not_help(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(migrating, "_ATTEMPTS", 2)

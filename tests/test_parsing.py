@@ -1,6 +1,7 @@
 """Lines made into rows, in this process and in others."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -98,6 +99,13 @@ class TestProcess:
 
     def test_is_not_in_the_group_that_a_terminal_interrupts(self, process: parsing._Process) -> None:
         assert os.getpgid(process.pid) != os.getpgid(0)
+
+    def test_that_gets_the_half_of_its_work_because_its_parent_died_ends_without_a_word(self) -> None:
+        program = "from reviews import parsing; parsing.main()"
+        [(_, lines)] = pieces(1)
+        half = pickle.dumps(lines)[:-20]
+        done = subprocess.run([sys.executable, "-c", program], input=half, capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
     def test_ends_with_its_parent_however_that_ends(self) -> None:
         program = (

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -77,6 +78,39 @@ def test_an_error_of_ours_is_told_and_leaves_nothing_behind(
     waiting.refresh_from_db()
     assert (waiting.state, waiting.error) == (Import.State.FAILED, "ZeroDivisionError: a bug")
     assert Evaluation.objects.count() == 0
+
+
+class TestAJobThatLosesTheDatabase:
+    """What PostgreSQL does to its connections when it goes down, done to the one of the job."""
+
+    def test_imports_anew(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
+        waiting = upload(max, [line("eval_1")])
+        lose_the_database(monkeypatch, importer, "copy_new", times=2)
+        work()
+        waiting.refresh_from_db()
+        assert (waiting.state, waiting.error, waiting.new) == (Import.State.DONE, "", 1)
+        assert not jobs_of(waiting).exists()
+
+    def test_builds_an_export_anew(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
+        export = exports.ask_for(exports.Order(bring_in(file_of(line("eval_1"))).run), lea)
+        lose_the_database(monkeypatch, exports, "_parts", times=2)
+        work()
+        export.refresh_from_db()
+        assert (export.state, export.error) == (Export.State.DONE, "")
+        assert AuditEvent.objects.filter(action="export").count() == 1
+
+
+def lose_the_database(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, times: int) -> None:
+    """End the connection of whoever calls a function of a module, the first so many times."""
+    function, left = getattr(module, name), iter(range(times))
+
+    def lose(*arguments: Any) -> Any:
+        if next(left, None) is not None:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return function(*arguments)
+
+    monkeypatch.setattr(module, name, lose)
 
 
 def test_the_job_of_a_worker_that_died_is_taken_up_by_the_next(max: User) -> None:

@@ -136,11 +136,10 @@ def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpRespon
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{export.size}"})
     sent = range(export.size) if asked is None else asked
     blocks = exports.stretch(export, ExportPart.Kind.FILE, sent.start, sent.stop - 1)
-    response = download(blocks if request.method == "GET" else iter(()), name)
+    response = download(blocks if request.method == "GET" else iter(()), name, size=len(sent))
     response.status_code = 200 if asked is None else 206
     for header, value in _headers(export, name).items():
         response.headers[header] = value
-    response.headers["Content-Length"] = str(len(sent))
     if asked is not None:
         response.headers["Content-Range"] = f"bytes {sent.start}-{sent.stop - 1}/{export.size}"
     return response

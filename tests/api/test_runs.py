@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 from unittest.mock import ANY
@@ -9,8 +10,9 @@ from urllib.parse import urlencode
 
 import pytest
 import zstandard
+from django.db import OperationalError
 
-from reviews import importer
+from reviews import exporter, importer
 from reviews.models import AuditEvent, Import, Run, Upload
 from tests.api.conftest import Program
 from tests.commands import manage
@@ -172,13 +174,14 @@ class TestRuns:
 
 
 class TestExport:
-    def test_is_told_of_when_it_begins_and_when_it_is_whole(self, of_lea: Program) -> None:
+    def test_says_how_long_it_is_and_is_told_of_when_it_begins_and_when_it_is_made(
+        self, of_lea: Program
+    ) -> None:
         bring_in(TWO)
-        events = AuditEvent.objects.filter(action__startswith="export")
         answer = of_lea.get("runs/evaluations/export")
-        assert [event.action for event in events] == ["export begun"]
         assert answer.getvalue() == take_out() == TWO
-        whole, begun = events.all()
+        assert answer["Content-Length"] == str(len(TWO))
+        whole, begun = AuditEvent.objects.filter(action__startswith="export")
         assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
 
     def test_takes_no_other_parameter(self, of_lea: Program) -> None:
@@ -186,6 +189,22 @@ class TestExport:
         answer = of_lea.get("runs/evaluations/export?ony=reviewed")
         assert answer.status_code == 422
         assert answer.json()["errors"] == [{"field": "ony", "reason": "There is no such parameter."}]
+
+    def test_that_fails_on_its_way_is_an_error_and_not_the_half_of_a_file(
+        self, of_lea: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: object, **__: object) -> Iterator[tuple[bytes, int]]:
+            yield line("eval_1") + b"\n", 1
+            raise OperationalError("server closed the connection unexpectedly")
+
+        bring_in(TWO)
+        monkeypatch.setattr(exporter, "_blocks", broken)
+        of_lea._client.raise_request_exception = False
+        answer = of_lea.get("runs/evaluations/export")
+        assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
+        assert [event.action for event in AuditEvent.objects.filter(action__startswith="export")] == [
+            "export begun"
+        ]
 
     def test_takes_no_other_words(self, of_lea: Program) -> None:
         bring_in(TWO)

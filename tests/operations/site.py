@@ -131,8 +131,23 @@ class Site:
             assert eventually(lambda: ask(port, "/readyz").status == 200), self.log("serve")
             yield port, process
 
+    def token(self, name: str, role: str) -> str:
+        """A token of somebody new."""
+        program = (
+            "from django.contrib.auth.models import Group; from reviews.models import User;"
+            f" User.objects.create_user('{name}').groups.add(Group.objects.get(name='{role}'))"
+        )
+        self.run("shell", "--verbosity=0", "--command", program)
+        printed = self.run("create_token", name, "--scope", "read,review,import,export")
+        return next(word for word in printed.split() if word.startswith("cr_"))
+
     def log(self, name: str) -> str:
         return (self.data_dir / f"{name}.log").read_text()
+
+    def logs(self) -> str:
+        """The end of what the processes said."""
+        said = [f"{path.name}:\n{path.read_text()[-2000:]}" for path in sorted(self.data_dir.glob("*.log"))]
+        return "\n".join(said)
 
     def query(self, statement: str, *values: Any) -> Any:
         """The first value that a statement gives."""
@@ -158,6 +173,7 @@ class Site:
 @contextmanager
 def running(data_dir: Path, **settings: str) -> Iterator[Site]:
     """A site with its tables and static files, and no process yet."""
+    data_dir.mkdir(exist_ok=True)
     with ExitStack() as stack:
         postgres = stack.enter_context(embedded_postgres.running(data_dir, disposable=True))
         site = Site(data_dir, postgres, settings)

@@ -1,0 +1,1 @@
+"""Load and fault tests, as commands: see docs/load.md."""

@@ -1,0 +1,67 @@
+"""`python -m tests.load reviewers|kill`: load the program, or kill its parts; exit 1 if anything is lost."""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+
+import django
+from django.db import connection
+
+from cognireview import embedded_postgres
+
+# What to run, its module, and the usual records, reviewers and kills of each part.
+_TESTS = {"reviewers": ("tests.load.reviewers", 100_000, 25, 0), "kill": ("tests.load.kill", 60_000, 12, 20)}
+SHOWN = 20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.load", description=__doc__)
+    parser.add_argument("test", choices=_TESTS)
+    parser.add_argument("--records", type=int, help="how many come in (100,000; kill: 60,000)")
+    parser.add_argument("--reviewers", type=int, help="how many programs review (25; kill: 12)")
+    parser.add_argument("--kills", type=int, help="of worker, web server and database, each (20)")
+    parser.add_argument("--pause", type=float, default=8.0, help="most seconds from one kill to the next (8)")
+    parser.add_argument("--seed", type=int, default=1, help="of the records, and of what happens when")
+    parser.add_argument("--folder", type=Path, help="keep what was made and logged there, to look at")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="cognireview-load-") as scratch:
+        folder = (options.folder or Path(scratch)).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        problems = _run(options, folder)
+    for problem in problems[:SHOWN]:
+        print(problem, file=sys.stderr)  # noqa: T201
+    print(f"Does not hold: {len(problems):,}" if problems else "Everything holds.")  # noqa: T201
+    sys.exit(1 if problems else 0)
+
+
+def _run(options: argparse.Namespace, folder: Path) -> list[str]:
+    """Run it on an embedded server of its own, as durable as the one people use."""
+    os.environ.pop("DATABASE_URL", None)
+    data_dir = folder / "var"
+    os.environ |= {
+        "COGNIREVIEW_DATA_DIR": str(data_dir),
+        "COGNIREVIEW_LOG_LEVEL": "WARNING",
+        "DJANGO_SETTINGS_MODULE": "cognireview.settings",
+    }
+    django.setup()
+    module, *usual = _TESTS[options.test]
+    # Its models can be imported from here on only.
+    site, test = import_module("tests.load.site"), import_module(module)
+    begin = time.monotonic()
+    chosen = (options.records, options.reviewers, options.kills)
+    numbers = [of if given is None else given for given, of in zip(chosen, usual, strict=True)]
+    with embedded_postgres.running(data_dir):
+        with site.running(data_dir) as running:
+            load = test.Load(running, folder, test.Options(*numbers, options.pause, options.seed))
+            problems = list(load.work())
+        problems += load.check()
+        connection.close()
+    print(f"{time.monotonic() - begin:.0f} seconds, seed {options.seed}")  # noqa: T201
+    return problems
+
+
+main()

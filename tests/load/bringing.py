@@ -1,0 +1,56 @@
+"""A program that brings files by the API, and waits for what becomes of them."""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.load.client import SECONDS_TO_COME_BACK, Client, GaveUp, Unknown
+
+ACCEPTED, OK = 202, 200
+SECONDS_BETWEEN_LOOKS = 0.25
+SECONDS_TO_IMPORT = 600
+UNFINISHED = ("queued", "running")
+
+
+class Bringing:
+    """Brings files into one run. What must not happen, and did, stands in `wrong`."""
+
+    def __init__(self, client: Client, run: str) -> None:
+        self._client = client
+        self._run = run
+        self.wrong: list[str] = []
+
+    def bring(self, file: Path) -> dict[str, Any]:
+        """Bring a file, again where no answer came; returns its import as soon as it is over.
+
+        Raises `GaveUp`.
+        """
+        return self.wait_for(self.send(file), file)
+
+    def wait_for(self, begun: dict[str, Any], file: Path) -> dict[str, Any]:
+        """The import of a file as soon as it is over. Raises `GaveUp`."""
+        end = time.monotonic() + SECONDS_TO_IMPORT
+        while time.monotonic() < end:
+            told = self._client.ask_until_answered("progress", "GET", f"imports/{begun['id']}").body
+            if told["state"] not in UNFINISHED:
+                if told["state"] != "done":
+                    self.wrong.append(f"the import of {file.name} is {told['state']}: {told['error']}")
+                return dict(told)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        raise GaveUp(f"the import of {file.name} is {told['state']} for {SECONDS_TO_IMPORT} seconds")
+
+    def send(self, file: Path) -> dict[str, Any]:
+        """Send a file; returns its import. One that was taken twice brings nothing the second time."""
+        path = f"runs/{self._run}/imports?{urlencode({'file_name': file.name})}"
+        headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(file.stat().st_size)}
+        end = time.monotonic() + SECONDS_TO_COME_BACK
+        while time.monotonic() < end:
+            with suppress(Unknown), file.open("rb") as body:
+                answer = self._client.ask("bring", "POST", path, body, headers)
+                if answer.status != ACCEPTED:
+                    raise GaveUp(f"{file.name} was answered {answer.status}: {answer.body}")
+                return dict(answer.body)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+        raise GaveUp(f"{file.name}: no answer for {SECONDS_TO_COME_BACK} seconds")

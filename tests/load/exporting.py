@@ -1,0 +1,104 @@
+"""Exports while everything else goes on: built by jobs, and streamed over the API."""
+
+import hashlib
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+
+from reviews import exports, ledger, ledger_check
+from reviews.exports import Order
+from reviews.ledger_check import LedgerFile
+from reviews.models import AuditEvent, Export, ExportPart, Import, Run, User
+from reviews.receipt_check import read_receipt
+from tests.load.client import SECONDS_TO_COME_BACK, Client, GaveUp, Unknown
+
+SECONDS_TO_BUILD = 120
+# Of those that were built, the last so many are compared with their originals and the ledger.
+CHECKED = 8
+T = TypeVar("T")
+
+
+def patiently(ask: Callable[[], T]) -> T:
+    """Ask the database, again while it is away. Raises `GaveUp`."""
+    end = time.monotonic() + SECONDS_TO_COME_BACK
+    while time.monotonic() < end:
+        try:
+            return ask()
+        except (OperationalError, InterfaceError):
+            connection.close()
+            time.sleep(0.2)
+    raise GaveUp(f"the database does not answer for {SECONDS_TO_COME_BACK} seconds")
+
+
+@dataclass
+class Exporting:
+    """Asks for exports of a run. What must not happen, and did, stands in `wrong`."""
+
+    client: Client
+    run: str
+    chance: random.Random
+    wrong: list[str] = field(default_factory=list)
+    streamed: list[str] = field(default_factory=list)
+    broken_off: int = 0
+
+    def work_until(self, stopped: threading.Event) -> None:
+        try:
+            while not stopped.wait(self.chance.uniform(0.5, 3)):
+                self._stream() if self.chance.random() < 0.5 else self._build()
+        except GaveUp as error:
+            self.wrong.append(str(error))
+        finally:
+            connection.close()
+
+    def _stream(self) -> None:
+        digest = hashlib.sha256()
+        try:
+            for block in self.client.download("export", f"runs/{self.run}/export"):
+                digest.update(block)
+        except Unknown:
+            self.broken_off += 1
+        else:
+            self.streamed.append(digest.hexdigest())
+
+    def _build(self) -> None:
+        export = patiently(self._asked_for)
+        end = time.monotonic() + SECONDS_TO_BUILD
+        while patiently(lambda: Export.objects.get(pk=export.pk)).state == Export.State.UNFINISHED:
+            if time.monotonic() > end:
+                raise GaveUp(f"export {export.pk} is not built within {SECONDS_TO_BUILD} seconds")
+            time.sleep(0.3)
+
+    def _asked_for(self) -> Export:
+        return exports.ask_for(Order(Run.objects.get(name=self.run)), User.objects.get(username="max"))
+
+    def problems(self, originals: list[Path], folder: Path) -> Iterator[str]:
+        """What was streamed to its end is whole, and what was built is original + ledger."""
+        whole = set(AuditEvent.objects.filter(action="export").values_list("detail__sha256", flat=True))
+        for digest in self.streamed:
+            if digest not in whole:
+                yield f"an export ended as if it were whole, and is not: {digest}"
+        written = folder / "ledger.jsonl"
+        with written.open("wb") as file:
+            file.writelines(ledger.lines())
+        by_name = {original.name: original for original in originals}
+        for export in Export.objects.filter(state=Export.State.DONE).order_by("-pk")[:CHECKED]:
+            yield from (f"export {export.pk}: {problem}" for problem in _compared(export, by_name, written))
+
+
+def _compared(export: Export, by_name: dict[str, Path], written: Path) -> list[str]:
+    """What is wrong with an export that was built, by its receipt and the ledger that was written later."""
+    exported, receipt = written.with_name("built.jsonl"), written.with_name("built.receipt.json")
+    exported.write_bytes(b"".join(exports.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)))
+    receipt.write_bytes(b"".join(exports.kept_receipt(export)))
+    told = read_receipt(receipt)
+    inputs = [by_name[Import.objects.get(pk=one["import_id"]).file_name] for one in told["inputs"]]
+    with written.open("rb") as file:
+        opened = LedgerFile(file, str(written))
+        return ledger_check.check(opened, inputs, exported, settings.LIMITS, told).problems

@@ -1,0 +1,184 @@
+"""What must hold, whatever happened: each function gives a sentence for each thing that does not."""
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import connection
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from reviews import ledger, source
+from reviews.api.decisions import _SUBMISSIONS
+from reviews.chain import Chain
+from reviews.models import AuditEvent, Evaluation, Export, Import, ImportLine, Review, Uncovered, User
+from reviews.receipt_check import lines_of_all
+from reviews.verification import compare
+from tests.load.reviewer import Accepted
+
+_GAPS = """
+    SELECT evaluation_id, array_agg(version ORDER BY version) FROM review
+    GROUP BY evaluation_id HAVING max(version) <> count(*) OR min(version) <> 1
+"""
+# One statement, so one moment: an import is there whole or not at all.
+_HALF_IMPORTS = """
+    SELECT import.id, state, new, records.count FROM import
+    LEFT JOIN LATERAL (SELECT count(*) FROM evaluation WHERE first_import_id = import.id) records ON true
+    WHERE records.count <> CASE state WHEN 'done' THEN new ELSE 0 END
+"""
+_OUTCOMES = "SELECT source_id || outcome, count(*) FROM import_line GROUP BY source_id, outcome"
+# A submit is in the ledger once, with what it left of the record.
+_LEDGER = """
+    SELECT review.id, review.version, count(event.id) FROM review
+    LEFT JOIN audit_event event ON event.evaluation_id = review.evaluation_id AND event.action = 'submit'
+        AND event.detail -> 'version' = to_jsonb(review.version)
+        AND event.detail -> 'human' -> 'after' ->> 'human_review_comments' = review.comments
+        AND event.actor_id = review.reviewer_id
+    GROUP BY review.id HAVING count(event.id) <> 1
+"""
+
+
+def of_decisions(accepted: Iterable[Accepted], *, once: bool) -> Iterator[str]:
+    """Each decision the site said it has is there once, and no other; `once`, one of a record at most."""
+    people = dict(User.objects.values_list("username", "pk"))
+    reviews = {review.submission: review for review in Review.objects.select_related("evaluation")}
+    last: dict[str, Accepted] = {}
+    for one in accepted:
+        review = reviews.pop(uuid.uuid5(_SUBMISSIONS, f"{people[one.reviewer]} {one.key}"), None)
+        if review is None:
+            yield f"the decision {one.key} on {one.evaluation_id} was accepted, and is lost"
+        elif not _is_as_told(review, one):
+            yield f"the decision {one.key} on {one.evaluation_id} is not as it was accepted"
+        if once and one.evaluation_id in last:
+            yield f"{one.evaluation_id} was decided by {last[one.evaluation_id].key} and by {one.key}"
+        if one.evaluation_id not in last or last[one.evaluation_id].version < one.version:
+            last[one.evaluation_id] = one
+    for review in reviews.values():
+        yield f"nobody was told that the decision {review.comments} on {review.evaluation} was accepted"
+    yield from _in_force(last)
+    yield from _told("reviews whose versions have a gap", _rows(_GAPS))
+    yield from _told("reviews that the ledger does not have once", _rows(_LEDGER))
+    submits, kept = AuditEvent.objects.filter(action="submit").count(), Review.objects.count()
+    if submits != kept:
+        yield f"the ledger has {submits:,} submits of {kept:,} reviews"
+
+
+def _in_force(last: dict[str, Accepted]) -> Iterator[str]:
+    decided = Evaluation.objects.filter(review__isnull=False).values_list(
+        "evaluation_id", "human_review_comments", "review__version"
+    )
+    in_force = {record: (comments, version) for record, comments, version in decided.iterator()}
+    for record, one in last.items():
+        if in_force.pop(record, None) != (one.key, one.version):
+            yield f"the decision {one.key} on {record} is not in force"
+    for record in in_force:
+        yield f"{record} is decided, and nobody was told"
+
+
+def _is_as_told(review: Review, one: Accepted) -> bool:
+    kept = (
+        review.evaluation.evaluation_id,
+        review.version,
+        review.comments,
+        _scores(review.corrected_scores),
+    )
+    return kept == (one.evaluation_id, one.version, one.key, one.scores)
+
+
+def _scores(corrected: dict[str, Any] | None) -> dict[str, Any]:
+    return {name: entry["score"] for name, entry in (corrected or {}).items()}
+
+
+def of_imports(files: Iterable[Path]) -> Iterator[str]:
+    """Every line of every file is accounted for, nothing of an import is there by half, and all are over."""
+    by_name = {file.name: file for file in files}
+    digests = {name: _sha256(file) for name, file in by_name.items()}
+    outcomes = dict(_rows(_OUTCOMES))
+    for one in Import.objects.order_by("pk"):
+        name = f"import {one.pk} of {one.file_name}"
+        if one.state != Import.State.DONE:
+            yield f"{name} is {one.state}: {one.error}"
+            continue
+        counts = one.counts
+        lines = counts.pop("lines")
+        if sum(counts.values()) != lines:
+            yield f"{name} has {lines} lines and accounts for {counts}"
+        for outcome in ImportLine.Outcome:
+            counted = counts["conflicts" if outcome == ImportLine.Outcome.CONFLICT else str(outcome)]
+            if outcomes.get(f"{one.pk}{outcome}", 0) != counted:
+                yield f"{name} does not list its {counted} lines that are {outcome}"
+        kept = hashlib.sha256(b"".join(piece.data for piece in source.kept_pieces(one))).hexdigest()
+        if not kept == one.sha256 == digests[one.file_name]:
+            yield f"{name} keeps other bytes than were brought"
+    yield from half_imports()
+
+
+def half_imports() -> Iterator[str]:
+    """Imports of which not all can be seen, or anything before they are done."""
+    for pk, state, new, records in _rows(_HALF_IMPORTS):
+        yield f"of import {pk}, which is {state} with {new} new records, {records} can be seen"
+
+
+def of_jobs() -> Iterator[str]:
+    """No job is left, and none has failed: those that run by the clock aside, which come again."""
+    for export in Export.objects.exclude(state=Export.State.DONE):
+        yield f"export {export.pk} is {export.state}: {export.error}"
+    periodic = {"reviews.tasks.take_up_stalled_jobs", "reviews.tasks.remove_expired_exports"}
+    for job in ProcrastinateJob.objects.exclude(task_name__in=periodic):
+        yield f"the job {job.task_name}({job.args}) is {job.status} after {job.attempts} attempts"
+    for left in Uncovered.objects.all():
+        yield f"{left} cannot be found by facets and words"
+
+
+def of_claims() -> Iterator[str]:
+    """Nothing is held by anybody any more: each program has given back what it had."""
+    held = Evaluation.objects.filter(claimed_by__isnull=False)
+    for record, name in held.values_list("evaluation_id", "claimed_by__username"):
+        yield f"{record} is still held by {name}"
+
+
+def of_ledger() -> Iterator[str]:
+    """As `manage.py verify_audit`."""
+    yield from ledger.verify(Chain())
+
+
+def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted]) -> Iterator[str]:
+    """A line is byte for byte as it came, or holds the last decision that was accepted on its record."""
+    last: dict[str, Accepted] = {}
+    for one in sorted(accepted, key=lambda one: one.version):
+        last[one.evaluation_id] = one
+    missing = set(last)
+    with exported.open("rb") as lines:
+        for line in lines:
+            record = orjson.loads(line)
+            if record["evaluation_id"] not in last:
+                continue
+            one = last[record["evaluation_id"]]
+            missing.discard(one.evaluation_id)
+            scores = _scores(record["human_corrected_scores"])
+            told = (record["human_review_comments"], record["human_reviewer_id"], scores)
+            if told != (one.key, one.reviewer, one.scores):
+                yield f"the export has another decision on {one.evaluation_id} than {one.key}"
+    yield from (f"the export lacks {record}" for record in missing)
+    compared = compare(lines_of_all(originals), lines_of_all([exported]), settings.LIMITS)
+    yield from compared.problems
+    if compared.changed != len(last):
+        yield f"{compared.changed:,} lines are not as they came, and {len(last):,} records were decided"
+
+
+def _told(what: str, rows: list[tuple[Any, ...]]) -> Iterator[str]:
+    yield from (f"{what}: {row}" for row in rows)
+
+
+def _rows(statement: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall()
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()

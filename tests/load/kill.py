@@ -1,0 +1,142 @@
+"""Worker, web server and database are killed while people review, files come in and exports go out."""
+
+import random
+import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, count
+from pathlib import Path
+
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from reviews.models import Export, Import, Uncovered
+from tests.load import files, invariants
+from tests.load.bringing import Bringing
+from tests.load.client import Client, GaveUp, Times
+from tests.load.exporting import Exporting, patiently
+from tests.load.killing import Killer
+from tests.load.people import team, token_of
+from tests.load.reviewer import Accepted
+from tests.load.reviewers import Options, after
+from tests.load.site import Broken, Site, wait_until
+
+RUN = "killed"
+# Of the records, those that are there before anything is killed.
+SHARE_TO_REVIEW = 0.2
+LARGEST_FILE = 4_000
+SECONDS_TO_BE_QUIET = 240
+# What processes raise when they, or what they talk to, are killed.
+_EXPECTED = {"OperationalError", "InterfaceError", "PoolTimeout", "AdminShutdown", "ConnectorException"}
+_RAISED = re.compile(r"^(?:[a-z_]\w*\.)+([A-Z]\w*)\b.*", re.MULTILINE)
+
+
+class Load:
+    """One run of the test on a site that is ready."""
+
+    def __init__(self, site: Site, folder: Path, options: Options) -> None:
+        self._site, self._folder = site, folder
+        self._times = Times()
+        self._chance = random.Random(options.seed)
+        self._waiting = self._files(options.records, options.seed)
+        self._brought: list[Path] = []
+        token = token_of("max", "admin", "import", "export", "read")
+        admin = Client(site.port, token, self._times, self._chance)
+        self._bringing = Bringing(admin, RUN)
+        self._exporting = Exporting(admin, RUN, random.Random(options.seed))
+        self._reviewers = team(site.port, RUN, options.reviewers, self._times, self._chance)
+        self._killer = Killer(site, options.kills, options.pause, random.Random(options.seed), self._look)
+        self._wrong: list[str] = []
+
+    def _files(self, records: int, seed: int) -> list[Path]:
+        """A file to begin with, and files of very different lengths that come meanwhile."""
+        sizes = [max(int(records * SHARE_TO_REVIEW), 1)]
+        while left := records - sum(sizes):
+            sizes.append(min(left, self._chance.randint(1, LARGEST_FILE)))
+        return files.cut(files.write(self._folder / "records.jsonl", records, seed=seed), sizes)
+
+    def work(self) -> Iterator[str]:
+        """Go through with it and print the figures; gives what went wrong."""
+        self._bring(self._waiting.pop(0))
+        stopped = threading.Event()
+        with ThreadPoolExecutor(len(self._reviewers) + 2) as pool:
+            working = [pool.submit(one.work_until, stopped) for one in self._reviewers]
+            working += [
+                pool.submit(work, stopped) for work in (self._exporting.work_until, self._bring_until)
+            ]
+            try:
+                self._killer.run()
+            except Broken as error:
+                self._wrong.append(str(error))
+            finally:
+                stopped.set()
+            for one in working:
+                one.result()
+        self._site.check_runs()
+        wait_until(_is_quiet, SECONDS_TO_BE_QUIET, "all jobs are done")
+        for reviewer in self._reviewers:
+            reviewer.end()
+        self._print()
+        wrong = (one.wrong for one in self._reviewers)
+        yield from chain(self._wrong, self._bringing.wrong, self._exporting.wrong, *wrong)
+        yield from self._killer.unexplained(self._times)
+        yield from self._logged()
+
+    def check(self) -> Iterator[str]:
+        """What does not hold once the site is stopped."""
+        yield from self._exporting.problems(self._brought, self._folder)
+        yield from after(self._accepted, self._brought, once=False)
+
+    def _bring(self, file: Path) -> None:
+        self._brought.append(file)
+        self._bringing.bring(file)
+
+    def _bring_until(self, stopped: threading.Event) -> None:
+        """Bring one file after the other, and now and then one that was brought before, with bad lines."""
+        try:
+            for number in count():
+                if stopped.wait(self._chance.uniform(0, 2)):
+                    return
+                again = not self._waiting or self._chance.random() < 0.3
+                self._bring(self._again(number) if again else self._waiting.pop(0))
+        except GaveUp as error:
+            self._wrong.append(str(error))
+
+    def _again(self, number: int) -> Path:
+        before = self._chance.choice(self._brought[1:] or self._brought)
+        return files.spoil(before, before.with_name(f"again-{number}.jsonl"), self._chance)
+
+    def _look(self) -> None:
+        """Right after a kill, or as soon as the database is back, nothing is there by half."""
+        self._wrong += patiently(lambda: list(invariants.half_imports()))
+
+    def _logged(self) -> Iterator[str]:
+        """Errors in the logs that are not of a database that was away."""
+        for name in ("web", "worker"):
+            for raised in _RAISED.finditer(self._site.log(name)):
+                if raised[1] not in _EXPECTED:
+                    yield f"in {name}.log: {raised[0][:300]}"
+
+    @property
+    def _accepted(self) -> list[Accepted]:
+        return [one for reviewer in self._reviewers for one in reviewer.accepted]
+
+    def _print(self) -> None:
+        for line in chain(self._killer.report(self._times), self._times.table()):
+            print(line)  # noqa: T201
+        refused = sum(one.refused for one in self._reviewers)
+        print(  # noqa: T201
+            f"{len(self._accepted):,} decisions, {refused:,} refused, {len(self._times.interrupted):,} "
+            f"requests failed; {len(self._brought):,} files; {len(self._exporting.streamed):,} exports "
+            f"streamed, {self._exporting.broken_off:,} broken off, {Export.objects.count():,} built"
+        )
+
+
+def _is_quiet() -> bool:
+    """Whether no import, export or job of one is left."""
+    return not (
+        Import.objects.filter(state__in=Import.UNFINISHED).exists()
+        or Export.objects.filter(state=Export.State.UNFINISHED).exists()
+        or Uncovered.objects.exists()
+        or ProcrastinateJob.objects.filter(status="doing").exists()
+    )

@@ -1,0 +1,103 @@
+"""Kills worker, web server and database at random moments, each as often, and notes when and what."""
+
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from statistics import median
+
+import psutil
+
+from tests.load.client import Times
+from tests.load.site import Broken, Site
+
+WEB, WORKER, DATABASE = TARGETS = ("web", "worker", "database")
+# From one kill to the next, of the longest pause: shorter than some restarts take, longer than others.
+LEAST_PAUSE = 0.25
+SECONDS_TO_BE_THERE = 60
+# Of all that follows a kill of web server or database, nothing may fail later.
+SECONDS_TO_RECOVER = 30
+
+
+@dataclass(frozen=True)
+class Kill:
+    """When (`time.monotonic`), which part, and what of it: all its processes, the first or another one."""
+
+    at: float
+    target: str
+    what: str
+
+
+@dataclass
+class Killer:
+    """Kills each target so often, in an order and at moments of chance, at most `pause` seconds apart."""
+
+    site: Site
+    times: int
+    pause: float
+    chance: random.Random
+    # Called after each kill, with the site perhaps not there.
+    look: Callable[[], None]
+    kills: list[Kill] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Kill them all. Raises `Broken` when one does not come back."""
+        for target in self._targets():
+            time.sleep(self.chance.uniform(LEAST_PAUSE, 1) * self.pause)
+            self._kill(target)
+            self.look()
+
+    def _targets(self) -> Iterator[str]:
+        for _ in range(self.times):
+            yield from self.chance.sample(TARGETS, len(TARGETS))
+
+    def _kill(self, target: str) -> None:
+        end = time.monotonic() + SECONDS_TO_BE_THERE
+        while time.monotonic() < end:
+            self.site.check_runs()
+            with suppress(psutil.NoSuchProcess):
+                what = self._killed(target)
+                if what:
+                    self.kills.append(Kill(time.monotonic(), target, what))
+                    return
+            time.sleep(0.05)
+        raise Broken(f"the {target} does not come back within {SECONDS_TO_BE_THERE} seconds")
+
+    def _killed(self, target: str) -> str:
+        """Kill something of a target; what that was, or nothing where it is not there."""
+        first = self.site.postmaster() if target == DATABASE else self.site.child(target)
+        if first is None:
+            return ""
+        below = first.children(recursive=True)
+        ways = [("the first process", [first])]
+        # A part of the worker parses; the worker itself does what one that is killed leaves undone.
+        if below and target != WORKER:
+            ways += [("all its processes", [first, *below]), ("one below", [self.chance.choice(below)])]
+        what, processes = self.chance.choice(ways)
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+        return what
+
+    def report(self, times: Times) -> Iterator[str]:
+        """A line for each target: how often, and for how long requests failed then."""
+        yield f"{'killed':10} {'times':>6} {'requests failed for (median, longest)':>40}"
+        for target in TARGETS:
+            spans = [span for kill, span in self._spans(times) if kill.target == target]
+            yield f"{target:10} {len(spans):6} {median(spans or [0]):34.1f} {max(spans, default=0):5.1f} s"
+
+    def unexplained(self, times: Times) -> Iterator[str]:
+        """Requests that failed though neither web server nor database had been killed shortly before."""
+        harmful = [kill.at for kill in self.kills if kill.target != WORKER]
+        for at, why in times.interrupted:
+            if not any(0 <= at - killed <= SECONDS_TO_RECOVER for killed in harmful):
+                yield f"without a kill before: {why}"
+
+    def _spans(self, times: Times) -> Iterator[tuple[Kill, float]]:
+        """For each kill, how long after it the last request failed, up to the next kill."""
+        ends = [kill.at for kill in self.kills[1:]] + [float("inf")]
+        for kill, end in zip(self.kills, ends, strict=True):
+            failed = [at - kill.at for at, _ in times.interrupted if kill.at <= at < end]
+            yield kill, max(failed, default=0.0)

@@ -1,0 +1,23 @@
+"""Who programs act as, each with a token of its own."""
+
+import random
+
+from reviews import people, tokens
+from tests.load.client import Client, Times
+from tests.load.reviewer import Reviewer
+
+
+def token_of(name: str, role: str, *scopes: str) -> str:
+    """Add somebody, and make a token."""
+    person = people.add_user(username=name, password=None, role=role, actor=None)
+    return tokens.make(person=person, scopes=scopes, days=1, actor=None).text
+
+
+def team(port: int, run: str, size: int, times: Times, chance: random.Random) -> list[Reviewer]:
+    """So many programs that review a run, each with chances of its own."""
+    return [_reviewer(port, run, f"reviewer{number}", times, chance) for number in range(size)]
+
+
+def _reviewer(port: int, run: str, name: str, times: Times, chance: random.Random) -> Reviewer:
+    own = random.Random(chance.getrandbits(64))
+    return Reviewer(name, run, Client(port, token_of(name, "reviewer", "review", "read"), times, own), own)

@@ -1,0 +1,110 @@
+"""What triggers and jobs have counted, against a count of the rows themselves."""
+
+from collections.abc import Iterator
+
+from django.db import connection, transaction
+
+from reviews import facets
+from reviews.models import Run
+
+# Both sides of each pair have to give the same rows.
+_SUMS = {
+    "records by status": (
+        "SELECT run_id, status, sum(evaluations) FROM run_count GROUP BY 1, 2 HAVING sum(evaluations) <> 0",
+        "SELECT run_id, human_review_status, count(*) FROM evaluation GROUP BY 1, 2",
+    ),
+    "overrides by day": (
+        "SELECT run_id, reviewer_id, day, criterion, judged, overridden FROM criterion_day WHERE judged <> 0",
+        """
+        SELECT run_id, reviewer_id, (submitted_at AT TIME ZONE 'UTC')::date, left(key, 200), count(*),
+               count(*) FILTER (WHERE corrected_scores -> key -> 'score' IS DISTINCT FROM value)
+        FROM review CROSS JOIN LATERAL jsonb_each(judged)
+        WHERE NOT EXISTS (SELECT FROM withdrawal WHERE withdrawal.review_id = review.id)
+        GROUP BY 1, 2, 3, 4
+        """,
+    ),
+    "decisions against the judge's verdicts": (
+        """
+        SELECT stratum_id, reviewer_id, is_blind, is_sampled, judge, final, sum(reviews) FROM judged_count
+        WHERE criterion IS NULL GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(reviews) <> 0
+        """,
+        """
+        SELECT stratum_id, reviewer_id, blind_scores IS NOT NULL, review.is_sampled, judged_verdict, verdict,
+               count(*)
+        FROM review JOIN evaluation ON evaluation.review_id = review.id
+        WHERE judged IS NOT NULL AND stratum_id IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6
+        """,
+    ),
+    "decisions against the judge's scores": (
+        """
+        SELECT stratum_id, reviewer_id, criterion, sum(reviews) FROM judged_count
+        WHERE criterion IS NOT NULL GROUP BY 1, 2, 3 HAVING sum(reviews) <> 0
+        """,
+        """
+        SELECT stratum_id, reviewer_id, left(key, 200), count(*)
+        FROM review JOIN evaluation ON evaluation.review_id = review.id CROSS JOIN LATERAL jsonb_each(judged)
+        WHERE stratum_id IS NOT NULL GROUP BY 1, 2, 3
+        """,
+    ),
+    "decisions by reason": (
+        """
+        SELECT run_id, reviewer_id, family, reviews, compared, changed FROM reason_count WHERE reviews <> 0
+        """,
+        """
+        SELECT review.run_id, reviewer_id, family, count(*), count(changes),
+               count(*) FILTER (WHERE changes > 0)
+        FROM review JOIN evaluation ON evaluation.review_id = review.id
+        CROSS JOIN LATERAL unnest(families) AS found (family) GROUP BY 1, 2, 3
+        """,
+    ),
+    "causes": (
+        "SELECT review_id, criterion, cause FROM cause_mention",
+        """
+        SELECT review.id, key, value
+        FROM review JOIN evaluation ON evaluation.review_id = review.id
+        CROSS JOIN LATERAL jsonb_each_text(review.causes)
+        """,
+    ),
+    "records with facets": (
+        "SELECT evaluation_id FROM evaluation_facets",
+        "SELECT id FROM evaluation",
+    ),
+    "records with words": (
+        "SELECT evaluation_id FROM evaluation_words",
+        "SELECT id FROM evaluation",
+    ),
+}
+# Written anew as a whole at the end of an import.
+_COUNTED = {
+    "records by stratum": "SELECT stratum_id, verdict, evaluations, answered FROM stratum_count",
+    "records by facet": "SELECT run_id, name, value, evaluations FROM facet_count",
+}
+_DIFFERENCE = "(({0}) EXCEPT ALL ({1})) UNION ALL (({1}) EXCEPT ALL ({0})) LIMIT 5"
+
+
+def of_counts() -> Iterator[str]:
+    """A sentence for each kind of count that is not what is there."""
+    with connection.cursor() as cursor:
+        for what, (kept, counted) in _SUMS.items():
+            cursor.execute(_DIFFERENCE.format(kept, counted))
+            differing = cursor.fetchall()
+            if differing:
+                yield f"{what} are not as counted anew: {differing}"
+    before = _counted()
+    with transaction.atomic():
+        for run in Run.objects.all():
+            facets._count(run)
+        after = _counted()
+        transaction.set_rollback(True)
+    for what, rows in before.items():
+        if rows != after[what]:
+            yield f"{what} are not as counted anew: {sorted(rows ^ after[what], key=str)[:5]}"
+
+
+def _counted() -> dict[str, set[tuple[object, ...]]]:
+    found = {}
+    with connection.cursor() as cursor:
+        for what, statement in _COUNTED.items():
+            cursor.execute(statement)
+            found[what] = set(cursor.fetchall())
+    return found

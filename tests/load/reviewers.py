@@ -1,0 +1,152 @@
+"""Reviewers by the API while a large file comes in: no error, nothing lost, nothing twice."""
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from reviews.models import Uncovered
+from tests.load import files, invariants, recounts
+from tests.load.bringing import Bringing
+from tests.load.client import Client, Times
+from tests.load.people import team, token_of
+from tests.load.reviewer import Accepted
+from tests.load.site import Site, wait_until
+
+RUN, OTHER_RUN = "reviewed", "alone"
+# Of the records, those that are there to be reviewed before the others come.
+SHARE_TO_REVIEW = 0.2
+LEAST_TO_REVIEW = 300
+# How long reviewers are at it before the file comes.
+SECONDS_BEFORE = 2
+SECONDS_TO_COVER = 600
+
+
+class Options(NamedTuple):
+    """What the command line says."""
+
+    records: int
+    reviewers: int
+    kills: int
+    pause: float
+    seed: int
+
+
+class Measured(NamedTuple):
+    """How a file came in: records, seconds to send it, and seconds from then until it was imported."""
+
+    records: int
+    sent_in: float
+    imported_in: float
+
+    def __str__(self) -> str:
+        rate = self.records / self.imported_in
+        return f"{self.records:,} records sent in {self.sent_in:.1f} s, imported at {rate:,.0f} a second"
+
+
+class Load:
+    """One run of the test on a site that is ready."""
+
+    def __init__(self, site: Site, folder: Path, options: Options) -> None:
+        self._options = options
+        self._times, self._file_times = Times(), Times()
+        chance = random.Random(options.seed)
+        to_review = max(int(options.records * SHARE_TO_REVIEW), LEAST_TO_REVIEW)
+        whole = files.write(folder / "records.jsonl", to_review + options.records, seed=options.seed)
+        self._files = files.cut(whole, [to_review, options.records])
+        self._alone = files.write(folder / "alone.jsonl", options.records, seed=options.seed + 1)
+        admin = Client(
+            site.port, token_of("max", "admin", "import", "export", "read"), self._file_times, chance
+        )
+        self._bringing, self._admin = Bringing(admin, RUN), admin
+        self._reviewers = team(site.port, RUN, options.reviewers, self._times, chance)
+        self._exported = folder / "exported.jsonl"
+
+    def work(self) -> Iterator[str]:
+        """Go through with it and print the figures; gives what went wrong."""
+        alone = self._import_alone()
+        self._bringing.bring(self._files[0])
+        wait_until(_is_covered, SECONDS_TO_COVER, "all records can be found")
+        begin = time.monotonic()
+        beside = self._import_beside_reviewers()
+        seconds = time.monotonic() - begin
+        for reviewer in self._reviewers:
+            reviewer.end()
+        self._print(alone, beside, seconds)
+        wait_until(_is_covered, SECONDS_TO_COVER, "all records can be found")
+        with self._exported.open("wb") as file:
+            file.writelines(self._admin.download("export", f"runs/{RUN}/export"))
+        yield from self._went_wrong()
+
+    def _import_alone(self) -> Measured:
+        measured = self._measure(Bringing(self._admin, OTHER_RUN), self._alone)
+        wait_until(_is_covered, SECONDS_TO_COVER, "all records can be found")
+        return measured
+
+    def _import_beside_reviewers(self) -> Measured:
+        stopped = threading.Event()
+        with ThreadPoolExecutor(len(self._reviewers)) as pool:
+            working = [pool.submit(reviewer.work_until, stopped) for reviewer in self._reviewers]
+            try:
+                time.sleep(SECONDS_BEFORE)
+                measured = self._measure(self._bringing, self._files[1])
+            finally:
+                stopped.set()
+            for one in working:
+                one.result()
+        return measured
+
+    def _measure(self, bringing: Bringing, file: Path) -> Measured:
+        begin = time.monotonic()
+        sent = bringing.send(file)
+        between = time.monotonic()
+        bringing.wait_for(sent, file)
+        return Measured(self._options.records, between - begin, time.monotonic() - between)
+
+    @property
+    def _accepted(self) -> list[Accepted]:
+        return [one for reviewer in self._reviewers for one in reviewer.accepted]
+
+    def _print(self, alone: Measured, beside: Measured, seconds: float) -> None:
+        count, given_back = len(self._reviewers), sum(one.given_back for one in self._reviewers)
+        requests = sum(self._times.statuses.values())
+        print(f"without reviewers: {alone}")  # noqa: T201
+        print(f"beside {count} reviewers: {beside}")  # noqa: T201
+        for line in self._times.table():
+            print(line)  # noqa: T201
+        print(  # noqa: T201
+            f"{requests:,} requests of reviewers in {seconds:.0f} s, {requests / seconds:.0f} a second: "
+            f"{len(self._accepted):,} decisions, {given_back:,} given back"
+        )
+
+    def _went_wrong(self) -> Iterator[str]:
+        yield from chain(self._bringing.wrong, *(one.wrong for one in self._reviewers))
+        yield from (why for times in (self._times, self._file_times) for _, why in times.interrupted)
+        refused = sum(one.refused for one in self._reviewers)
+        if refused:
+            yield f"{refused} decisions were refused, on records that nobody else had"
+        if not all(one.accepted for one in self._reviewers):
+            yield "a reviewer has decided nothing"
+
+    def check(self) -> Iterator[str]:
+        """What does not hold once the site is stopped."""
+        yield from invariants.of_export(self._files, self._exported, self._accepted)
+        yield from after(self._accepted, [*self._files, self._alone], once=True)
+
+
+def after(accepted: list[Accepted], brought: list[Path], *, once: bool) -> Iterator[str]:
+    """What holds after any load, once all is quiet."""
+    yield from invariants.of_decisions(accepted, once=once)
+    yield from invariants.of_imports(brought)
+    yield from invariants.of_claims()
+    yield from invariants.of_jobs()
+    yield from invariants.of_ledger()
+    yield from recounts.of_counts()
+
+
+def _is_covered() -> bool:
+    return not Uncovered.objects.exists()
