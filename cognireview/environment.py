@@ -31,7 +31,7 @@ BASE_DIR = Path.cwd() if IS_INSTALLED else _PACKAGE.parent
 PROGRAM = "cognireview" if IS_INSTALLED else "manage.py"
 PREFIX = "COGNIREVIEW_"
 # As pydantic names them: by alias where there is one.
-_CONFIDENTIAL = {"secret_key", "DATABASE_URL", "mail_url", "oidc_client_secret"}
+_CONFIDENTIAL = {"secret_key", "DATABASE_URL", "DATABASE_REPLICA_URL", "mail_url", "oidc_client_secret"}
 _ROLES = ("reviewer", "lead", "admin")
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
 
@@ -87,6 +87,17 @@ class Environment(BaseSettings):
         "",
         validation_alias=AliasChoices("DATABASE_URL"),
         description="PostgreSQL server (15 or later) to use instead of the embedded one.",
+    )
+    transaction_pooler: bool = Field(
+        default=False,
+        description="The `DATABASE_URL` is that of a pooler which lends a connection for one transaction "
+        "(PgBouncer's transaction mode).",
+        validate_default=True,
+    )
+    database_replica_url: Annotated[str, AfterValidator(_postgresql_url)] = Field(
+        "",
+        validation_alias=AliasChoices("DATABASE_REPLICA_URL"),
+        description="Streaming replica of that server, by which exports and reports are read.",
     )
     web_role: str = Field(
         "",
@@ -171,6 +182,16 @@ class Environment(BaseSettings):
     debug: bool = Field(
         default=False, description="Django's debug pages. Never on a server others can reach."
     )
+
+    @field_validator("transaction_pooler", "database_replica_url")
+    @classmethod
+    def _check_server(cls, value: bool | str, others: ValidationInfo) -> bool | str:  # noqa: FBT001 (pydantic's)
+        url = others.data.get("database_url")
+        if value and url == "":
+            raise ValueError("is for a server of yours: set DATABASE_URL too")
+        if value is True and url and "options" in conninfo_to_dict(url):
+            raise ValueError("goes with no `options` in DATABASE_URL: set them for the role, by ALTER ROLE")
+        return value
 
     @field_validator("oidc_issuer")
     @classmethod

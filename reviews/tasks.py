@@ -11,6 +11,8 @@ from reviews import exports, facets, import_job, importer, sampling, uploads
 @app.task(
     name=importer.JOB,
     queue="import",
+    # They take turns (`merge.TAKE_TURNS`). Here they wait for that without a connection, or a worker.
+    lock="import",
     pass_context=True,
     retry=RetryStrategy(retry_exceptions={JobAborted}),
 )
