@@ -102,6 +102,16 @@ class Server:
         self.process.wait()
 
 
+def eventually(condition: Callable[[], bool], seconds: float = SECONDS_TO_START) -> bool:
+    """Whether the condition comes true in that time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
