@@ -20,12 +20,14 @@ from django.db import OperationalError, ProgrammingError
 from psycopg.errors import UndefinedTable
 
 from cognireview import embedded_postgres, environment
-from cognireview.migrating import migrate
+from cognireview.migrating import check_session, migrate
 
 # Everything else may use the database. `up` keeps the server itself, since it outlives what it starts.
 WITHOUT_DATABASE = frozenset(
     {"check", "collectstatic", "diffsettings", "findstatic", "help", "up", "verify_export", "version"}
 )
+# What they set for a connection has to last to their end.
+WITH_A_SESSION = frozenset({"backup", "migrate", "restore"})
 # Brings its tables along.
 WITHOUT_MIGRATION = frozenset({"restore"})
 
@@ -39,6 +41,8 @@ def _execute() -> None:
     """Run the command; one of ours finds a fresh embedded database migrated, as after `up`."""
     django.setup()
     name = "".join(sys.argv[1:2])
+    if name in WITH_A_SESSION:
+        check_session(name)
     is_ours = get_commands().get(name) == "reviews"
     if is_ours and not _has_own_server() and name not in WITHOUT_DATABASE | WITHOUT_MIGRATION:
         migrate()

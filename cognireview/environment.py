@@ -37,7 +37,14 @@ PREFIX = "COGNIREVIEW_"
 # Behind the name of any variable: the value is in the file of that path, as secrets of containers are.
 FILE_SUFFIX = "_FILE"
 # As pydantic names them: by alias where there is one.
-_CONFIDENTIAL = {"secret_key", "DATABASE_URL", "mail_url", "oidc_client_secret", "metrics_token"}
+_CONFIDENTIAL = {
+    "secret_key",
+    "DATABASE_URL",
+    "DATABASE_REPLICA_URL",
+    "mail_url",
+    "oidc_client_secret",
+    "metrics_token",
+}
 _SHORTEST_TOKEN = 20
 # A name or an address, an IPv6 address in brackets, and maybe a port.
 _HOST = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.IGNORECASE)
@@ -121,6 +128,17 @@ class Environment(BaseSettings):
         "",
         validation_alias=AliasChoices("DATABASE_URL"),
         description="PostgreSQL server (15 or later) to use instead of the embedded one.",
+    )
+    transaction_pooler: bool = Field(
+        default=False,
+        description="The `DATABASE_URL` is that of a pooler which lends a connection for one transaction "
+        "(PgBouncer's transaction mode).",
+        validate_default=True,
+    )
+    database_replica_url: Annotated[str, AfterValidator(_postgresql_url)] = Field(
+        "",
+        validation_alias=AliasChoices("DATABASE_REPLICA_URL"),
+        description="Streaming replica of that server, by which exports and reports are read.",
     )
     web_role: str = Field(
         "",
@@ -220,6 +238,16 @@ class Environment(BaseSettings):
     debug: bool = Field(
         default=False, description="Django's debug pages. Never on a server others can reach."
     )
+
+    @field_validator("transaction_pooler", "database_replica_url")
+    @classmethod
+    def _check_server(cls, value: bool | str, others: ValidationInfo) -> bool | str:  # noqa: FBT001 (pydantic's)
+        url = others.data.get("database_url")
+        if value and url == "":
+            raise ValueError("is for a server of yours: set DATABASE_URL too")
+        if value is True and url and "options" in conninfo_to_dict(url):
+            raise ValueError("goes with no `options` in DATABASE_URL: set them for the role, by ALTER ROLE")
+        return value
 
     @field_validator("oidc_issuer")
     @classmethod

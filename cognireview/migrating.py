@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import OperationalError, connection
@@ -26,10 +28,23 @@ _ATTEMPTS = 150
 _SECONDS_BETWEEN_ATTEMPTS = 1.5
 
 
+def check_session(command: str) -> None:
+    """Raise `ImproperlyConfigured` behind a transaction pooler.
+
+    What one statement sets there, the next may not find, and another client may get.
+    """
+    if settings.ENVIRONMENT.transaction_pooler:
+        raise ImproperlyConfigured(
+            f"COGNIREVIEW_TRANSACTION_POOLER: `{command}` needs a connection of its own. Run it with the "
+            "DATABASE_URL of PostgreSQL itself, and with COGNIREVIEW_TRANSACTION_POOLER=false."
+        )
+
+
 def migrate() -> None:
     """Apply the migrations that are missing."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        check_session("migrate")
         call_command("migrate", verbosity=0, interactive=False)
 
 

@@ -108,7 +108,7 @@ def _server(url: str) -> dict[str, Any]:
 
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "cognireview.postgresql",
         "CONN_HEALTH_CHECKS": True,
         **(
             _server(ENVIRONMENT.database_url)
@@ -117,6 +117,22 @@ DATABASES: dict[str, dict[str, Any]] = {
         ),
     }
 }
+if ENVIRONMENT.database_replica_url:
+    DATABASES["replica"] = {
+        "ENGINE": "cognireview.postgresql",
+        # For tests it is the same database.
+        "TEST": {"MIRROR": "default"},
+        **_server(ENVIRONMENT.database_replica_url),
+    }
+    # Nobody waits for a replica that is gone: there is the primary.
+    DATABASES["replica"]["OPTIONS"] = {
+        "connect_timeout": "3",
+        "tcp_user_timeout": "10000",
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+        **DATABASES["replica"]["OPTIONS"],
+    }
 WEB_ROLE = ENVIRONMENT.web_role
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -277,6 +293,9 @@ PROCRASTINATE_WORKER_DEFAULTS = {
     # What a job did stands in the audit events.
     "delete_jobs": "successful",
 }
+if ENVIRONMENT.transaction_pooler:
+    # LISTEN needs a connection that stays: workers look for jobs instead.
+    PROCRASTINATE_WORKER_DEFAULTS |= {"listen_notify": False, "fetch_job_polling_interval": 1.0}
 CLAIM_LENGTH = timedelta(minutes=ENVIRONMENT.claim_minutes)
 # The record after the one on the screen, fetched ahead: shorter, which also tells the two apart.
 SPARE_CLAIM_LENGTH = CLAIM_LENGTH / 3

@@ -22,12 +22,14 @@ from reviews import ledger, source
 from reviews.models import Evaluation, Import, ImportLine, Run
 from reviews.receipt import Input, Source, Tally
 from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED
+from reviews.replica import by_replica_in_steps
 from reviews.source import Piece
 from reviews.splice import splice
 
 ONLY = ("all", "reviewed")
 
 
+@by_replica_in_steps
 def export(
     run: Run,
     *,
@@ -41,7 +43,7 @@ def export(
     `only` is one of `ONLY`; "reviewed" gives the lines that hold a human decision. `with_rejected`
     keeps the rejected lines in their places (of all lines, not of the reviewed ones). `only_import`
     gives the file of one import of the run instead: the lines it came with, whatever other files
-    brought, with the decisions made here. `tally` is told what becomes of lines.
+    brought, with the decisions made here. `tally` is told what becomes of lines. Raises `replica.Lost`.
     """
     tally = tally or Tally()
     with transaction.atomic():

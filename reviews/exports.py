@@ -20,6 +20,7 @@ from reviews.beside import beside
 from reviews.models import Export, ExportPart, ExportProgress, Import, Run, SourceChunk, User
 from reviews.receipt import Bytes, Filter, Tally, Written
 from reviews.receiving import mapping_of
+from reviews.replica import again_if_lost
 from reviews.source import Meter
 
 JOB = "reviews.tasks.build_export"
@@ -215,7 +216,7 @@ def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
 
     `check_in` is called after each part; what it raises ends the work and leaves nothing of it.
     """
-    _build(export_id, check_in)
+    again_if_lost(lambda: _build(export_id, check_in))
     _finish(export_id)
 
 

@@ -5,28 +5,32 @@ from itertools import islice
 from typing import Any
 
 import orjson
+from django.db import transaction
 from django.db.models import QuerySet
 
 from reviews import contexts, defects
 from reviews.contexts import Context
 from reviews.judging import Scope
 from reviews.models import CauseMention
+from reviews.replica import by_replica_in_steps
 
 # Examples that are read at once. Each has a record with all its texts.
 _BATCH = 50
 
 
+@by_replica_in_steps
 def lines(scope: Scope) -> Iterator[bytes]:
     """An example a line for each cause that a reviewer named, oldest first; memory stays within a batch.
 
     Decisions whose record has changed since are left out: the judge was asked something else.
     """
-    named = iter(_mentions(scope).iterator(_BATCH))
-    while batch := list(islice(named, _BATCH)):
-        records = [mention.review.evaluation for mention in batch]
-        for mention, context in zip(batch, contexts.of_each(records), strict=True):
-            if defects.is_of_record(mention.review):
-                yield orjson.dumps(_example(mention, context), option=orjson.OPT_APPEND_NEWLINE)
+    with transaction.atomic():
+        named = iter(_mentions(scope).iterator(_BATCH))
+        while batch := list(islice(named, _BATCH)):
+            records = [mention.review.evaluation for mention in batch]
+            for mention, context in zip(batch, contexts.of_each(records), strict=True):
+                if defects.is_of_record(mention.review):
+                    yield orjson.dumps(_example(mention, context), option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _mentions(scope: Scope) -> QuerySet[CauseMention]:

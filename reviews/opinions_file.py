@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
+from django.db import transaction
 from django.db.models import F, Q
 
 from reviews.models import Opinion, Review, Run
+from reviews.replica import by_replica_in_steps
 
 
+@by_replica_in_steps
 def lines(run: Run) -> Iterator[bytes]:
     """JSONL, in the order of the records: what everybody said of a record that several people reviewed.
 
@@ -22,8 +25,9 @@ def lines(run: Run) -> Iterator[bytes]:
     found = said.filter(run=run, evaluation__in=several).select_related("reviewer")
     found = found.annotate(record=F("evaluation__evaluation_id"), in_force=F("evaluation__review"))
     found = found.order_by("evaluation__first_import", "evaluation__first_line", "version")
-    for review in found.iterator(chunk_size=500):
-        yield orjson.dumps(_line(review)) + b"\n"
+    with transaction.atomic():
+        for review in found.iterator(chunk_size=500):
+            yield orjson.dumps(_line(review)) + b"\n"
 
 
 def _line(review: Any) -> dict[str, Any]:

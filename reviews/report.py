@@ -22,6 +22,7 @@ from reviews.judging import JudgeVsHuman, Scope
 from reviews.judging_escapes import Escapes
 from reviews.judging_facts import Facts
 from reviews.judging_reasons import Reasons
+from reviews.replica import by_replica
 from reviews.scoreboard import Scoreboard
 
 # Of the JSON. It grows when a name in it goes or changes what it means; new names may come at any time.
@@ -60,6 +61,7 @@ class Report:
         }
 
 
+@by_replica
 def of(scope: Scope) -> Report:
     """The report of a run, or of a part of it. Each part says what it can be narrowed by."""
     return Report(

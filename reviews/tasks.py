@@ -33,6 +33,8 @@ def _begun_anew_after_an_outage() -> Iterator[None]:
 @app.task(
     name=importer.JOB,
     queue="import",
+    # They take turns (`merge.TAKE_TURNS`). Here they wait for that without a connection, or a worker.
+    lock="import",
     pass_context=True,
     retry=_BEGINS_ANEW,
 )

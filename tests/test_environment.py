@@ -14,7 +14,7 @@ from cognireview.secret_key import read_or_create
 @pytest.fixture(autouse=True)
 def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith(environment.PREFIX) or name == "DATABASE_URL":
+        if name.startswith((environment.PREFIX, "DATABASE_")):
             monkeypatch.delenv(name)
     monkeypatch.setitem(Environment.model_config, "env_file", None)
 
@@ -45,6 +45,33 @@ class TestSingleSignOn:
         monkeypatch.setenv("COGNIREVIEW_OIDC_ROLES", roles)
         with pytest.raises(ImproperlyConfigured, match="takes group=role"):
             read()
+
+
+class TestServers:
+    """A pooler before the server in `DATABASE_URL`, and a replica of it."""
+
+    URL = "postgresql://max:hush@db.example.org/cognireview"
+
+    @pytest.mark.parametrize(
+        ("variable", "value"), [("COGNIREVIEW_TRANSACTION_POOLER", "true"), ("DATABASE_REPLICA_URL", URL)]
+    )
+    def test_are_of_a_server_that_is_named(
+        self, variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(variable, value)
+        with pytest.raises(ImproperlyConfigured, match=f"{variable}: .*set DATABASE_URL too") as raised:
+            read()
+        assert "hush" not in str(raised.value)
+        monkeypatch.setenv("DATABASE_URL", self.URL)
+        assert read().transaction_pooler or read().database_replica_url == self.URL
+
+    def test_a_pooler_takes_no_options(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DATABASE_URL", f"{self.URL}?options=-csearch_path%3Dother")
+        assert not read().transaction_pooler
+        monkeypatch.setenv("COGNIREVIEW_TRANSACTION_POOLER", "true")
+        with pytest.raises(ImproperlyConfigured, match="ALTER ROLE") as raised:
+            read()
+        assert "hush" not in str(raised.value)
 
 
 class TestMail:

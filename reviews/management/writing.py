@@ -2,13 +2,17 @@
 
 import secrets
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from django.core.management.base import CommandError
+
+from reviews.replica import Lost, again_if_lost
+
+_Blocks = TypeVar("_Blocks", bound=Iterable[bytes])
 
 
 def write(name: str | None, blocks: Iterable[bytes]) -> None:
@@ -27,6 +31,28 @@ def write(name: str | None, blocks: Iterable[bytes]) -> None:
         raise CommandError(f"{name or 'standard output'}: {error.strerror}", returncode=2) from error
 
 
+def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Blocks:
+    """`write` what `begin` gives, and return that. A file is begun anew if the replica was lost.
+
+    Raises `CommandError`.
+    """
+
+    def written() -> _Blocks:
+        blocks = begin()
+        write(name, blocks)
+        return blocks
+
+    try:
+        return again_if_lost(written) if name and is_file(name) else written()
+    except Lost as lost:
+        raise CommandError(f"{lost}. What was written is not whole: export again.", returncode=2) from lost
+
+
+def is_file(name: str) -> bool:
+    """Whether it is a file or will be one: no pipe and no device."""
+    return Path(name).is_file() or not Path(name).exists()
+
+
 @contextmanager
 def _target(name: str | None) -> Iterator[BinaryIO]:
     """The file to write. A named one appears when it is whole, so that a broken export leaves none."""
@@ -35,7 +61,7 @@ def _target(name: str | None) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     target = Path(name)
-    if target.exists() and not target.is_file():
+    if not is_file(name):
         with target.open("wb") as file:  # a pipe or a device, which a file must not replace
             yield file
         return

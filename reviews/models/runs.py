@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.db.models.functions import Now
 
 from reviews.models.people import User
@@ -120,8 +120,10 @@ class Import(models.Model):
 
     def listed_exceptions(self) -> Iterator[dict[str, Any]]:
         """Every line that is not a new record or blank: line, outcome, field, reason; in order."""
-        for row in self.exceptions.order_by("line").values("line", "outcome", "field", "reason").iterator():
-            yield dict(row)
+        rows = self.exceptions.order_by("line").values("line", "outcome", "field", "reason")
+        with transaction.atomic():
+            for row in rows.iterator():
+                yield dict(row)
 
 
 class ImportProgress(models.Model):

@@ -13,6 +13,7 @@ from reviews import analytics, queue, spot_checks
 from reviews.analytics_decisions import SIGNALS, decisions
 from reviews.models import Evaluation, User
 from reviews.permissions import can, check
+from reviews.replica import by_replica
 from reviews.views import desk_scope, desk_tables
 from reviews.views.desk_scope import Scope
 from reviews.views.request import Request
@@ -41,6 +42,7 @@ class Shown(NamedTuple):
 
 @require_safe
 @never_cache
+@by_replica
 def desk(request: Request) -> HttpResponse:
     """Everybody's work, or what `run`, `first` and `last` leave of it."""
     check(request.user, "lead_review")
@@ -60,6 +62,7 @@ def _shown(name: str, scope: Scope) -> Shown:
 
 
 @require_safe
+@by_replica
 def desk_table(request: Request, name: str) -> StreamingHttpResponse:
     """A table of the desk as CSV, of one `reviewer` if that is asked."""
     check(request.user, "lead_review")
@@ -92,6 +95,7 @@ def release(request: Request, pk: int) -> HttpResponse:
 
 @require_safe
 @never_cache
+@by_replica
 def person(request: Request, pk: int) -> HttpResponse:
     """One reviewer's figures, and a way to look at some of their decisions."""
     check(request.user, "lead_review")
@@ -100,6 +104,7 @@ def person(request: Request, pk: int) -> HttpResponse:
 
 @require_safe
 @never_cache
+@by_replica
 def my_work(request: Request) -> HttpResponse:
     """One's own figures, and what others made of one's decisions."""
     check(request.user, "review_evaluation")
@@ -156,6 +161,7 @@ class _Asked(NamedTuple):
 
 @require_safe
 @never_cache
+@by_replica
 def decision_list(request: Request) -> HttpResponse:
     """Decisions, newest first: of a `reviewer`, with a `signal`; `after` is the place of a page."""
     asked = _which(request)

@@ -13,6 +13,7 @@ from reviews.analytics_decisions import decisions, overturned
 from reviews.analytics_presence import now_working
 from reviews.judging_records import OTHER_SCORE, Asked
 from reviews.models import Escalation, Evaluation, FileConflict, Review, User
+from reviews.replica import by_replica_in_steps
 from reviews.scores import criterion_title
 from reviews.views.desk_scope import Scope
 from reviews.views.tables import NOTHING, Cell, Column, Table, count, moment, percent, words
@@ -323,6 +324,7 @@ def decided(review: Review, scope: Scope) -> list[Cell]:
     ]
 
 
+@by_replica_in_steps
 def all_decided(scope: Scope, signal: str) -> Iterator[list[Cell]]:
     """The decisions of every page."""
     after = ""

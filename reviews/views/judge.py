@@ -20,6 +20,7 @@ from reviews import (
 from reviews.judging import JudgeVsHuman
 from reviews.models import Run
 from reviews.permissions import check
+from reviews.replica import by_replica
 from reviews.views import judge_confusion, judge_findings, judge_scope, judge_tables
 from reviews.views.judge_confusion import Confusion
 from reviews.views.judge_scope import Narrowing
@@ -91,6 +92,7 @@ def shown(table: Table, narrowing: Narrowing, **more: str) -> Shown:
 
 @require_safe
 @never_cache
+@by_replica
 def judge(request: Request, run_pk: int) -> HttpResponse:
     """The judge against people; `of` names the criterion that is broken down by judge, prompt and model."""
     narrowing = load(request, run_pk)
@@ -128,6 +130,7 @@ def sections(compared: JudgeVsHuman, narrowing: Narrowing) -> list[Section]:
 
 @require_safe
 @never_cache
+@by_replica
 def reasons(request: Request, run_pk: int) -> HttpResponse:
     """What each reason for asking a human is worth."""
     narrowing = load(request, run_pk)
@@ -138,6 +141,7 @@ def reasons(request: Request, run_pk: int) -> HttpResponse:
 
 @require_safe
 @never_cache
+@by_replica
 def misses(request: Request, run_pk: int) -> HttpResponse:
     """What is wrong in records that nobody flagged."""
     narrowing = load(request, run_pk)
@@ -153,6 +157,7 @@ def misses(request: Request, run_pk: int) -> HttpResponse:
 
 @require_safe
 @never_cache
+@by_replica
 def models(request: Request, run_pk: int) -> HttpResponse:
     """The models as the judge ranks them, and as they are when people's corrections count."""
     narrowing = load(request, run_pk)
@@ -201,6 +206,7 @@ TABLES: dict[str, _Build] = {
 
 
 @require_safe
+@by_replica
 def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
     """A table of these pages as CSV."""
     narrowing = load(request, run_pk)

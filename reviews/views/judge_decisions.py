@@ -13,6 +13,7 @@ from reviews import rubric
 from reviews.judging_records import ANY_SCORE, NO_SCORE, OTHER_SCORE, Asked, Page, records
 from reviews.listing import TooSlow, limited
 from reviews.models import Review
+from reviews.replica import by_replica, by_replica_in_steps
 from reviews.scores import criterion_title, read_spelled, score_of, score_word
 from reviews.views.judge import load
 from reviews.views.judge_scope import TITLES, Narrowing
@@ -48,6 +49,7 @@ def _asked(request: Request) -> Asked:
 
 @require_safe
 @never_cache
+@by_replica
 def decision_list(request: Request, run_pk: int) -> HttpResponse:
     """Decisions in force, newest first: those with a pair of scores, or with a cause."""
     narrowing, asked = load(request, run_pk), _asked(request)
@@ -88,6 +90,7 @@ def decisions_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     return as_csv(_table(_all_rows(narrowing, asked)), "decisions.csv")
 
 
+@by_replica_in_steps
 def _all_rows(narrowing: Narrowing, asked: Asked) -> Iterator[list[Cell]]:
     after = ""
     while True:

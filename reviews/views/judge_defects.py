@@ -13,6 +13,7 @@ from reviews import few_shot
 from reviews.defect_list import markdown
 from reviews.defects import Cause, Example
 from reviews.defects import of as defects_of
+from reviews.replica import by_replica, by_replica_in_steps
 from reviews.views import judge_findings
 from reviews.views.download import download
 from reviews.views.judge import load, page
@@ -31,6 +32,7 @@ class OfTemplate(NamedTuple):
 
 @require_safe
 @never_cache
+@by_replica
 def defects(request: Request, run_pk: int) -> HttpResponse:
     """The causes by prompt template."""
     narrowing = load(request, run_pk)
@@ -59,6 +61,7 @@ def defects_markdown(request: Request, run_pk: int) -> StreamingHttpResponse:
     def link(example: Example) -> str:
         return f"{settings.PUBLIC_URL}{reverse('evaluation', args=[example.evaluation])}"
 
+    @by_replica_in_steps
     def blocks() -> Iterator[bytes]:
         for line in markdown(defects_of(narrowing.scope), link):
             yield line.encode()

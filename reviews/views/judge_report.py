@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from reviews import report
 from reviews.defects import Template
+from reviews.replica import by_replica
 from reviews.report import Report
 from reviews.views import judge_findings, judge_tables
 from reviews.views.download import download
@@ -32,6 +33,7 @@ class Definition(NamedTuple):
 
 @require_safe
 @never_cache
+@by_replica
 def judge_report(request: Request, run_pk: int) -> HttpResponse:
     """What a lead has to know of the judge, in reading order; the pages beside it have all tables."""
     narrowing = load(request, run_pk)

@@ -81,6 +81,10 @@ class AccountAdapter(DefaultAccountAdapter):
     def respond_user_inactive(self, request: HttpRequest, user: AbstractBaseUser) -> HttpResponse:
         return page(request, 403, "Your account is deactivated", "Ask an admin if you need it again.")
 
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """The name alone: allauth counts it anew for each host and port that a request claims to be for."""
+        return str(credentials.get("email") or credentials.get("username", "")).lower()
+
     def _closed_until(self, request: HttpRequest, credentials: dict[str, Any]) -> datetime | None:
         """When the next attempt will be let through, if it would not be now."""
         key = self._get_login_attempts_cache_key(request, **credentials)

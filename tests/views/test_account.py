@@ -137,6 +137,16 @@ class TestFailedLogins:
         assert re.search(r"Too many failed logins. Try again at \d\d:\d\d UTC.", text(response))
         assert AuditEvent.objects.filter(action="login locked").count() == 1
 
+    def test_shut_a_name_at_every_host_and_port(self, client: Client, ana: User) -> None:
+        for port in range(8001, 8006):
+            client.post(
+                reverse("login"), {"login": "ana", "password": "wrong"}, HTTP_HOST=f"localhost:{port}"
+            )
+        response = client.post(
+            reverse("login"), {"login": "ana", "password": PASSWORD}, HTTP_HOST="127.0.0.1"
+        )
+        assert "Too many failed logins." in text(response)
+
     def test_leave_others_alone(self, client: Client, ana: User, bo: User) -> None:
         for _ in range(5):
             self.fail(client, "ana")

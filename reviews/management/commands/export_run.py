@@ -9,7 +9,7 @@ from django.db import transaction
 
 from reviews import exporter, formats
 from reviews.exports import CannotExport, Order, Output, note
-from reviews.management.writing import write
+from reviews.management.writing import is_file, write, write_anew_if_lost
 from reviews.models import Run
 
 
@@ -50,10 +50,9 @@ class Command(BaseCommand):
             order.check()
         except CannotExport as reason:
             raise CommandError(str(reason), returncode=2) from reason
-        output = Output(order)
         target = None if options["output"] in {None, "-"} else options["output"]
         receipt = options["receipt"] or _beside(target)
-        write(target, output)
+        output = write_anew_if_lost(target, lambda: Output(order))
         if receipt:
             write(receipt, output.receipt(Path(target).name if target else "-"))
         with transaction.atomic():
@@ -81,7 +80,5 @@ def _order(options: dict[str, Any]) -> Order:
 
 
 def _beside(target: str | None) -> str | None:
-    """Where the receipt of a file goes by itself; nowhere for what is a pipe or a device."""
-    if target is None or (Path(target).exists() and not Path(target).is_file()):
-        return None
-    return f"{target}.receipt.json"
+    """Where the receipt of a file goes by itself; nowhere for what is none."""
+    return f"{target}.receipt.json" if target and is_file(target) else None

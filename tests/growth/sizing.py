@@ -1,0 +1,153 @@
+"""`python -m tests.growth.sizing FILE.jsonl`: what records weigh, and what web servers and workers get done.
+
+It starts an embedded PostgreSQL in a scratch folder with the durability that people have, imports and exports
+the file by the commands, lets programs review its records through real web servers, and prints what it took.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import django
+import psutil
+from django.core.management import call_command
+from django.db import connection
+
+from cognireview import embedded_postgres
+
+RUN = "sizing"
+SECONDS_OF_REVIEWING = 15.0
+# Web servers, and programs that review at once.
+CROWDS = ((1, 1), (1, 4), (1, 8), (2, 8), (2, 16))
+
+_WEIGHT = """
+    SELECT relname, pg_relation_size(oid), pg_table_size(oid) - pg_relation_size(oid), pg_indexes_size(oid)
+    FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND pg_total_relation_size(oid) > 1000000
+    ORDER BY pg_total_relation_size(oid) DESC
+"""
+_CONNECTIONS = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.growth.sizing")
+    parser.add_argument("file", type=Path, metavar="FILE.jsonl", help="records that need a review")
+    file: Path = parser.parse_args().file.resolve()
+    with tempfile.TemporaryDirectory(prefix="cognireview-sizing-") as name:
+        folder = Path(name)
+        os.environ.pop("DATABASE_URL", None)
+        os.environ |= {
+            "COGNIREVIEW_DATA_DIR": name,
+            "COGNIREVIEW_BLIND_SHARE": "0",  # to decide at once
+            "DJANGO_SETTINGS_MODULE": "cognireview.settings",
+        }
+        django.setup()
+        with embedded_postgres.running(folder):
+            call_command("migrate", verbosity=0)
+            records = _commands(file, folder)
+            _weights(records)
+            _reviewing(folder)
+            connection.close()
+
+
+def say(name: str, figure: str) -> None:
+    print(f"{name:58} {figure:>24}", flush=True)  # noqa: T201
+
+
+def rows(statement: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall()
+
+
+def _commands(file: Path, folder: Path) -> int:
+    """Import and export the file; how many records it has."""
+    measuring = import_module("tests.benchmarks.measuring")
+    manage = [sys.executable, "manage.py"]
+    size = file.stat().st_size
+    imported = measuring.seconds(lambda: measuring.call([*manage, "import_run", str(file), "--run", RUN]))
+    out = str(folder / "out.jsonl")
+    exported = measuring.seconds(lambda: measuring.call([*manage, "export_run", RUN, "-o", out]))
+    [(records,)] = rows("SELECT count(*) FROM evaluation")
+    say("records, bytes of a line", f"{records:,}, {size / records:,.0f}")
+    for name, taken in (("import_run", imported), ("export_run", exported)):
+        say(name, f"{taken:.1f} s, {records / taken:,.0f} records/s, {size / taken / 1e6:.0f} MB/s")
+    return int(records)
+
+
+def _weights(records: int) -> None:
+    """What a record takes, table by table, once the jobs behind the import are done."""
+    facets = import_module("reviews.facets")
+    while facets.cover_next():
+        pass
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    total = 0.0
+    for table, *sizes in rows(_WEIGHT):
+        parts = [size / records for size in sizes]
+        total += sum(parts)
+        say(f"{table}: rows, long values, indexes", ", ".join(f"{part:,.0f}" for part in parts) + " B")
+    say("all tables, for each record", f"{total:,.0f} B")
+
+
+def _reviewing(folder: Path) -> None:
+    """Programs that claim and decide one record after the other."""
+    servers, programs = (import_module(name) for name in ("tests.servers", "tests.growth.programs"))
+    database = servers.Place.of(connection.settings_dict).url
+    with ExitStack() as running:
+        worker = running.enter_context(servers.worker(database, folder))
+        sites = [running.enter_context(servers.web(database, folder, f"web{n}")) for n in range(2)]
+        say("a web server, a worker, at rest", ", ".join(_memory(one) for one in (sites[0], worker)))
+        people = [programs.Program(f"reviewer{n}", "reviewer", "review") for n in range(max(CROWDS)[1])]
+        for webs, crowd in CROWDS:
+            with ThreadPoolExecutor(crowd) as pool:
+                end = time.monotonic() + SECONDS_OF_REVIEWING
+                working = [
+                    pool.submit(_review, person, sites[number % webs], end)
+                    for number, person in enumerate(people[:crowd])
+                ]
+                time.sleep(SECONDS_OF_REVIEWING / 2)
+                [(connections,)] = rows(_CONNECTIONS)
+                decided = sum(future.result() for future in working)
+            say(
+                f"{webs} web server(s), {crowd} reviewer(s) without a pause",
+                f"{decided / SECONDS_OF_REVIEWING:.1f}/s, {connections} connections",
+            )
+        say("a web server, after that", _memory(sites[0]))
+        say("PostgreSQL, all its processes", _postgres(folder))
+
+
+def _review(person: Any, site: Any, end: float) -> int:
+    return sum(1 for _ in _decisions(person, site, end))
+
+
+def _decisions(person: Any, site: Any, end: float) -> Iterator[str]:
+    while time.monotonic() < end and (decided := person.review_next(RUN, site, site)):
+        yield decided
+
+
+def _memory(server: Any) -> str:
+    """What a process and those it started have for themselves."""
+    process = psutil.Process(server.process.pid)
+    everybody = [process, *process.children(recursive=True)]
+    return f"{sum(one.memory_full_info().uss for one in everybody) / 1e6:.0f} MB"
+
+
+def _postgres(folder: Path) -> str:
+    first = int((folder / "postgres" / "postmaster.pid").read_text().split()[0])
+    process = psutil.Process(first)
+    everybody = [process, *process.children(recursive=True)]
+    return f"{sum(one.memory_full_info().pss for one in everybody) / 1e6:.0f} MB"
+
+
+main()

@@ -1,0 +1,91 @@
+"""Behind PgBouncer in transaction mode, with fewer connections than there are people at work."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from reviews.models import Review, Run
+from tests import servers
+from tests.commands import manage_py
+from tests.growth.programs import Browser, Program, scored, undecided
+from tests.lines import take_out
+from tests.servers import PGBOUNCER, Place, Server
+
+needs_pgbouncer = pytest.mark.skipif(
+    not (PGBOUNCER or os.environ.get("CI")), reason="no PgBouncer here (Debian: apt-get install pgbouncer)"
+)
+# The least that docs/growth.md allows: one for each job that the worker runs at once, and one more.
+POOL = settings.PROCRASTINATE_WORKER_DEFAULTS["concurrency"] + 1
+POOLED = {"COGNIREVIEW_TRANSACTION_POOLER": "true", "COGNIREVIEW_BLIND_SHARE": "0"}
+_CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND pid <> pg_backend_pid()"
+
+
+@pytest.fixture
+def pooled(database: Place, folder: Path) -> Iterator[Place]:
+    with servers.pgbouncer(database, folder, pool_size=POOL) as place:
+        yield place
+
+
+@pytest.fixture
+def site(pooled: Place, folder: Path) -> Iterator[Server]:
+    """A web server with a worker beside it."""
+    with (
+        servers.worker(pooled.url, folder, **POOLED) as worker,
+        servers.web(pooled.url, folder, **POOLED) as web,
+    ):
+        yield web
+        for server in (web, worker):
+            assert "Traceback" not in server.said()
+            assert "ERROR" not in server.said()
+
+
+@needs_pgbouncer
+def test_people_and_jobs_work_at_once_and_the_file_is_right(site: Server, database: Place) -> None:
+    connection.close()
+    admin, lead = Program("max", "admin", "import"), Program("lea", "lead", "export")
+    first, *later = scored(4, 40)
+    admin.wait_for(site, admin.bring_in(site, "first", first))
+    reviewers = [Program(f"reviewer{number}", "reviewer", "review", "read") for number in range(5)]
+    with ThreadPoolExecutor(8) as pool:
+        reviewing = [pool.submit(one.review_all, "first", site) for one in reviewers]
+        others = [pool.submit(admin.bring_in, site, f"later{n}", file) for n, file in enumerate(later)]
+        while not all(future.done() for future in reviewing):
+            assert lead.ask(site, "GET", "runs/first/export").content.count(b"\n") == 40
+            assert int(database.ask(_CONNECTIONS.format(database.name))) <= POOL + 1
+        decided = [name for future in reviewing for name in future.result()]
+        for future in others:
+            admin.wait_for(site, future.result())
+    assert len(decided) == len(set(decided)) == Review.objects.count() == 40
+    data = lead.ask(site, "GET", "runs/first/export").content
+    assert undecided(data) == first != data
+    assert [take_out(run=f"later{n}") for n in range(len(later))] == later
+
+
+@needs_pgbouncer
+def test_pages_and_jobs_of_the_browser_work(site: Server) -> None:
+    admin = Program("max", "admin", "import")
+    [file] = scored(1, 30)
+    admin.wait_for(site, admin.bring_in(site, "evaluations", file))
+    run = Run.objects.get()
+    lea = Browser(Program("lea", "lead", "read").person)
+    assert "Log out" in lea.log_in(site).text
+    for path in ("/account/", f"/runs/{run.pk}/", "/desk/", f"/runs/{run.pk}/opinions.jsonl", "/people/"):
+        assert lea.get(site, path).status_code == (403 if path == "/people/" else 200), path
+    pages = [lea.export(site, run) for _ in range(3)]
+    assert [lea.download(site, page) for page in pages] == [file] * 3
+
+
+@pytest.mark.parametrize("command", [["migrate"], ["backup", "to.backup"], ["restore", "to.backup"]])
+def test_what_needs_a_connection_of_its_own_says_so(command: list[str], tmp_path: Path) -> None:
+    nowhere = "postgresql://cognireview@127.0.0.1:1/cognireview"
+    done = manage_py(tmp_path, *command, DATABASE_URL=nowhere, COGNIREVIEW_TRANSACTION_POOLER="true")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"cognireview: COGNIREVIEW_TRANSACTION_POOLER: `{command[0]}` needs a connection of its own. "
+        "Run it with the DATABASE_URL of PostgreSQL itself, and with COGNIREVIEW_TRANSACTION_POOLER=false.\n"
+    )

@@ -1,0 +1,92 @@
+"""Two web servers and two workers on one database: nobody notices which of them they have met."""
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from reviews.models import Import, Review, Run
+from tests import servers
+from tests.growth.programs import Browser, Program, scored, undecided
+from tests.lines import take_out
+from tests.servers import Place, Server
+
+RECORDS = 30
+
+
+class Servers(NamedTuple):
+    """Web servers and workers."""
+
+    sites: list[Server]
+    workers: list[Server]
+
+
+@pytest.fixture
+def two(database: Place, folder: Path) -> Iterator[Servers]:
+    unblinded = {"COGNIREVIEW_BLIND_SHARE": "0"}
+
+    def start(kind: str, number: int) -> Server:
+        begin = servers.web if kind == "web" else servers.worker
+        return running.enter_context(begin(database.url, folder, f"{kind}{number}", **unblinded))
+
+    with ExitStack() as running, ThreadPoolExecutor(4) as pool:
+        starting = [pool.submit(start, kind, number) for kind in ("web", "worker") for number in range(2)]
+        started = [future.result() for future in starting]
+        yield Servers(started[:2], started[2:])
+        for server in started:
+            assert "Traceback" not in server.said()
+
+
+def test_reviewers_and_jobs_on_both_decide_each_record_once(two: Servers) -> None:
+    admin, lead = Program("max", "admin", "import"), Program("lea", "lead", "export")
+    files = scored(2, RECORDS)
+    imports = [admin.bring_in(two.sites[n % 2], f"run{n}", file) for n, file in enumerate(files)]
+    for number in imports:
+        admin.wait_for(two.sites[1 - number % 2], number)
+    people = [Program(f"reviewer{number}", "reviewer", "review", "read") for number in range(6)]
+    with ThreadPoolExecutor(len(people)) as pool:
+        reviewing = [
+            pool.submit(person.review_all, "run0", *(two.sites if number % 2 else two.sites[::-1]))
+            for number, person in enumerate(people)
+        ]
+        decided = Counter(name for future in reviewing for name in future.result())
+    assert (len(decided), set(decided.values())) == (RECORDS, {1})
+    assert Review.objects.count() == RECORDS
+    exported = [lead.ask(site, "GET", "runs/run0/export").content for site in two.sites]
+    assert exported[0] == exported[1]
+    assert undecided(exported[0]) == files[0] != exported[0]
+
+
+def test_both_workers_import_and_export(two: Servers) -> None:
+    admin, lea = Program("max", "admin", "import"), Browser(Program("lea", "lead", "read").person)
+    files = scored(4, RECORDS)
+    for number, file in enumerate(files):
+        admin.bring_in(two.sites[number % 2], f"run{number}", file)
+    lea.log_in(two.sites[0])
+    assert servers.eventually(lambda: not Import.objects.exclude(state=Import.State.DONE).exists())
+    runs = list(Run.objects.order_by("name"))
+    pages = [lea.export(two.sites[run.pk % 2], run) for run in runs]
+    # Built by whichever worker, sent by the web server that did not ask for it.
+    sent = [lea.download(two.sites[1 - run.pk % 2], page) for run, page in zip(runs, pages, strict=True)]
+    assert sent == [take_out(run=run.name) for run in runs] == files
+    for job in ("import_kept_file", "build_export"):
+        done = [worker.said().count(f"Starting job reviews.tasks.{job}") for worker in two.workers]
+        assert sum(done) == len(files)
+        assert all(done), f"{job}: {done}"
+
+
+def test_a_login_a_logout_and_a_lockout_at_one_hold_at_the_other(two: Servers) -> None:
+    one, other = two.sites
+    ana = Browser(Program("ana", "reviewer", "read").person)
+    assert "Log out" in ana.log_in(one).text
+    assert ana.get(other, "/account/").url.endswith("/account/")
+    ana.post(other, "/logout/")
+    assert "/login/" in ana.get(one, "/account/").url
+    for attempt in range(5):
+        ana.log_in(two.sites[attempt % 2], password="not the password")
+    for site in two.sites:
+        assert "Too many failed logins. Try again at" in ana.log_in(site).text
