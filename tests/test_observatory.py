@@ -83,6 +83,7 @@ def assert_rated(path: str, response: Any) -> None:
     for name, value in headers.ALWAYS.items():
         assert response.headers[name] == value
     assert response.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert response.headers["Content-Security-Policy"].count("frame-ancestors 'none'") == 1
 
 
 @pytest.fixture
@@ -100,6 +101,7 @@ def test_every_address_whatever_it_answers(who: str, record: Evaluation, max: Us
         for method in ("get", "post"):
             response = ask(browser, method, path)
             seen.add(response.status_code)
+            assert "no-store" in response.headers["Cache-Control"]
             assert_rated(path, response)
     assert {"max": {200, 302, 404, 405, 422}, "eve": {200, 403, 404}, "nobody": {200, 302, 404}}[who] <= seen
 

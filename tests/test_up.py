@@ -51,6 +51,18 @@ class Up:
         except (URLError, OSError):
             return 0
 
+    def said_to(self, request: bytes) -> list[bytes]:
+        """The status lines of the answers to bytes that may be no request."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+            with suppress(OSError):  # it may hang up before it has read all
+                connection.sendall(request)
+                connection.shutdown(socket.SHUT_WR)
+            answer = b""
+            with suppress(OSError):
+                while block := connection.recv(65536):
+                    answer += block
+        return [one for one in answer.split(b"\r\n") if one.startswith(b"HTTP/1.1 ")]
+
     def children(self, name: str) -> list[psutil.Process]:
         """The processes below this one that were started as `name`, web or worker."""
         found = []
@@ -148,6 +160,26 @@ class TestUp:
         assert first.end(signal.SIGINT) == (0, "")
         assert len(first.lines) == 1
         assert nobody_left(data_dir)
+
+    def test_answers_requests_that_are_none_and_goes_on(self, up: Callable[..., Up]) -> None:
+        """Two lengths, lengths that are none, headers without end: refused or cut off, never two answers."""
+        first = up()
+        to = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
+        of = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for head, body in (
+            (to + b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n", b"0\r\n\r\n" + of),
+            (to + b"Content-Length: 0\r\nContent-Length: 44\r\n\r\n", of),
+            (to + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n" + of),
+            (to + b" folded: x\r\nbad name: y\r\n\r\n", of),
+            (to + b"X: " + b"a" * 2**20 + b"\r\n\r\n", b""),
+            (b"GET /" + b"a" * 2**20 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", b""),
+            (b"GET / HTTP/1.1\r\nHost: local\0host\r\n\r\n", b""),
+            (b"\0\xff" * 1000, b""),
+        ):
+            answers = first.said_to(head + body)
+            assert all(b" 4" in status for status in answers[:1])
+            assert len(answers) <= 1, (head[:80], answers)
+        assert first.status("/readyz") == 200
 
     def test_refuses_a_second_on_the_same_data_and_the_first_goes_on(
         self, up: Callable[..., Up], data_dir: Path

@@ -113,17 +113,11 @@ class TestEveryParameter:
     """Of every address: what it asks for is listened to, and then sent as nothing it could expect."""
 
     ODD = (
-        "\0",
-        "\U000e0001" * 20,
+        "\0\u202e\n\r\t'\"\\",
         "9" * 5000,
         "-1",
-        "null",
-        "[]",
         '{"id": 1, "rawId": [], "type": {}, "response": "x"}',
         "[" * 100_000,
-        "%00%ff",
-        "'\"\\",
-        "\u202e\n\r\t",
     )
 
     @pytest.fixture

@@ -1,0 +1,256 @@
+"""What SECURITY.md promises of the code itself, and that each promise has its tests (docs/security.md)."""
+
+import ast
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import (
+    TOTP,
+    generate_totp_secret,
+    hotp_value,
+    yield_hotp_counters_from_time,
+)
+from django.conf import LazySettings
+from django.test import Client
+
+from cognireview.environment import BASE_DIR, Environment
+from cognireview.secret_key import read_or_create
+from reviews import importer, tokens, uploads
+from reviews.models import Evaluation, Import, ImportLine, Upload, User
+from tests.lines import bring_in, file_of, line
+from tests.test_architecture import MODULES, calls, place, tree
+
+SECURITY = (BASE_DIR / "SECURITY.md").read_text()
+HELD_BY = (BASE_DIR / "docs" / "security.md").read_text()
+
+PROGRAMS = [*MODULES.values(), *sorted((BASE_DIR / "cognireview").glob("*.py"))]
+# Modules that reach out of the process, each with what for. One more is to be looked at, and written here.
+REACH_OUT = {
+    "cognireview/backup.py": "runs pg_dump and pg_restore",
+    "cognireview/embedded_postgres.py": "runs PostgreSQL",
+    "cognireview/server_account.py": "makes an account for it",
+    "cognireview/supervisor.py": "runs web server and worker, and asks the one whether it is ready",
+    "reviews/parsing.py": "parses in processes of its own, and talks with them by pickle",
+    "reviews/views/invitations.py": "sends mail, by the server of the settings",
+    "reviews/views/single_sign_on.py": "asks the provider of the settings",
+}
+REACHING = re.compile(
+    r"(requests|urllib3|httpx|aiohttp|socket|smtplib|ftplib|http\.client|urllib\.request|xmlrpc|subprocess|pickle"
+    r"|marshal|shelve|ctypes|code|codeop|runpy|multiprocessing|webbrowser)(\.|$)"
+)
+# Where commands read and write files that the operator named.
+OPEN_FILES = ("management.", "receipt_check")
+# Modules that give the ORM names in a dict: each makes the names itself.
+NAME_COLUMNS = {
+    "analytics": "the fields of a selection",
+    "blind": "where a record's evidence stands",
+    "exporter": "the human_* columns",
+    "filters": "the columns of FILTERS",
+    "judging": "the fields of a scope",
+    "judging_records": "judge and human",
+    "links": "the columns of a link",
+    "listing": "place_0, place_1, ...",
+    "opinions": "the columns of a disagreement",
+    "queue": "whether a claim is a spare one",
+    "workflow": "the columns of an open escalation",
+}
+TAKE_NAMES = {"filter", "exclude", "get", "Q", "annotate", "alias", "update", "create", "aggregate"}
+SECRETS = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----|\bAKIA[0-9A-Z]{16}\b|\bcr_[0-9a-f]{8}_[\w-]{43}\b"
+    r"|SECRET_KEY\s*=\s*[\"'][^\"'$]{20,}"
+)
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(BASE_DIR))
+
+
+class TestTheCode:
+    def test_reaches_out_in_a_few_places_that_are_known(self) -> None:
+        found = set()
+        for path in PROGRAMS:
+            for node in ast.walk(tree(path)):
+                named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom):
+                    named = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+                found |= {relative(path) for name in named if REACHING.match(name)}
+        assert found == set(REACH_OUT)
+
+    def test_opens_files_for_commands_alone(self) -> None:
+        opening = {"open", "read_bytes", "read_text", "write_bytes", "write_text", "listdir", "fdopen"}
+        others = [path for module, path in MODULES.items() if not module.startswith(OPEN_FILES)]
+        assert [place(call, path) for path in others for call in calls(path, opening)] == []
+
+    def test_makes_no_code_of_text(self) -> None:
+        running = {"eval", "exec", "__import__", "system", "popen", "literal_eval"}
+        found = [place(call, path) for path in PROGRAMS for call in calls(path, running)]
+        shells = [
+            place(call, path)
+            for path in PROGRAMS
+            for call in calls(path, {"run", "Popen", "call", "check_output"})
+            if any(keyword.arg == "shell" for keyword in call.keywords)
+        ]
+        imported = [
+            place(call, path)
+            for path in PROGRAMS
+            for call in calls(path, {"import_module", "import_string"})
+            if not isinstance(call.args[0], ast.Constant)
+        ]
+        assert found == shells == imported == []
+
+    def test_gives_the_database_names_of_its_own(self) -> None:
+        """No key of a record or a request becomes a look-up, an alias or `_connector`."""
+        found = {
+            module
+            for module, path in MODULES.items()
+            for call in calls(path, TAKE_NAMES)
+            if any(keyword.arg is None for keyword in call.keywords)
+        }
+        assert found == set(NAME_COLUMNS)
+
+    def test_holds_no_secret(self) -> None:
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=BASE_DIR, check=True, capture_output=True)
+        files = [BASE_DIR / name.decode() for name in listed.stdout.split(b"\0") if name]
+        ours = [path for path in files if path.is_file() and not relative(path).startswith("tests/")]
+        texts = {relative(path): path.read_text(errors="replace") for path in ours}
+        assert {"cognireview/settings.py", ".env.example", "docker-compose.yml"} <= set(texts)
+        assert [name for name, text in texts.items() if SECRETS.search(text)] == []
+        assert SECRETS.search("SECRET_KEY = 'django-insecure-0123456789'")
+
+
+class TestANewInstallation:
+    def test_has_a_key_of_its_own(self, tmp_path: Path) -> None:
+        assert read_or_create(tmp_path / "one") != read_or_create(tmp_path / "another")
+
+    def test_shows_no_error_to_others(self) -> None:
+        assert Environment.model_fields["debug"].default is False
+        assert Environment.model_fields["trust_proxy"].default is False
+        assert Environment.model_fields["secret_key"].default is None
+
+    @pytest.mark.django_db
+    def test_has_no_account(self) -> None:
+        assert not User.objects.exists()
+
+
+@pytest.mark.django_db
+class TestASecondFactor:
+    def test_is_not_to_be_read_in_the_database(self, ana: User) -> None:
+        secret = generate_totp_secret()
+        TOTP.activate(ana, secret)
+        assert secret not in json.dumps(Authenticator.objects.get().data)
+
+    def test_fits_no_code_under_another_key_and_breaks_nothing(
+        self, ana: User, settings: LazySettings
+    ) -> None:
+        secret = generate_totp_secret()
+        TOTP.activate(ana, secret)
+        code = f"{hotp_value(secret, next(iter(yield_hotp_counters_from_time()))):06}"
+        settings.SECRET_KEY = "another key " * 8
+        assert not Authenticator.objects.get().wrap().validate_code(code)
+
+
+def by_form(data: bytes, max: User) -> None:
+    upload = importer.receive_upload(
+        run_name="evaluations", file_name="a.jsonl", blocks=[data], strict=False, actor=max
+    )
+    importer.import_upload(upload.pk)
+
+
+def in_parts(data: bytes, max: User) -> None:
+    begun = uploads.begin(
+        file_name="a.jsonl", run_name="evaluations", strict=False, size=len(data), actor=max
+    )
+    for start in range(0, len(data), 100):
+        uploads.append(Upload.objects.get(pk=begun.pk), offset=start, data=data[start : start + 100])
+    importer.import_upload(Import.objects.get().pk)
+
+
+def by_the_api(data: bytes, max: User) -> None:
+    token = tokens.make(person=max, scopes=["import"], actor=None).text
+    program = Client(headers={"Authorization": f"Bearer {token}"})
+    sent = program.post("/api/v1/runs/evaluations/imports", data, content_type="application/x-ndjson")
+    assert sent.status_code == 202
+    importer.import_upload(Import.objects.get().pk)
+
+
+def as_an_array(data: bytes, max: User) -> None:
+    bring_in(b"[%b]" % data.strip().replace(b"\n", b","))
+
+
+WAYS_IN: dict[str, Callable[[bytes, User], None]] = {
+    "by a command": lambda data, _: bring_in(data) and None,
+    "by the form": by_form,
+    "in parts": in_parts,
+    "by the API": by_the_api,
+    "as an array": as_an_array,
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_a_file_is_held_to_the_same_rules_whichever_way_it_comes(way: str, max: User) -> None:
+    """Rows go in by COPY, past the validation of models: the one parser lets them pass, or nobody."""
+    bad = [
+        line("eval_2", aggregated_score="fine"),
+        line("eval_3", created_at="infinity"),
+        line("x" * 600),
+        line("eval_4", parsed_rubric_scores=[]),
+        line("eval_5", x=rb'"\ud800"'),
+    ]
+    WAYS_IN[way](file_of(line("eval_1"), *bad), max)
+    assert [record.evaluation_id for record in Evaluation.objects.all()] == ["eval_1"]
+    rejected = ImportLine.objects.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
+    assert list(rejected.values_list("line", "field")) == [
+        (2, "aggregated_score"),
+        (3, "created_at"),
+        (4, "evaluation_id"),
+        (5, "parsed_rubric_scores"),
+        (6, ""),
+    ]
+
+
+def rows(title: str) -> dict[str, list[str]]:
+    """The rows of a table of docs/security.md: what is promised, or happened, and the tests that hold it."""
+    section = HELD_BY.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| (.+?) \| (.+) \|$", section, re.MULTILINE)
+    return {name: re.findall(r"`(\S+?)`", tests) for name, tests in found if "`" in tests}
+
+
+def names_in(path: Path) -> Iterator[str]:
+    """The names of a test file as pytest has them: its functions, classes, and methods of those."""
+    for node in tree(path).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            yield from (f"{node.name}::{one.name}" for one in node.body if isinstance(one, ast.FunctionDef))
+
+
+class TestThePromises:
+    TITLES = ("What is promised", "What happened to others", "What others try", "Bytes and numbers")
+
+    def test_of_the_security_page_are_each_held_by_tests(self) -> None:
+        section = SECURITY.partition("\n## What the program promises\n")[2].partition("\n## ")[0]
+        promised = re.findall(r"^- \*\*(.+?)\.?\*\*", section, re.MULTILINE)
+        assert len(promised) > 12
+        assert list(rows("What is promised")) == promised
+
+    @pytest.mark.parametrize("title", TITLES)
+    def test_name_tests_that_are_there(self, title: str) -> None:
+        named = [test for tests in rows(title).values() for test in tests]
+        assert len(rows(title)) > 6
+        assert [test for test in named if not self.is_there(test)] == []
+
+    def is_there(self, test: str) -> bool:
+        name, _, inside = test.partition("::")
+        path = BASE_DIR / "tests" / name
+        return path.is_file() and (not inside or inside in set(names_in(path)))
+
+    def test_that_name_no_test_would_be_noticed(self) -> None:
+        assert self.is_there("test_security.py::TestThePromises")
+        assert not self.is_there("test_security.py::TestNothing")
+        assert not self.is_there("test_nothing.py")
