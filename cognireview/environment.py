@@ -309,7 +309,8 @@ def read() -> Environment:
     Raises `ImproperlyConfigured` with one line for each wrong variable.
     """
     files = _files()
-    values, lines = {}, []
+    values: dict[str, Any] = {}
+    lines = []
     for field, path in files.items():
         try:
             values[_key(field)] = _read_file(field, path)

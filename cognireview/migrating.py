@@ -61,7 +61,7 @@ def alone(database: BaseDatabaseWrapper) -> Iterator[None]:
             _execute(database, _UNLOCK)
 
 
-def patiently(database: BaseDatabaseWrapper, apply: Callable[[], None], say: Callable[[str], None]) -> None:
+def patiently(database: BaseDatabaseWrapper, apply: Callable[[], object], say: Callable[[str], None]) -> None:
     """Call `apply`, again if a migration in it was in somebody's way: it was taken back, and none before it.
 
     Raises `CommandError` when somebody keeps a table for minutes.

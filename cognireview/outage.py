@@ -8,9 +8,11 @@ waiting for a connection that cannot come.
 import logging
 import threading
 import time
+from typing import cast
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 RETRY_AFTER = 5
 SENTENCE = "The database does not answer. Nothing was changed; try again in a moment."
@@ -82,7 +84,7 @@ class _LookOut:
             log.warning("The database does not answer: requests are answered with 503 until it does.")
             time.sleep(_SECONDS_BETWEEN_LOOKS)
             # Ends the wait of those who were there first. Django makes a new one when it is asked again.
-            connections[DEFAULT_DB_ALIAS].close_pool()
+            cast("DatabaseWrapper", connections[DEFAULT_DB_ALIAS]).close_pool()
             while not answers():
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
             log.warning("The database answers again.")

@@ -19,7 +19,7 @@ COUNTED_TOGETHER = "PROMETHEUS_MULTIPROC_DIR"
 _DRAINING = 1
 
 
-class _WebServer(Granian):
+class _WebServer(Granian):  # type: ignore[misc, valid-type]  # one of two classes, by the build of Python
     """Tells its processes of the signal to stop, and stops them when those who send requests know it.
 
     A second signal ends the wait. granian then lets each request finish that it has begun with, closes the

@@ -59,7 +59,8 @@ def _collected() -> list[Metric]:
 def _rows(statement: str, values: Iterable[Any] = ()) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(statement, list(values))
-        return cursor.fetchall()
+        rows: list[Any] = cursor.fetchall()
+        return rows
 
 
 def _of_runs() -> Iterator[Metric]:

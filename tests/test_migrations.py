@@ -15,7 +15,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import AddIndex, RunSQL
 from django.db.models import Index, IntegerField, TextField
 from django_migration_linter import MigrationLinter
-from django_migration_linter.sql_analyser import analyse_sql_statements
+from django_migration_linter.sql_analyser.analyser import analyse_sql_statements
 
 FIRST = "0016"
 # What the linter finds and somebody looked at: (migration, code of the finding) -> why it is right.
@@ -84,7 +84,7 @@ class TestAMigration:
         """A migration that would come next, with this operation alone."""
         [last] = MigrationLoader(connection).graph.leaf_nodes("reviews")
         migration = Migration("9999_next", "reviews")
-        migration.operations, migration.dependencies = [operation], [last]
+        vars(migration).update(operations=[operation], dependencies=[last])
         return migration, statements_of(migration)
 
 

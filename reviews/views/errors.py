@@ -50,7 +50,9 @@ def unavailable(request: HttpRequest) -> HttpResponse:
     """The page while the database is away; for htmx a message, which it puts above the page that is there."""
     if HtmxDetails(request):
         message = f'<p class="banner error">{outage.SENTENCE}</p>'
-        response = HttpResponse(message, status=503)
+        # Whatever the element that asked would have done with the answer.
+        place = {"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
+        response = HttpResponse(message, status=503, headers=place)
     else:
         response = _bare_page(503, "The database does not answer", outage.SENTENCE)
     response["Retry-After"] = str(outage.RETRY_AFTER)

@@ -123,5 +123,5 @@ def _exposed() -> bytes:
     counted = _counted
     if COUNTED_TOGETHER in os.environ:
         counted = CollectorRegistry()
-        MultiProcessCollector(counted)
+        MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
     return generate_latest(counted) + generate_latest(of_the_database)

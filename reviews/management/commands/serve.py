@@ -1,6 +1,6 @@
 """`manage.py serve`: see `cognireview.web_server`."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
@@ -14,7 +14,7 @@ class Command(BaseCommand):
 
     help = "Run the web server, for a proxy with TLS in front of it."
     # They load every page, which each process of the web server does for itself.
-    requires_system_checks: ClassVar[list[str]] = []
+    requires_system_checks = []  # noqa: RUF012 (as Django has it)
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")

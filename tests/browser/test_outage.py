@@ -1,0 +1,27 @@
+"""The database goes away under somebody who reviews: they are told, and go on where they were."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from cognireview import outage
+from reviews.models import Review
+from tests.browser.screen import press, saved
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_message_says_so_and_what_was_entered_goes_through_later(
+    screen: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    press(screen, "y", "Escape")
+    screen.keyboard.press("c")
+    screen.keyboard.type("I was here.")
+    monkeypatch.setattr(outage._look_out, "is_on", True)
+    press(screen, "Control+Enter")
+    expect(screen.locator("#messages")).to_contain_text("The database does not answer.")
+    expect(screen.locator("#unreachable")).to_be_visible()
+    expect(screen.get_by_label("Comment")).to_have_value("I was here.")
+    monkeypatch.setattr(outage._look_out, "is_on", False)
+    press(screen, "Control+Enter")
+    saved(screen, "a-model")
+    assert Review.objects.get().comments == "I was here."

@@ -1,0 +1,82 @@
+"""A job under which the database goes away begins anew: it has not failed."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from procrastinate.exceptions import JobAborted
+from psycopg import errors
+
+from cognireview import job_worker
+from reviews import exports, facets, importer, tasks
+from tests.test_outage import wrapped
+
+CONTEXT: Any = SimpleNamespace(should_abort=lambda: False)
+JOBS: dict[str, tuple[Callable[[], Any], str]] = {
+    "import": (lambda: tasks.import_kept_file.func(CONTEXT, 1), "reviews.import_job.reported"),
+    "export": (lambda: tasks.build_export.func(CONTEXT, 1), "reviews.exports.build"),
+    "facets": (lambda: tasks.cover_records.func(CONTEXT), "reviews.facets.cover_next"),
+}
+
+
+def failing(error: Exception) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail
+
+
+@pytest.fixture(autouse=True)
+def failed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was noted as failed."""
+    noted: list[str] = []
+    monkeypatch.setattr(importer, "fail_upload", lambda _pk, error: noted.append(error))
+    monkeypatch.setattr(exports, "fail", lambda _pk, error: noted.append(error))
+    return noted
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_it_begins_anew_after_an_outage(
+    name: str, failed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, part = JOBS[name]
+    monkeypatch.setattr(part, failing(wrapped(errors.AdminShutdown("terminating connection"))))
+    with pytest.raises(tasks.DatabaseAway) as raised:
+        job()
+    assert failed == []
+    retried = tasks._BEGINS_ANEW.get_retry_decision(exception=raised.value, job=SimpleNamespace(attempts=9))  # type: ignore[arg-type]
+    assert retried is not None
+
+
+@pytest.mark.parametrize("name", ["import", "export"])
+def test_it_fails_by_what_would_come_again(
+    name: str, failed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, part = JOBS[name]
+    monkeypatch.setattr(part, failing(wrapped(errors.DiskFull("no space left"))))
+    with pytest.raises(Exception, match="no space left"):
+        job()
+    assert failed == ["OperationalError: no space left"]
+
+
+def test_a_worker_that_has_to_stop_is_no_outage(failed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facets, "cover_next", lambda: True)
+    with pytest.raises(JobAborted):
+        tasks.cover_records.func(SimpleNamespace(should_abort=lambda: True))
+
+
+class TestTheWorker:
+    """What ended it: told to stop, an outage, or an error of ours, which is to be seen."""
+
+    @staticmethod
+    def ended_with(error: BaseException | None) -> Any:
+        return SimpleNamespace(cancelled=lambda: False, exception=lambda: error)
+
+    @pytest.mark.parametrize("error", [None, TimeoutError(), wrapped(errors.AdminShutdown())], ids=repr)
+    def test_goes_on(self, error: BaseException | None) -> None:
+        job_worker._check(self.ended_with(error))
+
+    def test_ends_by_anything_else(self) -> None:
+        with pytest.raises(LookupError):
+            job_worker._check(self.ended_with(LookupError()))
