@@ -28,6 +28,7 @@ from tests.api.conftest import program_of
 from tests.api.test_access import ACCESS
 from tests.factories import SCORES, EvaluationFactory, RunFactory
 from tests.lines import bring_in, file_of, line
+from tests.test_mapping import MAPPINGS
 from tests.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -38,7 +39,7 @@ Known = list[dict[str, Any]]
 EXAMPLES = 40
 DECISION = {"corrected_scores": {name: {"score": "Yes"} for name in SCORES}, "comments": "So it is."}
 # What the data has, for the parts of a request that chance does not meet.
-RUNS = ("one", "blind")
+RUNS = ("one", "blind", "empty")
 RECORDS = ("waiting", "decided", "held", "with a lead", "hidden")
 IN_ADDRESSES: dict[str, Known] = {
     "{run}": [{"run": name} for name in RUNS],
@@ -51,12 +52,14 @@ QUERIES: dict[str, Known] = {
         {"run": "one", "status": ["done"], "verdict": ["Pass", "Fail"]},
     ],
     "GET /audit": [{"run": "one"}, {"after": 1}],
+    "GET /runs/{run}/report": [{"require": ["blind flagged kappa >= 0.6"]}, {"require": ["kappa"]}],
 }
 BODIES: dict[str, list[Any]] = {
     "POST /claims": [{"run": "one"}, {"run": "blind"}, {"run": "one", "filters": {"verdict": ["Pass"]}}],
     "PUT /evaluations/{evaluation_id}/review": [DECISION],
     "PUT /evaluations/{evaluation_id}/blind-scores": [{"scores": dict.fromkeys(SCORES, "Yes")}],
     "POST /runs/{run}/imports": [file_of(line("new"), line("waiting")), b"\x1f\x8b cut off"],
+    "PUT /runs/{run}/mapping": [(MAPPINGS / "mt-bench.toml").read_bytes(), b"[fields]"],
 }
 # Where not 200 alone: what requests about what there is must have come to, or they tested little.
 REACHED: dict[str, set[int]] = {
@@ -73,6 +76,7 @@ def operations(max: User, ana: User) -> dict[str, Operation]:
     bring_in(file_of(line("imported"), b"no record"), run="imported")
     run, blind = RunFactory.create(name="one"), RunFactory.create(name="blind", blind_share=1)
     made = {key: EvaluationFactory.create(run=run, evaluation_id=key) for key in RECORDS[:-1]}
+    RunFactory.create(name="empty")
     decide(made["decided"], ana)
     queue.claim(evaluation_id=made["held"].pk, reviewer=ana)
     asked = {"kind": "question", "reason": "question", "note": "Is it 2?"}
@@ -103,7 +107,8 @@ def requests(name: str, operation: Operation, mode: GenerationMode) -> st.Search
     if "{import_id}" in name:
         addresses = [{"import_id": Import.objects.get(run__name="imported").pk}]
     fixed: Known = [{"path_parameters": known} for known in addresses] or [{}]
-    kind = "application/octet-stream" if "imports" in name else "application/json"
+    takes_a_file = name in {"POST /runs/{run}/imports", "PUT /runs/{run}/mapping"}
+    kind = "application/octet-stream" if takes_a_file else "application/json"
     if mode is GenerationMode.POSITIVE:
         of_body = [{"body": body, "media_type": kind} for body in BODIES.get(name, ())]
         of_query = [{"query": query} for query in QUERIES.get(name, ())]
