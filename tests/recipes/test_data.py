@@ -35,15 +35,6 @@ KEYS = ("evaluation_id", "task_id", "model_id")
 PARTS = ("criterion", "judge", "judge_justification", "human", "human_justification")
 Exports = dict[str, Path]
 Load = Callable[[str], ModuleType]
-JSON_COLUMNS = {
-    "raw_judge_output",
-    "parsed_rubric_scores",
-    "review_reasons",
-    "structured_model_response",
-    "structured_ideal_response",
-    "human_corrected_scores",
-    "extra",
-}
 
 # Of each, how often judge and human agree, and of how many pairs.
 AGREEMENT = {"Clarity": (0.5, 2), "Depth": (1.0, 1)}
@@ -164,7 +155,7 @@ def alike(row: dict[str, Any]) -> dict[str, Any]:
 def read(name: str, value: Any) -> Any:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%S.%f}Z"
-    return json.loads(value) if name in JSON_COLUMNS and isinstance(value, str) else value
+    return json.loads(value) if name in formats._JSON_FIELDS and isinstance(value, str) else value
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -212,6 +203,13 @@ class TestWith:
         assert "Clarity" in printed or "2 of 3" in printed
 
 
+@pytest.mark.parametrize("library", ["polars", "datasets"])
+def test_jsonl_is_read_into_given_types(library: str, load: Load, exports: Exports) -> None:
+    exported, table = load("exported"), load(f"with_{library}").from_jsonl(exports["jsonl"])
+    expected = [exported.row(record) for record in exported.records(exports["jsonl"])]
+    assert ROWS[library](table) == expected
+
+
 class TestWithPandas:
     def test_each_value_of_jsonl_stands_as_it_is(self, load: Load, exports: Exports) -> None:
         table = load("with_pandas").from_jsonl(exports["jsonl"])
@@ -228,11 +226,6 @@ class TestWithPandas:
 
 
 class TestWithPolars:
-    def test_jsonl_is_read_into_given_types(self, load: Load, exports: Exports) -> None:
-        rows = load("with_polars").from_jsonl(exports["jsonl"]).to_dicts()
-        exported = load("exported")
-        assert rows == [exported.row(record) for record in exported.records(exports["jsonl"])]
-
     def test_agreement(self, load: Load, exports: Exports) -> None:
         recipe = load("with_polars")
         found = recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"])))
@@ -240,11 +233,6 @@ class TestWithPolars:
 
 
 class TestWithDatasets:
-    def test_jsonl_is_read_into_given_types(self, load: Load, exports: Exports) -> None:
-        rows = load("with_datasets").from_jsonl(exports["jsonl"]).to_list()
-        exported = load("exported")
-        assert rows == [exported.row(record) for record in exported.records(exports["jsonl"])]
-
     def test_agreement(self, load: Load, exports: Exports) -> None:
         recipe = load("with_datasets")
         assert recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"]))) == (2, 3)
