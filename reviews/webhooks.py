@@ -42,10 +42,10 @@ State = WebhookDelivery.State
 # that run at once the second finds the rows of the first gone.
 _TAKE_NOTES = """
     WITH reviewed AS (
-        SELECT DISTINCT run_id FROM queue_filled
+        SELECT run_id FROM (SELECT DISTINCT run_id FROM queue_filled) noted
         WHERE 0 = (
             SELECT coalesce(sum(evaluations), 0) FROM run_count
-            WHERE run_count.run_id = queue_filled.run_id AND status = ANY(%s)
+            WHERE run_count.run_id = noted.run_id AND status = ANY(%s)
         )
     ), taken AS (
         DELETE FROM queue_filled USING reviewed

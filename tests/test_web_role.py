@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import psycopg
@@ -13,10 +14,10 @@ from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
 
 from cognireview import web_role
-from reviews import exports, importer, ledger, people, queue
+from reviews import exports, importer, ledger, people, queue, webhooks, workflow
 from reviews.chain import Chain
 from reviews.exports import Order
-from reviews.models import AuditEvent, AuditSeal, Export, Run, User
+from reviews.models import AuditEvent, AuditSeal, Export, QueueFilled, Run, User
 from tests.factories import PASSWORD, EvaluationFactory
 from tests.lines import bring_in, file_of, line, take_out
 from tests.work import decide
@@ -38,6 +39,16 @@ def make_role() -> None:
         web_role.allow(using="default")
 
 
+def test_who_counts_may_note_what_fills_a_queue_before_the_migration_is_over(db: None) -> None:
+    """The old version serves while the new one's tables are made."""
+    make_role()
+    execute(f"REVOKE ALL ON queue_filled FROM {ROLE}")
+    execute(import_module("reviews.migrations.0017_webhooks").ALLOW)
+    execute(f"SET LOCAL ROLE {ROLE}")
+    EvaluationFactory.create()
+    assert QueueFilled.objects.count() == 1
+
+
 class TestTheWebRole:
     def test_does_all_that_people_and_jobs_do(self, ana: User, lea: User, max: User) -> None:
         """Their ways into most tables, and the seals at the end."""
@@ -49,6 +60,9 @@ class TestTheWebRole:
             run_name="more", file_name="more.jsonl", blocks=[line("eval_c")], strict=False, actor=max
         )
         decide(queue.claim_next(run=run, reviewer=ana) or EvaluationFactory.build(), ana)
+        workflow.undo(run=run, reviewer=ana)
+        decide(queue.claim_next(run=run, reviewer=ana) or EvaluationFactory.build(), ana)
+        webhooks.tell_reviewed()
         skipped = queue.claim_next(run=run, reviewer=ana)
         assert skipped
         queue.skip(evaluation_id=skipped.pk, reviewer=ana)

@@ -5,8 +5,8 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-# As 0008 has it, and where records come into the queue, that is noted: once for each transaction.
-NOTE = """
+# As 0008 has it, with a place for more.
+COUNT = """
 CREATE OR REPLACE FUNCTION count_evaluations(run bigint, counted text, change bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -17,13 +17,18 @@ BEGIN
     IF NOT FOUND THEN
         INSERT INTO run_count (run_id, status, evaluations) VALUES (run, counted, change);
     END IF;
+%s
+END $$;
+"""
+# Where records come into the queue, that is noted: once for each transaction.
+NOTE = """
     IF change > 0 AND counted IN ('Needs Review', 'Pending') THEN
         INSERT INTO queue_filled (run_id, transaction) VALUES (run, pg_current_xact_id()::text::bigint)
         ON CONFLICT DO NOTHING;
     END IF;
-END $$;
-
--- Whoever may count may note, also before `migrate` has come to its end: the old version still serves.
+"""
+# Whoever may count may note, also before `migrate` has come to its end: the old version still serves.
+ALLOW = """
 DO $$ DECLARE role text; BEGIN
     FOR role IN
         SELECT DISTINCT grantee FROM information_schema.role_table_grants
@@ -32,23 +37,11 @@ DO $$ DECLARE role text; BEGIN
         EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON queue_filled TO %I', role);
     END LOOP;
 END $$;
-
+"""
+BEGIN = """
 INSERT INTO queue_filled (run_id, transaction)
 SELECT run_id, 0 FROM run_count WHERE status IN ('Needs Review', 'Pending')
 GROUP BY run_id HAVING sum(evaluations) > 0;
-"""
-FORGET = """
-CREATE OR REPLACE FUNCTION count_evaluations(run bigint, counted text, change bigint) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    UPDATE run_count SET evaluations = evaluations + change
-    WHERE id = (
-        SELECT id FROM run_count WHERE run_id = run AND status = counted LIMIT 1 FOR UPDATE SKIP LOCKED
-    );
-    IF NOT FOUND THEN
-        INSERT INTO run_count (run_id, status, evaluations) VALUES (run, counted, change);
-    END IF;
-END $$;
 """
 
 
@@ -218,5 +211,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunSQL(NOTE, FORGET),
+        migrations.RunSQL(ALLOW + COUNT % NOTE + BEGIN, COUNT % ""),
     ]
