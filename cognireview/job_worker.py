@@ -32,6 +32,7 @@ async def _work(finish_seconds: int) -> None:
         worker.cancel()
         await asyncio.wait({worker})
         _check(worker)
+        await asyncio.wait({stop}, timeout=_SECONDS_BETWEEN_LOOKS)
         while not stop.done() and not await asyncio.to_thread(outage.answers):
             await asyncio.wait({stop}, timeout=_SECONDS_BETWEEN_LOOKS)
 

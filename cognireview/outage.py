@@ -13,13 +13,14 @@ from typing import cast
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
 
 RETRY_AFTER = 5
 SENTENCE = "The database does not answer. Nothing was changed; try again in a moment."
 # No answer at all has no state. Of those that have one: connection exceptions (08...), a server that shuts
 # down, crashes or starts up, and one that takes no more connections.
 _STATES_OF_AN_OUTAGE = ("08", "57P01", "57P02", "57P03", "53300")
-_TAKES_NO_MORE = "53300"
 _SECONDS_BETWEEN_LOOKS = 0.5
 _SECONDS_TO_ANSWER = 3
 log = logging.getLogger(__name__)
@@ -43,22 +44,22 @@ def _is_state_of_an_outage(state: str | None) -> bool:
 
 
 def answers() -> bool:
-    """Whether the database answers, by a connection of its own: the pool's may be waiting for it."""
-    return _failure() in {None, _TAKES_NO_MORE}
+    """Whether the database answers, by a connection of its own: the pool's may be waiting for it.
 
-
-def _failure() -> str | None:
-    """None where the database answers, else the state of its error, empty if there is no answer at all."""
+    One that refuses us, by its password or because it takes no more connections, answers those who have one.
+    """
     parameters = connections[DEFAULT_DB_ALIAS].get_connection_params()
     # Not Django's own cursors and adapters: this asks one question.
-    for name in ("cursor_factory", "context", "connect_timeout"):
+    for name in ("cursor_factory", "context", "prepare_threshold", "connect_timeout"):
         parameters.pop(name, None)
+    place = make_conninfo(**parameters, connect_timeout=_SECONDS_TO_ANSWER)
     try:
-        with psycopg.connect(**parameters, connect_timeout=_SECONDS_TO_ANSWER) as connection:
+        with psycopg.connect(place) as connection:
             connection.execute("SELECT 1")
-    except psycopg.Error as error:
-        return error.sqlstate or ""
-    return None
+    except psycopg.Error:
+        # Who is refused a connection gets no state of the error.
+        return pq.PGconn.ping(place.encode()) == pq.Ping.OK
+    return True
 
 
 class _LookOut:

@@ -62,8 +62,9 @@ def test_it_fails_by_what_would_come_again(
 
 def test_a_worker_that_has_to_stop_is_no_outage(failed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(facets, "cover_next", lambda: True)
+    monkeypatch.setattr(CONTEXT, "should_abort", lambda: True)
     with pytest.raises(JobAborted):
-        tasks.cover_records.func(SimpleNamespace(should_abort=lambda: True))
+        tasks.cover_records.func(CONTEXT)
 
 
 class TestTheWorker:

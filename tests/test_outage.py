@@ -166,6 +166,9 @@ class TestTheLookOut:
     ) -> None:
         with django_db_blocker.unblock():
             assert outage.answers()
+            with monkeypatch.context() as patch:
+                patch.setitem(connection.settings_dict, "NAME", "no such database")
+                assert outage.answers()
             monkeypatch.setitem(connection.settings_dict, "HOST", "/nowhere")
             assert not outage.answers()
 

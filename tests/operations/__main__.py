@@ -9,7 +9,12 @@ from tempfile import TemporaryDirectory
 from tests.operations.checking import Missed
 from tests.operations.outage import check_outage
 from tests.operations.site import Site, running
-from tests.operations.stopping import check_counting_together, check_rolling_restart, check_worker
+from tests.operations.stopping import (
+    check_counting_together,
+    check_rolling_restart,
+    check_up,
+    check_worker,
+)
 from tests.operations.upgrading import check_upgrade
 
 
@@ -39,6 +44,7 @@ def _checks(seconds: float) -> dict[str, Callable[[Site, str, Path], None]]:
     return {
         "restart": lambda site, token, _: check_rolling_restart(site, token, workers=1),
         "restart-of-several": lambda site, token, _: check_rolling_restart(site, token, workers=2),
+        "up": lambda site, token, _: check_up(site, token),
         "metrics": lambda site, _token, _: check_counting_together(site),
         "worker": check_worker,
         "stopped-database": lambda site, token, _: check_outage(site, token, how="stop", seconds=seconds),

@@ -12,7 +12,7 @@ import requests
 
 from reviews.demo import demo_lines
 from tests.operations.checking import expect, tell
-from tests.operations.site import Answer, Site, ask, eventually
+from tests.operations.site import Answer, Site, ask, eventually, free_port
 from tests.operations.traffic import Proxy, flowing
 
 METRICS = "a token for the figures"
@@ -50,11 +50,32 @@ def check_rolling_restart(site: Site, token: str, *, workers: int) -> None:
     expect(not traffic.failed, "No request failed.")
 
 
+def check_up(site: Site, token: str) -> None:
+    """Stop `up` under load: whoever was let in is answered, and then nobody is let in."""
+    port = free_port()
+    with site.process("up", f"--port={port}") as process:
+        expect(eventually(lambda: ask(port, "/readyz").status == 200), "It gets ready.")
+        with flowing(Proxy([port]), token) as traffic:
+            time.sleep(4)
+            took = _stop(process)
+    tell(
+        "`up` stopped under load",
+        [
+            ("requests sent", traffic.sent),
+            ("failed", traffic.failed or 0),
+            ("refused", traffic.answers["refused"]),
+            ("stopped within", f"{took:.1f} s"),
+        ],
+    )
+    expect(traffic.sent > 10, "There were requests.")
+    expect(not traffic.failed, "No request failed.")
+
+
 def _stop(process: "subprocess.Popen[bytes]") -> float:
     """Seconds from SIGTERM to the end, by itself and without an error."""
     begin = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    expect(process.wait(30) == 0, "A web server that is told to stop ends with status 0.")
+    expect(process.wait(30) == 0, "What is told to stop ends with status 0.")
     return time.monotonic() - begin
 
 
