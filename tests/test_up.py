@@ -200,8 +200,9 @@ class TestUp:
 
 
 class Dying(supervisor._Child):
-    """A process that has ended whenever it is looked at."""
+    """A process that has ended whenever it is looked at, each look a second after the one before."""
 
+    clock = count()
     starts = 0
 
     @property
@@ -210,18 +211,17 @@ class Dying(supervisor._Child):
 
     def _start(self) -> None:
         self.starts += 1
-        self._started = supervisor.time.monotonic()
+        self._started = next(self.clock)
 
 
 def test_what_is_killed_now_and_then_is_started_again_and_what_cannot_start_ends_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    clock = count(start=0, step=1)
-    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: next(Dying.clock)))
     killed = Dying("web", url="http://localhost")
     for _ in range(20):
         for _ in range(supervisor._SECONDS_OF_A_GOOD_START):
-            next(clock)
+            next(Dying.clock)
         killed.tend()
     assert killed.starts == 21
     with pytest.raises(supervisor.Ended, match="The worker process keeps stopping"):
