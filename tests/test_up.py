@@ -10,7 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
@@ -227,6 +229,40 @@ class TestUp:
         ]
         assert "/welcome/" not in first.lines[-1]
         assert first.end(signal.SIGTERM)[0] == 0
+
+
+class Dying(supervisor._Child):
+    """A process that has ended whenever it is looked at, each look a second after the one before."""
+
+    clock = count()
+    starts = 0
+
+    @property
+    def has_ended(self) -> bool:
+        return True
+
+    def _start(self) -> None:
+        self.starts += 1
+        self._started = next(self.clock)
+
+
+def test_what_is_killed_now_and_then_is_started_again_and_what_cannot_start_ends_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: next(Dying.clock)))
+    killed = Dying("web", url="http://localhost")
+    for _ in range(20):
+        for _ in range(supervisor._SECONDS_OF_A_GOOD_START):
+            next(Dying.clock)
+        killed.tend()
+    assert killed.starts == 21
+    with pytest.raises(supervisor.Ended, match="The worker process keeps stopping"):
+        tend_for_ever(Dying("worker", url="http://localhost"))
+
+
+def tend_for_ever(child: supervisor._Child) -> None:
+    for _ in range(1000):
+        child.tend()
 
 
 def test_a_log_that_is_full_is_put_aside_under_the_process_that_writes_it(

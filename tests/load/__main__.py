@@ -5,6 +5,8 @@ import os
 import sys
 import tempfile
 import time
+import traceback
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -57,11 +59,21 @@ def _run(options: argparse.Namespace, folder: Path) -> list[str]:
     with embedded_postgres.running(data_dir):
         with site.running(data_dir) as running:
             load = test.Load(running, folder, test.Options(*numbers, options.pause, options.seed))
-            problems = list(load.work())
-        problems += load.check()
+            problems = _found(load.work())
+        problems += _found(load.check())
         connection.close()
     print(f"{time.monotonic() - begin:.0f} seconds, seed {options.seed}")  # noqa: T201
     return problems
+
+
+def _found(problems: Iterator[str]) -> list[str]:
+    """All of them; that the rest could not be looked at is one of its own."""
+    found: list[str] = []
+    try:
+        found.extend(problems)
+    except Exception as error:  # noqa: BLE001 whatever it is, figures and problems so far are to be seen
+        found.append("".join(traceback.format_exception(error)))
+    return found
 
 
 main()

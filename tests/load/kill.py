@@ -27,7 +27,14 @@ SHARE_TO_REVIEW = 0.2
 LARGEST_FILE = 4_000
 SECONDS_TO_BE_QUIET = 240
 # What processes raise when they, or what they talk to, are killed.
-_EXPECTED = {"OperationalError", "InterfaceError", "PoolTimeout", "AdminShutdown", "ConnectorException"}
+_EXPECTED = {
+    "OperationalError",
+    "InterfaceError",
+    "AdminShutdown",
+    "PoolTimeout",
+    "PoolClosed",
+    "ConnectorException",
+}
 _RAISED = re.compile(r"^(?:[a-z_]\w*\.)+([A-Z]\w*)\b.*", re.MULTILINE)
 
 
