@@ -70,11 +70,12 @@ def behind(requirements: list[str]) -> dict[str, Distribution]:
 def licences_of(package: Distribution) -> list[str]:
     """What a package says of its licence: an SPDX expression, or else its classifiers, or else a field."""
     told = package.metadata
-    if expression := told.get("License-Expression"):
-        return re.split(r"\s+(?:OR|AND)\s+", re.sub(r"[()]", "", expression))
-    classified = [name.split(" :: ")[-1] for name in told.get_all("Classifier", []) if "License ::" in name]
+    if "License-Expression" in told:
+        return re.split(r"\s+(?:OR|AND)\s+", re.sub(r"[()]", "", told["License-Expression"]))
+    named = told.get_all("Classifier") or []
+    classified = [name.split(" :: ")[-1] for name in named if "License ::" in name]
     # qrcode's logo is under one of its own; we make no logo.
-    return [name for name in classified if "Proprietary" not in name] or [str(told.get("License"))]
+    return [name for name in classified if "Proprietary" not in name] or [told["License"]]
 
 
 @pytest.mark.parametrize("requirement", [*DIRECT, *BEHIND])

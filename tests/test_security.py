@@ -182,8 +182,8 @@ def as_an_array(data: bytes, max: User) -> None:
     bring_in(b"[%b]" % data.strip().replace(b"\n", b","))
 
 
-WAYS_IN: dict[str, Callable[[bytes, User], None]] = {
-    "by a command": lambda data, _: bring_in(data) and None,
+WAYS_IN: dict[str, Callable[[bytes, User], object]] = {
+    "by a command": lambda data, _: bring_in(data),
     "by the form": by_form,
     "in parts": in_parts,
     "by the API": by_the_api,

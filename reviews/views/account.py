@@ -152,7 +152,7 @@ def end_other_sessions(request: Request) -> HttpResponse:
 
 
 # Who has somebody's session is not to guess their password by it.
-@method_decorator(rate_limit(action="change_password"), name="dispatch")
+@method_decorator(rate_limit(action="change_password"), name="dispatch")  # type: ignore[no-untyped-call]
 @method_decorator(transaction.atomic, name="form_valid")
 class _PasswordView(PasswordChangeView):
     template_name = "account/password.html"

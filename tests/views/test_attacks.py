@@ -117,7 +117,7 @@ class TestEveryParameter:
         "9" * 5000,
         "-1",
         '{"id": 1, "rawId": [], "type": {}, "response": "x"}',
-        "[" * 100_000,
+        "[" * 5_000,
     )
 
     @pytest.fixture
@@ -287,7 +287,6 @@ class TestASession:
         client.force_login(ana)
         page = client.get(reverse("runs")).content.decode()
         [known, *_] = re.findall(r'"X-CSRFToken": "(\w+)"', page)
-        sent = {"headers": {"X-CSRFToken": known}}
         assert (
             client.post(
                 reverse("logout"), headers={"X-CSRFToken": known, "Origin": "https://evil.example"}
@@ -295,7 +294,7 @@ class TestASession:
             == 403
         )
         assert client.post(reverse("logout"), {"csrfmiddlewaretoken": "a" * 64}).status_code == 403
-        assert client.post(reverse("logout"), **sent).status_code == 302
+        assert client.post(reverse("logout"), headers={"X-CSRFToken": known}).status_code == 302
 
 
 class TestGuessing:

@@ -93,8 +93,8 @@ def record(max: User, lea: User, ana: User) -> Evaluation:
     )
     importer.import_upload(upload.pk)
     run = Run.objects.get()
-    judged = {"criteria": (NAME, MARKUP[:60]), "causes": causes_named([NAME[:60], MARKUP[:40]])}
-    rubric.configure(run_id=run.pk, actor=lea, rubric=Rubric(**judged), seen=rubric.of(run).fingerprint)
+    judged = Rubric(criteria=(NAME, MARKUP[:60]), causes=causes_named([NAME[:60], MARKUP[:40]]))
+    rubric.configure(run_id=run.pk, actor=lea, rubric=judged, seen=rubric.of(run).fingerprint)
     answers = {"ideal_response": MARKUP, "final_answer": MARKUP, "metadata": {NAME: MARKUP}}
     assert contexts.bring(contexts.task(task_id=NAME, prompt=MARKUP, **answers), actor=max).tasks == 1
     waiting, *others = Evaluation.objects.order_by("pk")
