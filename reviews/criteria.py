@@ -6,11 +6,11 @@ from hashlib import blake2b
 from typing import Any
 
 from reviews.models import Evaluation, SourceChunk
-from reviews.record import LineError, parse_line
+from reviews.record import LineError
 from reviews.rubric import Choice, Rubric
 from reviews.salvage import Repair, salvage
 from reviews.scores import identity, is_score, score_word
-from reviews.source import kept_line
+from reviews.source import kept_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _names(evaluation: Evaluation) -> list[str]:
     """The criteria in the order of the file: people know them by their place, and jsonb sorts keys."""
     mirrored = evaluation.parsed_rubric_scores
     try:
-        kept = parse_line(kept_line(evaluation.source_import_id, evaluation.source_line))
+        kept = kept_record(evaluation.source_import_id, evaluation.source_line)
     except (SourceChunk.DoesNotExist, LineError):
         return list(mirrored)
     in_file = [name for name in kept.parsed_rubric_scores if name in mirrored]

@@ -10,7 +10,7 @@ from typing import Any
 
 from reviews.comparison import Piece, Word, words
 from reviews.models import Evaluation, SourceChunk
-from reviews.record import HUMAN_FIELDS, NO_LIMITS, Record, parse_line
+from reviews.record import HUMAN_FIELDS, Record
 from reviews.salvage import raw_text
 from reviews.scores import criterion_title
 from reviews.source import LineReader
@@ -37,11 +37,11 @@ def since_review(evaluation: Evaluation) -> list[Change]:
         return []
     kept = LineReader()
     try:
-        before = kept.line(review.source_import_id, review.source_line)
-        after = kept.line(evaluation.source_import_id, evaluation.source_line)
+        before = kept.record(review.source_import_id, review.source_line)
+        after = kept.record(evaluation.source_import_id, evaluation.source_line)
     except SourceChunk.DoesNotExist:
         return []
-    return changes(parse_line(before, NO_LIMITS), parse_line(after, NO_LIMITS))
+    return changes(before, after)
 
 
 def changes(before: Record, after: Record) -> list[Change]:

@@ -19,6 +19,7 @@ from reviews import audit, exporter, formats
 from reviews.beside import beside
 from reviews.models import Export, ExportPart, ExportProgress, Import, Run, SourceChunk, User
 from reviews.receipt import Bytes, Filter, Tally, Written
+from reviews.receiving import mapping_of
 from reviews.replica import again_if_lost
 from reviews.source import Meter
 
@@ -94,7 +95,7 @@ class Output:
             only_import=order.only_import,
             tally=self.tally,
         )
-        self._unpacked = Meter(formats.converted(jsonl, order.format))
+        self._unpacked = Meter(formats.converted(jsonl, order.format, mapping_of(order.run)))
         self._file = self._unpacked
         if order.compression:
             self._file = Meter(formats.compressed(self._unpacked, order.compression))

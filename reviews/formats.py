@@ -15,7 +15,8 @@ from typing import Any
 import orjson
 import zstandard
 
-from reviews.record import Limits, Record, parse_line
+from reviews.mapping import Mapping, read_line
+from reviews.record import Record
 
 ENDINGS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
 COMPRESSION_ENDINGS = {"": "", "gzip": ".gz", "zstd": ".zst"}
@@ -29,7 +30,6 @@ CONTENT_TYPES = {
 ROW_GROUP_BYTES = 16 * 1024**2
 _CSV_BLOCK_BYTES = 1024**2
 
-_NO_LIMITS = Limits(line_bytes=2**62, id_bytes=2**62, nesting=2**62)  # what was imported may go out
 _JSON_FIELDS = {
     "raw_judge_output",
     "parsed_rubric_scores",
@@ -67,10 +67,10 @@ def check_installed(format_name: str) -> None:
         )
 
 
-def converted(jsonl: Iterable[bytes], format_name: str) -> Iterator[bytes]:
-    """A stream of JSONL in another format, a key of `ENDINGS`. Raises `NotInstalled`."""
+def converted(jsonl: Iterable[bytes], format_name: str, mapping: Mapping | None = None) -> Iterator[bytes]:
+    """JSONL, read by the mapping, in another format, a key of `ENDINGS`. Raises `NotInstalled`."""
     check_installed(format_name)
-    return _CONVERTERS[format_name](jsonl)
+    return _CONVERTERS[format_name](jsonl, mapping)
 
 
 def compressed(blocks: Iterable[bytes], compression: str) -> Iterator[bytes]:
@@ -98,12 +98,12 @@ def _lines(jsonl: Iterable[bytes]) -> Iterator[bytes]:
         yield pending
 
 
-def _groups(jsonl: Iterable[bytes], size: int) -> Iterator[list[Record]]:
+def _groups(jsonl: Iterable[bytes], mapping: Mapping | None, size: int) -> Iterator[list[Record]]:
     """The records, as many together as have `size` bytes in JSONL."""
     group: list[Record] = []
     taken = 0
     for line in _lines(jsonl):
-        group.append(parse_line(line, _NO_LIMITS))
+        group.append(read_line(line, mapping=mapping))
         taken += len(line)
         if taken >= size:
             yield group
@@ -116,6 +116,10 @@ def _json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
+def _as_it_is(jsonl: Iterable[bytes], _mapping: Mapping | None) -> Iterator[bytes]:
+    return iter(jsonl)
+
+
 # CSV: RFC 4180
 
 
@@ -124,9 +128,9 @@ _NEEDS_QUOTES = re.compile(r'[",\r\n]')
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def _csv(jsonl: Iterable[bytes]) -> Iterator[bytes]:
+def _csv(jsonl: Iterable[bytes], mapping: Mapping | None) -> Iterator[bytes]:
     yield ",".join(Record._fields).encode() + b"\r\n"
-    for group in _groups(jsonl, _CSV_BLOCK_BYTES):
+    for group in _groups(jsonl, mapping, _CSV_BLOCK_BYTES):
         yield "".join(",".join(map(_cell, Record._fields, record)) + "\r\n" for record in group).encode()
 
 
@@ -155,14 +159,14 @@ def _cell(name: str, value: Any) -> str:
 # Parquet
 
 
-def _parquet(jsonl: Iterable[bytes]) -> Iterator[bytes]:
+def _parquet(jsonl: Iterable[bytes], mapping: Mapping | None) -> Iterator[bytes]:
     pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     schema = _schema(pyarrow)
     drain = _Drain()
     # Dictionaries of long texts, each there once, cost memory and save nothing.
     ids = [name for name in Record._fields if name.endswith("_id") or name.startswith("judge_")]
     with parquet.ParquetWriter(drain, schema, compression="zstd", use_dictionary=ids) as writer:
-        for group in _groups(jsonl, ROW_GROUP_BYTES):
+        for group in _groups(jsonl, mapping, ROW_GROUP_BYTES):
             columns = [
                 pyarrow.array(column, type=field.type)
                 for column, field in zip(_columns(group), schema, strict=True)
@@ -234,8 +238,8 @@ class _Drain:
         return taken
 
 
-_CONVERTERS: dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
-    "jsonl": iter,
+_CONVERTERS: dict[str, Callable[[Iterable[bytes], Mapping | None], Iterator[bytes]]] = {
+    "jsonl": _as_it_is,
     "csv": _csv,
     "parquet": _parquet,
 }

@@ -18,11 +18,12 @@ from procrastinate.contrib.django import app as jobs
 
 from reviews import audit, facets, learning, parsing, sampling, source, unpack
 from reviews.copying import copy_import_lines, copy_new
+from reviews.mapping import Mapping, read_line
 from reviews.merge import TAKE_TURNS, Incoming, Known, Settled, known_records, settle
-from reviews.models import RUN_NAME_LENGTH, Import, ImportLine, ImportProgress, Run, User
-from reviews.record import LineError, parse_line
+from reviews.models import Import, ImportLine, ImportProgress, User
+from reviews.receiving import mapping_of, run_named
+from reviews.record import LineError
 from reviews.rows import Target
-from reviews.source import Refused
 from reviews.updating import apply_updates
 
 # Told after each piece: the bytes imported so far, and what became of the lines in them.
@@ -60,15 +61,18 @@ def import_stream(
     file_name: str,
     actor: User | None,
     strict: bool = False,
+    mapping: Mapping | None = None,
     progress: Progress | None = None,
 ) -> Import:
     """Import a file in the transaction of the caller and return the finished import.
 
-    Raises `Refused` (the run name or the file as a whole), `StrictRefusal` and `Cancelled`; in each
-    case the caller's transaction must roll back, and so it must for a dry run.
+    Its lines are read by the `mapping`, or else as the run's are. Raises `Refused` (the run, its mapping or
+    the file as a whole), `StrictRefusal` and `Cancelled`; in each case the caller's transaction must roll
+    back, and so it must for a dry run.
     """
+    run = run_named(run_name, mapping=mapping, actor=actor)
     new_import = Import.objects.create(
-        run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
+        run=run, file_name=_file_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
     pieces = source.keep(new_import, source.read_ahead(_cut(meter)))
@@ -84,7 +88,7 @@ def receive_upload(
 ) -> Import:
     """Keep an uploaded file and enqueue its import. Raises `Refused`."""
     upload = Import.objects.create(
-        run=run_named(run_name), file_name=_file_name(file_name), strict=strict, created_by=actor
+        run=run_named(run_name, actor=actor), file_name=_file_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
     unpacked = sum(len(piece.data) for piece in source.keep(upload, _cut(meter)))
@@ -132,22 +136,6 @@ def locked(import_id: int) -> Import:
     return imports.get(pk=import_id)
 
 
-def run_named(name: str) -> Run:
-    """The run of that name, made if there is none. Raises `Refused` for a name that is none."""
-    run, _created = Run.objects.get_or_create(name=checked_run_name(name))
-    return run
-
-
-def checked_run_name(name: str) -> str:
-    """A name without the spaces around it. Raises `Refused` for a name that is none."""
-    name = name.strip()
-    if not name:
-        raise Refused("The run needs a name.", "run")
-    if len(name) > RUN_NAME_LENGTH or not name.isprintable():
-        raise Refused(f"A run's name has at most {RUN_NAME_LENGTH} characters, all of them printable.", "run")
-    return name
-
-
 def _file_name(name: str) -> str:
     """The last part of a name, shortened from the front to what the column holds. Never a path to open."""
     printable = "".join(character for character in PurePath(name).name if character.isprintable())
@@ -179,6 +167,7 @@ class _Importing:
 
     def __init__(self, target: Import) -> None:
         self._target = target
+        self._mapping = mapping_of(target.run)
         self._kept_lines = source.LineReader()
         for name in target.counts:
             setattr(target, name, 0)
@@ -187,7 +176,7 @@ class _Importing:
         with connection.cursor() as cursor:
             cursor.execute(TAKE_TURNS)
             cursor.execute(_CHECK_AT_ONCE)
-        before = _Before(self._target)
+        before = _Before(self._target, self._mapping)
         size = 0
         work = ((lines, self._work(lines)) for lines in source.lines_of(pieces))
         with closing(parsing.parsed_ahead(work, cores=parsing.usable_cores())) as parsed_ahead:
@@ -205,13 +194,27 @@ class _Importing:
         target = Target(self._target.run_id, self._target.pk)
         piece = lines.piece
         return parsing.Work(
-            lines.text, piece.first_line, piece.lines, lines.begins_inside, target, settings.LIMITS
+            lines.text,
+            piece.first_line,
+            piece.lines,
+            lines.begins_inside,
+            target,
+            settings.LIMITS,
+            self._mapping,
         )
+
+    def _incoming(self, lines: source.Lines, parsed: parsing.Parsed) -> list[Incoming]:
+        rows = memoryview(parsed.rows)
+        places = pairwise([0, *parsed.ends])
+        return [
+            Incoming(*record, rows[start:end], lines, mapping=self._mapping)
+            for record, (start, end) in zip(parsed.records, places, strict=True)
+        ]
 
     def _take(self, lines: source.Lines, parsed: parsing.Parsed) -> set[int]:
         """Import the lines of a piece; returns the numbers of those that are new records."""
         target = self._target
-        incoming = _incoming(lines, parsed)
+        incoming = self._incoming(lines, parsed)
         noted = [self._rejected(line, LineError(field, reason)) for line, field, reason in parsed.errors]
         known = known_records(target, incoming)
         new: dict[str, Incoming] = {}
@@ -269,15 +272,6 @@ class _Importing:
             setattr(target, name, getattr(target, name) + 1)
 
 
-def _incoming(lines: source.Lines, parsed: parsing.Parsed) -> list[Incoming]:
-    rows = memoryview(parsed.rows)
-    places = pairwise([0, *parsed.ends])
-    return [
-        Incoming(*record, rows[start:end], lines)
-        for record, (start, end) in zip(parsed.records, places, strict=True)
-    ]
-
-
 class _Before:
     """Counts how many lines at the start of a file repeat an earlier import of the run.
 
@@ -285,7 +279,8 @@ class _Before:
     hold the same record, or are both blank; a line that brings a new record repeats none.
     """
 
-    def __init__(self, target: Import) -> None:
+    def __init__(self, target: Import, mapping: Mapping | None) -> None:
+        self._mapping = mapping
         self._earlier = target.run.imports.filter(state=Import.State.DONE, pk__lt=target.pk).order_by("-pk")
         self._lines: Iterator[bytes] = iter(())
         self._ended = False
@@ -306,36 +301,34 @@ class _Before:
 
     def _repeats(self, number: int, line: bytes, held: str | None) -> bool:
         if number > 1:
-            return _skip_to(line, held, self._lines)
+            return self._skip_to(line, held)
         for earlier in self._earlier:
             self._lines = _all_lines(earlier)
-            if _skip_to(line, held, self._lines):
+            if self._skip_to(line, held):
                 return True
         return False
 
+    def _skip_to(self, line: bytes, held: str | None) -> bool:
+        """Whether the next line of the earlier import, but for those without a record, is repeated by `line`.
 
-def _skip_to(line: bytes, held: str | None, lines: Iterator[bytes]) -> bool:
-    """Whether the next of the lines is repeated by `line`, but for lines that hold no record.
+        What the line holds is told as by `_held`.
+        """
+        for before in self._lines:
+            if before == line:
+                return True
+            held_before = self._held(before)
+            if held_before is not None:
+                return held_before == held
+        return False
 
-    What the line holds is told as by `_held`.
-    """
-    for before in lines:
-        if before == line:
-            return True
-        held_before = _held(before)
-        if held_before is not None:
-            return held_before == held
-    return False
-
-
-def _held(line: bytes) -> str | None:
-    """The id of the record in a line, nothing for a blank line, None for a line that is no record."""
-    if not line.strip():
-        return ""
-    try:
-        return parse_line(line, settings.LIMITS).evaluation_id
-    except LineError:
-        return None
+    def _held(self, line: bytes) -> str | None:
+        """The id of the record in a line, nothing for a blank line, None for a line that is no record."""
+        if not line.strip():
+            return ""
+        try:
+            return read_line(line, settings.LIMITS, self._mapping).evaluation_id
+        except LineError:
+            return None
 
 
 def _all_lines(kept: Import) -> Iterator[bytes]:

@@ -11,8 +11,9 @@ import orjson
 
 from reviews import receipt_check
 from reviews.chain import EMPTY, Chain, Head, Sealed, digest_of
+from reviews.mapping import Mapping, read_line
 from reviews.receipt_check import NoReceipt
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, NO_LIMITS, Limits, parse_line
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, Limits
 from reviews.verification import Comparison, Met, compare
 
 # A line as `ledger.lines` writes it. Sealed are the bytes of the event, so they are taken as they are.
@@ -129,6 +130,8 @@ def check(
     exported: Path,
     limits: Limits,
     receipt: dict[str, Any] | None = None,
+    *,
+    mapping: Mapping | None = None,
 ) -> Comparison:
     """Compare an export with its originals, and each decision in it with the ledger.
 
@@ -136,14 +139,14 @@ def check(
     it was then. Raises `NoLedger`, `NoReceipt`, and what reading files raises.
     """
     broken = list(ledger.read(_head_in(receipt) if receipt else None))
-    witness = partial(_unexplained, ledger)
+    witness = partial(_unexplained, ledger, mapping)
     if receipt:
-        result = receipt_check.check(receipt, originals, exported, limits, witness=witness)
+        result = receipt_check.check(receipt, originals, exported, limits, mapping=mapping, witness=witness)
         if receipt["filter"]["import_id"] is None:
             broken += _unseen(ledger, receipt["run"])
     else:
         before, after = receipt_check.lines_of_all(originals), receipt_check.lines(exported)
-        result = compare(before, after, limits, witness=witness)
+        result = compare(before, after, limits, mapping=mapping, witness=witness)
     for problem in broken:
         result.found(problem)
     return result
@@ -158,7 +161,7 @@ def _head_in(receipt: dict[str, Any]) -> Head:
         raise NoReceipt(f"The receipt does not say how far the ledger was: {error}") from error
 
 
-def _unexplained(ledger: LedgerFile, met: Met) -> Iterator[str]:
+def _unexplained(ledger: LedgerFile, mapping: Mapping | None, met: Met) -> Iterator[str]:
     """What in a record of an export the ledger does not explain."""
     decision = ledger.take(met.evaluation_id)
     place = f"line {met.line} of the export ({met.evaluation_id})"
@@ -169,7 +172,7 @@ def _unexplained(ledger: LedgerFile, met: Met) -> Iterator[str]:
         if met.keys:
             yield f"{place} has changed in {', '.join(met.keys)}, and {decision.event} left it as it came"
     elif met.line:
-        differing = _differing(met.text, decision.values)
+        differing = _differing(met.text, mapping, decision.values)
         if differing:
             yield f"{place} is not as {decision.event} left it: {', '.join(differing)}"
     elif decision.values["human_review_status"] in DONE_WORDS:
@@ -183,8 +186,8 @@ def _unseen(ledger: LedgerFile, run_name: str) -> Iterator[str]:
             yield f"{decision.record} was decided in {decision.event}, and is in none of the files"
 
 
-def _differing(line: bytes, values: dict[str, Any]) -> list[str]:
-    record = parse_line(line.removesuffix(b"\n"), NO_LIMITS)
+def _differing(line: bytes, mapping: Mapping | None, values: dict[str, Any]) -> list[str]:
+    record = read_line(line.removesuffix(b"\n"), mapping=mapping)
     return [name for name in HUMAN_FIELDS if _spelled(getattr(record, name)) != _spelled(values[name])]
 
 

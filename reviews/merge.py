@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 
+from reviews.mapping import Mapping, read_line
 from reviews.models import FileConflict, Import, ImportLine
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, NO_LIMITS, NOT_REQUIRED, QUEUE_WORDS, Record, parse_line
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED, QUEUE_WORDS, Record
 from reviews.source import LineReader, Lines
 from reviews.workflow import TRANSITIONS
 
@@ -31,18 +32,27 @@ class Incoming:
     """A line of the file being imported, and the row of the record it holds."""
 
     def __init__(
-        self, line: int, evaluation_id: str, content_hash: bytes, row: memoryview, lines: Lines
+        self,
+        line: int,
+        evaluation_id: str,
+        content_hash: bytes,
+        row: memoryview,
+        lines: Lines,
+        *,
+        mapping: Mapping | None,
     ) -> None:
         self.line = line
         self.evaluation_id = evaluation_id
         self.content_hash = content_hash
         self.row = row
         self._lines = lines
+        self._mapping = mapping
 
     @cached_property
     def record(self) -> Record:
         """The record itself, read anew: of a new one only the row is needed."""
-        return parse_line(self._lines[self.line - self._lines.piece.first_line], NO_LIMITS)
+        line = self._lines[self.line - self._lines.piece.first_line]
+        return read_line(line, mapping=self._mapping)
 
 
 @dataclass
@@ -160,7 +170,7 @@ def settle(incoming: Incoming, known: Known, target: Import, kept_lines: LineRea
         return Settled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
     if incoming.content_hash == known.content_hash:
         return Settled(incoming.line, Outcome.UNCHANGED, "", "the same bytes as before", known.pk)
-    before = parse_line(kept_lines.line(known.source_import_id, known.source_line), NO_LIMITS)
+    before = kept_lines.record(known.source_import_id, known.source_line)
     return _settle_changed(incoming, known, before)
 
 

@@ -15,6 +15,7 @@ from contextlib import ExitStack, closing
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
+from reviews.mapping import Mapping
 from reviews.record import Limits, LineError
 from reviews.rows import Target, content_hash, row_of
 
@@ -30,7 +31,8 @@ class Work(NamedTuple):
     """Some lines of a file, and where their records go.
 
     So many lines are split off `text`; the first has that number in the file. It `begins_inside` a line
-    that is longer than `limits` allow where only the end of that is here.
+    that is longer than `limits` allow where only the end of that is here. `mapping` says how lines are read
+    that are no records as they stand.
     """
 
     text: bytes
@@ -39,6 +41,7 @@ class Work(NamedTuple):
     begins_inside: bool
     target: Target
     limits: Limits
+    mapping: Mapping | None = None
 
 
 class Parsed(NamedTuple):
@@ -65,7 +68,7 @@ def parse(work: Work) -> Parsed:
         elif line.strip():
             line_hash = content_hash(line)
             try:
-                evaluation_id, row = row_of(line, limits, target, number, line_hash)
+                evaluation_id, row = row_of(line, limits, target, number, line_hash, mapping=work.mapping)
             except LineError as error:
                 errors.append((number, error.field, error.reason))
             else:

@@ -3,12 +3,14 @@
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from reviews import unpack
+from reviews.mapping import Mapping
 from reviews.receipt import RECEIPT_VERSION
 from reviews.record import Limits
 from reviews.source import Refused, blocks_of
@@ -66,22 +68,23 @@ def check(
     exported: Path,
     limits: Limits,
     *,
+    mapping: Mapping | None = None,
     witness: Witness = lambda _met: (),
 ) -> Comparison:
     """Compare an export with its originals, in the order of their imports, and all with the receipt.
 
-    `witness` as of `verification.compare`. Of a table (CSV, Parquet) sizes and hashes are checked, and no
-    lines. Raises `NoReceipt` for a receipt
-    that lacks something, and what reading files raises.
+    `mapping` and `witness` as of `verification.compare`. Of a table (CSV, Parquet) sizes and hashes are
+    checked, and no lines. Raises `NoReceipt` for one that lacks something, and what reading files raises.
     """
+    compared = partial(compare, limits=limits, mapping=mapping, witness=witness)
     try:
-        return _check(receipt, originals, exported, limits, witness)
+        return _check(receipt, originals, exported, compared)
     except (KeyError, TypeError, IndexError) as error:
         raise NoReceipt(f"The receipt lacks something or has it in another shape: {error}") from error
 
 
 def _check(
-    receipt: dict[str, Any], originals: list[Path], exported: Path, limits: Limits, witness: Witness
+    receipt: dict[str, Any], originals: list[Path], exported: Path, compared: Callable[..., Comparison]
 ) -> Comparison:
     output, by_hash = receipt["output"], {source["sha256"]: source for source in receipt["inputs"]}
     hashes = [_sha256(original) for original in originals]
@@ -90,7 +93,7 @@ def _check(
     if output["format"] == "jsonl":
         may_go = _left_out(receipt, [by_hash.get(sha256) for sha256 in hashes])
         before, after = lines_of_all(originals), lines(exported)
-        result = compare(before, after, limits, may_go=may_go, changes=expected.meet, witness=witness)
+        result = compared(before, after, may_go=may_go, changes=expected.meet)
         expected.end()
     for original, sha256 in zip(originals, hashes, strict=True):
         if sha256 not in by_hash:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
+from reviews.mapping import Mapping, read_translated
 from reviews.record import STATUS_WORDS, VERDICTS, Limits, LineError, Record, moment, parse_line
 
 _PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
@@ -51,12 +52,22 @@ def content_hash(line: bytes) -> bytes:
     return hashlib.blake2b(line, digest_size=16).digest()
 
 
-def row_of(line: bytes, limits: Limits, target: Target, number: int, line_hash: bytes) -> tuple[str, bytes]:
+def row_of(
+    line: bytes,
+    limits: Limits,
+    target: Target,
+    number: int,
+    line_hash: bytes,
+    *,
+    mapping: Mapping | None = None,
+) -> tuple[str, bytes]:
     """The id and the row of the record in the line of that number. Raises `LineError`."""
+    if mapping:
+        line = mapping.translated(line, limits)
     quick = quick_row(line, limits, target, number, line_hash)
     if quick:
         return quick
-    record = parse_line(line, limits)
+    record = read_translated(line, limits, mapping) if mapping else parse_line(line, limits)
     return record.evaluation_id, exact_row(record, target, number, line_hash)
 
 

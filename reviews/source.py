@@ -10,12 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import BinaryIO, TypeVar, overload
+from typing import BinaryIO, NamedTuple, TypeVar, overload
 
 import zstandard
 from django.db import connection
+from django.db.models import F
 
+from reviews import mapping
+from reviews.mapping import Mapping, read_line
 from reviews.models import Import, SourceChunk
+from reviews.record import Record
 
 BLOCK_SIZE = 1024**2
 BOM = b"\xef\xbb\xbf"
@@ -201,21 +205,28 @@ def _chunks(source: Import) -> Iterator[SourceChunk]:
         number += _CHUNKS_A_QUERY
 
 
-def kept_piece_at(source_id: int, line: int) -> Piece:
-    """The stored piece in which a line ends. Raises `SourceChunk.DoesNotExist`."""
-    chunk = (
-        SourceChunk.objects.filter(source_id=source_id, first_line__lte=line, lines__gt=0)
-        .order_by("first_line", "number")
-        .last()
-    )
-    if chunk is None or line >= chunk.first_line + chunk.lines:
-        raise SourceChunk.DoesNotExist
-    return _piece(chunk, zstandard.ZstdDecompressor())
-
-
 def kept_line(source_id: int, line: int) -> bytes:
     """One stored line as it came, without LF (and without byte order mark)."""
     return LineReader().line(source_id, line)
+
+
+def kept_record(source_id: int, line: int) -> Record:
+    """The record in a stored line. Raises as `LineReader.record`."""
+    return LineReader().record(source_id, line)
+
+
+class _Read(NamedTuple):
+    """The lines that end in a stored piece of an import, and how they are read."""
+
+    source_id: int
+    lines: Lines
+    mapping: Mapping | None
+
+    def has(self, source_id: int, line: int) -> bool:
+        return self.source_id == source_id and 0 <= line - self.lines.piece.first_line < len(self.lines)
+
+    def at(self, line: int) -> bytes:
+        return self.lines[line - self.lines.piece.first_line]
 
 
 class LineReader:
@@ -224,17 +235,37 @@ class LineReader:
     _PIECES = 4
 
     def __init__(self) -> None:
-        self._lately: list[tuple[int, int, Lines]] = []
+        self._lately: list[_Read] = []
 
     def line(self, source_id: int, line: int) -> bytes:
         """The line as it came, without LF (and byte order mark). Raises `SourceChunk.DoesNotExist`."""
-        for kept, first_line, lines in self._lately:
-            if kept == source_id and 0 <= line - first_line < len(lines):
-                return lines[line - first_line]
-        [lines] = lines_of([kept_piece_at(source_id, line)])
-        piece = lines.piece
-        self._lately = [(source_id, piece.first_line, lines), *self._lately[: self._PIECES - 1]]
-        return lines[line - piece.first_line]
+        return self._read(source_id, line).at(line)
+
+    def record(self, source_id: int, line: int) -> Record:
+        """The record in the line. Raises `SourceChunk.DoesNotExist`, and `LineError` if it holds none."""
+        read = self._read(source_id, line)
+        return read_line(read.at(line), mapping=read.mapping)
+
+    def _read(self, source_id: int, line: int) -> _Read:
+        for read in self._lately:
+            if read.has(source_id, line):
+                return read
+        read = _read_at(source_id, line)
+        self._lately = [read, *self._lately[: self._PIECES - 1]]
+        return read
+
+
+def _read_at(source_id: int, line: int) -> _Read:
+    chunk = (
+        SourceChunk.objects.filter(source_id=source_id, first_line__lte=line, lines__gt=0)
+        .annotate(mapping=F("source__run__mapping"))
+        .order_by("first_line", "number")
+        .last()
+    )
+    if chunk is None or line >= chunk.first_line + chunk.lines:
+        raise SourceChunk.DoesNotExist
+    [lines] = lines_of([_piece(chunk, zstandard.ZstdDecompressor())])
+    return _Read(source_id, lines, mapping.of(chunk.mapping) if chunk.mapping else None)
 
 
 def _piece(chunk: SourceChunk, decompressor: zstandard.ZstdDecompressor) -> Piece:

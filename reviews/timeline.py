@@ -27,7 +27,7 @@ from reviews.models import (
     User,
 )
 from reviews.queue import is_held
-from reviews.record import NO_LIMITS, QUEUE_WORDS, parse_line
+from reviews.record import QUEUE_WORDS
 from reviews.rubric import Rubric
 from reviews.source import LineReader
 
@@ -261,10 +261,10 @@ def _of_file(line: ImportLine, earlier: ImportLine | None, kept: LineReader) -> 
 def _changes(line: ImportLine, earlier: ImportLine, kept: LineReader) -> list[Change]:
     """What a line says of the record otherwise than the line before it; nothing where one is not kept."""
     try:
-        before, after = (kept.line(one.source_id, one.line) for one in (earlier, line))
+        before, after = (kept.record(one.source_id, one.line) for one in (earlier, line))
     except SourceChunk.DoesNotExist:
         return []
-    return changes(parse_line(before, NO_LIMITS), parse_line(after, NO_LIMITS))
+    return changes(before, after)
 
 
 def _of_list(change: BulkChange) -> str:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import audit, importer
+from reviews import audit, importer, receiving
 from reviews.models import Upload, UploadPart, User
 from reviews.source import Refused
 
@@ -35,7 +35,7 @@ def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User
     upload = Upload.objects.create(
         created_by=actor,
         file_name=file_name[-255:],
-        run_name=importer.checked_run_name(run_name),
+        run_name=receiving.checked_run_name(run_name),
         strict=strict,
         size=size,
     )

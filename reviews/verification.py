@@ -3,8 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
-from reviews.record import HUMAN_FIELDS, Limits, LineError, parse_line
+from reviews.mapping import Mapping, read_line
+from reviews.record import HUMAN_FIELDS, Limits, LineError
 from reviews.splice import Member, members
 
 SHOWN_PROBLEMS = 20
@@ -71,31 +73,33 @@ def compare(
     exported: Iterable[bytes],
     limits: Limits = Limits(),  # noqa: B008 (immutable)
     *,
+    mapping: Mapping | None = None,
     may_go: Callable[[int], bool] = lambda _line: False,
     changes: Callable[[Change], None] = lambda _change: None,
     witness: Callable[[Met], Iterable[str]] = lambda _met: (),
 ) -> Comparison:
     """Compare two files, each given as its lines with their line ends (as a binary file iterates).
 
-    `limits` are those of the import: they tell which lines of the original are records. `may_go` says
-    of a line of the original, asked in order, whether the export may lack it though it is a record;
+    `limits` and `mapping` are those of the import: they tell which lines of the original are records.
+    `may_go` says of a line of the original, asked in order, whether the export may lack it though it is one;
     `changes` is told of each line that holds a decision. `witness` is shown each record, the first line of
     it, and gives sentences about what is wrong with it.
     """
     result = Comparison()
     ids: set[str] = set()
+    id_of = partial(_id_of, limits, mapping)
     source, export = _Lines(original), _Lines(exported)
     if source.has_bom != export.has_bom:
         result.found("one of the files begins with a byte order mark, the other does not")
     while source.line:
-        evaluation_id = _id_of(source.line, limits)
+        evaluation_id = id_of(source.line)
         # A record counts once: its first line.
         record = "" if evaluation_id in ids else evaluation_id
         if may_go(source.number):
             result.left_out += 1
             met = Met(record, 0, b"", [])
         else:
-            met = _meet(source, export, record, limits, result)
+            met = _meet(source, export, record, id_of, result)
         if met.evaluation_id:
             if met.keys:
                 changes(Change(met.line, record, met.keys))
@@ -109,7 +113,9 @@ def compare(
     return result
 
 
-def _meet(source: "_Lines", export: "_Lines", record: str, limits: Limits, result: Comparison) -> Met:
+def _meet(
+    source: "_Lines", export: "_Lines", record: str, id_of: Callable[[bytes], str], result: Comparison
+) -> Met:
     """Look for a line of the original in the export; `record` is the id of the record it holds, if any."""
     met = _NOTHING
     if source.line == export.line:
@@ -120,7 +126,7 @@ def _meet(source: "_Lines", export: "_Lines", record: str, limits: Limits, resul
         result.found(f"line {source.number} of the original is blank and missing in the export")
     elif not record:
         result.left_out += 1
-    elif record == _id_of(export.line, limits):
+    elif record == id_of(export.line):
         met = Met(record, export.number, export.line, _compare_records(source, export, result))
         export.advance()
     else:
@@ -156,10 +162,10 @@ class _Lines:
         self.number += 1
 
 
-def _id_of(line: bytes, limits: Limits) -> str:
+def _id_of(limits: Limits, mapping: Mapping | None, line: bytes) -> str:
     """The evaluation_id of a line that is a record, else an empty string."""
     try:
-        return parse_line(line.removesuffix(b"\n"), limits).evaluation_id
+        return read_line(line.removesuffix(b"\n"), limits, mapping).evaluation_id
     except LineError:
         return ""
 

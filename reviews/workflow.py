@@ -16,9 +16,9 @@ from reviews import audit, drafts, opinion_counts, opinions, overturning, queue,
 from reviews.meanwhile import Conflict, check_in_force, check_open, check_settled, check_version
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
 from reviews.permissions import can, check, check_revise
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, NO_LIMITS, NOT_REQUIRED, QUEUE_WORDS, parse_line
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED, QUEUE_WORDS
 from reviews.review_version import Decision
-from reviews.source import kept_line
+from reviews.source import kept_record
 
 __all__ = [
     "TRANSITIONS",
@@ -214,7 +214,7 @@ def _leave_line(evaluation: Evaluation) -> None:
     """Give a record that was drawn to be reviewed the human values of its line: nothing is corrected."""
     status = TRANSITIONS["confirm", evaluation.human_review_status]
     if not evaluation.keeps_line:
-        line = parse_line(kept_line(evaluation.source_import_id, evaluation.source_line), NO_LIMITS)
+        line = kept_record(evaluation.source_import_id, evaluation.source_line)
         for name in HUMAN_FIELDS:
             setattr(evaluation, name, getattr(line, name))
     evaluation.human_review_status = status

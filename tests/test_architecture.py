@@ -39,6 +39,7 @@ WRITERS = {
     "permissions",
     "preferences",
     "queue",
+    "receiving",
     "review_version",
     "saved_views",
     "rubric",

@@ -35,6 +35,7 @@ from reviews import (
     people,
     preferences,
     queue,
+    receiving,
     review_version,
     rubric,
     sampling,
@@ -49,6 +50,7 @@ from reviews import (
 from reviews.analytics import Selection
 from reviews.audit import NoTransaction
 from reviews.filters import Filters
+from reviews.mapping import Mapping
 from reviews.models import (
     AuditEvent,
     AuditSeal,
@@ -185,6 +187,7 @@ WRITING_MODULES = [
     people,
     preferences,
     queue,
+    receiving,
     review_version,
     rubric,
     sampling,
@@ -262,6 +265,7 @@ EVENTS = {
     "sessions.end_others": "other sessions ended",
     "sessions.log_out": "logout",
     "sessions.renew": "other sessions ended",
+    "receiving.run_named": "map run",
     "rubric.extend": "extend rubric",
     "workflow.submit_review": "submit",
     "workflow.revise": "revise",
@@ -274,7 +278,6 @@ EVENTS = {
 # These write, and others tell of it.
 TOLD_BY = {
     "import_job.reported": "importer.import_upload",
-    "importer.run_named": "importer.import_stream",
     "queue.free": "queue.release",
     "queue.renew": "queue.claim",
     "queue.hold_on": "queue.claim",
@@ -315,8 +318,9 @@ READS_ONLY = {
     "exports.kept_receipt",
     "exports.order_of",
     "exports.stretch",
-    "importer.checked_run_name",
     "importer.locked",
+    "receiving.checked_run_name",
+    "receiving.mapping_of",
     "uploads.check_size",
     "links.find",
     "tokens.of",
@@ -462,8 +466,16 @@ class Calls:
     def importer_fail_upload(self) -> Call:
         return partial(importer.fail_upload, self.importer_receive_upload()().pk, "the disk is full")
 
-    def importer_checked_run_name(self) -> Call:
-        return partial(importer.checked_run_name, "run")
+    def receiving_run_named(self) -> Call:
+        fields = dict.fromkeys(("evaluation_id", "judge_llm_model", "judge_prompt_template_path"), "id")
+        mapping = Mapping((*fields.items(), ("created_at", "at")))
+        return partial(receiving.run_named, "run", mapping=mapping, actor=self.lea)
+
+    def receiving_checked_run_name(self) -> Call:
+        return partial(receiving.checked_run_name, "run")
+
+    def receiving_mapping_of(self) -> Call:
+        return partial(receiving.mapping_of, RunFactory.create())
 
     def importer_locked(self) -> Call:
         return partial(importer.locked, self.importer_receive_upload()().pk)

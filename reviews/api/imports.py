@@ -1,22 +1,26 @@
 """Files in: one request brings a file, a job imports it, and what became of each line can be asked."""
 
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Router, Status
 
-from reviews import exporter, importer
+from reviews import exporter, importer, mapping, receiving
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import FILES, JSONL, file_of
-from reviews.api.problems import PREFIX
+from reviews.api.bodies import FILES, JSONL, check_type, file_of
+from reviews.api.problems import PREFIX, Problem
 from reviews.models import Import, ImportLine
 from reviews.views.download import download
 
 router = Router(tags=["imports"])
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _BODY = {"required": True, "content": dict.fromkeys(FILES, _BINARY)}
+_TEXT = {"schema": {"type": "string"}}
+MAPPINGS = ("application/toml", "text/plain", "application/octet-stream")
+_TOML = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT)}
 _LINES = {200: {"content": {JSONL: _BINARY}}}
 
 
@@ -45,6 +49,29 @@ def bring(
     )
     response["Location"] = f"{PREFIX}imports/{source.pk}"
     return Status(202, shapes.import_out(source))
+
+
+@operation(
+    router,
+    "PUT",
+    "/runs/{path:run}/mapping",
+    scope="import",
+    response=shapes.MappingOut,
+    requestBody=_TOML,
+)
+def map_run(request: ApiRequest, run: str) -> dict[str, Any]:
+    """Say how the lines of a run are read, where another tool wrote them (docs/mapping.md).
+
+    The body is a mapping as TOML. A new name makes a new run; one that holds records keeps its mapping.
+    """
+    check_type(request, MAPPINGS)
+    try:
+        wanted = mapping.read(request.read(mapping.MOST_BYTES + 1))
+    except mapping.MappingError as error:
+        sentence = "Nothing is saved: this is no mapping."
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, error.problems) from error
+    found = receiving.run_named(run, mapping=wanted, actor=request.user)
+    return {"run": found.name, "mapping": found.mapping}
 
 
 @operation(router, "GET", "/imports/{int:import_id}", scope="import", response=shapes.ImportOut)

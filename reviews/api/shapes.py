@@ -29,6 +29,13 @@ class RunOut(Schema):
     not_required: int
 
 
+class MappingOut(Schema):
+    """How the lines of a run are read."""
+
+    run: str
+    mapping: dict[str, Any] = Field(description="fields, criteria and review, as in the TOML.")
+
+
 class ImportOut(Schema):
     """One file brought into a run: how far its job is, and what became of its lines."""
 

@@ -23,6 +23,10 @@ class Run(models.Model):
     name = models.CharField(max_length=RUN_NAME_LENGTH)
     created_at = models.DateTimeField(db_default=Now())
 
+    mapping = models.JSONField(
+        null=True, help_text="How its lines are read, where they are no records as they stand: see `mapping`."
+    )
+
     # How its records are judged. Empty means what the code gives: see `rubric`.
     rubric = models.JSONField(
         default=dict, help_text='{"criteria": [name, ...], "scores": [JSON scalar, ...]}, in their order.'

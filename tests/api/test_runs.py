@@ -13,11 +13,44 @@ from reviews.models import AuditEvent, Import, Run
 from tests.api.conftest import Program
 from tests.lines import bring_in, file_of, line, take_out
 from tests.test_ledger import seal
+from tests.test_mapping import MAPPINGS, MT_BENCH
 
 pytestmark = pytest.mark.django_db
 
 JSONL = "application/x-ndjson"
+MAPPING = MAPPINGS / "mt-bench.toml"
 TWO = file_of(line("a"), line("b", human_review_status="Completed"))
+
+
+class TestMapping:
+    """Files of other tools, read as the run's mapping says."""
+
+    def send(self, program: Program, toml: bytes, kind: str = "application/toml") -> Any:
+        return program.ask("PUT", "runs/bench/mapping", toml, kind=kind)
+
+    def test_says_how_lines_are_read_and_the_file_goes_out_as_it_came(self, of_max: Program) -> None:
+        answer = self.send(of_max, MAPPING.read_bytes())
+        assert answer.status_code == 200
+        assert answer.json()["run"] == "bench"
+        assert answer.json()["mapping"]["fields"]["task_id"] == "question_id"
+        brought = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
+        importer.import_upload(brought.json()["id"])
+        assert of_max.get("evaluations/mt-bench%2F81%2Falpaca-13b%2F1").json()["fields"]["task_id"] == "81"
+        assert of_max.get("runs/bench/export").getvalue() == MT_BENCH
+
+    def test_that_is_none_is_refused_with_all_that_is_wrong(self, of_max: Program) -> None:
+        answer = self.send(of_max, b"[fields]\ntask_id = 'a['")
+        assert answer.status_code == 422
+        fields = {error["field"] for error in answer.json()["errors"]}
+        assert {"fields.task_id", "fields.created_at"} <= fields
+        assert self.send(of_max, b"", "application/json").status_code == 415
+        assert not Run.objects.exists()
+
+    def test_stays_once_there_are_records(self, of_max: Program) -> None:
+        bring_in(file_of(line()), run="bench")
+        answer = self.send(of_max, MAPPING.read_bytes())
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["field"] == "mapping"
 
 
 class TestImport:

@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, Route
 
+from cognireview.environment import BASE_DIR
 from reviews import (
     bulk,
     drafts,
@@ -36,7 +37,9 @@ from reviews import (
 )
 from reviews.analytics import Selection
 from reviews.filters import Filters
+from reviews.mapping import read
 from reviews.models import BlindScores, Evaluation, Export, Import, ImportProgress, Run, SpotCheck, User
+from reviews.receiving import run_named
 from tests.factories import PASSWORD, EvaluationFactory, ExportFactory, ImportFactory, RunFactory, UserFactory
 from tests.lines import bring_in, file_of, line
 from tests.threads import together
@@ -288,6 +291,22 @@ def spot_checks_drawn() -> None:
     run()
     bo, lea = (User.objects.get(username=name) for name in ("bo", "lea"))
     spot_checks.draw(selection=Selection(reviewer=bo), count=5, actor=lea)
+
+
+def mapped_run() -> None:
+    mapping = read((BASE_DIR / "docs" / "mappings" / "promptfoo.toml").read_bytes())
+    run_named(f"Nightly {LONG}"[:200], mapping=mapping, actor=None)
+
+
+def open_mapping(page: Page) -> None:
+    page.get_by_text("Nightly").click()
+
+
+def map_without_a_field(page: Page) -> None:
+    page.get_by_role("textbox", name="Run").fill("nightly")
+    page.get_by_role("textbox", name="Mapping").fill("[fields]")
+    page.get_by_role("button", name="Map the run").click()
+    page.get_by_text("is missing").first.wait_for()
 
 
 def spot_check() -> int:
@@ -666,6 +685,9 @@ SIGHTS = {
     "escalations, none": Sight("open-escalations", "lea", empty_run),
     "escalations, nothing typed": Sight("open-escalations", "lea", history, then=answer_without_a_word),
     "task context": Sight("contexts", "max"),
+    "mappings, none": Sight("mappings", "max"),
+    "mappings": Sight("mappings", "max", mapped_run, then=open_mapping),
+    "mappings, refused": Sight("mappings", "max", then=map_without_a_field),
     "preferences": Sight("preferences", "ana"),
     "preferences, refused": Sight("preferences", "ana", then=take_one_key_twice),
     "record, not parsed": Sight("evaluation", "ana", unparsed_record),

@@ -61,6 +61,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "import-rejected": {"get": (302, 403, 403, 200, 200)},
     "import-exceptions": {"get": (302, 403, 200, 200, 200)},
     "contexts": {"get": (302, 403, 403, 403, 200), "post": (302, 403, 403, 403, 422)},
+    "mappings": {"get": (302, 403, 403, 403, 200), "post": (302, 403, 403, 403, 422)},
     "conflicts": {"get": (302, 403, 403, 200, 200)},
     "settle-conflicts": {"post": (302, 403, 403, 400, 400)},
     # Files out.

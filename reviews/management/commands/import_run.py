@@ -17,6 +17,8 @@ from rich.console import Console
 
 from reviews import unpack
 from reviews.importer import Progress, StrictRefusal, import_stream
+from reviews.management.mapping_file import mapping_in
+from reviews.mapping import Mapping
 from reviews.models import Import
 from reviews.source import Refused, blocks_of
 
@@ -35,16 +37,22 @@ class Command(BaseCommand):
         parser.add_argument("--run", help="name of the run (default: each file's name without its ending)")
         parser.add_argument("--dry-run", action="store_true", help="say what would happen, change nothing")
         parser.add_argument("--strict", action="store_true", help="import nothing if any line is bad")
+        parser.add_argument(
+            "--map",
+            metavar="FILE",
+            help="a TOML file that says how lines of another tool are read (docs/mapping.md)",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        statuses = [self._import(name, options) for name in options["files"]]
+        mapping = mapping_in(options["map"])
+        statuses = [self._import(name, mapping, options) for name in options["files"]]
         if all(status == NOTHING_DONE for status in statuses):
             sys.exit(NOTHING_DONE)
         if any(statuses):
             sys.exit(SOME_REJECTED)
 
-    def _import(self, name: str, options: dict[str, Any]) -> int:
+    def _import(self, name: str, mapping: Mapping | None, options: dict[str, Any]) -> int:
         try:
             with _opened(name) as file, _bar(name, file) as progress, transaction.atomic():
                 done = import_stream(
@@ -53,6 +61,7 @@ class Command(BaseCommand):
                     file_name=name,
                     actor=None,
                     strict=options["strict"],
+                    mapping=mapping,
                     progress=progress,
                 )
                 exceptions = done.listed_exceptions()

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from reviews import ledger_check, receipt_check
 from reviews.ledger_check import LedgerFile
+from reviews.management.mapping_file import mapping_in
 from reviews.verification import Comparison, compare
 
 
@@ -35,20 +36,24 @@ class Command(BaseCommand):
             help="the audit events, as export_audit wrote them then (with --receipt: then or later)",
         )
 
+        parser.add_argument("--map", metavar="FILE", help="the mapping that the originals were imported with")
+
     def handle(self, *args: Any, **options: Any) -> None:
         originals, exported = [Path(name) for name in options["originals"]], Path(options["exported"])
-        ledger = None
+        ledger, mapping = None, mapping_in(options["map"])
         try:
             receipt = receipt_check.read_receipt(Path(options["receipt"])) if options["receipt"] else None
             if options["ledger"]:
                 with Path(options["ledger"]).open("rb") as file:
                     ledger = LedgerFile(file, options["ledger"])
-                    result = ledger_check.check(ledger, originals, exported, settings.LIMITS, receipt)
+                    result = ledger_check.check(
+                        ledger, originals, exported, settings.LIMITS, receipt, mapping=mapping
+                    )
             elif receipt:
-                result = receipt_check.check(receipt, originals, exported, settings.LIMITS)
+                result = receipt_check.check(receipt, originals, exported, settings.LIMITS, mapping=mapping)
             else:
                 before, after = receipt_check.lines_of_all(originals), receipt_check.lines(exported)
-                result = compare(before, after, settings.LIMITS)
+                result = compare(before, after, settings.LIMITS, mapping=mapping)
         except (receipt_check.NoReceipt, ledger_check.NoLedger) as error:
             raise CommandError(str(error), returncode=2) from error
         except receipt_check.UNREADABLE as error:
