@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -194,7 +194,7 @@ def worker(database: str, folder: Path, name: str = "worker", **variables: str) 
 
 @contextmanager
 def _running(
-    name: str, command: list[str | Path], folder: Path, *, url: str = "", **options: Any
+    name: str, command: Sequence[str | Path], folder: Path, *, url: str = "", **options: Any
 ) -> Iterator[Server]:
     log = folder / f"{name}.log"
     with log.open("wb") as said:

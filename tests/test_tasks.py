@@ -57,6 +57,19 @@ def work() -> None:
     call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
 
 
+def test_imports_that_wait_for_their_turn_hold_up_no_worker(max: User) -> None:
+    for number in range(2):
+        upload(max, [line(f"eval_{number}")])
+    found = []
+    with connection.cursor() as cursor:
+        for _ in range(2):
+            cursor.execute("SELECT args FROM procrastinate_fetch_job_v2(NULL, NULL)")
+            found += cursor.fetchall()
+    first, nothing = (args for (args,) in found)
+    assert "import_id" in first
+    assert nothing is None
+
+
 def test_an_upload_is_imported_by_the_next_worker(max: User) -> None:
     waiting = upload(max, [line("eval_1")])
     assert (waiting.state, Evaluation.objects.count()) == (Import.State.QUEUED, 0)

@@ -24,7 +24,7 @@ from django.db import connection
 from cognireview import embedded_postgres
 
 RUN = "sizing"
-SECONDS_OF_REVIEWING = 15.0
+SECONDS_OF_REVIEWING = 10.0
 # Web servers, and programs that review at once.
 CROWDS = ((1, 1), (1, 4), (1, 8), (2, 8), (2, 16))
 
@@ -33,6 +33,11 @@ _WEIGHT = """
     FROM pg_class
     WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND pg_total_relation_size(oid) > 1000000
     ORDER BY pg_total_relation_size(oid) DESC
+"""
+_DECISIONS = """
+    SELECT (SELECT count(*) FROM review),
+           (SELECT sum(pg_total_relation_size(name::regclass))
+            FROM unnest(ARRAY['review', 'audit_event', 'audit_seal', 'cause_mention']) AS name)
 """
 _CONNECTIONS = """
     SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -107,10 +112,11 @@ def _reviewing(folder: Path) -> None:
     with ExitStack() as running:
         worker = running.enter_context(servers.worker(database, folder))
         sites = [running.enter_context(servers.web(database, folder, f"web{n}")) for n in range(2)]
-        say("a web server, a worker, at rest", ", ".join(_memory(one) for one in (sites[0], worker)))
+        say("a web server, a worker, at rest", ", ".join(_memory([one]) for one in (sites[0], worker)))
         people = [programs.Program(f"reviewer{n}", "reviewer", "review") for n in range(max(CROWDS)[1])]
         for webs, crowd in CROWDS:
             with ThreadPoolExecutor(crowd) as pool:
+                before = [_seconds(of) for of in (sites, folder)]
                 end = time.monotonic() + SECONDS_OF_REVIEWING
                 working = [
                     pool.submit(_review, person, sites[number % webs], end)
@@ -119,12 +125,20 @@ def _reviewing(folder: Path) -> None:
                 time.sleep(SECONDS_OF_REVIEWING / 2)
                 [(connections,)] = rows(_CONNECTIONS)
                 decided = sum(future.result() for future in working)
+            each = [
+                (_seconds(of) - seconds) / decided * 1000
+                for of, seconds in zip((sites, folder), before, strict=True)
+            ]
+            name = f"{webs} web server(s), {crowd} reviewer(s) without a pause"
+            say(name, f"{decided / SECONDS_OF_REVIEWING:.1f}/s, {connections} connections")
             say(
-                f"{webs} web server(s), {crowd} reviewer(s) without a pause",
-                f"{decided / SECONDS_OF_REVIEWING:.1f}/s, {connections} connections",
+                "  a claim and its decision: web server, PostgreSQL",
+                "{:.1f}, {:.1f} ms of a core".format(*each),
             )
-        say("a web server, after that", _memory(sites[0]))
-        say("PostgreSQL, all its processes", _postgres(folder))
+        [(reviews, size)] = rows(_DECISIONS)
+        say("a decision with its audit events", f"{size / reviews:,.0f} B")
+        say("a web server, after that", _memory(sites[:1]))
+        say("PostgreSQL, all its processes", _memory(folder))
 
 
 def _review(person: Any, site: Any, end: float) -> int:
@@ -136,18 +150,25 @@ def _decisions(person: Any, site: Any, end: float) -> Iterator[str]:
         yield decided
 
 
-def _memory(server: Any) -> str:
-    """What a process and those it started have for themselves."""
-    process = psutil.Process(server.process.pid)
-    everybody = [process, *process.children(recursive=True)]
-    return f"{sum(one.memory_full_info().uss for one in everybody) / 1e6:.0f} MB"
+def _processes(of: Any) -> list[psutil.Process]:
+    """The processes of some servers, or of the PostgreSQL in a folder."""
+    if isinstance(of, Path):
+        first = [int((of / "postgres" / "postmaster.pid").read_text().split()[0])]
+    else:
+        first = [server.process.pid for server in of]
+    tops = [psutil.Process(pid) for pid in first]
+    return [process for top in tops for process in (top, *top.children(recursive=True))]
 
 
-def _postgres(folder: Path) -> str:
-    first = int((folder / "postgres" / "postmaster.pid").read_text().split()[0])
-    process = psutil.Process(first)
-    everybody = [process, *process.children(recursive=True)]
-    return f"{sum(one.memory_full_info().pss for one in everybody) / 1e6:.0f} MB"
+def _seconds(of: Any) -> float:
+    """How long they have kept a core busy."""
+    times = [process.cpu_times() for process in _processes(of)]
+    return sum(spent.user + spent.system for spent in times)
+
+
+def _memory(of: Any) -> str:
+    """What they have in memory; what they share counts once."""
+    return f"{sum(process.memory_full_info().pss for process in _processes(of)) / 1e6:.0f} MB"
 
 
 main()

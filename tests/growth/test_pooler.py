@@ -20,7 +20,7 @@ needs_pgbouncer = pytest.mark.skipif(
     not (PGBOUNCER or os.environ.get("CI")), reason="no PgBouncer here (Debian: apt-get install pgbouncer)"
 )
 # The least that docs/growth.md allows: one for each job that the worker runs at once, and one more.
-POOL = settings.PROCRASTINATE_WORKER_DEFAULTS["concurrency"] + 1
+POOL = int(str(settings.PROCRASTINATE_WORKER_DEFAULTS["concurrency"])) + 1
 POOLED = {"COGNIREVIEW_TRANSACTION_POOLER": "true", "COGNIREVIEW_BLIND_SHARE": "0"}
 _CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND pid <> pg_backend_pid()"
 

@@ -24,12 +24,14 @@ from reviews.judging import Scope
 from reviews.models import Evaluation, Export, Run, User
 from reviews.replica import Lost, by_replica
 from tests import servers
+from tests.commands import manage_py
 from tests.lines import bring_in, file_of, line
 from tests.servers import Place
 from tests.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "replica"])
 
+SCANS = "SELECT seq_scan + idx_scan FROM pg_stat_user_tables WHERE relname = 'source_chunk'"
 # Two files: an export of them takes two steps.
 FILES = [file_of(*(line(f"eval_{name}{number}") for number in range(20))) for name in "ab"]
 
@@ -240,6 +242,21 @@ class TestAnExport:
         file = tmp_path / "out.jsonl"
         call_command(command, run.name, output=str(file))
         assert command == "export_opinions" or sha256([file.read_bytes()]) == by_the_primary(run)
+
+
+def test_by_its_setting_a_command_reads_the_replica(
+    standby: Standby, run: Run, ana: User, tmp_path: Path
+) -> None:
+    primary = Place.of(connection.settings_dict)
+    servers_told = {"DATABASE_URL": primary.url, "DATABASE_REPLICA_URL": standby.place.url}
+    decided(run, ana, "b1")
+    before = standby.place.ask(SCANS)
+    file = tmp_path / "out.jsonl"
+    done = manage_py(tmp_path, "export_run", run.name, "--output", str(file), **servers_told)
+    assert done.returncode == 0, done.stderr
+    assert sha256([file.read_bytes()]) == by_the_primary(run)
+    # A connection tells its counts when it ends.
+    assert servers.eventually(lambda: standby.place.ask(SCANS) > before)
 
 
 class TestWithoutAFitReplica:
