@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import override_settings
 from hypothesis import settings as examples
 
-from cognireview import embedded_postgres
+from cognireview import embedded_postgres, outage
 from reviews.models import User
 from tests.factories import UserFactory
 
@@ -112,6 +112,12 @@ def _flush_passes_triggers() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operations, "sql_flush", flush_without_triggers)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _nobody_looks_out_for_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that one test took away is not away for the next; a test that is about that says so."""
+    monkeypatch.setattr(outage._look_out, "begin", lambda: None)
 
 
 @pytest.fixture(autouse=True)

@@ -35,9 +35,12 @@ REACH_OUT = {
     "cognireview/embedded_postgres.py": "runs PostgreSQL",
     "cognireview/server_account.py": "makes an account for it",
     "cognireview/supervisor.py": "runs web server and worker, and asks the one whether it is ready",
+    "cognireview/web_server.py": "runs its processes",
     "reviews/parsing.py": "parses in processes of its own, and talks with them by pickle",
     "reviews/views/invitations.py": "sends mail, by the server of the settings",
     "reviews/views/single_sign_on.py": "asks the provider of the settings",
+    "reviews/webhook_sending.py": "sends messages to hosts that the operator allows",
+    "reviews/webhook_targets.py": "looks up what addresses their names have",
 }
 REACHING = re.compile(
     r"(requests|urllib3|httpx|aiohttp|socket|smtplib|ftplib|http\.client|urllib\.request|xmlrpc|subprocess|pickle"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
 
 from reviews import (
@@ -24,14 +25,17 @@ from reviews import (
     exports,
     importer,
     links,
+    mapping,
     queue,
     rubric,
     saved_views,
     strata,
     tokens,
+    webhooks,
 )
 from reviews.filters import FILTERS, Filters
 from reviews.models import BulkChange, Evaluation, Export, Import, Run, SpotCheck, User
+from reviews.receiving import run_named
 from reviews.rubric import Rubric, causes_named
 from tests import contexts
 from tests.lines import file_of, line
@@ -77,8 +81,9 @@ def hostile_line(number: int, **changes: Any) -> bytes:
 
 
 @pytest.fixture
-def record(max: User, lea: User, ana: User) -> Evaluation:
+def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluation:
     """A record that waits, among others in every state, all of them hostile, with a row for each address."""
+    settings.WEBHOOK_HOSTS = ["localhost:9"]
     User.objects.filter(pk=max.pk).update(
         first_name=NAME, last_name=MARKUP[:140], email=f'"{PROBE}"@example.org'
     )
@@ -118,6 +123,11 @@ def record(max: User, lea: User, ana: User) -> Evaluation:
     exports.build(exports.ask_for(exports.Order(run), max).pk)
     tokens.make(person=max, scopes=["read"], actor=None)
     links.invite(role="reviewer", email=f"{PROBE}@example.org", actor=max)
+    needed = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
+    key = json.dumps(MARKUP)
+    parts = {"fields": dict.fromkeys(needed, key), "review": [{"when": key, "reason": MARKUP}]}
+    run_named(f"{NAME}, mapped", mapping=mapping.of(parts), actor=max)
+    webhooks.add(url=f"http://localhost:9/?{PROBE}", run=run, actor=max)
     return waiting
 
 
