@@ -7,7 +7,6 @@ Each is a context manager whose block has the server answering, and none left be
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,9 +24,9 @@ from django.conf import settings
 from cognireview import embedded_postgres
 from cognireview.environment import BASE_DIR
 from cognireview.server_account import server_account
+from tests.waiting import PATIENCE, free_port
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
-SECONDS_TO_START = 60
 SECONDS_TO_END = 20
 
 # Debian's 1.18 and later. Whoever connects is the owner of the database.
@@ -86,7 +85,7 @@ class Server:
         return self.log.read_text(errors="replace")
 
     def wait_until(self, answers: Callable[[], bool]) -> None:
-        end = time.monotonic() + SECONDS_TO_START
+        end = time.monotonic() + PATIENCE
         while not answers():
             assert self.process.poll() is None, self.said()
             assert time.monotonic() < end, self.said()
@@ -100,22 +99,6 @@ class Server:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-
-
-def eventually(condition: Callable[[], bool], seconds: float = SECONDS_TO_START) -> bool:
-    """Whether the condition comes true in that time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -35,6 +34,7 @@ from tests import receiver
 from tests.factories import EvaluationFactory
 from tests.lines import bring_in, file_of, line
 from tests.threads import together
+from tests.waiting import eventually
 from tests.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -234,7 +234,7 @@ class TestAWorkerThatIsStopped:
     def test_by_its_operator_hands_the_import_back(self, max: User) -> None:
         waiting = upload(max, blocks(self.LINES))
         with worker("--shutdown-graceful-timeout=0") as stopped:
-            wait_until(lambda: ImportProgress.objects.get().bytes_done > 0)
+            assert eventually(lambda: ImportProgress.objects.get().bytes_done > 0)
             stopped.terminate()
             stopped.wait()
         assert [job.status for job in jobs_of(waiting)] == ["todo"]
@@ -246,15 +246,15 @@ class TestAWorkerThatIsStopped:
     def test_by_a_kill_leaves_nothing_half_done_and_the_next_one_does_all_of_it_once(self, max: User) -> None:
         waiting = upload(max, blocks(self.LINES))
         with worker() as first:
-            wait_until(lambda: ImportProgress.objects.get().bytes_done > 0)
+            assert eventually(lambda: ImportProgress.objects.get().bytes_done > 0)
             kill(first)
         waiting.refresh_from_db()
         assert waiting.state == Import.State.RUNNING
         assert not Evaluation.objects.exists()
         assert not waiting.exceptions.exists()
         with worker():
-            wait_until(lambda: not Import.objects.filter(state__in=Import.UNFINISHED).exists())
-            wait_until(lambda: not jobs_of(waiting).filter(status="doing").exists())
+            assert eventually(lambda: not Import.objects.filter(state__in=Import.UNFINISHED).exists())
+            assert eventually(lambda: not jobs_of(waiting).filter(status="doing").exists())
         waiting.refresh_from_db()
         assert (waiting.state, waiting.new, waiting.lines) == (Import.State.DONE, self.LINES, self.LINES)
         assert Evaluation.objects.count() == self.LINES
@@ -270,13 +270,13 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
     export = exports.ask_for(exports.Order(bring_in(data).run), lea)
     with worker() as first, transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE export_part IN EXCLUSIVE MODE")
-        wait_until(somebody_waits)
+        assert eventually(somebody_waits)
         kill(first)
     export.refresh_from_db()
     assert export.state == Export.State.UNFINISHED
     with worker():
-        wait_until(lambda: not Export.objects.filter(state=Export.State.UNFINISHED).exists())
-        wait_until(lambda: not ProcrastinateJob.objects.filter(task_name=exports.JOB).exists())
+        assert eventually(lambda: not Export.objects.filter(state=Export.State.UNFINISHED).exists())
+        assert eventually(lambda: not ProcrastinateJob.objects.filter(task_name=exports.JOB).exists())
     export.refresh_from_db()
     assert export.state == Export.State.DONE
     assert b"".join(exports.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)) == data
@@ -295,12 +295,12 @@ def test_a_worker_that_is_killed_while_it_sends_loses_no_message(
         allowed = {"COGNIREVIEW_WEBHOOK_HOSTS": there.host}
         with worker(**allowed) as first:
             there.meanwhile = first.kill
-            wait_until(lambda: first.poll() is not None)
+            assert eventually(lambda: first.poll() is not None)
             kill(first)
         delivery = WebhookDelivery.objects.get()
         assert (delivery.state, delivery.attempts.count()) == ("waiting", 0)
         with worker(**allowed):
-            wait_until(lambda: not WebhookDelivery.objects.filter(state="waiting").exists())
+            assert eventually(lambda: not WebhookDelivery.objects.filter(state="waiting").exists())
     delivery.refresh_from_db()
     assert (delivery.state, delivery.attempts.count()) == ("delivered", 1)
     assert [received.headers["webhook-id"] for received in there.received] == [delivery.message_id] * 2
@@ -341,10 +341,3 @@ def worker(*options: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]
             yield process
         finally:
             process.terminate()
-
-
-def wait_until(happens: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.02)

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
@@ -22,6 +21,7 @@ from django.test import override_settings
 
 from cognireview import supervisor
 from cognireview.environment import BASE_DIR
+from tests.waiting import eventually
 
 READY = 60
 
@@ -93,16 +93,6 @@ def start(data_dir: Path, port: int, *options: str) -> "subprocess.Popen[str]":
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Whether the condition comes true within the time a start may take."""
-    end = time.monotonic() + READY
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def postmaster(data_dir: Path) -> int:

@@ -11,7 +11,8 @@ from reviews.models import Run, User
 from reviews.record import HUMAN_FIELDS
 from tests.factories import PASSWORD, UserFactory
 from tests.lines import RECORD, file_of, line
-from tests.servers import Server, eventually
+from tests.servers import Server
+from tests.waiting import eventually
 
 SECONDS = 30  # until an answer, or the end of a job
 
@@ -57,7 +58,7 @@ class Program:
             assert state not in {"failed", "cancelled"}
             return bool(state == "done")
 
-        assert eventually(is_done, SECONDS)
+        assert eventually(is_done, within=SECONDS)
 
     def review_all(self, run: str, *sites: Server) -> list[str]:
         """Claim and decide until nothing is left, in turns by the sites; the ids of the records."""
@@ -118,5 +119,5 @@ class Browser:
 
     def download(self, site: Server, page: str) -> bytes:
         """The file of an export, once it is there."""
-        assert eventually(lambda: self.get(site, f"{page}file").status_code == 200, SECONDS)
+        assert eventually(lambda: self.get(site, f"{page}file").status_code == 200, within=SECONDS)
         return self.get(site, f"{page}file").content

@@ -27,6 +27,7 @@ from tests import servers
 from tests.commands import manage_py
 from tests.lines import bring_in, file_of, line
 from tests.servers import Place
+from tests.waiting import eventually
 from tests.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "replica"])
@@ -256,7 +257,7 @@ def test_by_its_setting_a_command_reads_the_replica(
     assert done.returncode == 0, done.stderr
     assert sha256([file.read_bytes()]) == by_the_primary(run)
     # A connection tells its counts when it ends.
-    assert servers.eventually(lambda: standby.place.ask(SCANS) > before)
+    assert eventually(lambda: standby.place.ask(SCANS) > before)
 
 
 class TestWithoutAFitReplica:

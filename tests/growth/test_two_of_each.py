@@ -14,6 +14,7 @@ from tests import servers
 from tests.growth.programs import Browser, Program, scored, undecided
 from tests.lines import take_out
 from tests.servers import Place, Server
+from tests.waiting import eventually
 
 RECORDS = 30
 
@@ -67,7 +68,7 @@ def test_both_workers_import_and_export(two: Servers) -> None:
     for number, file in enumerate(files):
         admin.bring_in(two.sites[number % 2], f"run{number}", file)
     lea.log_in(two.sites[0])
-    assert servers.eventually(lambda: not Import.objects.exclude(state=Import.State.DONE).exists())
+    assert eventually(lambda: not Import.objects.exclude(state=Import.State.DONE).exists())
     runs = list(Run.objects.order_by("name"))
     pages = [lea.export(two.sites[run.pk % 2], run) for run in runs]
     # Built by whichever worker, sent by the web server that did not ask for it.

@@ -2,10 +2,8 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from cognireview.environment import BASE_DIR
+from tests.waiting import eventually, free_port
 
 SECONDS_TO_START = 90
 SECONDS_TO_STOP = 40
@@ -33,7 +32,7 @@ class Site:
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = data_dir
-        self.port = _free_port()
+        self.port = free_port()
         self._process = subprocess.Popen(
             [sys.executable, "manage.py", "up", f"--port={self.port}"],
             cwd=BASE_DIR,
@@ -100,17 +99,8 @@ def running(data_dir: Path) -> Iterator[Site]:
 
 def wait_until(happens: Callable[[], bool], seconds: float, what: str = "the site starts") -> None:
     """Wait for it. Raises `Broken` when that takes longer."""
-    end = time.monotonic() + seconds
-    while not happens():
-        if time.monotonic() > end:
-            raise Broken(f"waited {seconds:.0f} seconds, and not yet: {what}")
-        time.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    if not eventually(happens, within=seconds):
+        raise Broken(f"waited {seconds:.0f} seconds, and not yet: {what}")
 
 
 def _inherited() -> dict[str, str]:

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from tests.operations.checking import expect, tell
-from tests.operations.site import Answer, Site, ask, eventually
+from tests.operations.site import Answer, Site, ask
+from tests.waiting import eventually
 
 PATHS = ("/login/", "/api/v1/runs", "/readyz", "/healthz")
 _SECONDS_TO_ANSWER = 6

@@ -2,11 +2,10 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -18,24 +17,7 @@ import psycopg
 
 from cognireview import embedded_postgres
 from cognireview.environment import BASE_DIR
-
-READY_WITHIN = 60
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def eventually(condition: Callable[[], object], *, within: float = READY_WITHIN) -> bool:
-    """Whether the condition comes true in so many seconds."""
-    end = time.monotonic() + within
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
+from tests.waiting import eventually, free_port
 
 
 @dataclass

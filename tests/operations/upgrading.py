@@ -14,8 +14,9 @@ import psycopg
 
 from cognireview.environment import BASE_DIR
 from tests.operations.checking import expect, tell
-from tests.operations.site import Site, ask, eventually, free_port
+from tests.operations.site import Site, ask
 from tests.operations.traffic import Proxy, flowing
+from tests.waiting import eventually, free_port
 
 # What the rules of docs/upgrading.md let migrations do to tables that are at work.
 _NEXT = {
