@@ -45,6 +45,7 @@ def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
     return decided
 
 
+@pytest.mark.slow
 class TestSixteenReviewers:
     @pytest.mark.parametrize(("then", "count"), [(hand_over, 1600), (decide, 320)])
     def test_get_each_record_once(self, then: Callable[[Evaluation, User], object], count: int) -> None:

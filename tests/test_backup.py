@@ -14,6 +14,8 @@ from cognireview import backup, embedded_postgres
 from reviews.models import Run, User
 from tests.commands import manage_py
 
+pytestmark = pytest.mark.slow
+
 DEMONSTRATE = "from reviews import first_start; first_start.demonstrate()"
 RUNS = ("Demo", "Demo, reviewed")
 

@@ -21,6 +21,7 @@ from tests.commands import manage_py
 from tests.lines import line
 
 
+@pytest.mark.slow
 def test_a_command_of_ours_needs_no_up_before_it(tmp_path: Path) -> None:
     file = tmp_path / "fresh.jsonl"
     file.write_bytes(line("eval_1"))
@@ -30,6 +31,7 @@ def test_a_command_of_ours_needs_no_up_before_it(tmp_path: Path) -> None:
     assert exported.stdout.encode() == file.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_database_out_of_reach_is_one_line(tmp_path: Path) -> None:
     refused = manage_py(
         tmp_path / "var", "import_run", __file__, DATABASE_URL="postgresql://nobody@127.0.0.1:1/nothing"
@@ -39,6 +41,7 @@ def test_a_database_out_of_reach_is_one_line(tmp_path: Path) -> None:
     assert refused.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_all_wrong_settings_are_named_at_once(tmp_path: Path) -> None:
     refused = manage_py(tmp_path, "check", COGNIREVIEW_WEB_THREADS="many", COGNIREVIEW_CLAIM_MINUTES="0")
     assert refused.returncode == 2

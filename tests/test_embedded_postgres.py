@@ -15,6 +15,8 @@ from cognireview.embedded_postgres import CannotStart, Server, database, running
 from cognireview.environment import BASE_DIR
 from cognireview.server_account import ServerAccount, server_account
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:

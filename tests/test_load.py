@@ -20,6 +20,7 @@ from tests.load.reviewers import after
 from tests.work import SCORES, agree, decide
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

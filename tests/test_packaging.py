@@ -123,6 +123,7 @@ def carried(folder: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 class TestTheWheel:
     def test_carries_templates_and_static_files_with_those_of_npm(self, installed: Path) -> None:
         package = installed / "cognireview"

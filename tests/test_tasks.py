@@ -228,6 +228,7 @@ def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object])
     monkeypatch.setattr(importer, "import_upload", watched)
 
 
+@pytest.mark.slow
 class TestAWorkerThatIsStopped:
     LINES = 12_000
 
@@ -263,6 +264,7 @@ class TestAWorkerThatIsStopped:
         assert events == ["upload", "import", "extend rubric"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_builds_it_once(
     lea: User,
 ) -> None:
@@ -283,6 +285,7 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
     assert AuditEvent.objects.filter(action="export").count() == 1
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_while_it_sends_loses_no_message(
     max: User, ana: User, settings: LazySettings
 ) -> None:

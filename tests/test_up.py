@@ -139,6 +139,7 @@ def up(data_dir: Path, port: int) -> Iterator[Callable[..., Up]]:
     assert eventually(lambda: nobody_left(data_dir))
 
 
+@pytest.mark.slow
 class TestUp:
     def test_prints_the_one_time_link_first_and_ctrl_c_stops_everything(
         self, up: Callable[..., Up], data_dir: Path
@@ -285,6 +286,7 @@ def test_the_address_has_a_name_for_passkeys_where_the_name_leads_here(
     assert supervisor._public_url(8000) == f"http://{host}:8000"
 
 
+@pytest.mark.slow
 class TestCannotStart:
     """One line, and an exit status that tells a mistake of the operator from a running site."""
 

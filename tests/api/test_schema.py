@@ -31,7 +31,7 @@ from tests.lines import bring_in, file_of, line
 from tests.test_mapping import MAPPINGS
 from tests.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 Case = AnyCase[Any]
 Operation = APIOperation[Any, Any, Any, Any]

@@ -37,6 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Last, because Playwright's event loop stays in the main thread to the end of the session.
     """
     items.sort(key=is_for_the_browser)
+    for item in filter(is_for_the_browser, items):
+        item.add_marker(pytest.mark.slow)
     if CHROMIUM or os.environ.get("CI"):
         return
     skip = pytest.mark.skip(reason="no Chromium on this machine (Debian: apt-get install chromium)")

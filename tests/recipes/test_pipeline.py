@@ -21,7 +21,7 @@ from tests.commands import manage
 from tests.lines import bring_in, file_of, line, take_out
 from tests.population import decided, stratum
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 RECIPES = BASE_DIR / "docs" / "recipes"
 HAS_SHELL_TOOLS = bool((shutil.which("curl") and shutil.which("jq")) or os.environ.get("CI"))
