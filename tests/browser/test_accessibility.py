@@ -160,5 +160,7 @@ def test_a_page_is_for_everybody(
     sight.then(page)
     page.evaluate(AXE.read_text())
     assert [problem for look in looks_at(name) for problem in problems(page, look)] == []
+    # What a page asks for by itself, such as how far a job is, would replace what is numbered now.
+    page.route("**/*", lambda route: route.fulfill(status=204))
     assert out_of_reach(page) == []
     assert errors == []
