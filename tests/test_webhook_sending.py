@@ -113,6 +113,13 @@ def test_nobody_there_is_told(there: Receiver, settings: LazySettings) -> None:
     assert answer == Answer(None, "Nobody takes connections there.")
 
 
+def hang_up(connection: socket.socket) -> None:
+    """End our side, and read theirs out: what a socket leaves unread takes the answer back."""
+    connection.shutdown(socket.SHUT_WR)
+    while connection.recv(10_000):
+        pass
+
+
 @contextmanager
 def saying(*parts: bytes, pause: float = 0) -> Iterator[int]:
     """The port of a server that takes one connection and says this, whatever it is asked."""
@@ -124,6 +131,7 @@ def saying(*parts: bytes, pause: float = 0) -> Iterator[int]:
                 for part in parts:
                     connection.sendall(part)
                     time.sleep(pause)
+                hang_up(connection)
             except OSError:
                 pass
 
@@ -181,6 +189,7 @@ class TestOverTls:
                 with context.wrap_socket(connection, server_side=True) as secured:
                     secured.recv(10_000)
                     secured.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                    hang_up(secured)
             except OSError:
                 pass
 
