@@ -30,6 +30,16 @@ def _begun_anew_after_an_outage() -> Iterator[None]:
         raise
 
 
+@contextmanager
+def _left_to_the_next_after_an_outage() -> Iterator[None]:
+    """Let a job that comes again by the clock end when its database goes away: the next one does its work."""
+    try:
+        yield
+    except Exception as error:
+        if not outage.is_outage(error):
+            raise
+
+
 @app.task(
     name=importer.JOB,
     queue="import",
@@ -108,7 +118,8 @@ def draw_sample(run_id: int) -> None:
 @app.task(queueing_lock="tell_reviewed_runs")
 def tell_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Make the messages about runs whose queue has become empty."""
-    webhooks.tell_reviewed()
+    with _left_to_the_next_after_an_outage():
+        webhooks.tell_reviewed()
 
 
 # An attempt that fails enqueues the next one; this is for errors of ours, and a database that was away.
@@ -122,14 +133,16 @@ def deliver_message(delivery_id: int, attempt: int) -> None:
 @app.task(queueing_lock="remove_expired_exports")
 def remove_expired_exports(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Remove the files of exports that were kept long enough."""
-    exports.remove_expired()
+    with _left_to_the_next_after_an_outage():
+        exports.remove_expired()
 
 
 @app.periodic(cron="0 * * * *")
 @app.task(queueing_lock="remove_expired_uploads")
 def remove_expired_uploads(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Remove uploads that nobody went on with for a day."""
-    uploads.remove_expired()
+    with _left_to_the_next_after_an_outage():
+        uploads.remove_expired()
 
 
 @app.periodic(cron="* * * * * */10")
@@ -137,5 +150,6 @@ def remove_expired_uploads(timestamp: int) -> None:  # noqa: ARG001 (periodic ta
 async def take_up_stalled_jobs(context: JobContext, timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Give the jobs of workers that died to the next worker."""
     manager = context.app.job_manager
-    for job in await manager.get_stalled_jobs(seconds_since_heartbeat=settings.STALLED_WORKER_SECONDS):
-        await manager.retry_job(job)
+    with _left_to_the_next_after_an_outage():
+        for job in await manager.get_stalled_jobs(seconds_since_heartbeat=settings.STALLED_WORKER_SECONDS):
+            await manager.retry_job(job)

@@ -1,4 +1,4 @@
-"""A job under which the database goes away begins anew: it has not failed."""
+"""A job under which the database goes away begins anew, or leaves it to the next: it has not failed."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -47,6 +47,25 @@ def test_it_begins_anew_after_an_outage(
     assert failed == []
     retried = tasks._BEGINS_ANEW.get_retry_decision(exception=raised.value, job=SimpleNamespace(attempts=9))  # type: ignore[arg-type]
     assert retried is not None
+
+
+@pytest.mark.parametrize(
+    ("job", "part"),
+    [
+        (tasks.tell_reviewed_runs, "reviews.webhooks.tell_reviewed"),
+        (tasks.remove_expired_exports, "reviews.exports.remove_expired"),
+        (tasks.remove_expired_uploads, "reviews.uploads.remove_expired"),
+    ],
+    ids=["webhooks", "exports", "uploads"],
+)
+def test_it_is_left_to_the_next_where_one_comes_by_the_clock(
+    job: Any, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(part, failing(wrapped(errors.AdminShutdown("terminating connection"))))
+    job.func(timestamp=0)
+    monkeypatch.setattr(part, failing(wrapped(errors.DiskFull("no space left"))))
+    with pytest.raises(Exception, match="no space left"):
+        job.func(timestamp=0)
 
 
 @pytest.mark.parametrize("name", ["import", "export"])
