@@ -32,7 +32,7 @@ SECONDS_TO_END = 20
 # Debian's 1.18 and later. Whoever connects is the owner of the database.
 _PGBOUNCER = """
 [databases]
-* = host={host} port={port} user={user}
+* = host='{host}' port={port} user={user}
 
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -62,7 +62,7 @@ class Place(NamedTuple):
     @property
     def url(self) -> str:
         """As `DATABASE_URL` takes it; the host may be the folder of a socket."""
-        where = urlencode({"user": self.user, "host": self.host, "port": self.port})
+        where = urlencode({"user": self.user, "host": self.host, "port": self.port}, quote_via=quote)
         return f"postgresql:///{quote(self.name)}?{where}"
 
     def ask(self, question: str) -> Any:
