@@ -115,11 +115,11 @@ def check_worker(site: Site, token: str, folder: Path) -> None:
     records = b"".join(demo_lines())
     # As many as make an import of some seconds; each id is one of its own.
     body = b"".join(
-        records.replace(b'"evaluation_id": "', b'"evaluation_id": "%d-' % copy) for copy in range(60)
+        records.replace(b'"evaluation_id": "', b'"evaluation_id": "%d-' % copy) for copy in range(180)
     )
     (folder / "many.jsonl").write_bytes(body)
     with site.web() as (port, _):
-        with site.process("work", "--finish=1") as worker:
+        with site.process("work", "--finish=0") as worker:
             job = _send(port, token, run, folder / "many.jsonl")
             doing = "SELECT count(*) FROM procrastinate_jobs WHERE status = 'doing' AND queue_name = 'import'"
             expect(eventually(lambda: site.query(doing) == 1), "The import begins.")
