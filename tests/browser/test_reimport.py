@@ -59,6 +59,7 @@ def test_a_reviewer_goes_on_from_a_stale_review(
     changes = page.get_by_role("region", name="Changed since the review by bo")
     expect(changes.locator("ins").first).to_contain_text("No")
     expect(page.locator("#submit")).to_contain_text("Submit 1 change")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()  # keys count from now on
     page.keyboard.press("1")
     page.keyboard.press("n")
     page.wait_for_timeout(400)
