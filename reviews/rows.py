@@ -139,9 +139,6 @@ class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
 
 
 _read = msgspec.json.Decoder(_Line).decode
-
-
-_read = msgspec.json.Decoder(_Line).decode
 _read_scores = msgspec.json.Decoder(dict[str, _AnyObject]).decode
 _PLACE_OF = {name: place for place, name in enumerate(Record._fields)}
 _NAMES = [_PLACE_OF[name] for name in ("evaluation_id", "judge_llm_model", "judge_prompt_template_path")]
