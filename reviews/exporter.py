@@ -70,17 +70,16 @@ _Block = tuple[bytes, int]
 
 
 def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Iterator[_Block]:
-    done = run.imports.filter(state=Import.State.DONE).order_by("pk")
     reader = source.LineReader()
-    ended = True
-    for place, kept in enumerate(done):
+    start, ended = b"", True
+    for place, kept in enumerate(run.files):
         tally.inputs.append(_input(kept))
         agenda = _Agenda(
             _reviewed(kept) if only == "reviewed" else _special(kept, with_rejected=with_rejected)
         )
-        opening = b"" if ended else b"\n"
         if place == 0 and kept.has_bom:
-            opening = source.BOM
+            start = source.BOM
+        opening = start if ended else b"\n"
         for piece in source.kept_pieces(kept):
             block, line_ends = _Stretch(kept, piece, tally, reader, after_line_end=opening == b"\n").block(
                 agenda, whole=only == "all", repeated=kept.repeated_lines
@@ -88,7 +87,9 @@ def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Iterat
             if block or (opening == b"\n" and _ends_what_broke_off(kept, piece)):
                 yield opening + block, line_ends + (opening == b"\n")
                 ended = (opening + block).endswith(b"\n")
-                opening = b""
+                start = opening = b""
+    if start and only == "all":
+        yield start, 0
 
 
 def _blocks_of_import(kept: Import, only: str, tally: Tally, *, with_rejected: bool) -> Iterator[_Block]:

@@ -23,6 +23,7 @@ from reviews.merge import TAKE_TURNS, Incoming, Known, Settled, known_records, s
 from reviews.models import Import, ImportLine, ImportProgress, User
 from reviews.receiving import mapping_of, run_named
 from reviews.record import LineError
+from reviews.repeats import Repeats
 from reviews.rows import Target
 from reviews.updating import apply_updates
 
@@ -177,7 +178,7 @@ class _Importing:
         with connection.cursor() as cursor:
             cursor.execute(TAKE_TURNS)
             cursor.execute(_CHECK_AT_ONCE)
-        before = _Before(self._target, self._mapping)
+        repeats = _repeats_of(self._target, self._mapping)
         size = 0
         work = ((lines, self._work(lines)) for lines in source.lines_of(pieces))
         with closing(parsing.parsed_ahead(work, cores=parsing.usable_cores())) as parsed_ahead:
@@ -185,11 +186,11 @@ class _Importing:
                 if lines.piece.number == 0:
                     self._target.has_bom = lines.piece.data.startswith(source.BOM)
                 new = self._take(lines, parsed)
-                before.compare(lines, parsed, new)
+                _count_repeats(repeats, lines, parsed, new)
                 size += len(lines.piece.data)
                 if progress:
                     progress(size, self._target.counts)
-        self._target.repeated_lines = before.repeated
+        self._target.repeated_lines = repeats.count
 
     def _work(self, lines: source.Lines) -> parsing.Work:
         target = Target(self._target.run_id, self._target.pk)
@@ -273,63 +274,29 @@ class _Importing:
             setattr(target, name, getattr(target, name) + 1)
 
 
-class _Before:
-    """Counts how many lines at the start of a file repeat an earlier import of the run.
-
-    That is the latest that begins alike. Lines repeat each other if they are the same bytes, or
-    hold the same record, or are both blank; a line that brings a new record repeats none.
-    """
-
-    def __init__(self, target: Import, mapping: Mapping | None) -> None:
-        self._mapping = mapping
-        self._earlier = target.run.imports.filter(state=Import.State.DONE, pk__lt=target.pk).order_by("-pk")
-        self._lines: Iterator[bytes] = iter(())
-        self._ended = False
-        self.repeated = 0
-
-    def compare(self, lines: source.Lines, parsed: parsing.Parsed, new: set[int]) -> None:
-        """Take the next lines of the file; `new` holds the numbers of those that are new records."""
-        if self._ended:
+def _count_repeats(repeats: Repeats, lines: source.Lines, parsed: parsing.Parsed, new: set[int]) -> None:
+    """Count those of the next lines of a file; `new` holds the numbers of those that are new records."""
+    if repeats.ended:
+        return
+    held = {number: evaluation_id for number, evaluation_id, _ in parsed.records}
+    bad = {number for number, _, _ in parsed.errors}
+    for number, line in enumerate(lines, start=lines.piece.first_line):
+        record = None if number in bad else held.get(number, "")
+        overlong = line is source.OVERLONG or len(line) > settings.LIMITS.line_bytes
+        if not repeats.take(line, record, new=number in new or overlong):
             return
-        held = {number: evaluation_id for number, evaluation_id, _ in parsed.records}
-        bad = {number for number, _, _ in parsed.errors}
-        for number, line in enumerate(lines, start=lines.piece.first_line):
-            record = None if number in bad else held.get(number, "")
-            if number in new or not self._repeats(number, line, record):
-                self._ended = True
-                return
-            self.repeated += 1
 
-    def _repeats(self, number: int, line: bytes, held: str | None) -> bool:
-        if number > 1:
-            return self._skip_to(line, held)
-        for earlier in self._earlier:
-            self._lines = _all_lines(earlier)
-            if self._skip_to(line, held):
-                return True
-        return False
 
-    def _skip_to(self, line: bytes, held: str | None) -> bool:
-        """Whether the next line of the earlier import, but for those without a record, is repeated by `line`.
+def _repeats_of(target: Import, mapping: Mapping | None) -> Repeats:
+    """How the file of an import repeats those that the run has."""
 
-        What the line holds is told as by `_held`.
-        """
-        for before in self._lines:
-            if before == line:
-                return True
-            held_before = self._held(before)
-            if held_before is not None:
-                return held_before == held
-        return False
-
-    def _held(self, line: bytes) -> str | None:
-        """The id of the record in a line, nothing for a blank line, None for a line that is no record."""
-        if not line.strip():
-            return ""
+    def held(line: bytes) -> str | None:
         try:
-            return read_line(line, settings.LIMITS, self._mapping).evaluation_id
+            return read_line(line, settings.LIMITS, mapping).evaluation_id if line.strip() else ""
         except LineError:
             return None
+
+    return Repeats(map(_all_lines, target.run.files.reverse()), held)
 
 
 def _all_lines(kept: Import) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from reviews import rubric
 from reviews.criteria import read
-from reviews.models import Evaluation, Import, Run
+from reviews.models import Evaluation, Run
 from reviews.rubric import MAX_NAME, MAX_SCORE, MAX_SCORES, SCORES
 from reviews.salvage import salvage
 from reviews.scores import Score, identity, is_score, score_of
@@ -69,7 +69,7 @@ def learn(run: Run) -> None:
 
 def _sample(run: Run) -> list[Evaluation]:
     """Records spread over the latest imports of the run."""
-    done = run.imports.filter(state=Import.State.DONE, new__gt=0).order_by("-pk")
+    done = run.files.filter(new__gt=0).reverse()
     imports = list(done.values_list("pk", "lines")[:MOST_IMPORTS])
     each = SAMPLE_SIZE // max(1, len(imports))
     places = [(pk, 1 + number * lines // each) for pk, lines in imports for number in range(each)]

@@ -145,8 +145,8 @@ def check(
         if receipt["filter"]["import_id"] is None:
             broken += _unseen(ledger, receipt["run"])
     else:
-        before, after = receipt_check.lines_of_all(originals), receipt_check.lines(exported)
-        result = compare(before, after, limits, mapping=mapping, witness=witness)
+        files, exported_lines = receipt_check.files(originals), receipt_check.lines(exported)
+        result = compare(files, exported_lines, limits, mapping=mapping, witness=witness)
     for problem in broken:
         result.found(problem)
     return result

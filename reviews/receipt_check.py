@@ -14,7 +14,7 @@ from reviews.mapping import Mapping
 from reviews.receipt import RECEIPT_VERSION
 from reviews.record import Limits
 from reviews.source import Refused, blocks_of
-from reviews.verification import Change, Comparison, Met, compare, joined
+from reviews.verification import Change, Comparison, File, Met, compare
 
 UNREADABLE = (OSError, Refused)
 
@@ -43,6 +43,11 @@ def lines(path: Path) -> Iterator[bytes]:
         yield b"".join(begun)
 
 
+def files(paths: Iterable[Path]) -> list[File]:
+    """Files as `compare` takes them."""
+    return [partial(lines, path) for path in paths]
+
+
 def read_receipt(path: Path) -> dict[str, Any]:
     """The receipt in a file. Raises `NoReceipt` and OSError."""
     try:
@@ -52,11 +57,6 @@ def read_receipt(path: Path) -> dict[str, Any]:
     if not isinstance(receipt, dict) or receipt.get("receipt") != RECEIPT_VERSION:
         raise NoReceipt(f"{path}: is no receipt of version {RECEIPT_VERSION}")
     return receipt
-
-
-def lines_of_all(paths: list[Path]) -> Iterator[bytes]:
-    """The lines of several files, one file after the other, as an export of all joins them."""
-    return joined(map(lines, paths))
 
 
 Witness = Callable[[Met], Iterable[str]]
@@ -92,8 +92,7 @@ def _check(
     result = Comparison()
     if output["format"] == "jsonl":
         may_go = _left_out(receipt, [by_hash.get(sha256) for sha256 in hashes])
-        before, after = lines_of_all(originals), lines(exported)
-        result = compared(before, after, may_go=may_go, changes=expected.meet)
+        result = compared(files(originals), lines(exported), may_go=may_go, changes=expected.meet)
         expected.end()
     for original, sha256 in zip(originals, hashes, strict=True):
         if sha256 not in by_hash:

@@ -1,12 +1,14 @@
 """Does an export hold nothing but its original and human decisions? Files only, no database."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from reviews.mapping import Mapping, read_line
 from reviews.record import HUMAN_FIELDS, Limits, LineError
+from reviews.repeats import Repeats
 from reviews.splice import Member, members
 
 SHOWN_PROBLEMS = 20
@@ -17,8 +19,8 @@ _BOM = b"\xef\xbb\xbf"
 class Comparison:
     """What was found. `problems` holds the first sentences; `problem_count` counts them all.
 
-    `left_out` counts lines of the original that are no records, or repeat an id: an export leaves
-    them out. `keys` counts in how many changed lines each human_* value differs.
+    `left_out` counts lines of the originals that are no records, or repeat an id or an earlier file: an
+    export leaves them out. `keys` counts in how many changed lines each human_* value differs.
     """
 
     identical: int = 0
@@ -68,8 +70,12 @@ class Met:
 _NOTHING = Met("", 0, b"", [])
 
 
+# A file as its lines with their line ends (as a binary file iterates), from its start each time it is called.
+File = Callable[[], Iterable[bytes]]
+
+
 def compare(
-    original: Iterable[bytes],
+    originals: Sequence[File],
     exported: Iterable[bytes],
     limits: Limits = Limits(),  # noqa: B008 (immutable)
     *,
@@ -78,82 +84,98 @@ def compare(
     changes: Callable[[Change], None] = lambda _change: None,
     witness: Callable[[Met], Iterable[str]] = lambda _met: (),
 ) -> Comparison:
-    """Compare two files, each given as its lines with their line ends (as a binary file iterates).
+    """Compare an export, given as its lines with their line ends, with the files its run was imported from.
 
-    `limits` and `mapping` are those of the import: they tell which lines of the original are records.
-    `may_go` says of a line of the original, asked in order, whether the export may lack it though it is one;
-    `changes` is told of each line that holds a decision. `witness` is shown each record, the first line of
-    it, and gives sentences about what is wrong with it.
+    They stand in the order of their imports. `limits` and `mapping` are those of the import: they tell which
+    lines are records. `may_go` says of a line of the originals, counted through and asked in order, whether
+    the export may lack it though it is one; `changes` is told of each line that holds a decision. `witness`
+    is shown each record, the first line of it, and gives sentences about what is wrong with it.
     """
     result = Comparison()
     ids: set[str] = set()
-    id_of = partial(_id_of, limits, mapping)
-    source, export = _Lines(original), _Lines(exported)
-    if source.has_bom != export.has_bom:
+    held = partial(_held, limits, mapping)
+    export = _Export(exported)
+    if not export.is_empty and _has_bom(originals[0]) != export.has_bom:
         result.found("one of the files begins with a byte order mark, the other does not")
-    while source.line:
-        evaluation_id = id_of(source.line)
+    for source in _lines_of(originals, held):
+        evaluation_id = held(source.line)
         # A record counts once: its first line.
-        record = "" if evaluation_id in ids else evaluation_id
-        if may_go(source.number):
+        record = "" if evaluation_id in ids else evaluation_id or ""
+        overlong = len(source.line) > limits.line_bytes
+        repeated = source.repeats.take(_bare(source.line), evaluation_id, new=bool(record) or overlong)
+        if repeated or may_go(source.number):
             result.left_out += 1
             met = Met(record, 0, b"", [])
         else:
-            met = _meet(source, export, record, id_of, result)
+            met = _meet(source, export, record, held, result)
         if met.evaluation_id:
             if met.keys:
                 changes(Change(met.line, record, met.keys))
             for problem in witness(met):
                 result.found(problem)
-        ids.add(evaluation_id)
-        source.advance()
+        ids.add(record)
     while export.line:
         result.found(f"line {export.number} of the export is not in the original")
         export.advance()
     return result
 
 
-def _meet(
-    source: "_Lines", export: "_Lines", record: str, id_of: Callable[[bytes], str], result: Comparison
-) -> Met:
-    """Look for a line of the original in the export; `record` is the id of the record it holds, if any."""
+# The id of the record in a line, "" for a blank line, None for one that is no record.
+_Held = Callable[[bytes], str | None]
+
+
+class _Source(NamedTuple):
+    """A line of the originals, counted through. What `breaks_off` may have a line end in the export."""
+
+    number: int
+    line: bytes
+    breaks_off: bool
+    repeats: Repeats
+
+    def as_before(self, exported: bytes) -> bytes:
+        """The line with the line end that it has for a next file, if the line of the export has it."""
+        return self.line + b"\n" if self.breaks_off and exported.endswith(b"\n") else self.line
+
+
+def _lines_of(originals: Sequence[File], held: _Held) -> Iterator[_Source]:
+    number = 0
+    for place, file in enumerate(originals):
+        earlier = (map(_bare, _without_bom(other)) for other in reversed(originals[:place]))
+        repeats, is_last = Repeats(earlier, held), place == len(originals) - 1
+        for line in _without_bom(file):
+            number += 1
+            yield _Source(number, line, not line.endswith(b"\n") and not is_last, repeats)
+
+
+def _meet(source: _Source, export: "_Export", record: str, held: _Held, result: Comparison) -> Met:
+    """Look for a line of the originals in the export; `record` is the id of the record it holds, if any."""
     met = _NOTHING
-    if source.line == export.line:
+    line = source.as_before(export.line)
+    if line == export.line:
         result.identical += 1
-        met = Met(record, export.number, export.line, [])
+        met = Met(record, export.number, line, [])
         export.advance()
-    elif not source.line.strip():
+    elif not line.strip():
         result.found(f"line {source.number} of the original is blank and missing in the export")
     elif not record:
         result.left_out += 1
-    elif record == id_of(export.line):
-        met = Met(record, export.number, export.line, _compare_records(source, export, result))
+    elif record == held(export.line):
+        keys = _compare_records(source.number, line, export, result)
+        met = Met(record, export.number, export.line, keys)
         export.advance()
     else:
         result.found(f"line {source.number} of the original ({record}) is not in its place in the export")
     return met
 
 
-def joined(files: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
-    """The lines of several files as an export joins them: what lacks a line end gets one before the next."""
-    last = b""
-    for lines in files:
-        for number, line in enumerate(lines):
-            if last:
-                yield last if last.endswith(b"\n") else last + b"\n"
-                line = line.removeprefix(_BOM) if number == 0 else line  # noqa: PLW2901
-            last = line
-    if last:
-        yield last
-
-
-class _Lines:
+class _Export:
     """A file that is read line by line: `line` is empty behind its end and lacks the byte order mark."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines: Iterator[bytes] = iter(lines)
         first = next(self._lines, b"")
         self.number = 1
+        self.is_empty = not first
         self.has_bom = first.startswith(_BOM)
         self.line = first.removeprefix(_BOM)
 
@@ -162,27 +184,40 @@ class _Lines:
         self.number += 1
 
 
-def _id_of(limits: Limits, mapping: Mapping | None, line: bytes) -> str:
-    """The evaluation_id of a line that is a record, else an empty string."""
-    try:
-        return read_line(line.removesuffix(b"\n"), limits, mapping).evaluation_id
-    except LineError:
+def _has_bom(file: File) -> bool:
+    return next(iter(file()), b"").startswith(_BOM)
+
+
+def _without_bom(file: File) -> Iterator[bytes]:
+    lines = iter(file())
+    yield from filter(None, [next(lines, b"").removeprefix(_BOM)])
+    yield from lines
+
+
+def _bare(line: bytes) -> bytes:
+    return line.removesuffix(b"\n")
+
+
+def _held(limits: Limits, mapping: Mapping | None, line: bytes) -> str | None:
+    if not line.strip():
         return ""
+    try:
+        return read_line(_bare(line), limits, mapping).evaluation_id
+    except LineError:
+        return None
 
 
-def _compare_records(source: _Lines, export: _Lines, result: Comparison) -> list[str]:
-    """The keys whose values differ."""
-    before, after = _human_members(source.line), _human_members(export.line)
+def _compare_records(number: int, line: bytes, export: _Export, result: Comparison) -> list[str]:
+    """The keys whose values differ between a line of the originals and that of the export."""
+    before, after = _human_members(line), _human_members(export.line)
     added = {member.key for member in after} - {member.key for member in before}
-    if _bare(source.line, before, set()) != _bare(export.line, after, added):
+    if _but_human(line, before, set()) != _but_human(export.line, after, added):
         result.found(
-            f"line {export.number} of the export differs from line {source.number} of the original"
+            f"line {export.number} of the export differs from line {number} of the original"
             " in more than human_* values"
         )
         return []
-    keys = [
-        key for key in HUMAN_FIELDS if _values(source.line, before, key) != _values(export.line, after, key)
-    ]
+    keys = [key for key in HUMAN_FIELDS if _values(line, before, key) != _values(export.line, after, key)]
     result.changed += 1
     result.keys.update(keys)
     return keys
@@ -196,7 +231,7 @@ def _values(line: bytes, found: list[Member], key: str) -> list[bytes]:
     return [line[member.start : member.end] for member in found if member.key == key]
 
 
-def _bare(line: bytes, human: list[Member], added: set[str]) -> bytes:
+def _but_human(line: bytes, human: list[Member], added: set[str]) -> bytes:
     """The line without the human values, and without the added keys and the comma before each."""
     parts, position = [], 0
     for member in human:

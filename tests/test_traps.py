@@ -254,7 +254,7 @@ class TestRejected:
         data = file_of(BEFORE, trap.text, AFTER)
         bring_in(data)
         decide(Evaluation.objects.get(evaluation_id="eval_after"), ana)
-        result = compare(BytesIO(data), BytesIO(take_out()))
+        result = compare([lambda: BytesIO(data)], BytesIO(take_out()))
         assert (result.problems, result.identical, result.changed, result.left_out) == ([], 1, 1, 1)
 
 
@@ -275,7 +275,7 @@ class TestAccepted:
     ) -> None:
         review = decide(evaluation, ana, comments="\u2028 \\frac")
         exported = take_out()
-        result = compare(BytesIO(file_of(BEFORE, text, AFTER)), BytesIO(exported))
+        result = compare([lambda: BytesIO(file_of(BEFORE, text, AFTER))], BytesIO(exported))
         assert (result.problems, result.identical, result.changed) == ([], 2, 1)
         decided = as_spelled(exported.split(b"\n")[1])
         assert decided["human_corrected_scores"] == review.corrected_scores

@@ -1,5 +1,6 @@
 """An export compared with its original: human decisions pass, nothing else does."""
 
+from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -25,7 +26,11 @@ A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
 
 
 def compared(original: bytes, exported: bytes, limits: Limits = Limits()) -> Comparison:  # noqa: B008 (immutable)
-    return compare(BytesIO(original), BytesIO(exported), limits)
+    return compared_to_all([original], exported, limits)
+
+
+def compared_to_all(originals: list[bytes], exported: bytes, limits: Limits = Limits()) -> Comparison:  # noqa: B008
+    return compare([partial(BytesIO, original) for original in originals], BytesIO(exported), limits)
 
 
 class TestHolds:

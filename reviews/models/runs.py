@@ -67,6 +67,11 @@ class Run(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def files(self) -> "models.QuerySet[Import]":
+        """The imports that went through, in the order in which they did, not in which they were sent."""
+        return self.imports.filter(state=Import.State.DONE).order_by("finished_at", "pk")
+
 
 class Import(models.Model):
     """One file brought into a run, and what became of each of its lines.

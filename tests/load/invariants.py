@@ -11,11 +11,10 @@ from django.conf import settings
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews import ledger, source
+from reviews import ledger, receipt_check, source
 from reviews.api.decisions import _SUBMISSIONS
 from reviews.chain import Chain
 from reviews.models import AuditEvent, Evaluation, Export, Import, ImportLine, Review, Uncovered, User
-from reviews.receipt_check import lines_of_all
 from reviews.verification import compare
 from tests.load.reviewer import Accepted
 
@@ -108,8 +107,9 @@ def of_imports(files: Iterable[Path]) -> Iterator[str]:
             yield f"{name} has {lines} lines and accounts for {counts}"
         for outcome in ImportLine.Outcome:
             counted = counts["conflicts" if outcome == ImportLine.Outcome.CONFLICT else str(outcome)]
-            if outcomes.get(f"{one.pk}{outcome}", 0) != counted:
-                yield f"{name} does not list its {counted} lines that are {outcome}"
+            listed = outcomes.get(f"{one.pk}{outcome}", 0)
+            if listed != counted:
+                yield f"{name} has {counted} lines that are {outcome}, and lists {listed}"
         kept = hashlib.sha256(b"".join(piece.data for piece in source.kept_pieces(one))).hexdigest()
         if not kept == one.sha256 == digests[one.file_name]:
             yield f"{name} keeps other bytes than were brought"
@@ -163,7 +163,7 @@ def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted
             if told != (one.key, one.reviewer, one.scores):
                 yield f"the export has another decision on {one.evaluation_id} than {one.key}"
     yield from (f"the export lacks {record}" for record in missing)
-    compared = compare(lines_of_all(originals), lines_of_all([exported]), settings.LIMITS)
+    compared = compare(receipt_check.files(originals), receipt_check.lines(exported), settings.LIMITS)
     yield from compared.problems
     if compared.changed != len(last):
         yield f"{compared.changed:,} lines are not as they came, and {len(last):,} records were decided"

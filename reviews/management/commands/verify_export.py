@@ -52,8 +52,8 @@ class Command(BaseCommand):
             elif receipt:
                 result = receipt_check.check(receipt, originals, exported, settings.LIMITS, mapping=mapping)
             else:
-                before, after = receipt_check.lines_of_all(originals), receipt_check.lines(exported)
-                result = compare(before, after, settings.LIMITS, mapping=mapping)
+                files, exported_lines = receipt_check.files(originals), receipt_check.lines(exported)
+                result = compare(files, exported_lines, settings.LIMITS, mapping=mapping)
         except (receipt_check.NoReceipt, ledger_check.NoLedger) as error:
             raise CommandError(str(error), returncode=2) from error
         except receipt_check.UNREADABLE as error:
