@@ -129,6 +129,14 @@ def deliver_message(delivery_id: int, attempt: int) -> None:
     webhooks.deliver(delivery_id, attempt)
 
 
+@app.periodic(cron="0 * * * *")
+@app.task(queueing_lock="remove_old_messages")
+def remove_old_messages(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Remove what became of messages to webhooks long ago."""
+    with _left_to_the_next_after_an_outage():
+        webhooks.remove_old()
+
+
 @app.periodic(cron="*/10 * * * *")
 @app.task(queueing_lock="remove_expired_exports")
 def remove_expired_exports(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)

@@ -36,6 +36,8 @@ PAUSES = (
     timedelta(minutes=30),
     *(timedelta(hours=hours) for hours in (1, 2, 4, 8, 8)),
 )
+# How long what became of a message can be looked at.
+KEPT_FOR = timedelta(days=90)
 State = WebhookDelivery.State
 
 # One statement, and so one moment: who fills a queue meanwhile leaves a note that this does not see. Of two
@@ -183,6 +185,12 @@ def _note(delivery_id: int, attempt: int, answer: Answer) -> None:
 
 def _made(delivery: WebhookDelivery) -> int:
     return delivery.attempts.count()
+
+
+def remove_old() -> None:
+    """Remove the messages that are over and were made more than `KEPT_FOR` ago, with their attempts."""
+    over = WebhookDelivery.objects.exclude(state=State.WAITING)
+    over.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
 
 
 def in_force() -> QuerySet[Webhook]:

@@ -349,6 +349,19 @@ class TestADelivery:
         assert len(there.received) == sent.attempts.count() == len(PAUSES) + 1
         assert ProcrastinateJob.objects.filter(task_name=webhooks.JOB).count() == jobs
 
+    def test_that_is_over_is_removed_after_ninety_days(
+        self, sent: WebhookDelivery, made: webhooks.Made, there: Receiver, max: User
+    ) -> None:
+        waiting, late = (webhooks.send_test(webhook=made.webhook, actor=max) for _ in range(2))
+        for delivery in (sent, late):
+            webhooks.deliver(delivery.pk, 1)
+        for delivery, days in ((sent, 91), (waiting, 91), (late, 89)):
+            made_at = timezone.now() - timedelta(days=days)
+            WebhookDelivery.objects.filter(pk=delivery.pk).update(created_at=made_at)
+        webhooks.remove_old()
+        assert set(WebhookDelivery.objects.all()) == {waiting, late}
+        assert set(WebhookAttempt.objects.values_list("delivery", flat=True)) == {late.pk}
+
     def test_to_a_host_that_is_not_allowed_any_more_is_not_sent(
         self, sent: WebhookDelivery, there: Receiver, settings: LazySettings
     ) -> None:
