@@ -80,7 +80,8 @@ class Load:
             for one in working:
                 one.result()
         self._site.check_runs()
-        wait_until(_is_quiet, SECONDS_TO_BE_QUIET, "all jobs are done")
+        # The last that was killed may be the database.
+        wait_until(lambda: patiently(_is_quiet), SECONDS_TO_BE_QUIET, "all jobs are done")
         for reviewer in self._reviewers:
             reviewer.end()
         self._print()
