@@ -309,9 +309,10 @@ TOLD_BY = {
     "opinions.outdate": "importer.import_stream",
     "opinion_counts.count": "opinions.give",
     "opinion_counts.uncount": "opinions.take_back",
-    # What is sent changes nothing here; each message and its attempts are kept.
+    # What is sent changes nothing here; each message and its attempts are kept for 90 days.
     "webhooks.tell_reviewed": "webhooks.add",
     "webhooks.deliver": "webhooks.add",
+    "webhooks.remove_old": "webhooks.add",
     "overturning.note": "workflow.reopen",
     "overturning.note_revision": "workflow.revise",
 }

@@ -107,7 +107,7 @@ class TestTheChecks:
         ("changes", "sentence"),
         [
             ({"lines": 3}, "has 3 lines and accounts for"),
-            ({"new": 1, "rejected": 1}, "does not list its 1 lines that are rejected"),
+            ({"new": 1, "rejected": 1}, "has 1 lines that are rejected, and lists 0"),
             ({"sha256": "0" * 64}, "keeps other bytes than were brought"),
             ({"state": "running"}, "which is running with 2 new records, 2 can be seen"),
             ({"state": "failed", "error": "a bug"}, "is failed: a bug"),

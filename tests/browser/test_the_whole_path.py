@@ -9,6 +9,7 @@ from django.db import transaction
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from reviews import receipt_check
 from reviews.importer import import_stream
 from reviews.models import Evaluation, Run, User
 from reviews.record import HUMAN_FIELDS
@@ -52,8 +53,7 @@ def test_a_record_is_reviewed_with_keyboard_and_mouse_and_nothing_else_changes(
 
     exported = tmp_path / "exported.jsonl"
     call_command("export_run", "sample", output=str(exported))
-    with exported.open("rb") as export:
-        result = compare([lambda: SAMPLE.open("rb")], export)
+    result = compare(receipt_check.files([SAMPLE]), receipt_check.lines(exported))
     assert (result.identical, result.changed) == (74, 1)
     assert result.changed_keys == list(HUMAN_FIELDS)
     assert result.holds
