@@ -88,7 +88,8 @@ def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Iterat
                 yield opening + block, line_ends + (opening == b"\n")
                 ended = (opening + block).endswith(b"\n")
                 start = opening = b""
-    if start and only == "all":
+    # A file that is nothing else.
+    if start and not tally.lines_left_out:
         yield start, 0
 
 

@@ -7,6 +7,7 @@ become a new record is noted in `import_line`.
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
@@ -18,12 +19,12 @@ from procrastinate.contrib.django import app as jobs
 
 from reviews import audit, facets, learning, parsing, sampling, source, unpack
 from reviews.copying import copy_import_lines, copy_new
-from reviews.mapping import Mapping, read_line
+from reviews.mapping import Mapping
 from reviews.merge import TAKE_TURNS, Incoming, Known, Settled, known_records, settle
 from reviews.models import Import, ImportLine, ImportProgress, User
 from reviews.receiving import mapping_of, run_named
 from reviews.record import LineError
-from reviews.repeats import Repeats
+from reviews.repeats import Repeats, held_in
 from reviews.rows import Target
 from reviews.updating import apply_updates
 
@@ -289,14 +290,7 @@ def _count_repeats(repeats: Repeats, lines: source.Lines, parsed: parsing.Parsed
 
 def _repeats_of(target: Import, mapping: Mapping | None) -> Repeats:
     """How the file of an import repeats those that the run has."""
-
-    def held(line: bytes) -> str | None:
-        try:
-            return read_line(line, settings.LIMITS, mapping).evaluation_id if line.strip() else ""
-        except LineError:
-            return None
-
-    return Repeats(map(_all_lines, target.run.files.reverse()), held)
+    return Repeats(map(_all_lines, target.run.files.reverse()), partial(held_in, settings.LIMITS, mapping))
 
 
 def _all_lines(kept: Import) -> Iterator[bytes]:

@@ -2,14 +2,24 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from reviews.mapping import Mapping, read_line
+from reviews.record import Limits, LineError
+
+
+def held_in(limits: Limits, mapping: Mapping | None, line: bytes) -> str | None:
+    """The id of the record in a line (without LF), "" for a blank line, None for one that is no record."""
+    try:
+        return read_line(line, limits, mapping).evaluation_id if line.strip() else ""
+    except LineError:
+        return None
+
 
 class Repeats:
     """Counts how many lines at the start of a file repeat an earlier file of the run.
 
     That is the latest that begins alike. Lines repeat each other if they are the same bytes, or hold the same
     record, or are both blank. `earlier` are those files, the latest first, each as its lines without LF and
-    byte order mark; `held` tells of such a line the id of its record, of a blank line "", and None of a line
-    that is no record.
+    byte order mark; `held` is `held_in` with their limits and mapping.
     """
 
     def __init__(self, earlier: Iterable[Iterable[bytes]], held: Callable[[bytes], str | None]) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from reviews.mapping import Mapping, read_line
-from reviews.record import HUMAN_FIELDS, Limits, LineError
-from reviews.repeats import Repeats
+from reviews.mapping import Mapping
+from reviews.record import HUMAN_FIELDS, Limits
+from reviews.repeats import Repeats, held_in
 from reviews.splice import Member, members
 
 SHOWN_PROBLEMS = 20
@@ -93,16 +93,17 @@ def compare(
     """
     result = Comparison()
     ids: set[str] = set()
-    held = partial(_held, limits, mapping)
+    held = partial(held_in, limits, mapping)
     export = _Export(exported)
-    if not export.is_empty and _has_bom(originals[0]) != export.has_bom:
+    if not export.is_empty and any(map(_has_bom, originals[:1])) != export.has_bom:
         result.found("one of the files begins with a byte order mark, the other does not")
     for source in _lines_of(originals, held):
-        evaluation_id = held(source.line)
+        line = _bare(source.line)
+        evaluation_id = held(line)
         # A record counts once: its first line.
         record = "" if evaluation_id in ids else evaluation_id or ""
-        overlong = len(source.line) > limits.line_bytes
-        repeated = source.repeats.take(_bare(source.line), evaluation_id, new=bool(record) or overlong)
+        is_new = bool(record) or len(line) > limits.line_bytes
+        repeated = source.repeats.take(line, evaluation_id, new=is_new)
         if repeated or may_go(source.number):
             result.left_out += 1
             met = Met(record, 0, b"", [])
@@ -120,7 +121,7 @@ def compare(
     return result
 
 
-# The id of the record in a line, "" for a blank line, None for one that is no record.
+# As `held_in`, which knows of limits and mapping already.
 _Held = Callable[[bytes], str | None]
 
 
@@ -159,7 +160,7 @@ def _meet(source: _Source, export: "_Export", record: str, held: _Held, result: 
         result.found(f"line {source.number} of the original is blank and missing in the export")
     elif not record:
         result.left_out += 1
-    elif record == held(export.line):
+    elif record == held(_bare(export.line)):
         keys = _compare_records(source.number, line, export, result)
         met = Met(record, export.number, export.line, keys)
         export.advance()
@@ -190,21 +191,14 @@ def _has_bom(file: File) -> bool:
 
 def _without_bom(file: File) -> Iterator[bytes]:
     lines = iter(file())
-    yield from filter(None, [next(lines, b"").removeprefix(_BOM)])
+    first = next(lines, b"").removeprefix(_BOM)
+    if first:
+        yield first
     yield from lines
 
 
 def _bare(line: bytes) -> bytes:
     return line.removesuffix(b"\n")
-
-
-def _held(limits: Limits, mapping: Mapping | None, line: bytes) -> str | None:
-    if not line.strip():
-        return ""
-    try:
-        return read_line(_bare(line), limits, mapping).evaluation_id
-    except LineError:
-        return None
 
 
 def _compare_records(number: int, line: bytes, export: _Export, result: Comparison) -> list[str]:

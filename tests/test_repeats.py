@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reviews import importer
 from reviews.models import Evaluation, Import, Run, User
+from reviews.receipt import Tally
 from reviews.record import Limits
 from reviews.repeats import Repeats
 from reviews.verification import Comparison, compare
@@ -88,14 +89,16 @@ class TestAnExport:
     ) -> None:
         files = [BOM * bom + file_of(*lines)[: None if ended else -1] for bom, lines, ended in shapes]
         with transaction.atomic():
-            for file in files:
-                bring_in(file)
+            lines = sum(bring_in(file).lines for file in files)
             ana = UserFactory.create(role="reviewer")
             for evaluation in Evaluation.objects.filter(evaluation_id="eval_a"):
                 decide(evaluation, ana)
-            exported = take_out(with_rejected=with_rejected)
+            tally = Tally()
+            exported = take_out(with_rejected=with_rejected, tally=tally)
             transaction.set_rollback(True)
         result = compared(files, exported)
+        if BOM not in files:
+            assert tally.lines + tally.lines_left_out == lines
         assert result.problems == []
         assert result.changed == any(A in lines for _, lines, _ in shapes)
 
@@ -131,6 +134,14 @@ class TestAnExport:
 
 
 class TestTheVerification:
+    def test_compares_a_line_that_is_as_long_as_it_may_be(self) -> None:
+        file = file_of(A, b"x" * 3_000, BLANK)
+        result = compare([partial(BytesIO, file)] * 2, BytesIO(file_of(A, BLANK)), Limits(line_bytes=3_000))
+        assert result.problems == []
+
+    def test_of_no_file_at_all_finds_every_line(self) -> None:
+        assert compared([], file_of(A)).problems == ["line 1 of the export is not in the original"]
+
     def test_misses_a_blank_line_that_no_earlier_file_has(self) -> None:
         result = compared([file_of(A, B), file_of(A, BLANK, C)], file_of(A, B, C))
         assert result.problems == ["line 4 of the original is blank and missing in the export"]

@@ -67,7 +67,7 @@ class ExportForm(forms.Form):
         assert isinstance(format_field, forms.ChoiceField)
         assert isinstance(import_field, _ImportField)
         format_field.choices = [(key, name) for key, name in names.items() if formats.is_installed(key)]
-        import_field.queryset = run.imports.filter(state=Import.State.DONE).order_by("pk")
+        import_field.queryset = run.files
 
     def order(self) -> Order:
         """What a valid form asks for."""
