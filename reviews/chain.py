@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 GENESIS = bytes(32)
 _HEAD = re.compile(r"([0-9]{1,18}):([0-9a-fA-F]{64})")
+_HEAD_IN_TEXT = re.compile(rf"(?<![0-9A-Za-z]){_HEAD.pattern}(?![0-9A-Za-z])")
 
 
 class Head(NamedTuple):
@@ -32,6 +33,11 @@ class Head(NamedTuple):
         if not found:
             raise ValueError(f"{text!r} is no head, which is a position, a colon and 64 hexadecimal digits")
         return cls(int(found[1]), bytes.fromhex(found[2]))
+
+    @classmethod
+    def find(cls, text: str) -> "list[Head]":
+        """Every head in a text, such as the lines of a log."""
+        return [cls(int(found[1]), bytes.fromhex(found[2])) for found in _HEAD_IN_TEXT.finditer(text)]
 
 
 EMPTY = Head(0, GENESIS)
@@ -72,12 +78,15 @@ def seal(previous: bytes, digest: bytes) -> bytes:
 class Chain:
     """Takes seals in the order of their positions, and says what is wrong with them.
 
-    `kept` is a head known from elsewhere: the chain has to lead to it or past it.
+    `kept` are heads known from elsewhere: the chain has to lead to each of them or past it. Without one,
+    nothing shows that the chain was not cut off at its end or written again from the start.
     """
 
-    def __init__(self, kept: Head | None = None) -> None:
+    def __init__(self, *kept: Head) -> None:
         self.head = EMPTY
-        self._kept = kept
+        self._kept: dict[int, set[bytes]] = {}
+        for head in kept:
+            self._kept.setdefault(head.position, set()).add(head.hash)
         # The last one, if it does not fit: the next tells whether the seal is as the chain knows it.
         self._doubtful: Sealed | None = None
 
@@ -94,14 +103,15 @@ class Chain:
             yield f"{sealed.name} does not follow on the seal before it: one of the two seals was altered"
         self._doubtful = None if sealed.fits else sealed
         self.head = Head(sealed.position, sealed.hash)
-        if self._kept and self._kept.position == sealed.position and self._kept.hash != sealed.hash:
+        if self._kept.get(sealed.position, set()) - {sealed.hash}:
             yield f"{sealed.name} has another hash than the head that was kept: the chain was written anew"
 
     def end(self) -> Iterator[str]:
         """Once all were taken."""
         yield from self._verdict(None)
-        if self._kept and self._kept.position > self.head.position:
-            gone = _missing(self.head.position + 1, self._kept.position)
+        last = max(self._kept, default=0)
+        if last > self.head.position:
+            gone = _missing(self.head.position + 1, last)
             yield f"{gone}: the chain ends before the head that was kept"
 
     def _verdict(self, known_hash: bytes | None) -> Iterator[str]:

@@ -21,6 +21,7 @@ from reviews.models import Export, ExportPart, ExportProgress, Import, Run, Sour
 from reviews.receipt import Bytes, Filter, Tally, Written
 from reviews.receiving import mapping_of
 from reviews.replica import again_if_lost
+from reviews.signing import signed
 from reviews.source import Meter
 
 JOB = "reviews.tasks.build_export"
@@ -112,10 +113,10 @@ class Output:
         return self._file.sha256
 
     def receipt(self, file_name: str) -> Iterator[bytes]:
-        """The receipt of the whole file, in blocks of JSON."""
+        """Return the signed receipt of the whole file, in blocks of JSON."""
         order = self.order
         only_import = order.only_import.pk if order.only_import else None
-        return self.tally.receipt(
+        receipt = self.tally.receipt(
             run=order.run.name,
             created_at=timezone.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             asked=Filter(order.only, order.keeps_rejected, only_import),
@@ -129,6 +130,7 @@ class Output:
                 lines=self.tally.lines,
             ),
         )
+        return signed(receipt)
 
     @property
     def figures(self) -> dict[str, Any]:

@@ -1,13 +1,17 @@
 """The ledger: the audit events in the order of their seals, to check and to hand out. Reads only."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from django.db import connection, transaction
 
+from reviews import decision_check
 from reviews.chain import EMPTY, Chain, Head, Sealed, digest_of
 from reviews.models import Run
+
+log = logging.getLogger(__name__)
 
 # An event as it is sealed, every column of it. It is sent from here and not asked of the function that the
 # trigger calls: who can alter events can alter that one too.
@@ -59,14 +63,24 @@ def head() -> Head:
     return Head(row[0], bytes(row[1])) if row else EMPTY
 
 
+def publish_head() -> None:
+    """Log the head of the chain. Where that log is kept, the chain cannot be rewritten unseen up to there."""
+    if (last := head()) != EMPTY:
+        log.info("audit head %s", last)
+
+
 def verify(chain: Chain) -> Iterator[str]:
-    """Sentences about what is wrong with the ledger, by event and position; the chain then has its head."""
+    """Yield a sentence for each fault of the audit log, and for each decision that differs from it.
+
+    Afterwards the chain has its head.
+    """
     with _one_moment():
         for entry in _entries():
             yield from chain.take(entry.sealed)
         yield from chain.end()
         for event in _unsealed():
             yield f"event {event} has no seal: it was slipped in, or its seal was removed"
+        yield from decision_check.verify()
 
 
 def lines(run: Run | None = None, *, after: int = 0) -> Iterator[bytes]:

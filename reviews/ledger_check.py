@@ -56,7 +56,7 @@ class LedgerFile:
 
         Raises `NoLedger` and OSError.
         """
-        chain, place = Chain(until), 0
+        chain, place = Chain(*[until] if until else []), 0
         for number, line in enumerate(self._file, start=1):
             sealed, text = self._taken_apart(number, line)
             yield from chain.take(sealed)

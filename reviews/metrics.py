@@ -9,11 +9,11 @@ from typing import Any
 from django.conf import settings
 from django.db import Error, connection, transaction
 from prometheus_client import Metric
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 
 from cognireview import outage
-from reviews import counts
+from reviews import counts, ledger
 from reviews.models import Import, ImportProgress
 
 # So many runs have series of their own, the newest of those with work; the rest are one.
@@ -53,7 +53,7 @@ class OfTheDatabase(Collector):
 def _collected() -> list[Metric]:
     with transaction.atomic():
         _rows(_LIMIT_TIME, [str(_MILLISECONDS)])
-        return [*_of_runs(), _conflicts(), *_of_jobs(), *_of_imports()]
+        return [*_of_runs(), _conflicts(), *_of_jobs(), *_of_imports(), *_of_audit()]
 
 
 def _rows(statement: str, values: Iterable[Any] = ()) -> list[Any]:
@@ -61,6 +61,15 @@ def _rows(statement: str, values: Iterable[Any] = ()) -> list[Any]:
         cursor.execute(statement, list(values))
         rows: list[Any] = cursor.fetchall()
         return rows
+
+
+def _of_audit() -> Iterator[Metric]:
+    head = ledger.head()
+    yield GaugeMetricFamily(
+        "cognireview_audit_events", "Events in the audit log's hash chain.", value=head.position
+    )
+    kept = "The head of that chain, as verify_audit --head takes it."
+    yield InfoMetricFamily("cognireview_audit_head", kept, value={"head": str(head)})
 
 
 def _of_runs() -> Iterator[Metric]:

@@ -12,6 +12,8 @@ import orjson
 import zstandard
 
 RECEIPT_VERSION = 1
+# A signed receipt ends with `SIGNATURE`, a JSON object and `END`; signed are the bytes before `SIGNATURE`.
+SIGNATURE, END = b',\n  "signature": ', b"\n}\n"
 _ENTRIES_IN_FRAME = 10_000
 
 
@@ -136,7 +138,12 @@ class Tally:
         yield from self._changed.blocks()
         yield b'\n  ],\n  "left_out": ['
         yield from self._left_out.blocks()
-        yield b"\n  ]\n}\n"
+        yield b"\n  ]" + END
+
+
+def signed_message(digest: bytes) -> bytes:
+    """Return the message that the signature of a receipt with this SHA-256 is made over."""
+    return b"CogniReview receipt\n" + digest
 
 
 class _Entries:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from reviews import unpack
 from reviews.mapping import Mapping
-from reviews.receipt import RECEIPT_VERSION
+from reviews.receipt import END, RECEIPT_VERSION, SIGNATURE, signed_message
 from reviews.record import Limits
 from reviews.source import Refused, blocks_of
 from reviews.verification import Change, Comparison, File, Met, compare
@@ -57,6 +59,29 @@ def read_receipt(path: Path) -> dict[str, Any]:
     if not isinstance(receipt, dict) or receipt.get("receipt") != RECEIPT_VERSION:
         raise NoReceipt(f"{path}: is no receipt of version {RECEIPT_VERSION}")
     return receipt
+
+
+def signature_problem(path: Path, trusted: str = "") -> str:
+    """Return why the signature of a receipt does not hold, or an empty string.
+
+    `trusted` is the public key of the site that wrote it, 64 hexadecimal digits. Without one, the key in the
+    receipt is used: that finds a receipt that was edited, but not one that was signed again with another key.
+    Raises OSError.
+    """
+    content, _, rest = path.read_bytes().rpartition(SIGNATURE)
+    try:
+        entry = orjson.loads(rest.removesuffix(END))
+        public_key, signature = entry["public_key"], bytes.fromhex(entry["ed25519"])
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+    except (ValueError, KeyError, TypeError):
+        return "the receipt has no signature"
+    if trusted and public_key != trusted.lower():
+        return f"the receipt was signed with another key: {public_key}"
+    try:
+        key.verify(signature, signed_message(hashlib.sha256(content).digest()))
+    except InvalidSignature:
+        return "the receipt was changed after it was signed"
+    return ""
 
 
 Witness = Callable[[Met], Iterable[str]]

@@ -9,7 +9,7 @@ from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
 from cognireview import outage
-from reviews import exports, facets, import_job, importer, sampling, uploads, webhooks
+from reviews import exports, facets, import_job, importer, ledger, sampling, uploads, webhooks
 
 
 class DatabaseAway(Exception):
@@ -127,6 +127,14 @@ def tell_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks 
 def deliver_message(delivery_id: int, attempt: int) -> None:
     """Make one attempt to deliver a message to a webhook."""
     webhooks.deliver(delivery_id, attempt)
+
+
+@app.periodic(cron="*/10 * * * *")
+@app.task(queueing_lock="publish_audit_head")
+def publish_audit_head(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Write the head of the audit chain to the log, which is outside the database."""
+    with _left_to_the_next_after_an_outage():
+        ledger.publish_head()
 
 
 @app.periodic(cron="0 * * * *")

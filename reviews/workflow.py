@@ -187,8 +187,11 @@ def _put_in_force(
     action: str, evaluation: Evaluation, review: Review, also: Mapping[str, Any] | None = None
 ) -> None:
     before, reviewer = evaluation.human, review.reviewer
+    entered: dict[str, Any] = {}
     if review_version.corrects_nothing(evaluation, review):
         _leave_line(evaluation)
+        # The record's own values do not show these.
+        entered = {"scores": review.corrected_scores, "comments": review.comments}
     else:
         evaluation.human_review_status = TRANSITIONS[action, evaluation.human_review_status]
         evaluation.human_reviewer_id = reviewer.username
@@ -206,6 +209,7 @@ def _put_in_force(
         version=review.version,
         human=_told(before, evaluation),
         causes=review.causes,
+        **entered,
         **also or {},
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.db import InternalError, connection, transaction
 
-from reviews import audit, chain, ledger
+from reviews import audit, chain, ledger, tasks
 from reviews.chain import EMPTY, Chain, Head
 from reviews.models import AuditEvent, AuditSeal, Run, User
 from tests.commands import manage
@@ -34,7 +34,7 @@ def seal() -> None:
 
 
 def found(kept: Head | None = None) -> list[str]:
-    return list(ledger.verify(Chain(kept)))
+    return list(ledger.verify(Chain(*[kept] if kept else [])))
 
 
 @pytest.fixture
@@ -249,11 +249,25 @@ class TestWhatIsFound:
         ]
 
 
+class TestPublishHead:
+    def test_writes_the_head_to_the_log(self, events: list[int], caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level("INFO", "reviews.ledger"):
+            tasks.publish_audit_head(timestamp=0)
+        assert [record.getMessage() for record in caplog.records] == [f"audit head {ledger.head()}"]
+
+    def test_writes_nothing_without_events(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level("INFO", "reviews.ledger"):
+            ledger.publish_head()
+        assert caplog.records == []
+
+
 class TestVerifyAudit:
     def test_says_where_the_head_is(self, events: list[int], capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_audit")
         assert (finished.status, finished.err) == (0, "")
-        assert finished.out.decode() == f"5 events sealed, head {ledger.head()}\n"
+        sealed, end = finished.out.decode().splitlines()
+        assert sealed == f"5 events sealed, head {ledger.head()}"
+        assert end.startswith("End not checked: ")
 
     def test_of_no_events_holds(self, capsysbinary: Capture) -> None:
         assert manage(capsysbinary, "verify_audit").status == 0
@@ -266,7 +280,7 @@ class TestVerifyAudit:
         finished = manage(capsysbinary, "verify_audit")
         assert finished.status == 1
         assert f"event {events[2]} (position 3) is missing" in finished.err
-        assert finished.err.endswith("Events that are not as they were written: 1\n")
+        assert finished.err.endswith("Differences: 1\n")
 
     def test_takes_the_head_it_printed(self, events: list[int], ana: User, capsysbinary: Capture) -> None:
         kept = str(ledger.head())
@@ -275,6 +289,36 @@ class TestVerifyAudit:
         another = f"5:{'0' * 64}"
         finished = manage(capsysbinary, "verify_audit", "--head", another)
         assert (finished.status, "was written anew" in finished.err) == (1, True)
+
+    def test_finds_a_removed_end_by_a_head_in_a_log(
+        self, events: list[int], tamper: Callable[..., None], tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        log = tmp_path / "work.log"
+        log.write_text(f"INFO reviews.ledger: audit head {ledger.head()}\nINFO other: 12:30 is no head\n")
+        assert manage(capsysbinary, "verify_audit", "--heads", str(log)).status == 0
+        tamper("DELETE FROM audit_event WHERE id = %s", events[4])
+        tamper("DELETE FROM audit_seal WHERE position = 5")
+        assert manage(capsysbinary, "verify_audit").status == 0
+        finished = manage(capsysbinary, "verify_audit", "--heads", str(log))
+        assert finished.status == 1
+        assert "position 5 is missing: the chain ends before the head that was kept" in finished.err
+
+    def test_says_which_heads_it_checked(self, events: list[int], ana: User, capsysbinary: Capture) -> None:
+        early = str(ledger.head())
+        audit.record("look", actor=ana)
+        seal()
+        late = str(ledger.head())
+        finished = manage(capsysbinary, "verify_audit", "--head", late, "--head", early)
+        assert finished.out.decode().endswith("Checked against 2 kept heads, the last at position 6\n")
+        another = f"5:{'0' * 64}"
+        assert manage(capsysbinary, "verify_audit", "--head", another, "--head", late).status == 1
+
+    def test_needs_a_log_with_a_head(self, tmp_path: Path, capsysbinary: Capture) -> None:
+        log = tmp_path / "work.log"
+        assert manage(capsysbinary, "verify_audit", "--heads", str(log)).status == 2
+        log.write_text("nothing")
+        finished = manage(capsysbinary, "verify_audit", "--heads", str(log))
+        assert (finished.status, finished.err) == (2, f"{log}: holds no head")
 
     @pytest.mark.parametrize("head", ["", "5", "5:abc", f"-1:{'0' * 64}", f"5:{'g' * 64}"])
     def test_takes_no_other_head(self, head: str, capsysbinary: Capture) -> None:

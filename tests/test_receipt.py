@@ -10,14 +10,17 @@ from typing import Any
 
 import pytest
 import zstandard
+from django.test import override_settings
 
 from cognireview.environment import BASE_DIR
-from reviews import receipt_check
+from reviews import receipt_check, signing
 from reviews.exports import Order, Output
 from reviews.models import Evaluation, Import, Run, User
-from reviews.receipt import Bytes, Filter, Tally, Written
+from reviews.receipt import END, SIGNATURE, Bytes, Filter, Tally, Written
 from reviews.record import HUMAN_FIELDS, Limits
 from reviews.source import BOM
+from reviews.splice import splice
+from tests.commands import Finished, manage
 from tests.lines import bring_in, file_of, line
 from tests.work import decide
 
@@ -320,3 +323,88 @@ class TestCheck:
         files.exported.write_bytes(broken)
         with pytest.raises(receipt_check.UNREADABLE):
             files.check()
+
+
+class TestSignature:
+    """A receipt that was edited does not hold, and one of another site only without that site's key."""
+
+    @pytest.fixture
+    def receipt(self, tmp_path: Path) -> Path:
+        bring_in(file_of(A, B))
+        output = Output(Order(Run.objects.get()))
+        (tmp_path / "original.jsonl").write_bytes(file_of(A, B))
+        (tmp_path / "out.jsonl").write_bytes(b"".join(output))
+        path = tmp_path / "out.jsonl.receipt.json"
+        path.write_bytes(b"".join(output.receipt("out.jsonl")))
+        return path
+
+    def verify(self, receipt: Path, capture: pytest.CaptureFixture[bytes], *more: str) -> Finished:
+        files = [str(receipt.with_name(name)) for name in ("original.jsonl", "out.jsonl")]
+        return manage(capture, "verify_export", *files, "--receipt", str(receipt), *more)
+
+    def forge(self, receipt: Path) -> dict[str, Any]:
+        """Change a score in the export, and the receipt so that it fits."""
+        exported = receipt.with_name("out.jsonl")
+        told: dict[str, Any] = json.loads(receipt.read_bytes())
+        changes = {"human_review_status": "Completed", "human_reviewer_id": "ana"}
+        exported.write_bytes(file_of(splice(A, changes), B))
+        told["output"]["size"] = exported.stat().st_size
+        told["output"]["sha256"] = hashlib.sha256(exported.read_bytes()).hexdigest()
+        told["changed"] = [{"line": 1, "evaluation_id": "eval_a", "keys": [*changes]}]
+        del told["signature"]
+        return told
+
+    def test_holds_with_the_key_of_the_site(
+        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        key = manage(capsysbinary, "public_key").out.decode().strip()
+        finished = self.verify(receipt, capsysbinary, "--public-key", key.upper())
+        assert (finished.status, finished.err) == (0, "")
+        assert json.loads(receipt.read_bytes())["signature"]["public_key"] == key
+
+    def test_says_that_the_signer_is_not_checked_without_a_key(
+        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        finished = self.verify(receipt, capsysbinary)
+        assert (finished.status, finished.err.startswith("Signer not checked")) == (0, True)
+
+    def test_does_not_hold_for_a_forged_export_with_an_edited_receipt(
+        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        signature = json.loads(receipt.read_bytes())["signature"]
+        told = self.forge(receipt)
+        receipt.write_text(json.dumps(told))
+        finished = self.verify(receipt, capsysbinary)
+        assert (finished.status, "the receipt has no signature" in finished.err) == (1, True)
+        begin = json.dumps(told, indent=2).removesuffix("\n}").encode()
+        receipt.write_bytes(begin + SIGNATURE + json.dumps(signature).encode() + END)
+        finished = self.verify(receipt, capsysbinary)
+        assert (finished.status, "was changed after it was signed" in finished.err) == (1, True)
+
+    def test_of_another_site_does_not_hold_with_the_key_of_this_one(
+        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        key = signing.public_key()
+        begin = json.dumps(self.forge(receipt), indent=2).removesuffix("\n}").encode()
+        with override_settings(SECRET_KEY="another"):
+            receipt.write_bytes(b"".join(signing.signed([begin, END])))
+        assert self.verify(receipt, capsysbinary).status == 0
+        finished = self.verify(receipt, capsysbinary, "--public-key", key)
+        assert (finished.status, "was signed with another key" in finished.err) == (1, True)
+
+    @pytest.mark.parametrize("key", ["", "ab", "x" * 64, "ab" * 33])
+    def test_needs_a_key_of_32_bytes(
+        self, key: str, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        assert self.verify(receipt, capsysbinary, f"--public-key={key}").status in {1, 2}
+
+    @pytest.mark.parametrize(
+        "entry",
+        [b"", b"[]", b"{}", b'{"public_key": 5, "ed25519": ""}', b'{"public_key": "ab", "ed25519": ""}'],
+    )
+    def test_of_another_shape_is_none(
+        self, entry: bytes, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        content, _, _ = receipt.read_bytes().rpartition(SIGNATURE)
+        receipt.write_bytes(content + SIGNATURE + entry + END)
+        assert receipt_check.signature_problem(receipt) == "the receipt has no signature"

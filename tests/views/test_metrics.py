@@ -10,7 +10,7 @@ from django.urls import reverse
 from prometheus_client.parser import text_string_to_metric_families
 
 from cognireview import outage
-from reviews import metrics, queue
+from reviews import ledger, metrics, queue
 from reviews.models import Import, ImportProgress, User
 from tests.factories import EvaluationFactory, RunFactory
 from tests.views.pages import url
@@ -195,3 +195,13 @@ class TestWhatAProcessCounts:
             queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         after = samples(client)
         assert value(after, "events_total", action="claim") == value(before, "events_total", action="claim")
+
+
+@pytest.mark.usefixtures("_open")
+def test_the_head_of_the_audit_chain_is_published(ana: User, client: Client) -> None:
+    decide(EvaluationFactory.create(), ana)
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    found = samples(client)
+    assert value(found, "audit_events") == 1
+    assert value(found, "audit_head_info", head=str(ledger.head())) == 1

@@ -1,6 +1,7 @@
 """Prove that an export is what was imported plus human decisions."""
 
 import argparse
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,11 @@ from reviews import ledger_check, receipt_check
 from reviews.ledger_check import LedgerFile
 from reviews.management.mapping_file import mapping_in
 from reviews.verification import Comparison, compare
+
+_NOT_TRUSTED = (
+    "Signer not checked: whoever can edit a receipt can sign it with a key of their own. Give the site's key "
+    "by --public-key."
+)
 
 
 class Command(BaseCommand):
@@ -30,6 +36,12 @@ class Command(BaseCommand):
         )
         parser.add_argument("exported", metavar="EXPORTED")
         parser.add_argument("--receipt", metavar="FILE", help="the receipt that was written with the export")
+        parser.add_argument(
+            "--public-key",
+            metavar="KEY",
+            type=_public_key,
+            help="with --receipt: the key of the site that made the export, as `public_key` prints it",
+        )
         parser.add_argument(
             "--ledger",
             metavar="FILE",
@@ -58,6 +70,12 @@ class Command(BaseCommand):
             raise CommandError(str(error), returncode=2) from error
         except receipt_check.UNREADABLE as error:
             raise CommandError(_told(error), returncode=2) from error
+        if receipt:
+            unsigned = receipt_check.signature_problem(Path(options["receipt"]), options["public_key"] or "")
+            if unsigned:
+                result.found(unsigned)
+            elif not options["public_key"]:
+                self.stderr.write(_NOT_TRUSTED)
         self._report(result, with_receipt=receipt is not None, ledger=ledger)
 
     def _report(self, result: Comparison, *, with_receipt: bool, ledger: LedgerFile | None) -> None:
@@ -74,6 +92,12 @@ class Command(BaseCommand):
         if not result.holds:
             self.stderr.write(f"Differences that are no human decision: {result.problem_count:,}")
             sys.exit(1)
+
+
+def _public_key(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a public key: 64 hexadecimal digits")
+    return text
 
 
 def _told(error: Exception) -> str:
