@@ -16,6 +16,7 @@ from hypothesis import settings as examples
 from cognireview import embedded_postgres, outage
 from reviews.models import User
 from tests.factories import UserFactory
+from tests.template_database import test_database_from_template
 
 # How long one example takes says more of the machine than of the program.
 examples.register_profile("patient", deadline=None)
@@ -66,7 +67,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     data_dir = settings.DATA_DIR / "tests"
     with _alone(data_dir), embedded_postgres.running(data_dir, disposable=True):
         settings.DATABASES["default"].update(embedded_postgres.database(data_dir))
-        yield
+        with test_database_from_template():
+            yield
 
 
 @contextmanager
