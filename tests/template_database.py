@@ -30,7 +30,7 @@ def test_database_from_template() -> Iterator[None]:
     """Let Django copy its test database from the template; the first time, make the template of it."""
     create_and_migrate = DatabaseCreation.create_test_db
 
-    def create(self: DatabaseCreation, *args: Any, **options: Any) -> str:
+    def create(self: Any, *args: Any, **options: Any) -> str:
         template = _PREFIX + _fingerprint()
         name: str = self._get_test_db_name()
         with self._nodb_cursor() as cursor:
@@ -55,11 +55,11 @@ def test_database_from_template() -> Iterator[None]:
         yield
 
 
-def _copy(creation: DatabaseCreation, source: str, target: str) -> None:
+def _copy(creation: Any, source: str, target: str) -> None:
     _execute(creation, f'CREATE DATABASE "{target}" TEMPLATE "{source}" STRATEGY FILE_COPY')
 
 
-def _execute(creation: DatabaseCreation, statement: str) -> None:
+def _execute(creation: Any, statement: str) -> None:
     with creation._nodb_cursor() as cursor:
         cursor.execute(statement)
 
