@@ -1,4 +1,4 @@
-"""Encrypt what is kept secret: reading the database is not enough to use it."""
+"""Encrypt stored secrets: reading the database is not enough to use it."""
 
 import base64
 
@@ -8,9 +8,9 @@ from django.utils.crypto import salted_hmac
 
 
 def cipher(salt: str, purpose: str) -> MultiFernet:
-    """Return the cipher of a purpose. `decrypt` raises `InvalidToken` for what none of the site's keys opens.
+    """Return the cipher of a purpose, which encrypts with the secret key and decrypts with old keys too.
 
-    It encrypts with the secret key and also opens what the old secret keys have encrypted.
+    `decrypt` raises `InvalidToken` where none of the keys fits.
     """
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     return MultiFernet([_of_key(salt, purpose, key) for key in keys])

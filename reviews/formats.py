@@ -126,7 +126,7 @@ def _as_it_is(jsonl: Iterable[bytes], _mapping: Mapping | None) -> Iterator[byte
 
 # A spreadsheet runs a cell that begins so, also where the sign is of full width.
 _SIGNS = "=+@\uff1d\uff0b\uff0d\uff20-"
-# What it may skip before the sign: space, quotes, and what has no width.
+# Characters that it may skip before the sign: space, quotes, and those without a width.
 _SKIPPED = r"\s\x00-\x1f\"'\u00ad\u180e\u200b-\u200f\u2060\ufeff"
 # Where a cell begins: with the text, or within it for a program that splits lines otherwise, as spreadsheets
 # of some countries do. Each run of such characters is read once, so the time goes with the length of a text.

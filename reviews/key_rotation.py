@@ -17,7 +17,7 @@ _ENCRYPTED = (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES)
 
 
 class Rotated(NamedTuple):
-    """What a rotation did."""
+    """The result of a rotation."""
 
     #: How many authenticator apps and sets of recovery codes were re-encrypted.
     second_factors: int

@@ -29,7 +29,7 @@ Type = Authenticator.Type
 @transaction.atomic
 def accept(user: User, code: str) -> Authenticator | None:
     """Use up a code of a person; return the factor it belongs to, or None if it is wrong or used."""
-    # Of two requests with one code, the second waits here until the first has used it up.
+    # The second of two requests with one code waits here until the first has used it up.
     factors = Authenticator.objects.select_for_update().order_by("pk").filter(user=user)
     for factor in factors.filter(type__in=(Type.TOTP, Type.RECOVERY_CODES)):
         is_app = factor.type == Type.TOTP
@@ -40,7 +40,7 @@ def accept(user: User, code: str) -> Authenticator | None:
 
 @transaction.atomic
 def use_activation_code(user: User, code: str) -> None:
-    """Use up the code by which an authenticator app was set up: it is no code to log in with."""
+    """Use up the code that set an authenticator app up, so that it does not log anybody in."""
     app = Authenticator.objects.select_for_update().get(user=user, type=Type.TOTP)
     _accept_period(app, code)
 

@@ -56,7 +56,7 @@ class SessionStore(db.SessionStore):
             UserSession.objects.filter(session_key=before).update(session_key=self.session_key)
 
     def extend(self) -> None:
-        """Start the time without activity anew. Writes once a minute at most."""
+        """Restart the time without activity. Writes once a minute at most."""
         data = dict(self.items())
         if self.ends_at is None or SESSION_KEY not in data:
             return

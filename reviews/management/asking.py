@@ -1,4 +1,4 @@
-"""Ask whoever runs a command for a password."""
+"""Ask for a password on the terminal."""
 
 from getpass import getpass
 

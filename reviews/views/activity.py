@@ -15,7 +15,7 @@ _POLLING = {"screen", "import-state", "export-state"}
 
 
 class ActivityMiddleware:
-    """Stands inside the middleware that loads the session."""
+    """Runs after the middleware that loads the session."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

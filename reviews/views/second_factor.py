@@ -61,7 +61,7 @@ class _AddApp(_Recorded, ActivateTOTPView):
     @transaction.atomic
     def form_valid(self, form: BaseForm) -> HttpResponse:
         user = cast("User", self.request.user)
-        # Of two requests at once, the second finds the app of the first.
+        # The second of two requests at once waits here, and finds the app of the first.
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists():
             return redirect("account")

@@ -37,7 +37,7 @@ STRICT = [
 
 @pytest.fixture
 def log() -> Any:
-    """What is written to the log, formatted as it is by the settings."""
+    """The log as the settings format it."""
     written = StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(TextFormatter("{levelname} {name}: {message}", style="{"))
