@@ -26,6 +26,8 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
+from cognireview.secret_key import SHORTEST, check_old_keys
+
 _PACKAGE = Path(__file__).resolve().parent
 # A wheel has in the package what lies beside it in a checkout: templates, static files, package.json.
 IS_INSTALLED = (_PACKAGE / "templates").is_dir()
@@ -39,6 +41,7 @@ FILE_SUFFIX = "_FILE"
 # As pydantic names them: by alias where there is one.
 _CONFIDENTIAL = {
     "secret_key",
+    "old_secret_keys",
     "DATABASE_URL",
     "DATABASE_REPLICA_URL",
     "mail_url",
@@ -150,12 +153,27 @@ class Environment(BaseSettings):
     )
     secret_key: SecretStr | None = Field(
         None,
-        min_length=50,
+        min_length=SHORTEST,
         description="Signs sessions and links. When unset, one is made in the data folder at first use.",
+    )
+    old_secret_keys: Annotated[SecretStr, AfterValidator(check_old_keys)] = Field(
+        SecretStr(""),
+        description="The secret keys before that one, the latest first. What they signed and encrypted is "
+        "accepted until `manage.py rotate_keys` has run and they are taken out.",
     )
     public_url: Annotated[str, AfterValidator(_web_url)] = Field(
         "http://localhost:8000",
         description="Where people reach the site. With https, cookies are secure and HSTS is sent.",
+    )
+    session_idle_minutes: int = Field(
+        480,
+        ge=1,
+        le=60 * 24 * 365,
+        description="After how many minutes without an action of the person a login ends. An open page alone "
+        "is no action.",
+    )
+    session_max_hours: int = Field(
+        336, ge=1, le=24 * 365, description="After how many hours a login ends in any case."
     )
     trust_proxy: bool = Field(
         default=False,

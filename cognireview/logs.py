@@ -78,6 +78,13 @@ def is_news(record: logging.LogRecord) -> bool:
     return bool(record.exc_info) or getattr(record, "status_code", 0) != HTTPStatus.SERVICE_UNAVAILABLE
 
 
+def without_traceback_of_refusals(record: logging.LogRecord) -> bool:
+    """Take, as a filter, the traceback off a request that Django refused: no program was wrong."""
+    if record.name.startswith("django.security."):
+        record.exc_info = record.exc_text = None
+    return True
+
+
 class TextFormatter(logging.Formatter):
     """One line for each event, whatever was sent: line ends in a message are spelled out.
 

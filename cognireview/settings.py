@@ -12,8 +12,8 @@ from csp.constants import NONE, SELF
 from psycopg.conninfo import conninfo_to_dict
 
 from cognireview import embedded_postgres, environment
-from cognireview.logs import is_news
-from cognireview.secret_key import read_or_create
+from cognireview.logs import is_news, without_traceback_of_refusals
+from cognireview.secret_key import read_or_create, split_old_keys
 from reviews.record import Limits
 
 ENVIRONMENT = environment.read()
@@ -28,9 +28,12 @@ SECRET_KEY = (
     if ENVIRONMENT.secret_key
     else read_or_create(DATA_DIR / "secret_key")
 )
+SECRET_KEY_FALLBACKS = split_old_keys(ENVIRONMENT.old_secret_keys)
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
 
 INSTALLED_APPS = [
+    # Before Django's own: a command of ours takes the place of one of the same name.
+    "reviews",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -48,13 +51,13 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "allauth.usersessions",
-    "reviews",
 ]
 
 MIDDLEWARE = [
     "cognireview.headers.HeadersMiddleware",
-    "django.middleware.security.SecurityMiddleware",
     "csp.middleware.CSPMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "reviews.views.hosts.SecurityMiddleware",
     "reviews.views.health.HealthMiddleware",
     "reviews.views.metrics.MetricsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -68,10 +71,10 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "reviews.views.activity.ActivityMiddleware",
     "reviews.views.account.LoginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "reviews.views.errors.DeniedMiddleware",
 ]
 
@@ -163,6 +166,10 @@ ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
 ACCOUNT_RATE_LIMITS = {"login": "300/m/ip", "login_failed": "30/m/ip,5/300s/key"}
 MFA_RATE_LIMITS = {"webauthn_login": "300/m/ip"}
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if ENVIRONMENT.trust_proxy else 0
+MFA_FORMS = {
+    "authenticate": "reviews.views.second_factor.CodeForm",
+    "reauthenticate": "reviews.views.second_factor.CodeAgainForm",
+}
 MFA_ADAPTER = "reviews.views.sign_in.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
@@ -222,6 +229,11 @@ STORAGES = {
 FILE_UPLOAD_TEMP_DIR = None
 DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024**2
 
+SESSION_ENGINE = "reviews.session_store"
+SESSION_IDLE_LENGTH = timedelta(minutes=ENVIRONMENT.session_idle_minutes)
+SESSION_MAX_LENGTH = timedelta(hours=ENVIRONMENT.session_max_hours)
+# The browser keeps the cookie for the longest time that a login can last.
+SESSION_COOKIE_AGE = int(SESSION_MAX_LENGTH.total_seconds())
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.https
@@ -265,8 +277,17 @@ LOGGING = {
         },
         "json": {"()": "cognireview.logs.JsonFormatter"},
     },
-    "filters": {"news": {"()": lambda: is_news}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": ENVIRONMENT.log_format}},
+    "filters": {
+        "news": {"()": lambda: is_news},
+        "refusals": {"()": lambda: without_traceback_of_refusals},
+    },
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": ENVIRONMENT.log_format,
+            "filters": ["refusals"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
     "loggers": {
         "django.request": {"level": "ERROR", "filters": ["news"]},

@@ -1,6 +1,7 @@
 """The one app of the project."""
 
 from django.apps import AppConfig
+from django.core.checks import Tags, register
 from django.db.models.signals import post_migrate
 
 from cognireview import web_role
@@ -13,7 +14,9 @@ class ReviewsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from reviews import key_rotation  # noqa: PLC0415 (needs the app registry)
         from reviews.permissions import sync_roles  # noqa: PLC0415 (needs the app registry)
 
+        register(key_rotation.check, Tags.security, deploy=True)
         post_migrate.connect(sync_roles, sender=self)
         post_migrate.connect(web_role.allow, sender=self)

@@ -1,12 +1,30 @@
-"""What is kept encrypted: reading the database is not enough to use it."""
+"""Encrypt stored secrets: reading the database is not enough to use it."""
 
 import base64
 
-from cryptography.fernet import Fernet
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
 from django.utils.crypto import salted_hmac
 
 
-def cipher(salt: str, purpose: str) -> Fernet:
-    """The cipher of a purpose, by the site's secret key. Under another, `decrypt` raises `InvalidToken`."""
-    key = salted_hmac(salt, purpose, algorithm="sha256").digest()
-    return Fernet(base64.urlsafe_b64encode(key))
+def cipher(salt: str, purpose: str) -> MultiFernet:
+    """Return the cipher of a purpose, which encrypts with the secret key and decrypts with old keys too.
+
+    `decrypt` raises `InvalidToken` where none of the keys fits.
+    """
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return MultiFernet([_of_key(salt, purpose, key) for key in keys])
+
+
+def is_current(salt: str, purpose: str, encrypted: str) -> bool:
+    """Return whether a text is encrypted with the secret key itself and not with an old one."""
+    try:
+        _of_key(salt, purpose, settings.SECRET_KEY).decrypt(encrypted.encode())
+    except InvalidToken:
+        return False
+    return True
+
+
+def _of_key(salt: str, purpose: str, key: str) -> Fernet:
+    derived = salted_hmac(salt, purpose, secret=key, algorithm="sha256").digest()
+    return Fernet(base64.urlsafe_b64encode(derived))

@@ -124,36 +124,69 @@ def _as_it_is(jsonl: Iterable[bytes], _mapping: Mapping | None) -> Iterator[byte
 # CSV: RFC 4180
 
 
-_NEEDS_QUOTES = re.compile(r'[",\r\n]')
 # A spreadsheet runs a cell that begins so, also where the sign is of full width.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+_SIGNS = "=+@\uff1d\uff0b\uff0d\uff20-"
+# Characters that it may skip before the sign: space, quotes, and those without a width.
+_SKIPPED = r"\s\x00-\x1f\"'\u00ad\u180e\u200b-\u200f\u2060\ufeff"
+# Where a cell begins: with the text, or within it for a program that splits lines otherwise, as spreadsheets
+# of some countries do. Each run of such characters is read once, so the time goes with the length of a text.
+_CELL_BEGIN = re.compile(rf"(\A|[;\t\r\n])([;{_SKIPPED}]*+)([{_SIGNS}]?)")
+# Also a line end. With the apostrophes before it, so that one more can be taken away again.
+_LEADING_TAB = re.compile(r"'*[\t\r\n]")
 
 
 def _csv(jsonl: Iterable[bytes], mapping: Mapping | None) -> Iterator[bytes]:
-    yield ",".join(Record._fields).encode() + b"\r\n"
+    yield csv_line(Record._fields)
     for group in _groups(jsonl, mapping, _CSV_BLOCK_BYTES):
-        yield "".join(",".join(map(_cell, Record._fields, record)) + "\r\n" for record in group).encode()
+        yield b"".join(csv_line(map(_csv_value, Record._fields, record)) for record in group)
+
+
+def csv_line(values: Iterable[str | float | None]) -> bytes:
+    """A line of a CSV file: texts in quotes and harmless to spreadsheets, numbers as they are, null empty."""
+    return (",".join(map(_cell, values)) + "\r\n").encode()
 
 
 def harmless(text: str) -> str:
-    """A text that no spreadsheet runs as a formula: marked with an apostrophe where one would."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    """Put an apostrophe before each sign that begins a formula for a spreadsheet, and before a leading tab.
+
+    Taking the same apostrophes away gives the text back (docs/exports.md).
+    """
+    marked = _CELL_BEGIN.sub(lambda begin: f"{begin[1]}{begin[2]}'{begin[3]}" if begin[3] else begin[0], text)
+    return f"'{marked}" if _LEADING_TAB.match(text) else marked
 
 
-def _cell(name: str, value: Any) -> str:
-    """One cell; null is an empty one, an empty text is `""`."""
+class _Plain(str):
+    """A text that goes into a cell as it is, in quotes."""
+
+    __slots__ = ()
+
+
+def _csv_value(name: str, value: Any) -> str | bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    if name in _JSON_FIELDS:
+        return _Plain(_harmless_json(_json_text(value)))
+    return _Plain(value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")) if isinstance(value, dt.datetime) else str(value)
+
+
+def _harmless_json(text: str) -> str:
+    """Spell dangerous signs in JSON as escapes, which leaves the value as it is: they are within strings."""
+    return _CELL_BEGIN.sub(
+        lambda begin: (
+            f"{begin[1]}{begin[2]}\\u{ord(begin[3]):04x}" if begin[3] and begin[1] + begin[2] else begin[0]
+        ),
+        text,
+    )
+
+
+def _cell(value: str | float | None) -> str:
     if value is None:
         return ""
-    if name in _JSON_FIELDS:
-        text = _json_text(value)
-    elif isinstance(value, dt.datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    elif isinstance(value, bool):
+    if isinstance(value, bool):
         return "true" if value else "false"
-    else:
-        text = harmless(value)
-    if text and not _NEEDS_QUOTES.search(text):
-        return str(text)
+    if isinstance(value, int | float):
+        return str(value)
+    text = value if isinstance(value, _Plain) else harmless(value)
     return '"{}"'.format(text.replace('"', '""'))
 
 

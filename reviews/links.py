@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from reviews import audit, people, sessions
+from reviews import audit, people
 from reviews.models import OneTimeLink, User
 from reviews.people import Refused
 from reviews.permissions import ROLES
@@ -107,16 +107,13 @@ def join(*, token: str, username: str, password: str) -> User:
 
 @transaction.atomic
 def choose_password(*, token: str, password: str) -> User:
-    """Give whoever followed the link the password they chose, and end their sessions. Raises `Refused`."""
+    """Set the password chosen by link, and end the person's sessions and tokens. Raises `Refused`."""
     people.one_at_a_time()
     link = _found(token, OneTimeLink.Purpose.PASSWORD)
     user = User.objects.get(one_time_links=link)
-    people.check_password(password, user)
-    user.set_password(password)
-    user.save(update_fields=["password"])
-    sessions.end_all(user)
+    revoked = people.set_password(person=user, password=password, actor=user)
     _use(link, user)
-    audit.record("password set by link", actor=user, link=link.pk)
+    audit.record("password set by link", actor=user, link=link.pk, tokens=revoked)
     return user
 
 

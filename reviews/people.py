@@ -17,7 +17,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from reviews import audit, sessions, tokens
+from reviews import audit, sessions, tokens, usernames
 from reviews.models import AuditEvent, Evaluation, OneTimeLink, User
 from reviews.permissions import ROLES, role_of
 
@@ -65,7 +65,7 @@ def add_user(
     """
     _check_role(role)
     one_at_a_time()
-    user = User(username=User.normalize_username(username), **columns)
+    user = User(username=username, **columns)
     _check_username(user)
     if password is None:
         user.set_unusable_password()
@@ -121,7 +121,7 @@ def follow_provider(*, person: User, role: str) -> None:
     _set_role(person, role, None)
     if not role:
         sessions.end_all(person)
-        tokens.revoke_all(person)
+        tokens.revoke_all(person=person, actor=None)
 
 
 @transaction.atomic
@@ -145,7 +145,7 @@ def deactivate(*, person: User, actor: User) -> None:
     locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
     locked.is_active = False
     locked.save(update_fields=["is_active"])
-    ended, revoked = sessions.end_all(person), tokens.revoke_all(person)
+    ended, revoked = sessions.end_all(person), tokens.revoke_all(person=person, actor=actor)
     held = Evaluation.objects.filter(claimed_by=person).update(claimed_by=None, claimed_until=None)
     assigned = Evaluation.objects.filter(assigned_to=person).update(assigned_to=None)
     withdrawn = _withdraw_links(person)
@@ -158,8 +158,24 @@ def reactivate(*, person: User, actor: User) -> None:
     """Open an account again, with the role it had."""
     # A login may have been under way when it was shut.
     sessions.end_all(person)
+    tokens.revoke_all(person=person, actor=actor)
     User.objects.filter(pk=person.pk).update(is_active=True)
     audit.record("person reactivated", actor=actor, username=person.username)
+
+
+@transaction.atomic
+def set_password(*, person: User, password: str, actor: User | None) -> int:
+    """Set a password that the person did not prove to know before; returns how many tokens were revoked.
+
+    The password before may be known to somebody else, so all sessions and tokens of the account end. The
+    caller records the event. Raises `Refused`.
+    """
+    locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
+    check_password(password, locked)
+    locked.set_password(password)
+    locked.save(update_fields=["password"])
+    sessions.end_all(locked)
+    return tokens.revoke_all(person=locked, actor=actor)
 
 
 def check_password(password: str, user: User) -> None:
@@ -187,8 +203,12 @@ def _check_username(user: User) -> None:
     except ValidationError as error:
         field, reasons = next(iter(error.message_dict.items()))
         raise Refused(" ".join(reasons), field) from None
-    if User.objects.filter(username__iexact=user.username).exists():
+    other = usernames.alike(user.username, User.objects.order_by("pk").values_list("username", flat=True))
+    if other is None:
+        return
+    if other.lower() == user.username.lower():
         raise Refused("There is already somebody with that name.", "username")
+    raise Refused(f"There is already somebody whose name looks the same: {other}.", "username")
 
 
 def _check_not_last_admin(person: User) -> None:

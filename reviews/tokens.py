@@ -47,6 +47,8 @@ class Made(NamedTuple):
 @transaction.atomic
 def make(*, person: User, scopes: Iterable[str], days: int = USUAL_DAYS, actor: User | None) -> Made:
     """Make a token for a person. `actor=None` is the program itself. Raises `Refused`."""
+    # Deactivating and a new password lock this row too: they revoke this token, or come before it.
+    person = User.objects.select_for_update(no_key=True).get(pk=person.pk)
     wanted = [scope for scope in SCOPES if scope in set(scopes)]
     _check(person, set(scopes), days)
     prefix = f"cr_{secrets.token_hex(4)}"
@@ -93,16 +95,20 @@ def of(person: User) -> QuerySet[ApiToken]:
 
 
 @transaction.atomic
-def revoke(*, token: ApiToken, actor: User) -> None:
+def revoke(*, token: ApiToken, actor: User | None) -> None:
     """End a token before its time. One that is over is left alone."""
     if _working().filter(pk=token.pk).update(revoked_at=timezone.now()):
         told: dict[str, Any] = {"token": token.pk, "prefix": token.prefix}
         audit.record("token revoked", actor=actor, username=token.person.username, **told)
 
 
-def revoke_all(person: User) -> int:
-    """End all tokens of a person; returns how many. The caller tells of it in the audit."""
-    return _working().filter(person=person).update(revoked_at=timezone.now())
+@transaction.atomic
+def revoke_all(*, person: User, actor: User | None) -> int:
+    """End all tokens of a person, each with its event; returns how many. `actor=None` is the program."""
+    working = list(_working().filter(person=person).select_related("person").order_by("pk"))
+    for token in working:
+        revoke(token=token, actor=actor)
+    return len(working)
 
 
 def _working() -> QuerySet[ApiToken]:

@@ -3,7 +3,8 @@
 A URL is an admin's to choose, the list the operator's. The name of a host is looked up once for each attempt,
 all its addresses are checked, and the connection goes to one of these: what the name means a moment later
 changes nothing. An address that is not public, as those of this machine and its network, is only reached if
-it stands in the list itself or in a network of the list.
+it stands in the list itself or in a network of the list. So is an IPv6 address that stands for one of IPv4,
+and the IPv4 address in it has to be allowed too.
 """
 
 import socket
@@ -18,6 +19,31 @@ SETTING = "COGNIREVIEW_WEBHOOK_HOSTS"
 _PORTS = {"https": 443, "http": 80}
 
 Address = IPv4Address | IPv6Address
+
+_UNICAST = ip_network("2000::/3")
+# By the registries of IANA; not all of them are in each version of `ipaddress`.
+_NOT_PUBLIC = [
+    ip_network(network)
+    for network in (
+        "192.0.0.0/24",  # protocol assignments
+        "192.88.99.0/24",  # relays of 6to4
+        "2001::/23",  # protocol assignments: Teredo, ORCHID and others
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4
+        "3fff::/20",  # documentation
+    )
+]
+# Networks of IPv6 addresses that stand for one of IPv4 -> by how many bits that one is shifted.
+_EMBEDDING = {
+    ip_network("::/96"): 0,  # IPv4-compatible
+    ip_network("::ffff:0:0:0/96"): 0,  # IPv4-translated
+    ip_network("64:ff9b::/96"): 0,  # NAT64
+    ip_network("64:ff9b:1::/48"): 0,  # NAT64 of a local network
+    ip_network("2002::/16"): 80,  # 6to4
+}
+_TEREDO = ip_network("2001::/32")
+# The second half of an ISATAP address begins with this, or with the same and its bit for "global" set.
+_ISATAP = {0x00005EFE, 0x02005EFE}
 
 
 class NotAllowed(Exception):
@@ -77,7 +103,7 @@ def addresses(target: Target) -> list[str]:
     texts = list(dict.fromkeys(str(place[4][0]) for place in found))
     for text in texts:
         address = _plain(text)
-        if not (_is_public(address) or _is_listed(address, target)):
+        if not all(_is_public(each) or _is_listed(each, target) for each in [address, *_embedded(address)]):
             raise NotAllowed(
                 f"{target.host} leads to {address}, which is not public and not in {SETTING} itself."
             )
@@ -85,7 +111,25 @@ def addresses(target: Target) -> list[str]:
 
 
 def _is_public(address: Address) -> bool:
-    return address.is_global and not address.is_multicast
+    if isinstance(address, IPv6Address) and (address not in _UNICAST or _embedded(address)):
+        return False
+    is_special = any(address in network for network in _NOT_PUBLIC)
+    return address.is_global and not address.is_multicast and not is_special
+
+
+def _embedded(address: Address) -> list[IPv4Address]:
+    """Return the IPv4 addresses that an IPv6 address stands for, where packets to it may end."""
+    if isinstance(address, IPv4Address) or address.is_loopback or address.is_unspecified:
+        return []
+    number = int(address)
+    shifts = [shift for network, shift in _EMBEDDING.items() if address in network]
+    found = [IPv4Address(number >> shift & 0xFFFFFFFF) for shift in shifts]
+    if address in _TEREDO:
+        # The server, and the client with all its bits turned.
+        found += [IPv4Address(number >> 64 & 0xFFFFFFFF), IPv4Address(~number & 0xFFFFFFFF)]
+    if number >> 32 & 0xFFFFFFFF in _ISATAP:
+        found.append(IPv4Address(number & 0xFFFFFFFF))
+    return found
 
 
 def _is_listed(address: Address, target: Target) -> bool:

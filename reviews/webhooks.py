@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import orjson
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import InvalidToken
 from django.db import connection, transaction
 from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
@@ -28,6 +28,8 @@ from reviews.webhook_sending import Answer
 JOB = "reviews.tasks.deliver_message"
 REVIEWED, TEST = "run.reviewed", "test"
 SHOWN = 50
+# The arguments of `ciphers.cipher` for the secrets of webhooks.
+PURPOSE = ("reviews.webhooks", "secret")
 # After an attempt that failed, the pause before the next one: ten attempts in a day.
 PAUSES = (
     timedelta(seconds=5),
@@ -71,7 +73,7 @@ def add(*, url: str, run: Run | None, actor: User) -> Made:
     """Have an address told of a run, or of each. Raises `webhook_targets.NotAllowed`."""
     target = webhook_targets.parse(url)
     secret = webhook_sending.new_secret()
-    sealed = _cipher().encrypt(secret.encode()).decode()
+    sealed = cipher(*PURPOSE).encrypt(secret.encode()).decode()
     webhook = Webhook.objects.create(url=url, run=run, secret=sealed, created_by=actor)
     # Not the whole URL: what follows the host may be known to few.
     audit.record("webhook added", actor=actor, run=run, webhook=webhook.pk, host=target.host)
@@ -145,7 +147,7 @@ def deliver(delivery_id: int, attempt: int) -> None:
 
 def _attempt(delivery: WebhookDelivery) -> Answer:
     try:
-        secret = _cipher().decrypt(delivery.webhook.secret.encode()).decode()
+        secret = cipher(*PURPOSE).decrypt(delivery.webhook.secret.encode()).decode()
     except InvalidToken:
         return Answer(
             None, "Its secret cannot be read: the site's secret key is another by now. Add it anew."
@@ -212,7 +214,3 @@ def deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
 
 def _stamp(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _cipher() -> Fernet:
-    return cipher("reviews.webhooks", "secret")

@@ -27,6 +27,7 @@ from reviews import (
     exports,
     import_job,
     importer,
+    key_rotation,
     links,
     measuring,
     next_record,
@@ -182,6 +183,7 @@ WRITING_MODULES = [
     exports,
     import_job,
     importer,
+    key_rotation,
     measuring,
     next_record,
     opinion_counts,
@@ -219,6 +221,7 @@ EVENTS = {
     "importer.fail_upload": "import failed",
     "import_job.cancel": "import cancelled",
     "import_job.end_cancelled": "import cancelled",
+    "key_rotation.rotate": "secrets re-encrypted",
     "uploads.begin": "upload begun",
     "uploads.append": "upload",
     "uploads.drop": "upload dropped",
@@ -231,6 +234,7 @@ EVENTS = {
     "links.withdraw": "link withdrawn",
     "tokens.make": "token made",
     "tokens.revoke": "token revoked",
+    "tokens.revoke_all": "token revoked",
     "webhooks.add": "webhook added",
     "webhooks.remove": "webhook removed",
     "webhooks.send_test": "webhook tested",
@@ -300,7 +304,7 @@ TOLD_BY = {
     "strata.of": "workflow.submit_review",
     "strata.recount": "importer.import_stream",
     "sessions.end_all": "people.deactivate",
-    "tokens.revoke_all": "people.deactivate",
+    "people.set_password": "links.choose_password",
     # That it was used, to the minute, is no event.
     "tokens.find": "tokens.make",
     "opinions.close": "workflow.submit_review",
@@ -317,6 +321,7 @@ TOLD_BY = {
     "overturning.note_revision": "workflow.revise",
 }
 READS_ONLY = {
+    "key_rotation.check",
     "webhooks.deliveries",
     "webhooks.in_force",
     "webhooks.latest",
@@ -568,7 +573,7 @@ class Calls:
 
     def tokens_revoke_all(self) -> Call:
         self.token()
-        return partial(tokens.revoke_all, self.ana)
+        return partial(tokens.revoke_all, person=self.ana, actor=self.lea)
 
     def tokens_find(self) -> Call:
         return partial(tokens.find, self.token().text)
@@ -596,6 +601,15 @@ class Calls:
 
     def people_reactivate(self) -> Call:
         return partial(people.reactivate, person=self.ana, actor=self.lea)
+
+    def key_rotation_rotate(self) -> Call:
+        return key_rotation.rotate
+
+    def key_rotation_check(self) -> Call:
+        return partial(key_rotation.check, None)
+
+    def people_set_password(self) -> Call:
+        return partial(people.set_password, person=self.ana, password=PASSWORD, actor=None)
 
     def people_check_password(self) -> Call:
         return partial(people.check_password, PASSWORD, self.ana)

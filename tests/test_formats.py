@@ -5,6 +5,7 @@ import gzip
 import importlib.util
 import io
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,6 +29,13 @@ def blocks(data: bytes, size: int = 700) -> list[bytes]:
 def csv_rows(data: bytes) -> list[list[str]]:
     text = b"".join(formats.converted(blocks(data), "csv")).decode()
     return list(csv.reader(io.StringIO(text, newline=""), strict=True))
+
+
+def without_apostrophes(cell: str) -> str:
+    """A text as it was before `harmless`, by what docs/exports.md says."""
+    cell = re.sub(r"\A'(?='*[\t\r\n])", "", cell)
+    skipped = r"\s\x00-\x1f\"'\u00ad\u180e\u200b-\u200f\u2060\ufeff"
+    return re.sub(rf"((?:\A|[;\t\r\n])[;{skipped}]*)'(?=[=+@\uff1d\uff0b\uff0d\uff20-])", r"\1", cell)
 
 
 def csv_record(text: bytes) -> dict[str, str]:
@@ -59,7 +67,7 @@ class TestCsv:
     def test_holds_json_in_json_fields(self) -> None:
         record = csv_record(line(structured_ideal_response="-1", x=[1]))
         assert json.loads(record["parsed_rubric_scores"]) == RECORD["parsed_rubric_scores"]
-        assert record["structured_ideal_response"] == '"-1"'
+        assert json.loads(record["structured_ideal_response"]) == "-1"
         assert record["extra"] == '{"x":[1]}'
 
     def test_spells_times_truths_and_nothing(self) -> None:
@@ -72,7 +80,7 @@ class TestCsv:
             formats.converted([file_of(line(parsing_error="", verification_message=None))], "csv")
         )
         [_, row] = text.decode().split("\r\n")[:2]
-        assert ',"",Needs Review,' in row
+        assert ',"","Needs Review",' in row
 
     @pytest.mark.parametrize(
         "start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
@@ -81,15 +89,55 @@ class TestCsv:
         harmful = f'{start}HYPERLINK("http://evil.example","Pass")'
         assert csv_record(line(human_review_comments=harmful))["human_review_comments"] == f"'{harmful}"
 
+    @pytest.mark.parametrize(
+        ("text", "written"),
+        [
+            (" =1+1", " '=1+1"),
+            ("'=1+1", "''=1+1"),
+            ('"=1+1', "\"'=1+1"),
+            ("\ufeff\u200b@SUM(1)", "\ufeff\u200b'@SUM(1)"),
+            ("\t=1", "'\t'=1"),
+            ("a;=1+1;b", "a;'=1+1;b"),
+            ("a; \n \uff1d1", "a; \n '\uff1d1"),
+            ("a\t-1", "a\t'-1"),
+            ("- one\r\n- two", "'- one\r\n'- two"),
+            ("x = 1, y - 2", "x = 1, y - 2"),
+        ],
+    )
+    def test_marks_formulas_after_spaces_quotes_and_other_delimiters(self, text: str, written: str) -> None:
+        assert formats.harmless(text) == written
+
+    @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+    @pytest.mark.parametrize(
+        "field", ["human_review_comments", "raw_model_response", "structured_model_response", "x"]
+    )
+    @given(st.text(st.sampled_from("ab1 ;\t\r\n\"',=+-@\uff1d\ufeff\\|")))
+    def test_has_no_formula_whatever_delimiter_a_program_splits_at(
+        self, field: str, delimiter: str, text: str
+    ) -> None:
+        written = b"".join(formats.converted([line(**{field: text})], "csv")).decode()
+        for row in csv.reader(io.StringIO(written, newline=""), delimiter=delimiter):
+            cells = [cell.lstrip('\t\r\n "\ufeff') for cell in row]
+            assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\uff1d"))] == []
+
+    def test_has_every_text_cell_in_quotes_and_no_number(self) -> None:
+        assert formats.csv_line(["a", "", None, 1, -2.5, True]) == b'"a","",,1,-2.5,true\r\n'
+
+    @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
+    def test_keeps_json_the_value_it_was(self, text: str) -> None:
+        record = csv_record(line(structured_model_response={"a": [text]}, x=text))
+        assert json.loads(record["structured_model_response"]) == {"a": [text]}
+        assert json.loads(record["extra"]) == {"x": text}
+
     def test_runs_no_id_either(self) -> None:
         assert csv_record(line("=1+1", task_id=b"-7"))["evaluation_id"] == "'=1+1"
         assert csv_record(line("=1+1", task_id=b"-7"))["task_id"] == "'-7"
 
-    @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
-    def test_is_read_back_as_it_was_but_for_that_apostrophe(self, comment: str) -> None:
-        read = csv_record(line(human_review_comments=comment))["human_review_comments"]
-        assert read in {comment, f"'{comment}"}
-        assert not read.startswith(("=", "+", "-", "@", "\t", "\r"))
+    @given(
+        st.one_of(st.text(), st.text(st.sampled_from("a ;\t\r\n\"'=-"))).filter(lambda text: "\0" not in text)
+    )
+    def test_is_read_back_as_it_was_without_those_apostrophes(self, comment: str) -> None:
+        assert without_apostrophes(formats.harmless(comment)) == comment
 
 
 class TestParquet:

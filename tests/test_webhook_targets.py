@@ -58,6 +58,13 @@ class TestAUrl:
             ("https://10.1.2.3/", "is not in"),
             ("https://localhost/", "is not in"),
             ("https://2130706433:9000/", "is not in"),
+            ("https://0x7f000001:9000/", "is not in"),
+            ("https://0177.0.0.1:9000/", "is not in"),
+            ("https://127.1:9000/", "is not in"),
+            ("https://xn--hooks-8ua.example.org/", "is not in"),
+            ("https://hooks%2eexample.org/", "is not in"),
+            ("https://[fe80::1%25eth0]/", "is not in"),
+            ("https://[64:ff9b::7f00:1]/", "is not in"),
             ("http://hooks.example.org/", "begins with https://, unless"),
             ("http://ci.lan:8443/", "begins with https://, unless"),
             ("ftp://hooks.example.org/", "begins with https://"),
@@ -108,6 +115,35 @@ class TestAnAddress:
             "224.0.0.1",
             "::ffff:127.0.0.1",
             "::ffff:169.254.169.254",
+            "::127.0.0.1",
+            "::93.184.216.34",
+            "::ffff:0:127.0.0.1",
+            "64:ff9b::127.0.0.1",
+            "64:ff9b::93.184.216.34",
+            "64:ff9b:1::a9fe:a9fe",
+            "2002:7f00:1::",
+            "2002:5db8:d822::1",
+            "2001:0:5db8:d822::f5ff:fffe",
+            "2001:20::1",
+            "2001:30::1",
+            "2001:db8::1",
+            "3fff::1",
+            "fec0::1",
+            "fe80::1",
+            "ff02::1",
+            "100::1",
+            "5f00::1",
+            "4000::1",
+            "2606:2800:220:1:0:5efe:10.0.0.1",
+            "192.0.0.1",
+            "192.0.0.9",
+            "192.0.2.1",
+            "192.88.99.1",
+            "198.18.0.1",
+            "198.51.100.1",
+            "203.0.113.1",
+            "240.0.0.1",
+            "255.255.255.255",
         ],
     )
     def test_that_is_not_public_is_refused_also_beside_one_that_is(
@@ -121,6 +157,26 @@ class TestAnAddress:
     def test_of_a_network_in_the_list_is_taken(self, address: str, lead: dict[str, list[str]]) -> None:
         lead["ci.lan"] = [address]
         assert self.addresses("https://ci.lan:8443/") == [address]
+
+    @pytest.mark.parametrize(
+        ("listed", "taken", "refused"),
+        [
+            ("64:ff9b::/96", "64:ff9b::93.184.216.34", "64:ff9b::10.0.0.1"),
+            ("64:ff9b:1::/48", "64:ff9b:1::93.184.216.34", "64:ff9b:1::127.0.0.1"),
+            ("2002::/16", "2002:5db8:d822::1", "2002:a9fe:a9fe::1"),
+            ("2001::/32", "2001:0:5db8:d822::a247:27dd", "2001:0:5db8:d822::f5ff:fffe"),
+            ("fec0::/10", "fec0::1", "fe80::1"),
+        ],
+    )
+    def test_of_a_listed_network_that_stands_for_one_of_ipv4_is_taken_if_that_one_may_be(
+        self, listed: str, taken: str, refused: str, lead: dict[str, list[str]], settings: LazySettings
+    ) -> None:
+        settings.WEBHOOK_HOSTS = ["hooks.example.org", listed]
+        lead["hooks.example.org"] = [taken]
+        assert self.addresses("https://hooks.example.org/") == [taken]
+        lead["hooks.example.org"] = [refused]
+        with pytest.raises(NotAllowed):
+            self.addresses("https://hooks.example.org/")
 
     def test_in_the_list_with_a_port_is_taken_with_that_port_only(self, lead: dict[str, list[str]]) -> None:
         lead |= {"localhost": ["127.0.0.1"], "hooks.example.org": ["127.0.0.1"]}

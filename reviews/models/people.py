@@ -4,8 +4,17 @@ from typing import ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Lower, Now
+
+from reviews import usernames
+
+
+def check_username(username: str) -> None:
+    """Raise `ValidationError` unless a text may be a username."""
+    if problem := usernames.problem(username):
+        raise ValidationError(problem, code="invalid")
 
 
 class User(AbstractUser):
@@ -20,6 +29,12 @@ class User(AbstractUser):
         DARK = "dark"
         CONTRAST = "contrast", "high contrast"
 
+    username = models.CharField(
+        max_length=usernames.LONGEST,
+        unique=True,
+        validators=[check_username],
+        error_messages={"unique": "There is already somebody with that name."},
+    )
     theme = models.CharField(max_length=10, choices=Theme, db_default=Theme.SYSTEM)
     has_shortcuts = models.BooleanField(db_default=True, help_text="Whether single keys are commands.")
     shortcuts = models.JSONField(

@@ -31,7 +31,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.middleware import HtmxDetails
 
-from reviews import audit, people, sessions, tokens
+from reviews import audit, people, sessions, tokens, usernames
 from reviews.models import User
 from reviews.permissions import Denied
 from reviews.views.request import Request
@@ -151,11 +151,26 @@ def end_other_sessions(request: Request) -> HttpResponse:
     return redirect("account")
 
 
+class _PasswordChangeForm(PasswordChangeForm):
+    """Django's, with the question whether the tokens of the account end with the password before."""
+
+    def __init__(self, user: User, *args: Any, **options: Any) -> None:
+        super().__init__(user, *args, **options)
+        working = tokens.of(user).count()
+        if working:
+            label = "Also revoke my API token" if working == 1 else f"Also revoke my {working} API tokens"
+            help_text = "Programs that use them stop working until they get a new one."
+            self.fields["revoke_tokens"] = forms.BooleanField(
+                label=label, required=False, initial=True, help_text=help_text
+            )
+
+
 # Who has somebody's session is not to guess their password by it.
 @method_decorator(rate_limit(action="change_password"), name="dispatch")  # type: ignore[no-untyped-call]
 @method_decorator(transaction.atomic, name="form_valid")
 class _PasswordView(PasswordChangeView):
     template_name = "account/password.html"
+    form_class = _PasswordChangeForm
     success_url = reverse_lazy("account")
 
     def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
@@ -166,9 +181,21 @@ class _PasswordView(PasswordChangeView):
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         response = super().form_valid(form)
         sessions.renew(form.user, self.request)
-        audit.record("password changed", actor=form.user)
-        messages.success(self.request, "Your password is changed. Other browsers of yours are logged out.")
+        revoked = 0
+        if form.cleaned_data.get("revoke_tokens"):
+            revoked = tokens.revoke_all(person=form.user, actor=form.user)
+        audit.record("password changed", actor=form.user, tokens=revoked)
+        messages.success(
+            self.request,
+            "Your password is changed. Your other browsers are logged out" + _and_revoked(revoked) + ".",
+        )
         return response
+
+
+def _and_revoked(tokens_revoked: int) -> str:
+    if not tokens_revoked:
+        return ""
+    return f", and {tokens_revoked} API token{' is' if tokens_revoked == 1 else 's are'} revoked"
 
 
 password = require_http_methods(["GET", "POST"])(_PasswordView.as_view())
@@ -206,9 +233,9 @@ class NewAccountForm(PasswordForm):
 
     username = forms.CharField(
         label="Your name",
-        max_length=150,
-        help_text="You log in with it, it stands beside what you decide, and it stays. "
-        "Letters, digits and @ . + - _",
+        max_length=usernames.LONGEST,
+        help_text="You log in with it, it is shown beside your decisions, and it cannot be changed. "
+        "Letters from a to z, digits and @ . + - _",
         widget=forms.TextInput(
             attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}
         ),

@@ -43,7 +43,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         outage.begin()
         return unavailable(request)
     sentence = "The error has been logged. What was saved before is safe; try again in a moment."
-    return _bare_page(500, "Something went wrong here", sentence)
+    return bare_page(500, "Something went wrong here", sentence)
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
@@ -54,13 +54,13 @@ def unavailable(request: HttpRequest) -> HttpResponse:
         place = {"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
         response = HttpResponse(message, status=503, headers=place)
     else:
-        response = _bare_page(503, "The database does not answer", outage.SENTENCE)
+        response = bare_page(503, "The database does not answer", outage.SENTENCE)
     response["Retry-After"] = str(outage.RETRY_AFTER)
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _bare_page(status: int, heading: str, sentence: str) -> HttpResponse:
+def bare_page(status: int, heading: str, sentence: str) -> HttpResponse:
     """An error page that asks nothing of the database, which may be what failed."""
     context = {
         "status": status,

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from reviews import links, people
+from reviews import links, people, tokens
 from reviews.models import OneTimeLink, User
 from reviews.views.account import NewAccountForm, PasswordForm, greet
 from reviews.views.people import InvitationForm, changing_people, changing_person, for_admins, show
@@ -87,8 +87,9 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 def new_password(request: HttpRequest, token: str) -> HttpResponse:
     """Where somebody who forgot their password chooses another, to log in with, second factor and all."""
     link = links.find(token, OneTimeLink.Purpose.PASSWORD)
-    if link is None:
+    if link is None or link.person is None:
         return render(request, "account/link_over.html", status=404)
+    person = link.person
     form = PasswordForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
@@ -98,7 +99,7 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         else:
             messages.success(request, "Your new password is set. Log in with it.")
             return redirect("login")
-    context = {"form": form, "person": link.person}
+    context = {"form": form, "person": person, "tokens": tokens.of(person).count()}
     return render(request, "account/new_password.html", context, status=422 if form.is_bound else 200)
 
 

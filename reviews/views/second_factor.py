@@ -7,6 +7,9 @@ from functools import wraps
 from typing import Any, cast
 
 from allauth.account.views import ReauthenticateView
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.base.forms import AuthenticateForm, BaseAuthenticateForm, ReauthenticateForm
+from allauth.mfa.base.internal.flows import check_rate_limit
 from allauth.mfa.base.views import AuthenticateView
 from allauth.mfa.base.views import ReauthenticateView as ReauthenticateByCodeView
 from allauth.mfa.models import Authenticator
@@ -24,13 +27,13 @@ from django.core.exceptions import BadRequest, ValidationError
 from django.db import transaction
 from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from reviews import audit
+from reviews import audit, second_factors
 from reviews.models import User
 from reviews.views.request import Request
 
@@ -54,6 +57,17 @@ class _Recorded(View):
 class _AddApp(_Recorded, ActivateTOTPView):
     template_name = "second_factor/app.html"
     action = "authenticator app added"
+
+    @transaction.atomic
+    def form_valid(self, form: BaseForm) -> HttpResponse:
+        user = cast("User", self.request.user)
+        # The second of two requests at once waits here, and finds the app of the first.
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        if Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists():
+            return redirect("account")
+        response = super().form_valid(form)
+        second_factors.use_activation_code(user, form.cleaned_data["code"])
+        return response
 
 
 class _RemoveApp(_Recorded, DeactivateTOTPView):
@@ -129,6 +143,31 @@ def _was_wrong(form: BaseForm) -> bool:
     return any(
         error.code == "incorrect_code" for errors in form.errors.as_data().values() for error in errors
     )
+
+
+class _UsedOnce(BaseAuthenticateForm):
+    """A form for a code, which allauth would take a second time while the code is valid."""
+
+    def clean_code(self) -> str:
+        clear_limit = check_rate_limit(self.user)
+        code: str = self.cleaned_data["code"]
+        factor = second_factors.accept(self.user, code)
+        if factor is None and second_factors.is_unreadable(self.user):
+            raise ValidationError(second_factors.UNREADABLE, code="unreadable")
+        if factor is None:
+            raise get_adapter().validation_error("incorrect_code")
+        factor.user = self.user
+        self.authenticator = factor
+        clear_limit()
+        return code
+
+
+class CodeForm(_UsedOnce, AuthenticateForm):
+    """Asks for a code at a login."""
+
+
+class CodeAgainForm(_UsedOnce, ReauthenticateForm):
+    """Asks for a code before a sensitive change."""
 
 
 class _Authenticate(_Options, AuthenticateView):

@@ -9,7 +9,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.authentication import get_authentication_records
 from allauth.core.internal import ratelimit
 from allauth.mfa.adapter import DefaultMFAAdapter
-from cryptography.fernet import Fernet, InvalidToken
+from cryptography.fernet import InvalidToken
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
@@ -17,7 +17,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from reviews import audit, sessions
+from reviews import audit, second_factors, sessions
 from reviews.ciphers import cipher
 from reviews.models import User
 from reviews.queue import clock
@@ -105,15 +105,11 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     }
 
     def encrypt(self, text: str) -> str:
-        return _cipher().encrypt(text.encode()).decode()
+        return cipher(*second_factors.PURPOSE).encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
         try:
-            return _cipher().decrypt(encrypted_text.encode()).decode()
+            return cipher(*second_factors.PURPOSE).decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
-            # The secret key of the site is another by now. No code fits until an admin resets the factor.
+            # No key of the site opens it. No code fits until an admin resets the factor.
             return base64.b32encode(secrets.token_bytes(20)).decode()
-
-
-def _cipher() -> Fernet:
-    return cipher("reviews.views.sign_in", "second factor")

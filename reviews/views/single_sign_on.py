@@ -102,9 +102,12 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         try:
             self._follow(request, sociallogin, role)
         except people.Refused as refused:
-            raise ImmediateHttpResponse(
-                page(request, 403, "No account for you", f"{refused.reason} Ask an admin.")
-            ) from None
+            sentence = f"{refused.reason} Ask an admin."
+            if refused.field == "username":
+                sentence = (
+                    f"{settings.OIDC_NAME} gave us the username {_username(claims)[:150]!r}. {sentence}"
+                )
+            raise ImmediateHttpResponse(page(request, 403, "No account for you", sentence)) from None
         if not role:
             name = str(claims.get("preferred_username", ""))[:150]
             with transaction.atomic():
@@ -140,6 +143,10 @@ def _claims(login: SocialLogin) -> dict[str, Any]:
     return {**told["id_token"], **told["userinfo"]}
 
 
+def _username(claims: dict[str, Any]) -> str:
+    return str(claims.get("preferred_username") or claims["sub"])
+
+
 def _role(claims: dict[str, Any]) -> str:
     """The highest role that the groups of a person give, or an empty string."""
     groups = claims.get(settings.OIDC_GROUP_CLAIM) or []
@@ -152,7 +159,7 @@ def _add(login: SocialLogin, role: str) -> User:
     claims = _claims(login)
     columns = {"email": "email", "first_name": "given_name", "last_name": "family_name"}
     return people.add_user(
-        username=str(claims.get("preferred_username") or claims["sub"]),
+        username=_username(claims),
         password=None,
         role=role,
         actor=None,

@@ -1,14 +1,12 @@
 """Tables of figures: the same cells stand on a page, in the chart above them and in a CSV file."""
 
-import csv
 import datetime as dt
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from django.http import StreamingHttpResponse
 
-from reviews.formats import CONTENT_TYPES, harmless
+from reviews.formats import CONTENT_TYPES, csv_line
 from reviews.intervals import Estimate
 from reviews.views.download import download
 
@@ -163,7 +161,7 @@ def _spelled(number: float, spelling: str) -> str:
 
 
 def as_csv(table: Table, file_name: str) -> StreamingHttpResponse:
-    """The table as a file, row by row: RFC 4180, formula cells neutralised."""
+    """The table as a file, row by row: RFC 4180, and harmless to spreadsheets."""
     response = download(_lines(table), file_name)
     response.headers["Content-Type"] = CONTENT_TYPES[".csv"]
     return response
@@ -171,18 +169,12 @@ def as_csv(table: Table, file_name: str) -> StreamingHttpResponse:
 
 def _lines(table: Table) -> Iterator[bytes]:
     kept = [(place, column) for place, column in enumerate(table.columns) if not column.is_action]
-    yield _line(name for _, column in kept for name in (column.name, column.notes, *column.parts) if name)
+    yield csv_line(name for _, column in kept for name in (column.name, column.notes, *column.parts) if name)
     for row in table.rows:
-        yield _line(value for place, column in kept for value in _values(column, row[place]))
+        yield csv_line(value for place, column in kept for value in _values(column, row[place]))
 
 
 def _values(column: Column, cell: Cell) -> list[Value]:
     notes = [cell.note] if column.notes else []
     parts = cell.parts or (None,) * len(column.parts)
     return [cell.value, *notes, *(parts if column.parts else ())]
-
-
-def _line(values: Iterable[Value]) -> bytes:
-    written = io.StringIO()
-    csv.writer(written).writerow(harmless(value) if isinstance(value, str) else value for value in values)
-    return written.getvalue().encode()

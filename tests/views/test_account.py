@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews import people
+from reviews import links, people, tokens
 from reviews.models import AuditEvent, User
 from tests.factories import PASSWORD
 from tests.views.pages import text
@@ -92,7 +92,31 @@ class TestOnesPassword:
         client.force_login(ana)
         self.change(client)
         event = AuditEvent.objects.get(action="password changed")
-        assert (event.actor, event.detail) == (ana, {})
+        assert (event.actor, event.detail) == (ana, {"tokens": 0})
+
+    def test_is_changed_with_the_question_whether_tokens_end(self, client: Client, ana: User) -> None:
+        client.force_login(ana)
+        assert 'name="revoke_tokens"' not in client.get(reverse("password")).content.decode()
+        made = tokens.make(person=ana, scopes=["review"], actor=None)
+        page = client.get(reverse("password"))
+        assert "Also revoke my API token" in text(page)
+        assert re.search(r'<input type="checkbox" name="revoke_tokens"[^>]* checked', page.content.decode())
+        self.change(client)
+        assert tokens.find(made.text)
+
+    def test_is_changed_and_tokens_are_revoked_where_that_is_ticked(self, client: Client, ana: User) -> None:
+        made = [tokens.make(person=ana, scopes=["review"], actor=None) for _ in range(2)]
+        client.force_login(ana)
+        self.change(client, revoke_tokens="on")
+        assert [tokens.find(one.text) for one in made] == [None, None]
+        assert AuditEvent.objects.filter(action="token revoked", actor=ana).count() == 2
+        assert "2 API tokens are revoked" in text(client.get(reverse("account")))
+
+    def test_chosen_by_link_is_said_to_revoke_tokens(self, client: Client, ana: User, max: User) -> None:
+        link = reverse("new-password", args=[links.password_link(person=ana, actor=max).token])
+        assert "API token" not in text(client.get(link))
+        tokens.make(person=ana, scopes=["review"], actor=None)
+        assert "your 1 API token will be revoked" in text(client.get(link))
 
     def test_is_not_here_for_who_comes_by_a_provider(self, client: Client, ana: User) -> None:
         ana.set_unusable_password()
@@ -177,7 +201,7 @@ class TestTheWelcome:
     @pytest.mark.parametrize(
         ("values", "sentence"),
         [
-            ({"username": "max the admin"}, "Enter a valid username."),
+            ({"username": "max the admin"}, "letters a to z"),
             ({"username": ""}, "This field is required."),
             ({"username": "x" * 151}, "at most 150 characters"),
             ({"password": "short", "password_again": "short"}, "too short"),

@@ -1,12 +1,12 @@
 """`manage.py add_user NAME --role ROLE`: see `people.add_user`."""
 
 import sys
-from getpass import getpass
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from reviews import people
+from reviews.management.asking import ask_password
 from reviews.permissions import ROLES
 
 
@@ -23,20 +23,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, name: str, role: str, password_stdin: bool, **__: Any) -> None:
-        password = sys.stdin.readline().rstrip("\r\n") if password_stdin else _ask()
+        password = sys.stdin.readline().rstrip("\r\n") if password_stdin else ask_password()
         try:
             user = people.add_user(username=name, password=password, role=role, actor=None)
         except people.Refused as error:
             raise CommandError(error.reason) from error
         self.stdout.write(f"{user.username} can log in as {role}.")
-
-
-def _ask() -> str:
-    try:
-        password = getpass("Password: ")
-        again = getpass("The same again: ")
-    except EOFError:
-        raise CommandError("No password was given. In a script, use --password-stdin.") from None
-    if password != again:
-        raise CommandError("The two passwords differ.")
-    return password
