@@ -14,6 +14,7 @@ from reviews.counts import Progress
 from reviews.criteria import Offer
 from reviews.forms import ReviewForm
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
+from reviews.requirements import Outcome
 
 
 class RunOut(Schema):
@@ -40,7 +41,10 @@ class RequirementOut(Schema):
     """What was required of a figure, and what came of it."""
 
     require: str
-    outcome: str = Field(description="met, missed, or cannot say: there are too few decisions")
+    outcome: Outcome = Field(
+        description="missed or met where the interval shows it; cannot tell where it holds the bar, is of "
+        "fewer than 10, or is undefined, as while records are still being counted"
+    )
     sentence: str
     bar: float
     estimate: dict[str, Any]
