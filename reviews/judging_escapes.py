@@ -177,9 +177,13 @@ def _criteria(scope: Scope) -> Iterator[CriterionEscapes]:
 def _sentences(found: Escapes) -> Iterator[str]:
     if found.records is None:
         yield found.unknown
-        return
-    others = counted(found.records, "record")
-    if not found.records:
+    else:
+        yield from _sentences_of(found, found.records)
+
+
+def _sentences_of(found: Escapes, records: int) -> Iterator[str]:
+    others = counted(records, "record")
+    if not records:
         yield "Every record here that has a verdict is flagged: there is nothing the flags could have missed."
     elif found.reviewed:
         yield f"{found.reviewed:,} of {others} that nobody flagged are sampled and reviewed."

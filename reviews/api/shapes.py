@@ -139,6 +139,20 @@ class DecisionOut(Schema):
     verdict: str | None
 
 
+class FileDecisionOut(Schema):
+    """A human decision that a file brought, while none was made here."""
+
+    reviewer: str | None
+    reviewed_at: dt.datetime | None
+    file_name: str
+    line: int
+    corrected_scores: dict[str, Any] | None = Field(
+        description="As the file has it: an entry may be any JSON value."
+    )
+    comments: str | None
+    verdict: str | None
+
+
 class ContextOut(Schema):
     """What task context says of the record's task."""
 
@@ -162,7 +176,10 @@ class RecordOut(Schema):
     criteria: list[CriterionOut]
     causes: dict[str, str] = Field(description="Why a judge may be wrong: word and title.")
     context: ContextOut | None
-    decision: DecisionOut | None = Field(description="The one in force.")
+    decision: DecisionOut | None = Field(description="The one in force that was made here.")
+    file_decision: FileDecisionOut | None = Field(
+        description="What a new decision replaces where none was made here; null while the record is blind."
+    )
 
 
 class SavedOut(Schema):
@@ -235,10 +252,11 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
         "claimed_until": record.claimed_until if is_held else None,
         "is_blind": is_blind,
         "fields": dict(evidence.fields(record, is_blind=is_blind)),
-        "criteria": [_criterion(offer) for offer in form.offers],
+        "criteria": [_criterion(offer, form) for offer in form.offers],
         "causes": {cause.word: cause.title for cause in form.rubric.causes},
         "context": _context(record),
         "decision": decision_out(record.review) if record.review else None,
+        "file_decision": _file_decision(record, form),
     }
 
 
@@ -247,9 +265,24 @@ def decision_out(review: Review) -> dict[str, Any]:
     return {"reviewer": review.reviewer.username, **{name: getattr(review, name) for name in names}}
 
 
-def _criterion(offer: Offer) -> dict[str, Any]:
+def _file_decision(record: Evaluation, form: ReviewForm) -> dict[str, Any] | None:
+    found = form.file_decision
+    if found is None:
+        return None
+    return {
+        "reviewer": record.human_reviewer_id,
+        "reviewed_at": found.at,
+        "file_name": found.file_name,
+        "line": found.line,
+        "corrected_scores": record.human_corrected_scores,
+        "comments": record.human_review_comments,
+        "verdict": form.rubric.rule.verdict(found.scores),
+    }
+
+
+def _criterion(offer: Offer, form: ReviewForm) -> dict[str, Any]:
     names = ("criterion", "score", "justification", "origin")
-    scores = [choice.score for choice in offer.options]
+    scores = [choice.score for choice in form.choices_of(offer.criterion)]
     return {**{name: getattr(offer, name) for name in names}, "scores": scores}
 
 

@@ -42,8 +42,7 @@ class Migration(migrations.Migration):
             model_name="import",
             name="sequence",
             field=models.BigIntegerField(
-                help_text="The place among the run's finished imports, from 1. A trigger sets it, once: clocks "
-                "step back.",
+                help_text="The place among the run's finished imports, from 1. A trigger sets it.",
                 null=True,
             ),
         ),

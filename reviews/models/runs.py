@@ -97,9 +97,9 @@ class Import(models.Model):
     created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
+    # No clock gives this order: those of two workers differ, and one may step back.
     sequence = models.BigIntegerField(
-        null=True,
-        help_text="The place among the run's finished imports, from 1. A trigger sets it, once: clocks step back.",
+        null=True, help_text="The place among the run's finished imports, from 1. A trigger sets it."
     )
     size = models.BigIntegerField(default=0, help_text="Bytes of the file as it came.")
     sha256 = models.CharField(max_length=64, default="", blank=True)
