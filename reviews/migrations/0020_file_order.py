@@ -14,11 +14,11 @@ CREATE FUNCTION number_import() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'UPDATE' AND OLD.sequence IS NOT NULL THEN
         NEW.sequence := OLD.sequence;
-    ELSIF NEW.state = 'done' THEN
+    ELSIF NEW.state <> 'done' THEN
+        NEW.sequence := NULL;
+    ELSIF NEW.sequence IS NULL THEN
         -- Imports take turns until they commit. Without a turn, the unique constraint lets only one of two pass.
         SELECT coalesce(max(sequence), 0) + 1 INTO NEW.sequence FROM import WHERE run_id = NEW.run_id;
-    ELSE
-        NEW.sequence := NULL;
     END IF;
     RETURN NEW;
 END $$;
