@@ -10,7 +10,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from reviews import importer, receipt_check
+from reviews import criteria, importer, receipt_check, rubric, timeline
 from reviews.models import Import, Run, User
 from reviews.record import Limits
 from reviews.verification import compare
@@ -122,3 +122,20 @@ def test_two_imports_cannot_have_one_place(run: Run) -> None:
         cursor.execute("ALTER TABLE import DISABLE TRIGGER import_is_numbered")
     with pytest.raises(IntegrityError), transaction.atomic():
         Import.objects.filter(run=run).update(sequence=1)
+
+
+def test_history_of_a_record_keeps_the_order_of_its_files(
+    run: Run, set_clock: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for hours, score in ((-2, "Fail"), (-3, "Partial")):
+        set_clock(hours * 3600)
+        bring_in(file_of(line("eval_a", aggregated_score=score)))
+    record = run.evaluations.get(evaluation_id="eval_a")
+    kept = rubric.of(run)
+    monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
+    found, after = [], ""
+    for _ in range(2):
+        page = timeline.page(record, criteria.offers(record, kept), kept, after=after)
+        found += [entry.source.sequence for entry in page.entries if entry.source]
+        after = page.next_after
+    assert (found, after) == ([4, 3, 1], "")

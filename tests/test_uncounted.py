@@ -10,6 +10,7 @@ from django.urls import reverse
 from reviews import facets, judging_facts, measuring, report, requirements, strata
 from reviews.judging import Scope
 from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, Uncovered, User
+from tests.api.conftest import program_of
 from tests.commands import manage
 from tests.lines import bring_in, file_of, line
 from tests.population import decided
@@ -165,6 +166,19 @@ class TestWhileRecordsAreNotCounted:
         assert (recall.cell.value, recall.cell.why) == (None, strata.NOT_COUNTED)
         table = client.get(reverse("judge-table", args=[counted.pk, "misses"])).getvalue().decode()
         assert table.splitlines()[1].startswith("Escape rate,,")
+
+
+def test_list_by_a_filter_that_is_not_ready_has_no_total(
+    counted: Run, lea: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = program_of(lea)
+    path = f"evaluations?run={counted.name}&reason=final-answer-does-not-match"
+    found = program.get(path).json()
+    assert (found["total"], found["is_complete"]) == (20, True)
+    partly_covered_import(counted, monkeypatch)
+    found = program.get(path).json()
+    assert (found["total"], found["is_complete"]) == (None, False)
+    assert program.get(f"evaluations?run={counted.name}").json()["total"] == 80
 
 
 def test_the_figures_are_there_once_all_records_are_counted(

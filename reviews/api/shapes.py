@@ -113,7 +113,11 @@ class EvaluationsOut(Schema):
     """A page of records."""
 
     evaluations: list[EvaluationOut]
-    total: int | None = Field(description="Null for more than 10,000 by filters.")
+    total: int | None = Field(description="Null for more than 10,000 by filters, or where not complete.")
+    is_complete: bool = Field(
+        description="False while a filter cannot find all records yet: those of a large import are made "
+        "ready by a job."
+    )
     next: str | None = Field(description="What `after` takes for the page behind; null on the last.")
 
 
