@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Sum
 
-from reviews import audit, contexts, drafts, responses, shares
+from reviews import audit, contexts, drafts, responses, shares, strata
 from reviews.meanwhile import Conflict, check_version
 from reviews.models import BlindScores, Draft, Evaluation, Review, Run, StratumCount, User
 from reviews.permissions import Denied, can, check
@@ -142,7 +142,7 @@ def _same(before: BlindScores, scores: Mapping[str, Any]) -> BlindScores:
 class Possibility:
     """What there is to judge in a run without what its judge said.
 
-    `answered` counts the records with an answer of their own, None while nobody has counted yet.
+    `answered` counts the records with an answer of their own, None until all are counted.
     `by_context` says whether task context has an answer for others (looked up only where it matters).
     """
 
@@ -176,6 +176,8 @@ _ANSWER_IN_CONTEXT = """
 
 def possibility(run: Run) -> Possibility:
     """What of a run can be reviewed blind, from what was counted when its files came in."""
+    if strata.why_not_counted(run):
+        return Possibility(None, by_context=False)
     counts = StratumCount.objects.filter(stratum__run=run)
     answered: int | None = counts.aggregate(sum=Sum("answered"))["sum"]
     if answered:

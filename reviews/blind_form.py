@@ -3,6 +3,7 @@
 from typing import Any
 
 from reviews.criteria import Offer
+from reviews.criterion_form import earlier_comments
 from reviews.drafts import Fields
 from reviews.forms import ReviewForm
 
@@ -28,8 +29,11 @@ class BlindForm(ReviewForm):
 
     @property
     def fields_beside_the_judges(self) -> Fields:
-        """What the review form has then: the judge's text stands where the reviewer wrote none."""
-        fields = [["comments", self.comment]]
+        """What the review form has then.
+
+        Where the reviewer wrote nothing it has the judge's texts, and the comment of a decision in the file.
+        """
+        fields = [["comments", self.comment or earlier_comments(self.evaluation)]]
         for row in self.rows:
             name = row.offer.criterion if row.offer else row.typed_name
             text = row.text if row.text.strip() else self._texts.get(name, "")

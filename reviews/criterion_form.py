@@ -9,23 +9,24 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from reviews.criteria import Offer
+from reviews.file_decisions import text_of
 from reviews.models import BlindScores, Evaluation
 from reviews.rubric import Choice, Rubric
 from reviews.salvage import Repair
-from reviews.scores import criterion_title, identity, is_score
+from reviews.scores import criterion_title, identity, is_score, score_of
 
 MAX_TEXT = 100_000
 LINE_END = re.compile(r"\r\n?")
 
 
-def _same_text(one: str, other: str) -> bool:
+def same_text(one: str, other: str) -> bool:
     """Whether two texts are the same but for line ends, which a browser rewrites."""
     return LINE_END.sub("\n", one) == LINE_END.sub("\n", other)
 
 
-def _text(value: str, offered: str = "") -> str:
+def kept_text(value: str, offered: str = "") -> str:
     """The text to keep. An offered text that came back is exactly what was offered, however long."""
-    if _same_text(value, offered):
+    if same_text(value, offered):
         return offered
     if len(value) > MAX_TEXT:
         raise ValidationError(f"This is {len(value):,} characters long; at most {MAX_TEXT:,} are kept.")
@@ -59,30 +60,33 @@ class CauseOption:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What the review in force says of a criterion, or what was committed."""
+    """What an earlier decision says of a criterion, or what was committed.
+
+    `entry` is the whole JSON value of a decision, which may be of any shape where a file brought it; None
+    for what was committed. `is_in_file` marks a decision that came with a file: its score is one to choose.
+    """
 
     criterion: str
     score: Any
     justification: str
     cause: str
+    entry: Any = None
+    is_in_file: bool = False
 
 
 def earlier_scores(evaluation: Evaluation) -> dict[str, Earlier]:
-    """The scores of the review in force, by criterion: of one that is stale, reopened or revised."""
+    """The scores of the review in force or else of the file, by criterion."""
     review = evaluation.review
-    stale = evaluation.human_corrected_scores if evaluation.is_stale else None
-    scores = review.corrected_scores if review else stale
+    scores = review.corrected_scores if review else evaluation.human_corrected_scores
     causes = review.causes if review else {}
     return {
-        name: Earlier(name, entry.get("score"), text if isinstance(text, str) else "", causes.get(name, ""))
+        name: Earlier(name, score_of(entry), text_of(entry), causes.get(name, ""), entry, review is None)
         for name, entry in (scores or {}).items()
-        if isinstance(entry, dict)
-        for text in [entry.get("justification")]
     }
 
 
-def comments_in_force(evaluation: Evaluation) -> str:
-    """The comments of the review in force; empty where it has none."""
+def earlier_comments(evaluation: Evaluation) -> str:
+    """The comments of the review in force or else of the file; empty where there are none."""
     review = evaluation.review
     return (review.comments if review else evaluation.human_review_comments) or ""
 
@@ -97,6 +101,13 @@ def committed_scores(committed: BlindScores | None, offers: Iterable[Offer]) -> 
     texts = {offer.criterion: offer.justification for offer in offers}
     names = [*texts, *(name for name in committed.scores if name not in texts)]
     return {name: Earlier(name, committed.scores.get(name), texts.get(name, ""), "") for name in names}
+
+
+def choices_of(rubric: Rubric, offer: Offer | None, earlier: Earlier | None) -> tuple[Choice, ...]:
+    """The scores to choose from for a criterion, with those that the judge and the file's decision gave."""
+    if earlier and earlier.is_in_file:
+        return rubric.choices(offer.score if offer else None, earlier.score)
+    return offer.options if offer else rubric.choices()
 
 
 class CriterionForm(forms.Form):
@@ -127,13 +138,16 @@ class CriterionForm(forms.Form):
         self.number = number
         self.rubric = rubric
         self.offer = offer
-        self.choices = offer.options if offer else rubric.choices()
+        self.earlier = earlier
+        self.choices = choices_of(rubric, offer, earlier)
         self.own = self._posted(own)
         super().__init__(data, prefix=f"criteria-{number}", initial=self._initial(earlier))
         self.fields["score"].choices = [(choice.value, choice.label) for choice in self.choices]  # type: ignore[attr-defined]
         self.fields["cause"].choices = [("", ""), *((cause.word, cause.title) for cause in rubric.causes)]  # type: ignore[attr-defined]
         if offer:
             self.fields["name"] = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
+        elif earlier and earlier.entry is not None:
+            self.fields["name"] = forms.CharField(required=False, strip=False)
 
     def _initial(self, earlier: Earlier | None) -> dict[str, str]:
         if earlier:
@@ -156,10 +170,15 @@ class CriterionForm(forms.Form):
         return next(same, "")
 
     def clean_name(self) -> str:
-        return self.offer.criterion if self.offer else str(self.cleaned_data["name"])
+        if self.offer:
+            return self.offer.criterion
+        return self.earlier.criterion if self.earlier else str(self.cleaned_data["name"])
 
     def clean_justification(self) -> str:
-        return _text(self.cleaned_data["justification"], self.offer.justification if self.offer else "")
+        text = self.cleaned_data["justification"]
+        if self.earlier and same_text(text, self.earlier.justification):
+            return self.earlier.justification
+        return kept_text(text, self.offer.justification if self.offer else "")
 
     @property
     def value(self) -> str:
@@ -257,7 +276,7 @@ class CriterionForm(forms.Form):
 
     @property
     def is_edited(self) -> bool:
-        return not _same_text(self.text, self.offer.justification if self.offer else "")
+        return not same_text(self.text, self.offer.justification if self.offer else "")
 
     @property
     def is_changed(self) -> bool:
@@ -275,10 +294,20 @@ class CriterionForm(forms.Form):
 
     @property
     def decision(self) -> dict[str, Any]:
-        """What a person stands by (of a valid row): the judge's whole entry where nothing was changed."""
+        """What a person stands by (of a valid row).
+
+        That is the whole entry of the decision before, or of the judge, where nothing of it was changed.
+        """
+        earlier = self.earlier
+        if earlier and isinstance(earlier.entry, Mapping) and self._is_as_decided(earlier):
+            return dict(earlier.entry)
         if self.offer and not self.is_changed:
             return dict(self.offer.given)
         return {"score": self.current_score, "justification": self.cleaned_data["justification"]}
+
+    def _is_as_decided(self, earlier: Earlier) -> bool:
+        is_same = self.value == self._posted(earlier.score)
+        return is_same and same_text(self.text, earlier.justification)
 
     @property
     def stated_cause(self) -> str:

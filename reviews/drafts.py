@@ -11,11 +11,12 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import criteria, rubric
+from reviews import criteria, file_decisions, rubric
+from reviews.file_decisions import text_of
 from reviews.models import Draft, Evaluation, Review, User
 from reviews.permissions import Denied, check, check_revise
 from reviews.queue import Taken, check_holds, hold_on, locked
-from reviews.scores import identity, is_score
+from reviews.scores import identity, is_score, score_of
 
 # A save renews the claim only when this much of it is gone: each time a new version of the row is written.
 _RENEWED_EVERY = dt.timedelta(minutes=1)
@@ -117,7 +118,7 @@ def _fields_of(review: Review) -> Fields:
     """The fields that would be posted to submit the review as it is."""
     judged_by = rubric.of(review.evaluation.run)
     offers = {offer.criterion: offer for offer in criteria.offers(review.evaluation, judged_by)}
-    scores = review.corrected_scores or {}
+    scores, filed = review.corrected_scores or {}, file_decisions.of(review.evaluation)
     fields = []
     for number, name in enumerate([*offers, *(name for name in scores if name not in offers)]):
         row = f"criteria-{number}"
@@ -125,11 +126,12 @@ def _fields_of(review: Review) -> Fields:
         if name not in scores:
             fields.append([f"{row}-removed", "on"])
             continue
-        choices = offers[name].options if name in offers else judged_by.choices()
-        score = scores[name].get("score")
+        score = score_of(scores[name])
+        in_file = score_of(filed.scores.get(name)) if filed else None
+        choices = judged_by.choices(offers[name].score if name in offers else None, in_file)
         value = next((choice.value for choice in choices if _same(choice.score, score)), "")
         fields.append([f"{row}-score", value])
-        fields.append([f"{row}-justification", scores[name].get("justification") or ""])
+        fields.append([f"{row}-justification", text_of(scores[name])])
         fields.append([f"{row}-cause", review.causes.get(name, "")])
     return [*fields, ["comments", review.comments or ""]]
 

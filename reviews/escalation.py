@@ -120,7 +120,7 @@ def open_of(evaluation: Evaluation) -> Escalation | None:
 def answer_for(evaluation: Evaluation) -> Escalation | None:
     """The last escalation that a lead returned to the queue with an answer."""
     returned = evaluation.escalations.filter(outcome=Outcome.RETURNED).exclude(kind=Kind.DISAGREEMENT)
-    return returned.select_related("raised_by", "settled_by").order_by("-settled_at").first()
+    return returned.select_related("raised_by", "settled_by").order_by("-pk").first()
 
 
 def _open(escalation_id: int) -> tuple[Escalation, Evaluation]:

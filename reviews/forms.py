@@ -14,20 +14,24 @@ from typing import Any, NamedTuple
 from django import forms
 from django.core.exceptions import ValidationError
 
-from reviews import adjudication, rubric, salvage
+from reviews import adjudication, file_decisions, rubric, salvage
 from reviews.criteria import Offer, offers
 from reviews.criterion_form import (
     LINE_END,
-    MAX_TEXT,
     CriterionForm,
-    comments_in_force,
+    Earlier,
+    choices_of,
     committed_scores,
+    earlier_comments,
     earlier_scores,
+    kept_text,
+    same_text,
 )
 from reviews.escalation import REASONS
 from reviews.models import BlindScores, Draft, Escalation, Evaluation, Opinion
 from reviews.overrides import is_same_score
 from reviews.reading import words_of_evidence
+from reviews.rubric import Choice
 from reviews.scores import is_score
 
 MAX_CRITERIA = 150
@@ -53,10 +57,10 @@ class Measure(forms.IntegerField):
 class ReviewForm(forms.Form):
     """All rows of a record, the comment, and what the record was when the form was made.
 
-    A new form is filled with what the judge said, or with the review in force, or with a draft; or with the
-    scores that the reviewer `committed` before the judge's were shown; or, for a lead who decides between
-    `opinions`, with what these have in common. While rows are added `shows_errors` is
-    off: what is half typed is not wrong yet.
+    A new form is filled with what the judge said, or with the review in force or else the decision of the
+    file, or with a draft; or with the scores that the reviewer `committed` before the judge's were shown; or,
+    for a lead who decides between `opinions`, with what these have in common. While rows are added
+    `shows_errors` is off: what is half typed is not wrong yet.
     """
 
     version = forms.IntegerField(
@@ -65,11 +69,7 @@ class ReviewForm(forms.Form):
     submission = forms.UUIDField(widget=forms.HiddenInput, error_messages=_STALE_MESSAGES)
     active_ms = Measure()
     keys = Measure()
-    comments = forms.CharField(
-        required=False,
-        max_length=MAX_TEXT,
-        widget=forms.Textarea(attrs={"rows": 1, "maxlength": None}),
-    )
+    comments = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 1}))
     use_required_attribute = False
     is_blind = False
 
@@ -91,16 +91,26 @@ class ReviewForm(forms.Form):
         self.shows_errors = data is not None and not added
         self.revision = draft.revision if draft else 0
         self.committed = committed
-        self._decided = earlier_scores(evaluation)
+        self.file_decision = None if self.is_blind else file_decisions.of(evaluation)
         self._agreed = adjudication.agreed(opinions, self.offers)
-        self._earlier = self._decided or self._agreed or committed_scores(committed, self.offers)
+        self._earlier = self._scores_so_far()
+        names = [name for name in self._earlier if name not in {offer.criterion for offer in self.offers}]
+        self._added_earlier = names[: MAX_CRITERIA - len(self.offers)]
+        self.left_out += len(names) - len(self._added_earlier)
         spent = committed.active_ms if committed else None
         fresh = {"version": evaluation.version, "submission": uuid.uuid4(), "active_ms": spent}
         if data is None and draft:
             data = {str(name): value for name, value in draft.fields} | fresh
-        comments = comments_in_force(evaluation) if self._decided else ""
+        comments = "" if self.is_blind else earlier_comments(evaluation)
         super().__init__(data, initial=fresh | {"comments": comments})
         self.rows = list(self._make_rows(data, added))
+
+    def _scores_so_far(self) -> dict[str, Earlier]:
+        """What a new form begins with beside the judge's scores, by criterion."""
+        decided = {} if self.is_blind else earlier_scores(self.evaluation)
+        if self.evaluation.review_id is not None:
+            return decided
+        return self._agreed or committed_scores(self.committed, self.offers) or decided
 
     def _shown(self, found: list[Offer]) -> list[Offer]:
         """What the form shows of what the judge said."""
@@ -112,13 +122,17 @@ class ReviewForm(forms.Form):
         Those are, in a new form, what the review in force scored beside them, and blank ones.
         """
         waiting = {LINE_END.sub("\n", offer.criterion): offer for offer in self.offers}
+        by_posted_name = {_posted_name(name): earlier for name, earlier in self._earlier.items()}
         posted = _row_count(data)
         for number in range(posted):
             name = LINE_END.sub("\n", str(data[f"criteria-{number}-name"])) if data else ""
             offer, own = waiting.pop(name, None), self._own_score(name)
-            yield CriterionForm(data, number=number, rubric=self.rubric, offer=offer, own=own)
+            earlier = by_posted_name.get(_posted_name(name))
+            yield CriterionForm(
+                data, number=number, rubric=self.rubric, offer=offer, earlier=earlier, own=own
+            )
         offered = {offer.criterion: offer for offer in waiting.values()}
-        names = [*offered, *(name for name in self._earlier if name not in offered and data is None)]
+        names = [*offered, *(self._added_earlier if data is None else ())]
         names += [""] * (added or int(not posted and not names))
         for number, name in enumerate(names, start=posted):
             yield CriterionForm(
@@ -133,6 +147,14 @@ class ReviewForm(forms.Form):
     def _own_score(self, name: str) -> Any:
         """What the reviewer committed for a criterion; None where that is nothing."""
         return self.committed.scores.get(name) if self.committed else None
+
+    def clean_comments(self) -> str:
+        """What came back as it was is exactly what it was, however long."""
+        comments, earlier = str(self.cleaned_data["comments"]), earlier_comments(self.evaluation)
+        if same_text(comments, earlier.strip()):
+            return earlier
+        kept_text(comments)  # raises if it is too long
+        return comments
 
     def clean(self) -> dict[str, Any]:
         kept = self.kept
@@ -221,19 +243,38 @@ class ReviewForm(forms.Form):
     @property
     def source_title(self) -> str:
         """Where the scores that are filled in come from."""
-        if self._decided:
-            in_force = "The decision in force" if self.evaluation.is_decided else "The decision so far"
-            return "What you entered" if self.shows_errors else in_force
+        if self.is_entered_from_file:
+            return "The decision in the file"
+        if self.evaluation.review_id is not None and self._earlier:
+            return self._title_of_decision
         if self._agreed:
             return "Where the opinions agree"
         if self.committed:
             return "Your scores beside the judge's"
-        if not self.is_readable:
-            return "Your scores"
-        if self.evaluation.parsed_rubric_scores:
+        if self.evaluation.parsed_rubric_scores and self.is_readable:
             return "The judge's scores"
         read = sum(bool(offer.level) for offer in self.offers)
-        return f"Suggested from raw output, {read} of {len(self.offers)}"
+        return f"Suggested from raw output, {read} of {len(self.offers)}" if read else "Your scores"
+
+    @property
+    def _title_of_decision(self) -> str:
+        in_force = "The decision in force" if self.evaluation.is_decided else "The decision so far"
+        return "What you entered" if self.shows_errors else in_force
+
+    @property
+    def is_entered_from_file(self) -> bool:
+        """Whether the form holds the decision of the file, and nothing that anybody entered here."""
+        return bool(self.file_decision) and not (self.is_bound or self._agreed or self.committed)
+
+    def choices_of(self, criterion: str) -> tuple[Choice, ...]:
+        """The scores that the form takes for a criterion."""
+        offer = next((offer for offer in self.offers if offer.criterion == criterion), None)
+        return choices_of(self.rubric, offer, self._earlier.get(criterion))
+
+    @property
+    def earlier(self) -> Mapping[str, Earlier]:
+        """What a new form begins with beside the judge's scores, by criterion."""
+        return self._earlier
 
     @property
     def submit_label(self) -> str:
@@ -278,6 +319,11 @@ class ReviewForm(forms.Form):
     def verdict(self) -> str:
         """What the scores in the form come to; empty while one is missing."""
         return self.rubric.rule.aggregate(row.current_score for row in self.kept) or ""
+
+
+def _posted_name(name: str) -> str:
+    """A criterion's name as it comes back from a field of one line."""
+    return name.replace("\r", "").replace("\n", "").strip()
 
 
 def _row_count(data: Mapping[str, Any] | None) -> int:

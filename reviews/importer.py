@@ -148,6 +148,7 @@ def _finish(done: Import) -> None:
     """Close an import that went through, or raise `StrictRefusal`."""
     if done.strict and done.rejected:
         raise StrictRefusal(done, list(done.exceptions.order_by("line")))
+    # A trigger gives it its place among the run's files now, while `TAKE_TURNS` keeps other imports waiting.
     done.state, done.finished_at = Import.State.DONE, timezone.now()
     done.save()
     audit.record(

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Sum
 
-from reviews import judging_population
+from reviews import judging_population, strata
 from reviews.intervals import Estimate, Part, Stratified, part_of_sum, scaled, stratified, undefined, wilson
 from reviews.judging import Scope, read_score
 from reviews.judging_facts import counted
@@ -64,17 +64,19 @@ class Escapes:
 
     `records` were not flagged and have a verdict; `reviewed` of these were sampled and have a human's,
     `blind` of which were given before the judge's scores showed. `unsampled` reviews are of records that were
-    neither flagged nor drawn, and count for nothing here.
+    neither flagged nor drawn, and count for nothing here. While the run is not counted completely `unknown`
+    says so; then `records` is None, and no figure about all records is defined.
     """
 
     scope: Scope
-    records: int
+    records: int | None
     reviewed: int
     blind: int
     unsampled: int
     rate: Stratified
     caught: Stratified
     criteria: tuple[CriterionEscapes, ...]
+    unknown: str = ""
 
     @property
     def share(self) -> float:
@@ -97,15 +99,21 @@ class Escapes:
     def as_json(self) -> dict[str, Any]:
         names = ("share", "records", "reviewed", "blind", "unsampled")
         figures = ("rate", "caught", "recall", "escaped")
+        estimates = {name: getattr(self, name).as_json() for name in figures}
+        if self.unknown:
+            for name in ("rate", "caught"):
+                estimates[name] |= {"population": None, "covered": None}
         return (
             {name: getattr(self, name) for name in names}
-            | {name: getattr(self, name).as_json() for name in figures}
+            | estimates
             | {"criteria": [one.as_json() for one in self.criteria], "sentences": list(self.sentences)}
         )
 
 
 def of(scope: Scope) -> Escapes:
     """What the flags miss in a scope, whoever reviewed."""
+    if unknown := strata.why_not_counted(scope.run):
+        return _unknown(scope, unknown)
     cells = [cell for cell in judging_population.cells(scope) if cell.verdict]
     others = [cell for cell in cells if not cell.is_flagged]
     return Escapes(
@@ -117,6 +125,27 @@ def of(scope: Scope) -> Escapes:
         rate=stratified(_parts(others)) if others else _NONE_COULD_ESCAPE,
         caught=stratified(_parts(cell for cell in cells if cell.is_flagged)),
         criteria=tuple(_criteria(scope)),
+    )
+
+
+def _unknown(scope: Scope, why: str) -> Escapes:
+    """Count the decisions of a scope whose records are not all counted."""
+    verdicts = JudgedCount.objects.filter(
+        scope.condition(), stratum__is_flagged=False, criterion=None, judge__isnull=False, final__isnull=False
+    )
+    rows = verdicts.values_list("is_sampled", "is_blind").annotate(Sum("reviews")).order_by()
+    reviews = {(is_sampled, is_blind): int(count) for is_sampled, is_blind, count in rows}
+    nothing = Stratified(undefined(why), 0, 0, ())
+    return Escapes(
+        scope=scope,
+        records=None,
+        reviewed=reviews.get((True, True), 0) + reviews.get((True, False), 0),
+        blind=reviews.get((True, True), 0),
+        unsampled=reviews.get((False, True), 0) + reviews.get((False, False), 0),
+        rate=nothing,
+        caught=nothing,
+        criteria=tuple(_criteria(scope)),
+        unknown=why,
     )
 
 
@@ -146,8 +175,15 @@ def _criteria(scope: Scope) -> Iterator[CriterionEscapes]:
 
 
 def _sentences(found: Escapes) -> Iterator[str]:
-    others = counted(found.records, "record")
-    if not found.records:
+    if found.records is None:
+        yield found.unknown
+    else:
+        yield from _sentences_of(found, found.records)
+
+
+def _sentences_of(found: Escapes, records: int) -> Iterator[str]:
+    others = counted(records, "record")
+    if not records:
         yield "Every record here that has a verdict is flagged: there is nothing the flags could have missed."
     elif found.reviewed:
         yield f"{found.reviewed:,} of {others} that nobody flagged are sampled and reviewed."

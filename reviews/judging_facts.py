@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.http import urlencode
 
-from reviews import blind, facets, strata
+from reviews import blind, strata
 from reviews.blind import Possibility
 from reviews.filters import FILTERS
 from reviews.models import FacetCount, Run, RunFacet, StratumCount
@@ -50,14 +50,14 @@ class Fact:
 class Facts:
     """`verdicts_read` is how many of the `no_verdict` have one that could be read out of raw output.
 
-    While `is_counted` is False, records of a large import are still being counted, and are not in here.
-    `sentences` say in words what a reader of any figure about the judge has to know.
+    While `is_counted` is False the records of the run are not all counted: the numbers are None, and the
+    lists are empty. `sentences` say in words what a reader of any figure about the judge has to know.
     """
 
-    records: int
-    flagged: int
-    no_verdict: int
-    verdicts_read: int
+    records: int | None
+    flagged: int | None
+    no_verdict: int | None
+    verdicts_read: int | None
     verifications: tuple[Fact, ...]
     contradictions: tuple[Fact, ...]
     families: tuple[Fact, ...]
@@ -86,6 +86,8 @@ class Facts:
 
 def of(run: Run) -> Facts:
     """The facts of a run."""
+    if strata.why_not_counted(run):
+        return Facts(None, None, None, None, (), (), (), blind.possibility(run), is_counted=False)
     counted = StratumCount.objects.filter(stratum__run=run)
     strata_rows = list(counted.values_list("stratum__is_flagged", "verdict", "evaluations"))
     found = list(_facts(run))
@@ -100,7 +102,7 @@ def of(run: Run) -> Facts:
         contradictions=tuple(fact for fact in found if fact.name == "contradiction"),
         families=tuple(fact for fact in found if fact.name == "reason"),
         blind=blind.possibility(run),
-        is_counted=facets.is_covered(run),
+        is_counted=True,
     )
 
 
@@ -115,13 +117,13 @@ def _facts(run: Run) -> Iterator[Fact]:
 
 def _sentences(facts: Facts) -> Iterator[str]:
     if not facts.is_counted:
-        yield "A file is still being counted: the figures about all records are not final."
-    if facts.records:
+        yield strata.NOT_COUNTED
+    if facts.records and facts.flagged is not None:
         families = f", for {counted(len(facts.families), 'reason family', 'reason families')}"
         flagged = f"{facts.flagged:,} of {counted(facts.records, 'record')} flagged for a human"
         yield f"{flagged}{families if facts.flagged and facts.families else ''}."
     if facts.no_verdict:
-        read = "all" if facts.verdicts_read == facts.no_verdict else f"{facts.verdicts_read:,}"
+        read = "all" if facts.verdicts_read == facts.no_verdict else f"{facts.verdicts_read or 0:,}"
         without = f"The file has no verdict of the judge for {counted(facts.no_verdict, 'record')}"
         yield f"{without}; for {read} of them it is read out of the raw output."
     if empty := facts.records_of("verified", "no reference"):

@@ -5,7 +5,6 @@ the reviewed ones in it the others are estimated: flagged ones as far as reviewe
 they were drawn at random.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,7 +52,11 @@ class Cell:
 
 
 def cells(scope: Scope) -> list[Cell]:
-    """The cells of a scope, whoever reviewed. Two queries."""
+    """The cells of a scope, whoever reviewed. Two queries.
+
+    Call it only for a run whose records are all counted (`strata.why_not_counted`). A review of a record that
+    has left its cell since counts nowhere if no record is left there.
+    """
     found: dict[tuple[Any, ...], Cell] = {}
 
     def cell(place: tuple[Any, ...]) -> Cell:
@@ -72,11 +75,4 @@ def cells(scope: Scope) -> list[Cell]:
             continue
         one.said[final] = one.said.get(final, 0) + int(reviews)
         one.blind += int(reviews) if is_blind else 0
-    return _whole(found.values())
-
-
-def _whole(found: Iterable[Cell]) -> list[Cell]:
-    """There may be more reviews than records: of what records were before, or while a file is counted."""
-    for cell in found:
-        cell.records = max(cell.records, cell.reviewed)
-    return list(found)
+    return [cell for cell in found.values() if cell.records]

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from django.db.models import Sum
 
+from reviews import strata
 from reviews.intervals import Estimate, wilson
 from reviews.judging import Scope
 from reviews.judging_facts import percent
@@ -46,11 +47,15 @@ _SUMS = ("reviews", "compared", "changed", "verdicts", "verdict_changed", "timed
 
 @dataclass(frozen=True)
 class Family:
-    """One family of reasons. `timed` is how many of its decisions are in `active_minutes`."""
+    """One family of reasons.
+
+    `flagged` is None while the records of the run are not all counted. `timed` is how many of its decisions
+    are in `active_minutes`.
+    """
 
     key: str
     title: str
-    flagged: int
+    flagged: int | None
     reviewed: int
     changed: int
     verdicts: int
@@ -119,27 +124,38 @@ class Family:
 
 @dataclass(frozen=True)
 class Reasons:
-    """The families of a run, those that flag most records first."""
+    """The families of a run, those that flag most records first.
+
+    While its records are not all counted, `unknown` says so, and only families with a decision are here.
+    """
 
     families: tuple[Family, ...]
+    unknown: str = ""
 
     @property
     def rule(self) -> str:
         return RULE
 
     def as_json(self) -> dict[str, Any]:
-        return {"rule": self.rule, "families": [family.as_json() for family in self.families]}
+        families = [family.as_json() for family in self.families]
+        return {"rule": self.rule, "families": families, "unknown": self.unknown}
 
 
 def of(scope: Scope) -> Reasons:
     """The families of a run's reasons; what came of them, by one reviewer if the scope has one."""
     run = scope.run
+    unknown = strata.why_not_counted(run)
     facets = RunFacet.objects.filter(run=run, name="reason").values_list("value", "title")
     flagged = FacetCount.objects.filter(run=run, name="reason").values_list("value", "evaluations")
-    titles, records, sums = dict(facets), dict(flagged), _sums(scope)
+    titles, sums = dict(facets), _sums(scope)
+    records = {} if unknown else dict(flagged)
     keys = sorted({*records, *sums}, key=lambda key: (-records.get(key, 0), key))
     return Reasons(
-        tuple(_family(key, titles.get(key, key), records.get(key, 0), sums.get(key, {})) for key in keys)
+        tuple(
+            _family(key, titles.get(key, key), None if unknown else records.get(key, 0), sums.get(key, {}))
+            for key in keys
+        ),
+        unknown,
     )
 
 
@@ -152,7 +168,7 @@ def _sums(scope: Scope) -> dict[str, dict[str, int]]:
     return {family: sums for family, sums in found.items() if sums["reviews"] > 0}
 
 
-def _family(key: str, title: str, flagged: int, sums: dict[str, int]) -> Family:
+def _family(key: str, title: str, flagged: int | None, sums: dict[str, int]) -> Family:
     return Family(
         key=key,
         title=title,

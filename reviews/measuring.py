@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Sum
 
-from reviews import audit, blind, counts, opinions, sampling
+from reviews import audit, blind, counts, opinions, sampling, strata
 from reviews.models import Run, StratumCount, User
 from reviews.permissions import check
 
@@ -96,7 +96,7 @@ def _check(measures: Measures) -> None:
 
 # What the shares come to
 
-_NOT_COUNTED = "The records of this run are not counted yet."
+_NO_RECORDS = "This run has no records yet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ def _blind(run: Run, possibility: blind.Possibility) -> str:
     if not possibility.is_possible:
         return ""
     if possibility.answered is None:
-        return _NOT_COUNTED
+        return strata.why_not_counted(run) or _NO_RECORDS
     if not possibility.answered:
         return "How many records that are is not known: their answers stand in the task context."
     flagged = StratumCount.objects.filter(stratum__run=run, stratum__is_flagged=True)
@@ -134,10 +134,12 @@ def _blind(run: Run, possibility: blind.Possibility) -> str:
 
 
 def _sample(run: Run) -> str:
+    if unknown := strata.why_not_counted(run):
+        return unknown
     cells = StratumCount.objects.filter(stratum__run=run)
     counted = list(cells.values_list("stratum__is_flagged", "evaluations"))
     if not counted:
-        return _NOT_COUNTED
+        return _NO_RECORDS
     sizes = [size for is_flagged, size in counted if not is_flagged]
     wanted = sum(ceil(round(run.sample_share * size, 6)) for size in sizes)
     said = _part(run.sample_share, sum(sizes), "that nobody flagged", wanted)

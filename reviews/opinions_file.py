@@ -24,7 +24,7 @@ def lines(run: Run) -> Iterator[bytes]:
     said = Review.objects.filter(Q(opinion__isnull=False) | Q(pk=F("evaluation__review")), withdrawal=None)
     found = said.filter(run=run, evaluation__in=several).select_related("reviewer")
     found = found.annotate(record=F("evaluation__evaluation_id"), in_force=F("evaluation__review"))
-    found = found.order_by("evaluation__first_import", "evaluation__first_line", "version")
+    found = found.order_by("evaluation__first_import__sequence", "evaluation__first_line", "version")
     with transaction.atomic():
         for review in found.iterator(chunk_size=500):
             yield orjson.dumps(_line(review)) + b"\n"

@@ -1,13 +1,14 @@
 """Is a figure of the report good enough? What a pipeline requires of a judge before it believes it.
 
 A requirement is a sentence in the report's own words: `blind flagged kappa of Clarity >= 0.6`. What counts is
-not the figure but its interval: the lower end has to reach a bar from below, the upper end one from above.
+not the figure but its interval: see `Outcome`.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from reviews import judging, judging_reviewers
 from reviews.intervals import Estimate, undefined
@@ -15,7 +16,29 @@ from reviews.judging_escapes import Escapes
 from reviews.judging_reasons import FEWEST
 from reviews.report import Report
 
-Outcome = Literal["met", "missed", "cannot say"]
+# Bars and limits are compared to so many decimals: what differs by less is a matter of floating point.
+_DECIMALS = 9
+
+
+class Outcome(StrEnum):
+    """What a report says of a requirement, the worst first: the first of several decides about all of them.
+
+    | Outcome     | Exit status | The figure's interval                                               |
+    |-------------|-------------|---------------------------------------------------------------------|
+    | missed      | 1           | lies wholly on the wrong side of the bar                            |
+    | cannot tell | 2           | holds values on both sides, is of fewer than 10, or does not exist  |
+    | met         | 0           | lies wholly on the right side of the bar, or touches it from there  |
+    """
+
+    MISSED = "missed"
+    CANNOT_TELL = "cannot tell"
+    MET = "met"
+
+    @property
+    def status(self) -> int:
+        """The exit status of a command."""
+        return {Outcome.MISSED: 1, Outcome.CANNOT_TELL: 2, Outcome.MET: 0}[self]
+
 
 ESCAPES: dict[str, Callable[[Escapes], Estimate]] = {
     "rate": lambda escapes: escapes.rate.share,
@@ -29,6 +52,7 @@ FORMS = (
 )
 _BAR = re.compile(r"-?(\d{1,9}(\.\d{0,9})?|\.\d{1,9})", re.ASCII)
 _LONGEST = 60
+_MOST_NAMED = 10
 
 
 class NotUnderstood(Exception):
@@ -61,12 +85,14 @@ class Checked(NamedTuple):
 
     @property
     def outcome(self) -> Outcome:
-        """Too few decisions say neither that the bar is reached nor that it is not."""
+        """Compare the interval with the bar."""
         low, high, n = self.estimate.low, self.estimate.high, self.estimate.n
-        if low is None or high is None or n < FEWEST:
-            return "cannot say"
-        bar = self.requirement.bar
-        return "met" if (low >= bar if self.requirement.at_least else high <= bar) else "missed"
+        if self.estimate.value is None or low is None or high is None or n < FEWEST:
+            return Outcome.CANNOT_TELL
+        bar, low, high = (round(number, _DECIMALS) for number in (self.requirement.bar, low, high))
+        is_met = low >= bar if self.requirement.at_least else high <= bar
+        is_missed = high < bar if self.requirement.at_least else low > bar
+        return Outcome.MET if is_met else Outcome.MISSED if is_missed else Outcome.CANNOT_TELL
 
     @property
     def sentence(self) -> str:
@@ -84,7 +110,7 @@ class Checked(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         return {
             "require": self.requirement.text,
-            "outcome": self.outcome,
+            "outcome": self.outcome.value,
             "sentence": self.sentence,
             "bar": self.requirement.bar,
             "estimate": self.estimate.as_json(),
@@ -133,7 +159,17 @@ def _estimate(report: Report, required: Requirement) -> Estimate:
     # A requirement has no space at the ends of a name.
     found = (row for row in rows if (row.criterion and row.criterion.strip()) == required.criterion)
     row = next(found, None)
-    return getattr(row, figure) if row else undefined("No decision of that kind is in force.")
+    return getattr(row, figure) if row else undefined(_why_none(report, required))
+
+
+def _why_none(report: Report, required: Requirement) -> str:
+    """Say that there is no such figure; of an unknown criterion, which ones there are: it may be misspelt."""
+    none = "No decision of that kind is in force."
+    known = dict.fromkeys(one.criterion for one in report.judge.overall if one.criterion)
+    if not required.criterion or required.criterion in {name.strip() for name in known}:
+        return none
+    listed = ", ".join([*known][:_MOST_NAMED]) or "none"
+    return f"{none} Criteria with decisions: {listed}{', and more' if len(known) > _MOST_NAMED else ''}."
 
 
 def as_json(report: Report, checked: Iterable[Checked]) -> dict[str, Any]:
@@ -141,7 +177,7 @@ def as_json(report: Report, checked: Iterable[Checked]) -> dict[str, Any]:
     return report.as_json() | {"requirements": [one.as_json() for one in checked]}
 
 
-def status(checked: Sequence[Checked]) -> int:
-    """The exit status of a command: 0 all met, 1 one is missed, 2 of one it cannot be said."""
+def worst(checked: Iterable[Checked]) -> Outcome:
+    """What several requirements come to; without any, that they are met."""
     outcomes = {one.outcome for one in checked}
-    return 1 if "missed" in outcomes else 2 if "cannot say" in outcomes else 0
+    return next((outcome for outcome in Outcome if outcome in outcomes), Outcome.MET)

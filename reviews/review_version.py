@@ -102,7 +102,8 @@ def add(
         version=ground.versions + 1,
         reviewer=reviewer,
         submitted_at=timezone.now(),
-        corrected_scores={name: dict(entry) for name, entry in scores.items()} or None,
+        # An entry that came with a file may be of any shape.
+        corrected_scores=dict(scores) or None,
         comments=decision["comments"] or None,
         origins=dict(decision["origins"]),
         causes=dict(causes),

@@ -16,7 +16,16 @@ from django.db import transaction
 from reviews import audit
 from reviews.models import Run, User
 from reviews.permissions import check
-from reviews.scores import AS_JUDGED, Score, criterion_title, identity, is_score, score_word, spelled
+from reviews.scores import (
+    AS_IN_FILE,
+    AS_JUDGED,
+    Score,
+    criterion_title,
+    identity,
+    is_score,
+    score_word,
+    spelled,
+)
 from reviews.verdict import Level, Rule, WrongRule
 
 SCORES: tuple[Score, ...] = ("Yes", "Partial", "No")
@@ -109,11 +118,16 @@ class Rubric:
     def cause(self, word: str) -> Cause | None:
         return next((cause for cause in self.causes if cause.word == word), None)
 
-    def choices(self, judged: Any = None) -> tuple[Choice, ...]:
-        """The scores to choose from, and the judge's own behind them if it is no other: `AS_JUDGED`."""
+    def choices(self, judged: Any = None, in_file: Any = None) -> tuple[Choice, ...]:
+        """The scores to choose from.
+
+        Behind them come the judge's own and that of a decision in the file, where they are none of those:
+        `AS_JUDGED` and `AS_IN_FILE`.
+        """
         pairs = [(score, spelled(score)) for score in self.scores]
-        if is_score(judged) and identity(judged) not in map(identity, self.scores):
-            pairs.append((judged, AS_JUDGED))
+        for given, value in ((judged, AS_JUDGED), (in_file, AS_IN_FILE)):
+            if is_score(given) and identity(given) not in [identity(score) for score, _ in pairs]:
+                pairs.append((given, value))
         keys = _keys(score_word(score) for score, _ in pairs)
         return tuple(
             Choice(score, value, score_word(score), key, self.rule.level(score), _number(score))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from reviews import intervals, judging_population
+from reviews import intervals, judging_population, strata
 from reviews.intervals import Estimate, Part, stratified, undefined
 from reviews.judging import Scope
 from reviews.judging_facts import counted
@@ -116,12 +116,16 @@ class Swap:
 
 @dataclass(frozen=True)
 class Scoreboard:
-    """The models by their estimates, those without one last by the judge's rate. `pairs` were compared."""
+    """The models by their estimates, those without one last by the judge's rate. `pairs` were compared.
+
+    While the records of the run are not all counted there are no models, and `unknown` says why.
+    """
 
     scope: Scope
     models: tuple[Model, ...]
     swaps: tuple[Swap, ...]
     pairs: int
+    unknown: str = ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -138,6 +142,8 @@ class Scoreboard:
 
 def of(scope: Scope) -> Scoreboard:
     """The scoreboard of a run, by one judge or prompt if the scope has one, whoever reviewed."""
+    if unknown := strata.why_not_counted(scope.run):
+        return Scoreboard(scope, (), (), 0, unknown)
     by_model: dict[str, list[Cell]] = defaultdict(list)
     for cell in judging_population.cells(replace(scope, model=None)):
         by_model[cell.model].append(cell)
@@ -220,6 +226,9 @@ def _notes(model: Model) -> Iterator[str]:
 
 
 def _sentences(board: Scoreboard) -> Iterator[str]:
+    if board.unknown:
+        yield board.unknown
+        return
     estimated = [model for model in board.models if model.estimate.value is not None]
     if not estimated:
         yield "No record is reviewed yet: these are the judge's rates, and nothing corrects them."

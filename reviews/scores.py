@@ -11,6 +11,8 @@ Score = str | int | float | bool
 
 # What a form posts for a judge's score that is none of the run's: whatever it is, it need not be posted.
 AS_JUDGED = "as judged"
+# The same for a score of a decision that came with a file.
+AS_IN_FILE = "as in the file"
 _LONGEST_WORD = 200
 _BEYOND = 10**18  # no 64 bits hold it, whichever it is
 
@@ -45,7 +47,8 @@ def read_spelled(text: str) -> Score:
 
 
 def _is_plain(text: str) -> bool:
-    return text.isprintable() and text == text.strip() != AS_JUDGED and read_spelled(text) == text
+    is_taken = text in {AS_JUDGED, AS_IN_FILE}
+    return text.isprintable() and text == text.strip() and not is_taken and read_spelled(text) == text
 
 
 def score_of(entry: Any) -> Any:

@@ -7,6 +7,11 @@ from django.db import connection, transaction
 
 from reviews.models import Evaluation, Run, Stratum
 
+NOT_COUNTED = (
+    "The records of this run are not all counted yet, so figures about all of them are unknown. "
+    "They appear when the counting job of the last import is done."
+)
+
 # Strata are made for records that have none yet; then all counts of the run are written anew.
 _ADD = """
     INSERT INTO stratum (run_id, judge_llm_model, judge_prompt_template_path, model_id, is_flagged)
@@ -42,6 +47,18 @@ _COUNT_FACETS = """
         USING (key)
     WHERE run_id = %(run)s GROUP BY name, value
 """
+# One statement, so that an import that commits meanwhile is seen by all its parts or by none. The sums are
+# compared as well, in case the row of a pending import is lost.
+_IS_COUNTED = """
+    SELECT NOT EXISTS (
+        SELECT FROM uncovered JOIN import ON import.id = uncovered.source_id WHERE import.run_id = %(run)s
+    ) AND (
+        SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %(run)s
+    ) = (
+        SELECT coalesce(sum(evaluations), 0)
+        FROM stratum_count JOIN stratum ON stratum.id = stratum_id WHERE run_id = %(run)s
+    )
+"""
 # The facet that holds the verdict of a record whose `aggregated_score` is null: see `facets`.
 READ_VERDICT = "read-verdict"
 
@@ -76,3 +93,15 @@ def recount(run: Run, facets: Mapping[tuple[str, str], int]) -> None:
         cursor.execute("SELECT FROM run WHERE id = %(run)s FOR NO KEY UPDATE", values)
         for statement in (_ADD, _CLEAR_RECORDS, _COUNT_RECORDS, _CLEAR_FACETS, _COUNT_FACETS):
             cursor.execute(statement, values)
+
+
+def why_not_counted(run: Run) -> str:
+    """Return why figures about all records of a run are unknown; empty once all records are counted.
+
+    While an import is only partly counted, the counts are of an older state of the run. Ask before the counts
+    are read: an import that commits in between then leaves counts that were complete when this was asked.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_IS_COUNTED, {"run": run.pk})
+        (is_counted,) = cursor.fetchone() or (False,)
+    return "" if is_counted else NOT_COUNTED

@@ -1,16 +1,17 @@
 """What happened to a record, the latest first: files, who held it, what was decided, what was asked.
 
 Read from the audit events of the record, the lines of files that held it, and changes of lists it stood in.
+Each of the three is in the order of its sequence, so that a clock that steps back moves nothing; only among
+each other they stand by their clocks.
 """
 
 import datetime as dt
+import heapq
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, NamedTuple
-
-from django.db.models import F, Q, QuerySet
-from django.db.models.functions import Coalesce
 
 from reviews.criteria import Offer
 from reviews.differences import Change, changes
@@ -34,9 +35,8 @@ from reviews.source import LineReader
 PAGE_SIZE = 20
 # A page ends early where it has so many changed fields: each is compared word by word.
 _MOST_CHANGES = 60
-_CURSOR = re.compile(r"([0-9]{1,17})\.(-?[0-9]{1,18})")
-_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_LAST_DAY = dt.datetime(9999, 12, 31, tzinfo=dt.UTC)
+_CURSOR = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})\.([0-9]{1,18})")
+_BEYOND = 10**18 - 1  # no key or sequence is that large
 # Events that bring a version; what they say of it is in `_sentence`.
 _DECIDE = {"submit", "opinion", "revise", "close", "restore"}
 # Where a hold ends, and how the page says it.
@@ -92,14 +92,15 @@ class Page(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where something stands in the order: when, then the event; files and list changes before any event."""
+    """Where a page begins: behind this event (key), this file (sequence) and this list change (key)."""
 
-    at: dt.datetime
-    number: int
+    event: int = _BEYOND
+    file: int = _BEYOND
+    change: int = _BEYOND
 
 
 class _Row(NamedTuple):
-    place: _Place
+    at: dt.datetime
     of: AuditEvent | ImportLine | BulkChangeItem
 
 
@@ -117,7 +118,7 @@ def page(
     for each line of a file on it, and six besides.
     """
     place = _place_of(after)
-    rows = sorted(_rows(evaluation, place), key=lambda row: row.place, reverse=True)
+    rows = _rows(evaluation, place)
     shown = rows[:PAGE_SIZE]
     told = versions(evaluation, offers, rubric, reader=reader)
     made = {version.review.version: version for version in told}
@@ -128,42 +129,40 @@ def page(
         entries.append(_entry(row, rows[number:], made, holds, kept))
         if sum(len(entry.changes) for entry in entries) >= _MOST_CHANGES:
             break
-    return Page(entries, _cursor(rows[len(entries) - 1].place) if len(rows) > len(entries) else "")
+    return Page(entries, _cursor(place, rows[: len(entries)]) if len(rows) > len(entries) else "")
 
 
 # The three kinds of rows, each with one row more than a page
 
 
-def _rows(evaluation: Evaluation, before: _Place) -> Iterator[_Row]:
-    for event in _events(evaluation, before).order_by("-at", "-pk")[: PAGE_SIZE + 1]:
-        yield _Row(_Place(event.at, event.pk), event)
-    for item in _list_changes(evaluation, before):
-        yield _Row(_Place(item.change.at, -item.change_id), item)
-    for line in _lines(evaluation, before):
-        yield _Row(_Place(_moment(line.source), -line.source_id), line)
+def _rows(evaluation: Evaluation, before: _Place) -> list[_Row]:
+    """The three kinds merged by their clocks; each stays in its own order."""
+    kinds = (
+        [_Row(event.at, event) for event in _events(evaluation, before)],
+        [_Row(item.change.at, item) for item in _list_changes(evaluation, before)],
+        [_Row(_moment(line.source), line) for line in _lines(evaluation, before)],
+    )
+    return [*heapq.merge(*kinds, key=attrgetter("at"), reverse=True)]
 
 
-def _events(evaluation: Evaluation, before: _Place) -> QuerySet[AuditEvent]:
-    earlier = Q(at__lt=before.at) | Q(at=before.at, pk__lt=before.number)
-    return evaluation.events.filter(earlier).select_related("actor")
+def _events(evaluation: Evaluation, before: _Place) -> Iterable[AuditEvent]:
+    earlier = evaluation.events.filter(pk__lt=before.event).select_related("actor")
+    return earlier.order_by("-pk")[: PAGE_SIZE + 1]
 
 
 def _list_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChangeItem]:
     # By the changes of the run, of which there are few: the index on items begins with their change.
     items = BulkChangeItem.objects.filter(change__run=evaluation.run_id, evaluation=evaluation)
-    earlier = Q(change__at__lt=before.at) | Q(change__at=before.at, change__gt=-before.number)
-    items = items.filter(earlier).select_related("change__actor", "change__assigned_to")
-    return items.order_by("-change__at", "change")[: PAGE_SIZE + 1]
+    items = items.filter(change__lt=before.change).select_related("change__actor", "change__assigned_to")
+    return items.order_by("-change")[: PAGE_SIZE + 1]
 
 
 def _lines(evaluation: Evaluation, before: _Place) -> list[ImportLine]:
     """The lines of files that held the record, with the first one, which brought it."""
-    at = Coalesce(F("source__finished_at"), F("source__created_at"))
-    lines = ImportLine.objects.filter(evaluation=evaluation).select_related("source").alias(moment=at)
-    earlier = Q(moment__lt=before.at) | Q(moment=before.at, source__gt=-before.number)
-    found: list[ImportLine] = [*lines.filter(earlier).order_by("-moment", "source")[: PAGE_SIZE + 1]]
+    lines = ImportLine.objects.filter(evaluation=evaluation, source__sequence__lt=before.file)
+    found = [*lines.select_related("source").order_by("-source__sequence")[: PAGE_SIZE + 1]]
     brought = evaluation.first_import
-    if len(found) <= PAGE_SIZE and _Place(_moment(brought), -brought.pk) < before:
+    if len(found) <= PAGE_SIZE and (brought.sequence or 0) < before.file:
         found.append(ImportLine(source=brought, line=evaluation.first_line, outcome="new"))
     return found
 
@@ -174,13 +173,21 @@ def _moment(source: Import) -> dt.datetime:
 
 def _place_of(cursor: str) -> _Place:
     found = _CURSOR.fullmatch(cursor)
-    if not found:
-        return _Place(_LAST_DAY, 0)
-    return _Place(min(_EPOCH + dt.timedelta(microseconds=int(found[1])), _LAST_DAY), int(found[2]))
+    return _Place(*map(int, found.groups())) if found else _Place()
 
 
-def _cursor(place: _Place) -> str:
-    return f"{(place.at - _EPOCH) // dt.timedelta(microseconds=1)}.{place.number}"
+def _cursor(before: _Place, shown: Iterable[_Row]) -> str:
+    """The place behind the rows of a page that began at `before`."""
+    event, file, change = before
+    for row in shown:
+        one = row.of
+        if isinstance(one, AuditEvent):
+            event = one.pk
+        elif isinstance(one, ImportLine):
+            file = one.source.sequence or 0
+        else:
+            change = one.change_id
+    return f"{event}.{file}.{change}"
 
 
 # Who held the record, from when to when
@@ -189,8 +196,8 @@ def _cursor(place: _Place) -> str:
 def _holds(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[int, Hold]:
     """How long each claim on the page went on, by the key of its event."""
     found: dict[int, Hold] = {}
-    newer = evaluation.events.filter(Q(at__gt=before.at) | Q(at=before.at, pk__gte=before.number))
-    behind = newer.filter(action__in=_ENDS).order_by("at", "pk").first()
+    newer = evaluation.events.filter(pk__gte=before.event, action__in=_ENDS)
+    behind = newer.order_by("pk").first()
     end: tuple[dt.datetime, str] | None = (behind.at, behind.action) if behind else None
     for row in shown:
         one = row.of
@@ -230,13 +237,13 @@ def _entry(
         earlier = next((each.of for each in older if isinstance(each.of, ImportLine)), None)
         return _of_file(one, earlier, kept)
     if isinstance(one, BulkChangeItem):
-        return Entry(row.place.at, one.change.actor.name, _of_list(one.change))
+        return Entry(row.at, one.change.actor.name, _of_list(one.change))
     detail = one.detail
     version = made.get(detail.get("version") or 0) if _brings_version(one, made) else None
     note = detail.get("reason", "") if one.action in {"reopen", "restore"} else ""
     note = note or detail.get("note") or detail.get("answer") or ""
     return Entry(
-        at=row.place.at,
+        at=row.at,
         who=one.actor.name if one.actor else "",
         what=_sentence(one),
         note=note,

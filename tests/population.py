@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from reviews.models import JudgedCount, Run, Stratum, StratumCount, User
+from reviews.models import JudgedCount, Run, RunCount, Stratum, StratumCount, User
+from reviews.record import NOT_REQUIRED
 
 # The judge's verdict (empty for none) -> how many records have it.
 Verdicts = Mapping[str, int]
@@ -18,6 +19,7 @@ def stratum(run: Run, verdicts: Verdicts, *, is_flagged: bool = True, **names: s
     made = Stratum.objects.create(run=run, is_flagged=is_flagged, **(usual | names))
     for verdict, records in verdicts.items():
         StratumCount.objects.create(stratum=made, verdict=verdict, evaluations=records)
+        RunCount.objects.create(run=run, status=NOT_REQUIRED, evaluations=records)
     return made
 
 

@@ -325,6 +325,7 @@ READS_ONLY = {
     "webhooks.deliveries",
     "webhooks.in_force",
     "webhooks.latest",
+    "strata.why_not_counted",
     "blind.check_shown",
     "blind.committed",
     "blind.has_answer",

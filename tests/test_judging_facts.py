@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cognireview.environment import BASE_DIR
-from reviews import facets, judging_facts
+from reviews import facets, judging_facts, strata
 from reviews.filters import Filters
 from reviews.judging_facts import Facts
 from reviews.models import Evaluation, FacetCount, Run, StratumCount
@@ -106,9 +106,7 @@ class TestFacts:
         monkeypatch.setattr(facets, "AT_ONCE", 0)
         facts = facts_of(line("a"))
         assert not facts.is_counted
-        assert facts.sentences == (
-            "A file is still being counted: the figures about all records are not final.",
-        )
+        assert facts.sentences == (strata.NOT_COUNTED,)
         assert facets.cover_next()
         assert judging_facts.of(Run.objects.get()).is_counted
 

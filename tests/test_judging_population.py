@@ -54,10 +54,12 @@ class TestCells:
         [cell] = judging_population.cells(Scope(run))
         assert (cell.label, cell.verdict, cell.said) == ("no verdict of no model", "", {"Pass": 1})
 
-    def test_are_never_fewer_records_than_reviews(self, run: Run, ana: User) -> None:
-        decided(stratum(run, {"Pass": 1}), ana, "Pass", "Pass", 3)
+    def test_a_cell_has_its_records_however_many_reviews(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"Pass": 1})
+        decided(flagged, ana, "Pass", "Pass", 3)
+        decided(flagged, ana, "Fail", "Fail", 2)
         [cell] = judging_population.cells(Scope(run))
-        assert cell.records == 3
+        assert (cell.verdict, cell.records) == ("Pass", 1)
 
     def test_of_a_scope_are_its_own(self, run: Run, ana: User) -> None:
         stratum(run, {"Pass": 1})

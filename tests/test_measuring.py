@@ -119,9 +119,9 @@ class TestWhatTheSharesComeTo:
             " verdict gives at least one. Drawn so far: 4, of which 0 are decided."
         )
 
-    def test_is_not_known_before_records_are_counted(self) -> None:
+    def test_of_an_empty_run_says_that_it_has_no_records(self) -> None:
         reach = measuring.reach(Run.objects.create(name="empty", blind_share=0.5))
-        assert reach.blind == reach.sample == "The records of this run are not counted yet."
+        assert reach.blind == reach.sample == "This run has no records yet."
 
     def test_of_no_share_has_nothing_in_the_way(self, lea: User) -> None:
         bring_in(file_of(line("f0", structured_model_response=None)))

@@ -113,11 +113,12 @@ class TestWhatIsRequired:
         ("required", "status", "begins"),
         [
             (["blind flagged agreement >= 0.8"], 0, "met: blind flagged agreement of the verdict: 0.950"),
-            (["blind flagged agreement >= 0.9"], 1, "missed: "),
-            (["blind flagged agreement <= 0.9"], 1, "missed: "),
-            (["blind sampled agreement >= 0.9"], 2, "cannot say: "),
+            (["blind flagged agreement >= 0.9"], 2, "cannot tell: "),
+            (["blind flagged agreement >= 0.99"], 1, "missed: "),
+            (["blind flagged agreement <= 0.8"], 1, "missed: "),
+            (["blind sampled agreement >= 0.9"], 2, "cannot tell: "),
             (["blind flagged agreement >= 0.8", "escapes rate <= 0.1"], 2, "met: "),
-            (["blind flagged agreement >= 0.9", "escapes rate <= 0.1"], 1, "missed: "),
+            (["blind flagged agreement >= 0.99", "escapes rate <= 0.1"], 1, "missed: "),
         ],
     )
     def test_is_the_exit_status_and_a_line_each(
@@ -134,10 +135,10 @@ class TestWhatIsRequired:
         assert (done.status, len(lines), lines[0].startswith(begins)) == (status, len(required), True)
 
     def test_stands_in_the_object(self, run: Run, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-        text = "blind flagged agreement >= 0.9"
+        text = "blind flagged agreement >= 0.99"
         done = manage(capfdbinary, "judge_report", "nightly", "--json", "--require", text)
         [found] = json.loads(done.out)["requirements"]
-        assert (done.status, found["require"], found["outcome"], found["bar"]) == (1, text, "missed", 0.9)
+        assert (done.status, found["require"], found["outcome"], found["bar"]) == (1, text, "missed", 0.99)
         assert found["estimate"] == json.loads(done.out)["judge_vs_human"]["overall"][0]["agreement"]
 
     def test_that_is_no_sentence_ends_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

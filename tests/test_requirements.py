@@ -78,10 +78,17 @@ class TestABar:
         ("text", "low", "high", "outcome"),
         [
             ("blind flagged kappa >= 0.6", 0.6, 0.8, "met"),
-            ("blind flagged kappa >= 0.6", 0.59, 0.8, "missed"),
-            ("blind flagged kappa >= 0.6", 0.2, 0.5, "missed"),
+            ("blind flagged kappa >= 0.6", 0.6, 0.6, "met"),
+            ("blind flagged kappa >= 0.6", 0.6 - 1e-15, 0.8, "met"),
+            ("blind flagged kappa >= 0.6", 0.59, 0.8, "cannot tell"),
+            ("blind flagged kappa >= 0.6", 0.2, 0.6, "cannot tell"),
+            ("blind flagged kappa >= 0.6", 0.2, 0.5999, "missed"),
+            ("escapes recall >= 0.6", 0.5, 0.5, "missed"),
             ("blind flagged false_pass <= 0.1", 0.01, 0.1, "met"),
-            ("blind flagged false_pass <= 0.1", 0.01, 0.11, "missed"),
+            ("blind flagged false_pass <= 0.1", 0.1 + 1e-16, 0.1 + 1e-16, "met"),
+            ("blind flagged false_pass <= 0.1", 0.01, 0.11, "cannot tell"),
+            ("blind flagged false_pass <= 0.1", 0.1, 0.11, "cannot tell"),
+            ("escapes rate <= 0.1", 0.11, 0.2, "missed"),
         ],
     )
     def test_is_for_the_end_of_the_interval_and_not_for_the_figure(
@@ -89,7 +96,7 @@ class TestABar:
     ) -> None:
         found = checked(text, (low + high) / 2, low, high)
         assert found.outcome == outcome
-        assert requirements.status([found]) == {"met": 0, "missed": 1}[outcome]
+        assert requirements.worst([found]).status == {"met": 0, "missed": 1, "cannot tell": 2}[outcome]
 
     @pytest.mark.parametrize(
         "estimate",
@@ -103,29 +110,29 @@ class TestABar:
     )
     def test_says_nothing_about_what_is_undefined_or_of_few(self, estimate: Estimate) -> None:
         found = Checked(parse("blind flagged agreement >= 0.5"), estimate)
-        assert (found.outcome, requirements.status([found])) == ("cannot say", 2)
+        assert (found.outcome, requirements.worst([found]).status) == ("cannot tell", 2)
 
     def test_is_told_in_a_line_with_figure_interval_and_n(self) -> None:
         assert checked(f"blind flagged kappa of {CLARITY} >= 0.6", 0.7, 0.55, 0.85).sentence == (
-            f"missed: blind flagged kappa of {CLARITY}: 0.700, 95 % from 0.550 to 0.850; n = 40; "
+            f"cannot tell: blind flagged kappa of {CLARITY}: 0.700, 95 % from 0.550 to 0.850; n = 40; "
             "required: at least 0.6"
         )
         assert checked("escapes rate <= 0.05", 0, 0, 0.3, n=9).sentence == (
-            "cannot say: escapes rate: 0.000, 95 % from 0.000 to 0.300, of fewer than 10; n = 9; "
+            "cannot tell: escapes rate: 0.000, 95 % from 0.000 to 0.300, of fewer than 10; n = 9; "
             "required: at most 0.05"
         )
         none = Checked(parse("blind flagged kappa >= 0.6"), undefined("There are none."))
         assert none.sentence == (
-            "cannot say: blind flagged kappa of the verdict: There are none; n = 0; required: at least 0.6"
+            "cannot tell: blind flagged kappa of the verdict: There are none; n = 0; required: at least 0.6"
         )
 
     def test_that_is_missed_counts_more_than_one_that_cannot_be_told(self) -> None:
         missed = checked("escapes rate <= 0.05", 0.5, 0.4, 0.6)
         unknown = Checked(missed.requirement, undefined("There are none."))
         met = checked("escapes rate <= 0.5", 0.1, 0.0, 0.2)
-        assert requirements.status([met, unknown, missed]) == 1
-        assert requirements.status([met, unknown]) == 2
-        assert requirements.status([met]) == requirements.status([]) == 0
+        assert requirements.worst([met, unknown, missed]).status == 1
+        assert requirements.worst([met, unknown]).status == 2
+        assert requirements.worst([met]).status == requirements.worst([]).status == 0
 
 
 @pytest.mark.django_db
@@ -169,7 +176,7 @@ class TestAReport:
     )
     def test_without_such_decisions_says_so(self, text: str, run: Run) -> None:
         [found] = requirements.check(report.of(Scope(run)), [parse(f"{text} >= 0")])
-        assert found.outcome == "cannot say"
+        assert found.outcome == "cannot tell"
         assert "No decision of that kind is in force" in found.sentence
 
     def test_knows_every_figure_there_is(self, run: Run) -> None:

@@ -262,11 +262,11 @@ class TestPages:
             "brought this record, in line 1"
         ]
 
-    @pytest.mark.parametrize("after", ["x", "1", "9" * 40 + ".1", "1.-", "\0"])
+    @pytest.mark.parametrize("after", ["x", "1", "9" * 40 + ".1.1", "1.1", "1.-1.1", "\0"])
     def test_begin_at_the_latest_for_a_cursor_that_is_none(self, record: Evaluation, after: str) -> None:
         assert len(page(record, after).entries) == 1
 
-    @pytest.mark.parametrize("after", ["0.0", "1.-5", "99999999999999999.1", "1.999999999999999999"])
+    @pytest.mark.parametrize("after", ["0.0.0", "1.5.0", "999999999999999999.1.1", "1.999999999999999999.1"])
     def test_stand_any_place(self, record: Evaluation, after: str) -> None:
         assert len(page(record, after).entries) <= 1
 

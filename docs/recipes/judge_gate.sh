@@ -2,7 +2,8 @@
 # End a build if the judge of a run is not good enough. Needs curl and jq.
 # Usage: sh judge_gate.sh RUN 'blind flagged kappa >= 0.6'
 # COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope read, of a lead or an admin) come from the environment. Exit
-# status: 0 it is met, 1 it is missed, 2 there are too few decisions to say.
+# status: 0 it is met, 1 it is shown to be missed, 2 it cannot be told (too few decisions, records still being
+# counted, no answer of the server).
 set -eu
 fail() { printf '%s\n' "$*" >&2; exit 2; }
 [ -n "${COGNIREVIEW_URL:-}" ] && [ -n "${COGNIREVIEW_TOKEN:-}" ] || fail 'Set COGNIREVIEW_URL and COGNIREVIEW_TOKEN.'

@@ -11,8 +11,10 @@ from reviews.api.bodies import Body
 from reviews.api.problems import Problem
 from reviews.blind_form import BlindForm
 from reviews.criteria import Offer
+from reviews.file_decisions import text_of
 from reviews.forms import ReviewForm
 from reviews.models import BlindScores, Evaluation, Review
+from reviews.overrides import is_same_score
 from reviews.rubric import Choice
 from reviews.scores import identity, is_score, score_of, score_word
 
@@ -20,22 +22,34 @@ Errors = list[tuple[str, str]]
 
 
 class Entry(Body):
-    """A score, and why. Without a justification the judge's stands."""
+    """A score, and why.
+
+    Without a justification that of the decision so far is kept where its score is the same, else the judge's.
+    """
 
     score: Any
     justification: str | None = None
 
 
 class DecisionIn(Body):
-    """Every criterion of the record: its score, or null for one that the decision leaves out."""
+    """Every criterion of the record and of its `file_decision`: its score, or null for one to leave out."""
 
     corrected_scores: dict[str, Entry | None]
-    comments: str = ""
+    comments: str | None = Field(
+        default=None,
+        description="Left out, the comments of the decision so far stay: that in force, or `file_decision`. "
+        "Null or an empty text removes them.",
+    )
     causes: dict[str, str] = Field(default={}, description="Criterion -> why the judge was wrong there.")
     version: int | None = Field(
         default=None,
         description="The record's as it was read: then a decision on what has changed since is refused.",
     )
+
+    @property
+    def has_comments(self) -> bool:
+        """Whether `comments` was sent, be it as null."""
+        return "comments" in self.model_fields_set
 
 
 class BlindIn(Body):
@@ -50,16 +64,15 @@ def decision(
 ) -> dict[str, Any]:
     """The arguments of `workflow.submit_review`. Raises `Problem` (422) with what is wrong by field."""
     form = ReviewForm(record, committed=committed)
-    options = form.rubric.choices()
-    errors = list(_errors(form.offers, options, sent.corrected_scores, "corrected_scores", ".score"))
+    errors = list(_errors(form, sent.corrected_scores, "corrected_scores", ".score"))
     unknown = [name for name in sent.causes if sent.corrected_scores.get(name) is None]
     errors += [(f"causes.{name}", "There is no score for this criterion.") for name in unknown]
     _raise(errors)
-    data = _fields(form.offers, options, sent.corrected_scores, sent.causes)
+    data = _fields(form, sent.corrected_scores, sent.causes)
     data |= {
         "version": _version(record, sent.version),
         "submission": str(submission),
-        "comments": sent.comments,
+        "comments": (sent.comments or "") if sent.has_comments else form.comment,
     }
     return _valid(ReviewForm(record, data, committed=committed), "corrected_scores").decision
 
@@ -73,11 +86,10 @@ def came_of(sent: DecisionIn, kept: Review) -> bool:
         {name: score_of(entry) for name, entry in scores.items()}
         == {name: entry.score for name, entry in entries.items()}
         and all(
-            entry.justification is None
-            or _words(entry.justification) == _words(scores[name].get("justification"))
+            entry.justification is None or _words(entry.justification) == _words(text_of(scores[name]))
             for name, entry in entries.items()
         )
-        and _words(sent.comments) == _words(kept.comments)
+        and (not sent.has_comments or _words(sent.comments) == _words(kept.comments))
         # A cause is kept only where the score is not the judge's.
         and kept.causes.items() <= causes.items()
     )
@@ -90,13 +102,12 @@ def _words(text: str | None) -> list[str]:
 def blind_scores(record: Evaluation, sent: BlindIn) -> dict[str, Any]:
     """The arguments of `blind.commit`. Raises `Problem` (422) with what is wrong by field."""
     form = BlindForm(record)
-    options = form.rubric.choices()
     entries = {
         name: None if score is None else Entry(score=score, justification="")
         for name, score in sent.scores.items()
     }
-    _raise(list(_errors(form.offers, options, entries, "scores", "")))
-    data = _fields(form.offers, options, entries, {})
+    _raise(list(_errors(form, entries, "scores", "")))
+    data = _fields(form, entries, {})
     data |= {"version": _version(record, sent.version), "submission": str(uuid.uuid4()), "comments": ""}
     return _valid(BlindForm(record, data), "scores").decision
 
@@ -106,19 +117,18 @@ def _version(record: Evaluation, sent: int | None) -> str:
 
 
 def _errors(
-    offers: Iterable[Offer],
-    options: tuple[Choice, ...],
-    entries: Mapping[str, Entry | None],
-    field: str,
-    of_score: str,
+    form: ReviewForm, entries: Mapping[str, Entry | None], field: str, of_score: str
 ) -> Iterator[tuple[str, str]]:
     """What the form could not say by the names that were sent."""
-    by_name = {offer.criterion: offer for offer in offers}
-    for name in by_name:
+    wanted = [offer.criterion for offer in form.offers]
+    if form.file_decision:
+        # So that no criterion of a person's decision goes because a program does not know of it.
+        wanted += [name for name in form.file_decision.scores if name not in wanted]
+    for name in wanted:
         if name not in entries:
             yield f"{field}.{name}", "Is missing: give a score, or null to leave the criterion out."
     for name, entry in entries.items():
-        known = by_name[name].options if name in by_name else options
+        known = form.choices_of(name)
         if entry is not None and _chosen(known, entry.score) is None:
             words = ", ".join(score_word(choice.score) for choice in known)
             yield f"{field}.{name}{of_score}", f"Is none of the scores: {words}."
@@ -133,13 +143,10 @@ def _chosen(options: Iterable[Choice], score: Any) -> str | None:
 
 
 def _fields(
-    offers: Iterable[Offer],
-    options: tuple[Choice, ...],
-    entries: Mapping[str, Entry | None],
-    causes: Mapping[str, str],
+    form: ReviewForm, entries: Mapping[str, Entry | None], causes: Mapping[str, str]
 ) -> dict[str, str]:
     """The rows as the review form posts them."""
-    by_name = {offer.criterion: offer for offer in offers}
+    by_name = {offer.criterion: offer for offer in form.offers}
     data: dict[str, str] = {}
     for number, (name, entry) in enumerate(entries.items()):
         row, offer = f"criteria-{number}", by_name.get(name)
@@ -147,11 +154,19 @@ def _fields(
         if entry is None:
             data[f"{row}-removed"] = "yes"
             continue
-        judged = offer.justification if offer else ""
-        data[f"{row}-score"] = _chosen(offer.options if offer else options, entry.score) or ""
-        data[f"{row}-justification"] = judged if entry.justification is None else entry.justification
+        usual = _usual_justification(form, name, offer, entry)
+        data[f"{row}-score"] = _chosen(form.choices_of(name), entry.score) or ""
+        data[f"{row}-justification"] = usual if entry.justification is None else entry.justification
         data[f"{row}-cause"] = causes.get(name, "")
     return data
+
+
+def _usual_justification(form: ReviewForm, name: str, offer: Offer | None, entry: Entry) -> str:
+    """The text that a score has where none was sent."""
+    earlier = form.earlier.get(name)
+    if earlier and is_same_score(earlier.score, entry.score):
+        return earlier.justification
+    return offer.justification if offer else ""
 
 
 def _valid(form: ReviewForm, field: str) -> ReviewForm:

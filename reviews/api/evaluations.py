@@ -5,7 +5,7 @@ from typing import Any
 
 from ninja import P, QueryEx, Router
 
-from reviews import counts, listing
+from reviews import counts, facets, listing
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.loading import record_of, run_named
@@ -60,7 +60,13 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = USUAL, after: str = 
     for row in page.rows:
         row.run = found
         rows.append(shapes.evaluation_out(row))
-    return {"evaluations": rows, "total": page.total, "next": page.after or None}
+    is_complete = not view.filters.needs_cover or facets.is_covered(found)
+    return {
+        "evaluations": rows,
+        "total": page.total if is_complete else None,
+        "is_complete": is_complete,
+        "next": page.after or None,
+    }
 
 
 def _known(run: Run, filters: Filters) -> int | None:

@@ -14,6 +14,7 @@ from reviews.counts import Progress
 from reviews.criteria import Offer
 from reviews.forms import ReviewForm
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
+from reviews.requirements import Outcome
 
 
 class RunOut(Schema):
@@ -40,7 +41,10 @@ class RequirementOut(Schema):
     """What was required of a figure, and what came of it."""
 
     require: str
-    outcome: str = Field(description="met, missed, or cannot say: there are too few decisions")
+    outcome: Outcome = Field(
+        description="missed or met where the interval shows it; cannot tell where it holds the bar, is of "
+        "fewer than 10, or is undefined, as while records are still being counted"
+    )
     sentence: str
     bar: float
     estimate: dict[str, Any]
@@ -109,7 +113,11 @@ class EvaluationsOut(Schema):
     """A page of records."""
 
     evaluations: list[EvaluationOut]
-    total: int | None = Field(description="Null for more than 10,000 by filters.")
+    total: int | None = Field(description="Null for more than 10,000 by filters, or where not complete.")
+    is_complete: bool = Field(
+        description="False while a filter cannot find all records yet: those of a large import are made "
+        "ready by a job."
+    )
     next: str | None = Field(description="What `after` takes for the page behind; null on the last.")
 
 
@@ -132,6 +140,20 @@ class DecisionOut(Schema):
     corrected_scores: dict[str, Any] | None
     comments: str | None
     causes: dict[str, str]
+    verdict: str | None
+
+
+class FileDecisionOut(Schema):
+    """A human decision that a file brought, while none was made here."""
+
+    reviewer: str | None
+    reviewed_at: dt.datetime | None
+    file_name: str
+    line: int
+    corrected_scores: dict[str, Any] | None = Field(
+        description="As the file has it: an entry may be any JSON value."
+    )
+    comments: str | None
     verdict: str | None
 
 
@@ -158,7 +180,10 @@ class RecordOut(Schema):
     criteria: list[CriterionOut]
     causes: dict[str, str] = Field(description="Why a judge may be wrong: word and title.")
     context: ContextOut | None
-    decision: DecisionOut | None = Field(description="The one in force.")
+    decision: DecisionOut | None = Field(description="The one in force that was made here.")
+    file_decision: FileDecisionOut | None = Field(
+        description="What a new decision replaces where none was made here; null while the record is blind."
+    )
 
 
 class SavedOut(Schema):
@@ -231,10 +256,11 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
         "claimed_until": record.claimed_until if is_held else None,
         "is_blind": is_blind,
         "fields": dict(evidence.fields(record, is_blind=is_blind)),
-        "criteria": [_criterion(offer) for offer in form.offers],
+        "criteria": [_criterion(offer, form) for offer in form.offers],
         "causes": {cause.word: cause.title for cause in form.rubric.causes},
         "context": _context(record),
         "decision": decision_out(record.review) if record.review else None,
+        "file_decision": _file_decision(record, form),
     }
 
 
@@ -243,9 +269,24 @@ def decision_out(review: Review) -> dict[str, Any]:
     return {"reviewer": review.reviewer.username, **{name: getattr(review, name) for name in names}}
 
 
-def _criterion(offer: Offer) -> dict[str, Any]:
+def _file_decision(record: Evaluation, form: ReviewForm) -> dict[str, Any] | None:
+    found = form.file_decision
+    if found is None:
+        return None
+    return {
+        "reviewer": record.human_reviewer_id,
+        "reviewed_at": found.at,
+        "file_name": found.file_name,
+        "line": found.line,
+        "corrected_scores": record.human_corrected_scores,
+        "comments": record.human_review_comments,
+        "verdict": form.rubric.rule.verdict(found.scores),
+    }
+
+
+def _criterion(offer: Offer, form: ReviewForm) -> dict[str, Any]:
     names = ("criterion", "score", "justification", "origin")
-    scores = [choice.score for choice in offer.options]
+    scores = [choice.score for choice in form.choices_of(offer.criterion)]
     return {**{name: getattr(offer, name) for name in names}, "scores": scores}
 
 

@@ -65,16 +65,17 @@ def _reviewers(reviewers: Iterable[Figures]) -> Iterator[RenderableType]:
 def _reasons(reasons: Reasons) -> Iterator[RenderableType]:
     yield _title("Reasons for asking a human")
     if not reasons.families:
-        yield _sentences(["No record of the run has a reason."])
+        yield _sentences([reasons.unknown or "No record of the run has a reason."])
         return
     headings = ("Reason", "Flagged", "Reviewed", "Changed", "Verdict too", "Precision", "Minutes per error")
     rows = []
     for one in reasons.families:
-        counts = map(_count, (one.flagged, one.reviewed, one.changed, one.verdict_changed))
+        flagged = NOTHING if one.flagged is None else _count(one.flagged)
+        counts = map(_count, (one.reviewed, one.changed, one.verdict_changed))
         minutes = NOTHING if one.minutes_per_error is None else f"{one.minutes_per_error:,.1f}"
-        rows.append((one.title, *counts, _share(one.precision), minutes, one.advice))
+        rows.append((one.title, flagged, *counts, _share(one.precision), minutes, one.advice))
     yield _table((*headings, "Advice"), rows)
-    yield _sentences([reasons.rule])
+    yield _sentences(filter(None, [reasons.rule, reasons.unknown]))
 
 
 def _escapes(escapes: Escapes) -> Iterator[RenderableType]:

@@ -69,8 +69,8 @@ class Run(models.Model):
 
     @property
     def files(self) -> "models.QuerySet[Import]":
-        """The imports that went through, in the order in which they did, not in which they were sent."""
-        return self.imports.filter(state=Import.State.DONE).order_by("finished_at", "pk")
+        """The imports that went through, in the order of their commits, not in which they were sent."""
+        return self.imports.filter(state=Import.State.DONE).order_by("sequence")
 
 
 class Import(models.Model):
@@ -97,6 +97,10 @@ class Import(models.Model):
     created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
+    # No clock gives this order: those of two workers differ, and one may step back.
+    sequence = models.BigIntegerField(
+        null=True, help_text="The place among the run's finished imports, from 1. A trigger sets it."
+    )
     size = models.BigIntegerField(default=0, help_text="Bytes of the file as it came.")
     sha256 = models.CharField(max_length=64, default="", blank=True)
     has_bom = models.BooleanField(default=False)
@@ -114,6 +118,9 @@ class Import(models.Model):
 
     class Meta:
         db_table = "import"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "sequence"], name="import_sequence_is_unique")
+        ]
 
     def __str__(self) -> str:
         return f"{self.file_name} into {self.run}"

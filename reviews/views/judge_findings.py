@@ -39,18 +39,18 @@ def reasons(found: Reasons, run: Run) -> Table:
         "reasons",
         "Reasons why a human was asked",
         _REASONS,
-        [_reason(family, run) for family in found.families],
-        "No record of this run has a reason why a human is asked.",
+        [_reason(family, run, found.unknown) for family in found.families],
+        found.unknown or "No record of this run has a reason why a human is asked.",
         "A reason is worth its reviews if it leads to errors of the judge.",
         chart="bar",
         is_percent=True,
     )
 
 
-def _reason(family: Family, run: Run) -> list[Cell]:
+def _reason(family: Family, run: Run, unknown: str) -> list[Cell]:
     return [
         words(family.title, url=_listed(run, reason=family.key)),
-        count(family.flagged),
+        Cell(NOTHING.text, why=unknown) if family.flagged is None else count(family.flagged),
         count(family.reviewed, _listed(run, status="done", reason=family.key)),
         count(family.changed),
         count(family.verdict_changed),
@@ -146,7 +146,7 @@ def models(found: Scoreboard) -> Table:
         "Models, by the judge and corrected by people",
         _MODELS,
         [_model(of, found.scope.run) for of in found.models],
-        "No record is counted yet.",
+        found.unknown or "This run has no records.",
         chart="bar",
         is_percent=True,
     )

@@ -213,7 +213,7 @@ class TestReview:
                 "A review needs at least one criterion with a score.",
             ),
             (DECISION | {"comments": "\0"}, "comments", "Null characters are not allowed."),
-            (DECISION | {"comments": "x" * 100_001}, "comments", "Ensure this value has at most"),
+            (DECISION | {"comments": "x" * 100_001}, "comments", "at most 100,000 are kept"),
             (DECISION | {"causes": {"Style": "facts"}}, "causes.Style", "There is no score"),
             (DECISION | {"causes": {ACCURACY: "no such"}}, f"causes.{ACCURACY}", "Choose one of the causes."),
             (DECISION | {"version": 2**40}, "version", "This form is out of date"),

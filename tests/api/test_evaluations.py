@@ -43,7 +43,12 @@ class TestList:
         [found] = listed(of_ana, "&model=o1&model=o3&status=done&decided-by=ana")["evaluations"]
         assert found["evaluation_id"] == one.evaluation_id
         assert (found["status"], found["reviewer"], found["judge_verdict"]) == ("Completed", "ana", "Fail")
-        assert listed(of_ana, "&model=o3") == {"evaluations": [], "total": 0, "next": None}
+        assert listed(of_ana, "&model=o3") == {
+            "evaluations": [],
+            "total": 0,
+            "is_complete": True,
+            "next": None,
+        }
 
     @pytest.mark.parametrize(
         "query", ["&verdict=Good", "&colour=red", "&sort=best", "&after=x", "&after=[1]", "&created-from=now"]

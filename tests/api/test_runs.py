@@ -234,7 +234,7 @@ class TestReport:
             "blind flagged kappa of A&B >= 0.6",
             "escapes rate <= 0.1",
         ]
-        assert {each["outcome"] for each in told} == {"cannot say"}
+        assert {each["outcome"] for each in told} == {"cannot tell"}
 
     @pytest.mark.parametrize("query", ["require=kappa", "require=" + "&require=" * 50])
     def test_of_what_nobody_can_require_is_refused(self, query: str, of_lea: Program) -> None:

@@ -139,8 +139,9 @@ class TestTheGate:
         ("required", "says"),
         [
             (f"{AGREEMENT} >= 0.8", (0, "met")),
-            (f"{AGREEMENT} >= 0.9", (1, "missed")),
-            ("blind flagged kappa >= 0.2", (2, "cannot say")),
+            (f"{AGREEMENT} >= 0.99", (1, "missed")),
+            (f"{AGREEMENT} >= 0.9", (2, "cannot tell")),
+            ("blind flagged kappa >= 0.2", (2, "cannot tell")),
         ],
     )
     def test_says_and_ends_as_the_command_does(
@@ -165,12 +166,12 @@ class TestTheGate:
             assert sentence in done.stderr
 
     def test_of_several_requirements_says_each(self, surroundings: dict[str, str]) -> None:
-        several = [f"{AGREEMENT} >= 0.8", f"{AGREEMENT} >= 0.9", "escapes rate <= 0.1"]
+        several = [f"{AGREEMENT} >= 0.8", f"{AGREEMENT} >= 0.99", "escapes rate <= 0.1"]
         done = finish([sys.executable, RECIPES / "judge_gate.py", RUN, *several], surroundings)
         assert [said.partition(":")[0] for said in done.stdout.splitlines()] == [
             "met",
             "missed",
-            "cannot say",
+            "cannot tell",
         ]
         assert done.returncode == 1
 
@@ -185,7 +186,7 @@ class TestThePipeline:
         named = {step["name"]: step["run"] for step in job["steps"] if "run" in step}
         return {name: run for name, run in named.items() if not run.startswith("make ")}
 
-    def test_brings_the_file_and_goes_on_until_the_judge_is_known_to_be_bad(
+    def test_stops_unless_the_judge_is_shown_to_be_good_enough(
         self, steps: dict[str, str], surroundings: dict[str, str], ana: User, tmp_path: Path
     ) -> None:
         (tmp_path / "recipes").symlink_to(RECIPES)
@@ -195,9 +196,13 @@ class TestThePipeline:
             shell = ["bash", "-e", "-c"]
             return [finish([*shell, run], surroundings, tmp_path).returncode for run in steps.values()]
 
-        assert go() == [0, 0]
+        assert go() == [0, 2]
         flagged = stratum(Run.objects.get(name="nightly"), {"Pass": 200, "Fail": 200}, model_id="o2")
         decided(flagged, ana, "Pass", "Pass", 20, is_blind=True)
         decided(flagged, ana, "Fail", "Pass", 20, is_blind=True)
         decided(flagged, ana, "Fail", "Fail", 20, is_blind=True)
         assert go() == [0, 1]
+        others = stratum(Run.objects.get(name="nightly"), {"Pass": 400, "Fail": 400}, model_id="o3")
+        decided(others, ana, "Pass", "Pass", 400, is_blind=True)
+        decided(others, ana, "Fail", "Fail", 400, is_blind=True)
+        assert go() == [0, 0]

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
+from reviews import strata
 from reviews.listing import TooSlow
 from reviews.models import BlindScores, Evaluation, Run, User
 from reviews.views.judge import PAGES, TABLES
@@ -342,6 +343,7 @@ class TestTheReport:
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         review(algebra, ana, "Yes", "No", cause="too lenient")
+        strata.recount(algebra, {})
         page = text(as_lea.get(url("judge-report", algebra)))
         assert re.findall(r"<h[23][^>]*>([^<]+)</h", page) == [
             "What this is about",

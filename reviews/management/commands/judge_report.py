@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 from rich.console import Console
 
 from reviews import report, requirements
@@ -17,8 +18,8 @@ from reviews.models import Run
 class Command(BaseCommand):
     help = (
         "Report how far the judge of a run can be trusted: against humans, by reasons, what the flags miss, "
-        "the models corrected, and why it was wrong. With --require: exit status 0 if all is met, 1 if "
-        "something is missed, 2 if there are too few decisions to say. 2 also if there is no such run."
+        "the models corrected, and why it was wrong. With --require: exit status 1 if a bar is shown to be "
+        "missed, else 2 if of one it cannot be told, else 0. 2 also if there is no such run or no report."
     )
     requires_system_checks = ()
 
@@ -42,7 +43,11 @@ class Command(BaseCommand):
         run = Run.objects.filter(name=options["run"]).first()
         if run is None:
             raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
-        found = report.of(Scope(run))
+        try:
+            found = report.of(Scope(run))
+        except DatabaseError as error:
+            # Not 1, which says that a bar is shown to be missed.
+            raise CommandError(f"There is no report: {error}".strip(), returncode=2) from error
         checked = requirements.check(found, required)
         if options["json"]:
             told = requirements.as_json(found, checked)
@@ -51,7 +56,7 @@ class Command(BaseCommand):
             self.stdout.write("\n".join(one.sentence for one in checked))
         else:
             _print(found)
-        if status := requirements.status(checked):
+        if status := requirements.worst(checked).status:
             sys.exit(status)
 
 
