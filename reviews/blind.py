@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Sum
+from django.db.models import Q, Sum
 
 from reviews import audit, contexts, drafts, responses, shares
 from reviews.meanwhile import Conflict, check_version
-from reviews.models import BlindScores, Draft, Evaluation, Review, Run, StratumCount, User
+from reviews.models import BlindScores, Evaluation, Reveal, Review, Run, StratumCount, User
 from reviews.permissions import Denied, can, check
 from reviews.queue import Taken, check_holds, clock, locked
 
@@ -64,13 +64,11 @@ def _adjudicates(evaluation: Evaluation, reviewer: User) -> bool:
 
 
 def _has_seen(evaluation: Evaluation, reviewer: User) -> bool:
-    """Whether the judge's scores were shown to the reviewer, as far as what they left behind tells."""
-    mine = _on_evidence(evaluation, reviewer)
-    beside_the_judges = Draft.objects.filter(evaluation=evaluation, reviewer=reviewer, is_blind=False)
+    """Return whether the judge's scores of the record were ever shown to the reviewer."""
+    shown = Q(evaluation=evaluation) | Q(evaluation=None)
     return (
-        BlindScores.objects.filter(**mine).exists()
-        or Review.objects.filter(**mine).exists()
-        or beside_the_judges.exists()
+        Reveal.objects.filter(shown, run=evaluation.run_id, reviewer=reviewer).exists()
+        or Review.objects.filter(evaluation=evaluation, reviewer=reviewer).exists()
     )
 
 
