@@ -131,5 +131,8 @@ class Migration(migrations.Migration):
         ),
         migrations.RunSQL(MARK, UNMARK),
         migrations.RunSQL(FILL, migrations.RunSQL.noop),
-        migrations.RemoveField(model_name="draft", name="is_blind"),
+        # The column stays until no version that writes it serves; it has a default.
+        migrations.SeparateDatabaseAndState(
+            state_operations=[migrations.RemoveField(model_name="draft", name="is_blind")]
+        ),
     ]
