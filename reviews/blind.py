@@ -33,8 +33,9 @@ from reviews.permissions import Denied, check
 from reviews.queue import Taken, check_holds, clock, locked
 from reviews.record import QUEUE_WORDS
 
-
-LOCK_IN_FIRST = "This record is scored blind: commit your scores first. Then the judge's are shown, and you submit."
+LOCK_IN_FIRST = (
+    "This record is scored blind: commit your scores first. Then the judge's are shown, and you submit."
+)
 # Begin a hold on a record, and so show it.
 _SERVES = ("claim", "withdraw escalation")
 

@@ -299,7 +299,9 @@ def _sentence(event: AuditEvent) -> str:
         "release": "gave it back" if is_own else f"freed it from {detail.get('holder')}",
         "skip": "skipped it",
         "blind scores": "committed scores before the judge's were shown",
-        "reveal": "was shown the opinions of others" if detail.get("how") == "opinions" else "was shown the judge's scores",
+        "reveal": "was shown the opinions of others"
+        if detail.get("how") == "opinions"
+        else "was shown the judge's scores",
         "unskip": "took the skip back",
         "escalate": f"handed it to a lead. {reason}".rstrip(". "),
         "withdraw escalation": "took it back from the lead",

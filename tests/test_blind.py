@@ -255,9 +255,7 @@ class TestAChangeThatWouldHide:
         with pytest.raises(Conflict, match="not hidden any more"):
             commit(record, ana)
 
-    def test_an_answer_in_task_context_leaves_what_was_claimed(
-        self, run: Run, ana: User, bo: User
-    ) -> None:
+    def test_an_answer_in_task_context_leaves_what_was_claimed(self, run: Run, ana: User, bo: User) -> None:
         record = self.served(run, ana, task_id="7", model_id="o1")
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
         assert [blind.is_hidden(record, person) for person in (ana, bo)] == [False, True]

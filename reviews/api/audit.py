@@ -23,4 +23,6 @@ def audit(
     blind scores of others on records of which you may still give an opinion.
     """
     check(request.user, "read_audit")
-    return download(ledger.lines(run_named(run) if run else None, after=after, reader=request.user), "audit.jsonl")
+    return download(
+        ledger.lines(run_named(run) if run else None, after=after, reader=request.user), "audit.jsonl"
+    )

@@ -5,7 +5,6 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-
 PROTECT = """
 CREATE TRIGGER reveal_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON reveal
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

@@ -196,7 +196,9 @@ class TestWhileItIsHidden:
         assert "Hm." in text(page)
         assert "3 scores missing" in text(page)
 
-    def test_a_draft_does_not_say_what_is_hidden(self, as_ana: Client, as_bo: Client, held: Evaluation) -> None:
+    def test_a_draft_does_not_say_what_is_hidden(
+        self, as_ana: Client, as_bo: Client, held: Evaluation
+    ) -> None:
         for client, status in ((as_bo, 409), (as_ana, 204)):
             response = client.post(url("draft", held), {"comments": "Hm.", "revision": "1"}, headers=HTMX)
             assert response.status_code == status
