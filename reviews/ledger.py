@@ -87,7 +87,7 @@ def lines(run: Run | None = None, *, after: int = 0, reader: User | None = None)
 
 def _withheld(entries: Sequence[Entry], reader: User) -> set[int]:
     """The keys of events that would show the reader what others say of records they may still judge."""
-    keys = [entry.sealed.event for entry in entries]
+    keys = [entry.sealed.event for entry in entries if entry.sealed.event is not None]
     said = AuditEvent.objects.filter(pk__in=keys, action__in=_SAYS).exclude(actor=reader).order_by()
     sealed = Evaluation.objects.filter(sealed_from(reader))
     return set(said.filter(evaluation__in=sealed).values_list("pk", flat=True))

@@ -184,7 +184,8 @@ def _decided_by_another(evaluation: Evaluation, reviewer: User) -> Review:
 def call(*, evaluation_id: int, actor: User) -> None:
     """As a lead, decide on a record with the opinions there are: it is theirs from now on.
 
-    They may read the opinions from now on, and give none of their own any more. Raises `queue.Taken` when somebody else holds the record, and `Conflict` when it waits for no opinions.
+    They may read the opinions from now on, and give none of their own any more. Raises `queue.Taken` when
+    somebody else holds the record, and `Conflict` when it waits for no opinions.
     """
     check(actor, "lead_review")
     evaluation = queue.locked(evaluation_id)

@@ -18,9 +18,9 @@ def lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
     """JSONL, in the order of the records: what everybody said of a record that several people reviewed.
 
     Each line has `evaluation_id`, `reviewer`, `submitted_at`, `scores` (as `human_corrected_scores`),
-    `comments`, `causes`, `stands`, whether the export holds it, and `withheld`. The decision of a lead between
-    opinions is one of the lines; opinions that were taken back are none. Scores, comments and causes of open
-    opinions by others are withheld from a `reader` who may still give one; without a reader none are.
+    `comments`, `causes`, `stands`, whether the export holds it, and `withheld`. The decision of a lead
+    between opinions is one of the lines; opinions that were taken back are none. Scores, comments and causes
+    of open opinions by others are withheld from a `reader` who may still give one; without a reader none are.
     """
     several = Opinion.objects.filter(evaluation__run=run, review__withdrawal=None).values("evaluation")
     said = Review.objects.filter(Q(opinion__isnull=False) | Q(pk=F("evaluation__review")), withdrawal=None)
@@ -33,7 +33,7 @@ def lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
             yield orjson.dumps(_line(review)) + b"\n"
 
 
-def _withheld(run: Run, reader: User | None) -> ExpressionWrapper:
+def _withheld(run: Run, reader: User | None) -> "ExpressionWrapper[Any]":
     """A condition on reviews."""
     if reader is None:
         return ExpressionWrapper(Q(pk__in=()), BooleanField())

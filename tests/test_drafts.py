@@ -125,7 +125,7 @@ class TestTheClaim:
 
 
 class TestATextThatComesTooLate:
-    """It is refused, and the reviewer learns what happened. What they saved while holding the record stays."""
+    """It is refused, and the reviewer learns what happened. What they saved before stays."""
 
     def taken(self, evaluation: Evaluation, bo: User) -> str:
         end_claim(evaluation)

@@ -1,4 +1,4 @@
-"""Who was shown the judge's scores, or the opinions of others, over HTTP: recorded, and withheld where it matters."""
+"""Over HTTP: who was shown the judge's scores is recorded, and open opinions of others are withheld."""
 
 import json
 from typing import Any
@@ -7,8 +7,9 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from reviews import blind, exports, ledger, opinions, queue
+from reviews import blind, exports, ledger, queue
 from reviews.chain import Chain, Sealed
+from reviews.meanwhile import Conflict
 from reviews.models import AuditEvent, Evaluation, Opinion, Reveal, Run, User
 from tests.api.conftest import program_of
 from tests.factories import EvaluationFactory, RunFactory
@@ -189,7 +190,7 @@ class TestOpenOpinions:
             refused = as_lea.post(url(name, record), headers=HTMX)
             assert refused.status_code in {409, 422}
         assert queue.claim_next(run=record.run, reviewer=lea) is None
-        with pytest.raises(opinions.Conflict, match="You have read what others say of this"):
+        with pytest.raises(Conflict, match="You have read what others say of this"):
             decide(Evaluation.objects.get(), lea)
 
     def test_are_told_to_everybody_once_the_record_is_decided(
