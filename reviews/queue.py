@@ -13,7 +13,7 @@ from django.db.models import BooleanField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from reviews import audit, reveals
+from reviews import audit, reveals, shares
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.next_record import Claimed, claim_first
 from reviews.permissions import can, check, check_release
@@ -232,7 +232,8 @@ def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
     if reviewer.pk in given:
         at = clock(given[reviewer.pk])
         raise Taken(f"You gave your opinion on this at {at}. It waits for those of others.")
-    if given and reveals.has_read_opinions(evaluation, reviewer):
+    are_wanted = bool(given) or shares.opinions_wanted(evaluation.run, evaluation.evaluation_id) > 1
+    if are_wanted and reveals.has_read_opinions(evaluation, reviewer):
         raise Taken(
             "You have read what others say of this, so it waits for somebody else's opinion. "
             "A lead can decide it with the opinions there are."
