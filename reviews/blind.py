@@ -41,7 +41,7 @@ _SERVES = ("claim", "withdraw escalation")
 
 
 def is_hidden(evaluation: Evaluation, reviewer: User) -> bool:
-    """Return whether this person may see nothing yet of what the judge said. At most five queries."""
+    """Return whether the judge's output of the record is hidden from this person. At most five queries."""
     return (
         evaluation.in_queue
         and evaluation.review_id is None

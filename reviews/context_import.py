@@ -109,7 +109,7 @@ class _Importing:
         self._target.answers += len(answers)
 
     def _reveal_served(self, tasks: list[Task]) -> None:
-        """Note who claimed records of these tasks: an answer of the model hides what was shown without it."""
+        """Note who claimed records of these tasks, which an answer of the model may hide from now on."""
         runs = [self._target.run] if self._target.run else list(Run.objects.filter(blind_share__gt=0))
         ids = [task.task_id for task in tasks if task.answers]
         if runs and ids:

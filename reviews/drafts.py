@@ -1,4 +1,4 @@
-"""What reviewers have entered and not submitted: saved as they type, for who holds the record.
+"""Save entries that are not submitted yet, while the reviewer types and holds the record.
 
 A draft that is saved leaves no audit event: a review of one record saves dozens, and the review tells of
 what became of them. A claim that goes on with a draft, after an earlier claim was lost, tells so.

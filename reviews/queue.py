@@ -227,7 +227,7 @@ def check_free(evaluation: Evaluation, reviewer: User) -> None:
 
 
 def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `Taken` if the record waits for opinions, and they gave theirs or have read those of others."""
+    """Raise `Taken` if the record waits for opinions and the reviewer can give no independent one."""
     given = dict(evaluation.opinions.filter(is_open=True).values_list("reviewer", "review__submitted_at"))
     if reviewer.pk in given:
         at = clock(given[reviewer.pk])

@@ -7,7 +7,7 @@ from reviews.models import Evaluation, Reveal, Run, User
 from reviews.record import NOT_REQUIRED, QUEUE_WORDS
 
 How = Reveal.How
-# What somebody may still review: in the queue, or drawn into it later.
+# Records in the queue, and those that a sample may draw into it.
 _MAY_BE_REVIEWED = Q(human_review_status__in=(*QUEUE_WORDS, NOT_REQUIRED), review=None)
 
 

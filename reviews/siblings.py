@@ -89,7 +89,7 @@ def of(evaluation: Evaluation) -> Siblings:
         given = _given(row)
         answer = answers.setdefault(normalised(given), Answer(given[:_MAX_ANSWER]))
         is_this = row["pk"] == evaluation.pk
-        # Some that are shown are left out, by any answer they have; none that is hidden is told.
+        # Whether they have an answer to score is not looked up: this may leave out records that are shown.
         is_hidden = not is_this and blind.may_be_hidden(
             evaluation.run, row["evaluation_id"], row["human_review_status"]
         )

@@ -145,9 +145,9 @@ def _rows(evaluation: Evaluation, before: _Place) -> Iterator[_Row]:
 
 def _events(evaluation: Evaluation, before: _Place) -> QuerySet[AuditEvent]:
     earlier = Q(at__lt=before.at) | Q(at=before.at, pk__lt=before.number)
-    # What follows from locked-in scores stands there already.
-    told = Q(action="reveal", detail__how="locked in")
-    return evaluation.events.filter(earlier).exclude(told).select_related("actor")
+    # The event "blind scores" implies this one.
+    implied = Q(action="reveal", detail__how="locked in")
+    return evaluation.events.filter(earlier).exclude(implied).select_related("actor")
 
 
 def _list_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChangeItem]:

@@ -136,7 +136,7 @@ class TestHidden:
         assert blind.is_hidden(record, lea)
         queue.claim(evaluation_id=record.pk, reviewer=lea)
         assert not blind.is_hidden(record, lea)
-        # Back in the queue for one more opinion, it is none of theirs.
+        # The lead returns it for one more opinion, and cannot give that opinion.
         escalation.settle(
             escalation_id=Escalation.objects.get().pk, actor=lea, outcome="returned", answer="One more."
         )
@@ -225,7 +225,7 @@ class TestCommitting:
         commit(record, ana)
         bring_in(file_of(line("eval_1", aggregated_score="Fail")), run="algebra")
         record.refresh_from_db()
-        # Ana knows what the judge said before, so what she says now is assisted.
+        # Ana knows the judge's earlier scores, so her review now is assisted.
         assert not blind.is_hidden(record, ana)
         assert blind.is_hidden(record, bo)
         with pytest.raises(Conflict, match="not hidden any more"):
@@ -234,7 +234,7 @@ class TestCommitting:
 
 
 class TestAChangeThatWouldHide:
-    """Whoever claimed a record while it was shown has seen it, whatever hides it later."""
+    """A reviewer who claimed a record while it was shown has seen it, even if it would be hidden later."""
 
     def served(self, run: Run, ana: User, **values: Any) -> Evaluation:
         record = EvaluationFactory.create(run=run, **values)

@@ -1,4 +1,4 @@
-"""What reviewers have entered: kept for who holds the record, the newest of each, until it is submitted."""
+"""Drafts are kept for the reviewer who holds the record, the newest of each, until submitted."""
 
 import datetime as dt
 from typing import Any
@@ -125,7 +125,7 @@ class TestTheClaim:
 
 
 class TestATextThatComesTooLate:
-    """It is refused, and the reviewer learns what happened. What they saved before stays."""
+    """It is refused, and the reviewer learns why. An earlier draft stays."""
 
     def taken(self, evaluation: Evaluation, bo: User) -> str:
         end_claim(evaluation)

@@ -253,7 +253,7 @@ def conflict(
     form = ReviewForm(record, data, committed=blind.committed(record, request.user))
     problem = refusal.reason
     if isinstance(refusal, Reimported) and not blind.is_hidden(record, request.user):
-        problem = refusal.on(form.outdated)  # compares what was posted with what the judge says
+        problem = refusal.on(form.outdated)  # compares the post with the judge's scores
     return record_screen(
         request,
         record,

@@ -25,7 +25,7 @@ ASSISTED = "your later reviews in this run count as assisted."
 
 
 def seal_events() -> None:
-    """Do at once what the database does when a transaction commits."""
+    """Run the deferred triggers now, as a commit would."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
