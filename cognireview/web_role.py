@@ -17,7 +17,7 @@ _ALLOW = """
     GRANT USAGE ON SCHEMA public TO {role};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
     GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role};
-    REVOKE UPDATE, DELETE ON audit_event, review, withdrawal, blind_scores FROM {role};
+    REVOKE UPDATE, DELETE ON audit_event, review, withdrawal, blind_scores, reveal FROM {role};
     REVOKE INSERT, UPDATE, DELETE ON audit_seal, django_migrations FROM {role};
 """
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import Case, F, Func, JSONField, Q, QuerySet, TextField, Value, When
+from django.db.models import Case, F, Func, JSONField, QuerySet, TextField, Value, When
 from django.db.models.fields.json import KT
 
-from reviews import rubric, shares
-from reviews.models import Evaluation, Run
-from reviews.record import QUEUE_WORDS
+from reviews import blind, rubric
+from reviews.models import Evaluation
 from reviews.salvage import salvage
 from reviews.verdict import Rule, read_verification
 
@@ -90,7 +89,10 @@ def of(evaluation: Evaluation) -> Siblings:
         given = _given(row)
         answer = answers.setdefault(normalised(given), Answer(given[:_MAX_ANSWER]))
         is_this = row["pk"] == evaluation.pk
-        is_hidden = not is_this and _is_blind(evaluation.run, row)
+        # Whether they have an answer to score is not looked up: this may leave out records that are shown.
+        is_hidden = not is_this and blind.may_be_hidden(
+            evaluation.run, row["evaluation_id"], row["human_review_status"]
+        )
         answer.siblings.append(_sibling(row, scores, rule, is_this=is_this, is_hidden=is_hidden))
         if row["pk"] != evaluation.pk and row["template"] == evaluation.judge_prompt_template_path:
             criteria |= dict.fromkeys(row["criteria"] or scores)
@@ -121,7 +123,6 @@ def _rows(evaluation: Evaluation) -> "QuerySet[Evaluation, Any]":
             "final_answer_verified",
             "verification_message",
             template=F("judge_prompt_template_path"),
-            is_answered=Q(structured_model_response__isnull=False),
             criteria=_KEYS,
             inner_answer=KT("structured_model_response__response__final_answer"),
             outer_answer=KT("structured_model_response__final_answer"),
@@ -147,12 +148,6 @@ def _unparsed(row: dict[str, Any]) -> dict[str, Any]:
     if row["criteria"] or not row["raw"]:
         return {}
     return {proposal.criterion: proposal.score for proposal in salvage(row["raw"]).proposals}
-
-
-def _is_blind(run: Run, row: dict[str, Any]) -> bool:
-    """Whether a record of the task is still to be scored blind, by whomever."""
-    is_open = row["human_review_status"] in QUEUE_WORDS
-    return is_open and bool(row["is_answered"]) and shares.is_blind(run, row["evaluation_id"])
 
 
 def _sibling(

@@ -146,7 +146,9 @@ def _rows(evaluation: Evaluation, before: _Place) -> list[_Row]:
 
 
 def _events(evaluation: Evaluation, before: _Place) -> Iterable[AuditEvent]:
-    earlier = evaluation.events.filter(pk__lt=before.event).select_related("actor")
+    # The event "blind scores" implies this one.
+    implied = Q(action="reveal", detail__how="locked in")
+    earlier = evaluation.events.filter(pk__lt=before.event).exclude(implied).select_related("actor")
     return earlier.order_by("-pk")[: PAGE_SIZE + 1]
 
 
@@ -299,11 +301,13 @@ def _sentence(event: AuditEvent) -> str:
     outcome = outcomes.get(detail.get("outcome") or "", "back to the queue")
     is_own = detail.get("holder") == event.actor_name
     with_draft = ", with the draft of before" if detail.get("draft") else ""
+    shown = "the opinions of others" if detail.get("how") == "opinions" else "the judge's scores"
     sentences = {
         "claim": f"{'took it back' if detail.get('regained') else 'began to review it'}{with_draft}",
         "release": "gave it back" if is_own else f"freed it from {detail.get('holder')}",
         "skip": "skipped it",
         "blind scores": "committed scores before the judge's were shown",
+        "reveal": f"was shown {shown}",
         "unskip": "took the skip back",
         "escalate": f"handed it to a lead. {reason}".rstrip(". "),
         "withdraw escalation": "took it back from the lead",

@@ -18,6 +18,7 @@ from reviews.models.judging import (
     Opinion,
     OpinionPattern,
     ReasonCount,
+    Reveal,
     Stratum,
     StratumCount,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "Overturning",
     "QueueFilled",
     "ReasonCount",
+    "Reveal",
     "Review",
     "Run",
     "RunCount",

@@ -169,6 +169,51 @@ class BlindScores(models.Model):
         return f"blind scores of {self.evaluation_id}"
 
 
+class Reveal(models.Model):
+    """The judge's scores were shown to somebody who could still review the record. Append-only.
+
+    Their review of the record counts as assisted, unless they had locked in blind scores before. Who was
+    shown the opinions of others gives no independent opinion on the record any more.
+    """
+
+    class How(models.TextChoices):
+        LOCKED_IN = "locked in", "after blind scores were locked in"
+        SHOWN = "shown", "on a page or by the API"
+        DOWNLOADED = "downloaded", "in a file"
+        OPINIONS = "opinions", "with the open opinions of others, to decide between them"
+
+    run = models.ForeignKey(Run, models.PROTECT, related_name="+", db_index=False)
+    evaluation = models.ForeignKey(
+        Evaluation,
+        models.PROTECT,
+        null=True,
+        related_name="reveals",
+        db_index=False,
+        help_text="None stands for every record of the run.",
+    )
+    reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    how = models.CharField(max_length=10, choices=How)
+    at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "reveal"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["run", "reviewer", "evaluation", "how"], nulls_distinct=False, name="reveal_once"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["reviewer", "evaluation"],
+                condition=models.Q(how="opinions"),
+                name="reveal_of_opinions",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"reveal of {self.evaluation_id or self.run} to {self.reviewer_id}"
+
+
 class Opinion(models.Model):
     """One of several independent reviews of a record. While it is open, others are still to come."""
 
