@@ -61,6 +61,8 @@ _MAGIC = b"PGDMP"
 _CHECKSUM = b"\nCogniReview backup, SHA-256 %s\n"
 _CHECKSUM_SIZE = len(_CHECKSUM % (b"0" * 64))
 _CHECKSUM_PATTERN = re.compile(rb"\nCogniReview backup, SHA-256 ([0-9a-f]{64})\n")
+# A file that pg_dump wrote ends with a zero.
+_CUT_OFF = re.compile(rb"\n(C|Co|Cog|Cogn|Cogni.*)?\Z", re.DOTALL)
 log = logging.getLogger(__name__)
 
 
@@ -169,8 +171,11 @@ def _check_bytes(source: Path) -> None:
         with source.open("rb") as file:
             size = source.stat().st_size
             file.seek(max(0, size - _CHECKSUM_SIZE))
-            end = _CHECKSUM_PATTERN.fullmatch(file.read())
-            if not size or not end:
+            last = file.read()
+            end = _CHECKSUM_PATTERN.fullmatch(last)
+            if not end and _CUT_OFF.search(last):
+                raise Failed(f"{source} is damaged: its end was cut off or changed. Take another backup.")
+            if not end:
                 _check_beginning(source, file)
                 return
             file.seek(0)
@@ -219,9 +224,9 @@ def _bring_in(source: Path) -> None:
             if reader.wait() == 0:
                 script.write(b"COMMIT;\n")
         if writer.wait():
-            raise Failed(_complaint(write_errors))
+            raise Failed(f"Nothing was changed: {_complaint(write_errors)}")
         if reader.wait():
-            raise Failed(_complaint(read_errors))
+            raise Failed(f"Nothing was changed, {source} is damaged: {_complaint(read_errors)}")
 
 
 def _run(name: str, *options: str) -> str:

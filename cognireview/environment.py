@@ -335,8 +335,8 @@ def read() -> Environment:
 def unwritable(error: OSError) -> str:
     """Return a sentence about a data folder in which something cannot be written."""
     return (
-        f"The data folder cannot be written ({error.filename}: {error.strerror}). It needs space and the right "
-        f"to write there; {variable_name('data_dir')} names another one."
+        f"The data folder cannot be written ({error.filename}: {error.strerror}). It needs space and the "
+        f"right to write there; {variable_name('data_dir')} names another one."
     )
 
 

@@ -45,6 +45,8 @@ def written_beside(name: str | Path, *, is_private: bool = False) -> Iterator[Pa
 
 def _place(path: Path) -> Path:
     """Return the path of the file to write. Raises `NotAFile`."""
+    if is_special(path):
+        raise NotAFile(f"{path} is a device or a pipe, not a file: name a file.")
     if path.is_symlink():
         # In a folder like /tmp anybody can leave a link that leads to a file of ours.
         if path.lstat().st_uid not in {0, os.geteuid()}:
@@ -52,8 +54,8 @@ def _place(path: Path) -> Path:
         path = Path(os.path.realpath(path))
     if path.is_dir() or not path.name:
         raise NotAFile(f"{path} is a folder: name a file in it.")
-    if is_special(path):
-        raise NotAFile(f"{path} is a device or a pipe, not a file: name a file.")
+    if path.is_symlink():
+        raise NotAFile(f"{path} is a link to itself: remove it, or name another file.")
     if path.exists() and not os.access(path, os.W_OK):
         raise NotAFile(f"{path} exists and may not be written: name another file.")
     return path

@@ -8,14 +8,14 @@ import logging
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-import psycopg
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from cognireview.disk_full import check_space, is_disk_full
 from cognireview.error_texts import describe
 from reviews import audit, importer, receiving
+from reviews.copying import execute_apart
 from reviews.models import Import, Upload, UploadPart, User
 from reviews.source import Refused
 
@@ -57,15 +57,6 @@ def check_size(size: int) -> None:
         raise TooLarge(f"The file is larger than {limit:,} bytes (COGNIREVIEW_MAX_UPLOAD_BYTES).")
 
 
-def _keep_part(upload: Upload, data: bytes) -> None:
-    """Store the next bytes, sent apart from the statement.
-
-    Django would put them into the statement, which PostgreSQL's log quotes when a full disk ends the server.
-    """
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(_INSERT_PART, [upload.pk, upload.offset, data])
-
-
 @transaction.atomic
 def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
     """Take the part that begins at `offset`, and with the last one hand the file to the importer.
@@ -79,7 +70,7 @@ def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
         raise WrongOffset
     if offset + len(data) > upload.size:
         raise TooLarge(f"The file was said to have {upload.size:,} bytes, and this is more.")
-    _keep_part(upload, data)
+    execute_apart(_INSERT_PART, [upload.pk, offset, data])
     upload.offset += len(data)
     upload.changed_at = timezone.now()
     if upload.offset == upload.size:

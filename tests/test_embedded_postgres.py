@@ -228,7 +228,7 @@ class TestCannotStart:
         (tmp_path / "postgres" / "base").rename(tmp_path / "base")
         (tmp_path / "postgres" / "base").mkdir(mode=0o700)
         account.give(tmp_path / "postgres" / "base")
-        with pytest.raises(CannotStart, match="cannot be used: .*FATAL") as caught, running(tmp_path):
+        with pytest.raises(CannotStart, match=r"cannot be used: .*FATAL") as caught, running(tmp_path):
             pass
         assert "\n" not in str(caught.value)
         assert not Server(tmp_path, account).is_alive()
