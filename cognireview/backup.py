@@ -168,34 +168,32 @@ def _check(source: Path) -> None:
 def _check_bytes(source: Path) -> None:
     """Refuse a file whose checksum is not that of its bytes. One that pg_dump wrote has none."""
     try:
+        size = source.stat().st_size
         with source.open("rb") as file:
-            size = source.stat().st_size
+            if file.read(len(_MAGIC)) != _MAGIC:
+                raise Failed(f"{source} cannot be read as a backup: it does not begin like one.")
             file.seek(max(0, size - _CHECKSUM_SIZE))
             last = file.read()
-            end = _CHECKSUM_PATTERN.fullmatch(last)
-            if not end and _CUT_OFF.search(last):
-                raise Failed(f"{source} is damaged: its end was cut off or changed. Take another backup.")
-            if not end:
-                _check_beginning(source, file)
-                return
-            file.seek(0)
-            digest = sha256()
-            left = size - _CHECKSUM_SIZE
-            while left and (block := file.read(min(_BLOCK, left))):
-                digest.update(block)
-                left -= len(block)
+            wanted = _CHECKSUM_PATTERN.fullmatch(last)
+            found = _digest(file, size - _CHECKSUM_SIZE) if wanted else None
     except OSError as error:
         raise Failed(f"{source} cannot be read: {error.strerror}.") from error
-    if digest.hexdigest().encode() != end[1]:
-        raise Failed(f"{source} is damaged: its bytes are not those that backup wrote. Take another backup.")
+    if wanted and wanted[1] != found:
+        raise Failed(f"{source} is damaged: its bytes are not those that backup wrote. Use another backup.")
+    if not wanted and _CUT_OFF.search(last):
+        raise Failed(f"{source} is damaged: its end was cut off or changed. Use another backup.")
+    if not wanted:
+        log.warning("%s has no checksum: pg_dump wrote it, or it was cut off.", source)
 
 
-def _check_beginning(source: Path, file: IO[bytes]) -> None:
-    """Refuse a file that is none of pg_dump's, and warn that one without a checksum may be cut off."""
+def _digest(file: IO[bytes], size: int) -> bytes:
+    """Return the SHA-256 of the first `size` bytes in hexadecimal."""
     file.seek(0)
-    if file.read(len(_MAGIC)) != _MAGIC:
-        raise Failed(f"{source} cannot be read as a backup: it does not begin like one.")
-    log.warning("%s has no checksum: pg_dump wrote it, or it was cut off.", source)
+    digest = sha256()
+    while size and (block := file.read(min(_BLOCK, size))):
+        digest.update(block)
+        size -= len(block)
+    return digest.hexdigest().encode()
 
 
 def _bring_in(source: Path) -> None:
