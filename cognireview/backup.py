@@ -1,17 +1,20 @@
 """The whole database as one file, and back, by PostgreSQL's own programs.
 
 The file is pg_dump's custom format, of one moment, without owners and rights: it goes into any
-database, whoever owns that, and `migrate` gives the rights there. Other programs can read it.
+database, whoever owns that, and `migrate` gives the rights there. Other programs can read it, and do not read
+the checksum behind it.
 """
 
+import logging
 import os
 import re
-import secrets
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
@@ -23,6 +26,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from cognireview import embedded_postgres
+from cognireview.whole_files import NotAFile, written_beside
 
 _PROGRAMS = ("pg_dump", "pg_restore", "psql")
 _PORTABLE = ("--no-owner", "--no-privileges")
@@ -52,25 +56,56 @@ _EMPTY = b"""
 """
 
 
+_BLOCK = 1024**2
+_MAGIC = b"PGDMP"
+_CHECKSUM = b"\nCogniReview backup, SHA-256 %s\n"
+_CHECKSUM_SIZE = len(_CHECKSUM % (b"0" * 64))
+_CHECKSUM_PATTERN = re.compile(rb"\nCogniReview backup, SHA-256 ([0-9a-f]{64})\n")
+# A file that pg_dump wrote ends with a zero.
+_CUT_OFF = re.compile(rb"\n(C|Co|Cog|Cogn|Cogni.*)?\Z", re.DOTALL)
+log = logging.getLogger(__name__)
+
+
 class Failed(Exception):
     """There is no backup, or nothing was restored; the message says why."""
 
 
-def back_up(target: Path) -> int:
-    """Write the database to `target`, which appears when it is whole, and return its bytes.
+def back_up(target: Path | None) -> int:
+    """Write the database to `target`, or to standard output, and return the bytes written.
 
-    Only its owner can read the file. People may work meanwhile. Raises `Failed`.
+    The file appears when it is whole, and only its owner can read it. People may work meanwhile. Raises
+    `Failed`.
     """
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        draft.touch(mode=0o600)
-        _run("pg_dump", "--format=custom", *_PORTABLE, f"--lock-wait-timeout={_LOCK_WAIT}", f"--file={draft}")
-        draft.replace(target)
+        if target is None:
+            return _dump(sys.stdout.buffer)
+        with written_beside(target, is_private=True) as draft, draft.open("wb") as file:
+            return _dump(file)
+    except NotAFile as error:
+        raise Failed(str(error)) from error
     except OSError as error:
-        raise Failed(f"{target}: {error.strerror}") from error
-    finally:
-        draft.unlink(missing_ok=True)
-    return target.stat().st_size
+        raise Failed(f"{target or 'Standard output'}: {error.strerror}.") from error
+
+
+def _dump(file: IO[bytes]) -> int:
+    """Write what pg_dump gives, and the checksum behind it, which pg_restore does not read."""
+    options = ("--format=custom", *_PORTABLE, f"--lock-wait-timeout={_LOCK_WAIT}")
+    command = [_program("pg_dump"), *options, *_address()]
+    digest, size = sha256(), 0
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=_environment()) as dumping,
+    ):
+        assert dumping.stdout
+        with dumping.stdout as stdout:
+            while block := stdout.read(_BLOCK):
+                digest.update(block)
+                size += file.write(block)
+        if dumping.wait():
+            raise Failed(_complaint(errors))
+    size += file.write(_CHECKSUM % digest.hexdigest().encode())
+    file.flush()
+    return size
 
 
 def restore(source: Path, *, replace: bool) -> None:
@@ -111,8 +146,11 @@ def contents() -> list[str]:
 
 def _check(source: Path) -> None:
     """Refuse what is no backup of ours, or that of a version which had tables we do not know."""
+    if source.is_dir():
+        raise Failed(f"{source} is a folder: name the file that backup wrote.")
     if not source.is_file():
         raise Failed(f"There is no file {source}.")
+    _check_bytes(source)
     options = ("--format=custom", "--data-only", "--table=django_migrations", "--file=-")
     try:
         table = _run("pg_restore", *options, str(source))
@@ -125,6 +163,37 @@ def _check(source: Path) -> None:
     known = {name for app, name in MigrationLoader(None).disk_migrations if app == "reviews"}
     if newer := sorted(applied - known):
         raise Failed(f"{source} was written by a newer version, which had migrated to {newer[-1]}.")
+
+
+def _check_bytes(source: Path) -> None:
+    """Refuse a file whose checksum is not that of its bytes. One that pg_dump wrote has none."""
+    try:
+        size = source.stat().st_size
+        with source.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                raise Failed(f"{source} cannot be read as a backup: it does not begin like one.")
+            file.seek(max(0, size - _CHECKSUM_SIZE))
+            last = file.read()
+            wanted = _CHECKSUM_PATTERN.fullmatch(last)
+            found = _digest(file, size - _CHECKSUM_SIZE) if wanted else None
+    except OSError as error:
+        raise Failed(f"{source} cannot be read: {error.strerror}.") from error
+    if wanted and wanted[1] != found:
+        raise Failed(f"{source} is damaged: its bytes are not those that backup wrote. Use another backup.")
+    if not wanted and _CUT_OFF.search(last):
+        raise Failed(f"{source} is damaged: its end was cut off or changed. Use another backup.")
+    if not wanted:
+        log.warning("%s has no checksum: pg_dump wrote it, or it was cut off.", source)
+
+
+def _digest(file: IO[bytes], size: int) -> bytes:
+    """Return the SHA-256 of the first `size` bytes in hexadecimal."""
+    file.seek(0)
+    digest = sha256()
+    while size and (block := file.read(min(_BLOCK, size))):
+        digest.update(block)
+        size -= len(block)
+    return digest.hexdigest().encode()
 
 
 def _bring_in(source: Path) -> None:
@@ -153,20 +222,17 @@ def _bring_in(source: Path) -> None:
             if reader.wait() == 0:
                 script.write(b"COMMIT;\n")
         if writer.wait():
-            raise Failed(_complaint(write_errors))
+            raise Failed(f"Nothing was changed: {_complaint(write_errors)}")
         if reader.wait():
-            raise Failed(_complaint(read_errors))
+            raise Failed(f"Nothing was changed, {source} is damaged: {_complaint(read_errors)}")
 
 
 def _run(name: str, *options: str) -> str:
     """What the program printed. Raises `Failed`."""
-    address = _address() if name == "pg_dump" else []
-    done = subprocess.run(
-        [_program(name), *options, *address], capture_output=True, text=True, check=False, env=_environment()
-    )
+    done = subprocess.run([_program(name), *options], capture_output=True, check=False, env=_environment())
     if done.returncode:
-        raise Failed(_last_error(done.stderr))
-    return done.stdout
+        raise Failed(_last_error(done.stderr.decode(errors="replace")))
+    return done.stdout.decode(errors="replace")
 
 
 def _address() -> list[str]:

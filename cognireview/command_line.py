@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,10 +16,10 @@ import django
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line, get_commands
-from django.db import OperationalError, ProgrammingError
-from psycopg.errors import UndefinedTable
 
-from cognireview import embedded_postgres, environment
+from cognireview import embedded_postgres, environment, secret_key
+from cognireview.error_texts import report_uncaught
+from cognireview.faults import explain
 from cognireview.migrating import check_session, migrate
 
 # Everything else may use the database. `up` keeps the server itself, since it outlives what it starts.
@@ -56,26 +56,41 @@ def run(action: Callable[[], None], *, needs_database: bool) -> None:
     unless `--traceback` asks for it.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
+    sys.excepthook = report_uncaught
     signal.signal(signal.SIGTERM, _leave)
     try:
         _load_settings()
         with _postgres() if needs_database else nullcontext():
             action()
+        sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
     except Exception as error:
-        explanation = _explain(error)
+        explanation = explain(error)
         if explanation is None or "--traceback" in sys.argv:
             raise
         sys.stderr.write(f"cognireview: {explanation}\n")
         sys.exit(2)
+    finally:
+        _give_up_output()
+
+
+def _give_up_output() -> None:
+    """Let Python end without a complaint of its own if standard output takes no more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _load_settings() -> None:
     try:
         settings.DATA_DIR  # noqa: B018 the first look at any setting loads them all
+    except secret_key.Unusable as error:
+        raise ImproperlyConfigured(str(error)) from error
     except OSError as error:
-        raise ImproperlyConfigured(f"{error.filename} cannot be used: {error.strerror}") from error
+        raise ImproperlyConfigured(environment.unwritable(error)) from error
     # No reason to stop: an older version may run beside a newer one, and Kubernetes sets such names too.
     for sentence in environment.unknown():
         sys.stderr.write(f"cognireview: {sentence}\n")
@@ -101,17 +116,3 @@ def _needs_database(arguments: list[str]) -> bool:
     if not arguments or {"-h", "--help"} & set(arguments):
         return False
     return arguments[0] not in WITHOUT_DATABASE and not arguments[0].startswith("-")
-
-
-def _explain(error: Exception) -> str | None:
-    """What the operator has to put right, or None where the fault is ours."""
-    match error:
-        case ImproperlyConfigured() | embedded_postgres.CannotStart():
-            return str(error)
-        case PermissionError():
-            return f"{error.filename} is not ours to use: {error.strerror}"
-        case OperationalError() if getattr(error.__cause__, "sqlstate", None) is None:
-            return f"The database cannot be reached: {str(error).splitlines()[0]}"
-        case ProgrammingError() if isinstance(error.__cause__, UndefinedTable):
-            return f"The database is not up to date. Run: {environment.PROGRAM} migrate"
-    return None

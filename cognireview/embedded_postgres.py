@@ -27,6 +27,7 @@ from typing import IO, Any
 import psycopg
 from psycopg import pq, sql
 
+from cognireview import environment
 from cognireview.server_account import ServerAccount, Unavailable, server_account
 
 MAJOR = "18"
@@ -54,9 +55,22 @@ _SETTINGS = {
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
     "log_checkpoints": "off",
+    # The log holds no contents of files: no statements, no parameters, and no details, which quote rows.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
 }
+# The first line of an error may quote a value too. Our own connections log errors in our own log instead.
+_SESSION = "-c log_min_messages=fatal"
 # For clusters whose loss costs nothing: the tests' own.
 _DISPOSABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+
+
+_DAMAGED = (
+    "the database is damaged. Put the whole data folder back from a copy, or move it away, start anew and "
+    "restore a backup."
+)
 
 
 class CannotStart(Exception):
@@ -65,7 +79,13 @@ class CannotStart(Exception):
 
 def database(data_dir: Path) -> dict[str, Any]:
     """Django's connection settings of the server under `data_dir`. Touches nothing."""
-    return {"NAME": DATABASE, "USER": USER, "HOST": str(_socket_dir(data_dir)), "PORT": PORT}
+    place = {"NAME": DATABASE, "USER": USER, "HOST": str(_socket_dir(data_dir)), "PORT": PORT}
+    return {**place, "OPTIONS": {"options": _SESSION}}
+
+
+def cluster(data_dir: Path) -> Path:
+    """The folder of the database under `data_dir`."""
+    return data_dir / "postgres"
 
 
 def programs() -> Path | None:
@@ -83,7 +103,7 @@ def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
     try:
         server.make_folders()
     except OSError as error:
-        raise CannotStart(f"{error.filename} cannot be written: {error.strerror}") from error
+        raise CannotStart(environment.unwritable(error)) from error
     with (data_dir / "locks" / "users").open("a") as users:
         try:
             with server.gate():
@@ -106,7 +126,7 @@ class Server:
 
     @property
     def cluster(self) -> Path:
-        return self.data_dir / "postgres"
+        return cluster(self.data_dir)
 
     @property
     def log(self) -> Path:
@@ -162,12 +182,8 @@ class Server:
 
     def _make_cluster(self) -> None:
         """Make the cluster beside its place and move it there: initdb cut short leaves no half of one."""
-        version = self.cluster / "PG_VERSION"
-        if self.cluster.exists():
-            if self.cluster.stat().st_uid != self.account.uid:
-                raise CannotStart(f"{self.cluster} belongs to another user: start as the one who made it.")
-            if (found := version.read_text().strip()) != MAJOR:
-                raise CannotStart(f"{self.cluster} was written by PostgreSQL {found}; this one is {MAJOR}.")
+        if self.cluster.exists() or self.cluster.is_symlink():
+            self._check_cluster()
             return
         draft = self.data_dir / "postgres.new"
         shutil.rmtree(draft, ignore_errors=True)
@@ -183,8 +199,25 @@ class Server:
             **self.account.subprocess_options,
         )
         if done.returncode:
-            raise CannotStart(f"PostgreSQL could not make {self.cluster}: {_last_line(done.stderr)}")
+            raise CannotStart(f"PostgreSQL could not make {self.cluster}: {_first_error(done.stderr)}")
         draft.rename(self.cluster)
+
+    def _check_cluster(self) -> None:
+        """Raise `CannotStart` for a cluster of another user or version, or one that is not whole."""
+        try:
+            if self.cluster.stat().st_uid != self.account.uid:
+                raise CannotStart(f"{self.cluster} belongs to another user: start as the one who made it.")
+            found = (self.cluster / "PG_VERSION").read_bytes().strip().decode(errors="replace")
+            if found == MAJOR:
+                (self.cluster / "global" / "pg_control").stat()
+        except FileNotFoundError as error:
+            raise CannotStart(f"{error.filename} is missing: {_DAMAGED}") from error
+        except OSError as error:
+            raise CannotStart(f"{error.filename} cannot be read ({error.strerror}): {_DAMAGED}") from error
+        if not re.fullmatch(r"[0-9.]{1,10}", found, re.ASCII):
+            raise CannotStart(f"{self.cluster / 'PG_VERSION'} does not hold a version: {_DAMAGED}")
+        if found != MAJOR:
+            raise CannotStart(f"{self.cluster} was written by PostgreSQL {found}; this one is {MAJOR}.")
 
     def _launch(self, lock: IO[str]) -> None:
         """Start the server as a child of nobody, in a session of its own, with the held lock inherited."""
@@ -231,10 +264,14 @@ class Server:
         )
 
     def _make_database(self) -> None:
-        with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
-            exists = connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
-            if exists is None:
-                connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        try:
+            with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+                exists = connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
+                if exists.fetchone() is None:
+                    connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        except psycopg.Error as error:
+            reason = _first_error(str(error))
+            raise CannotStart(f"PostgreSQL runs but cannot be used: {reason} (see {self.log})") from error
 
     def _complaint(self, begin: int) -> str:
         """The last thing PostgreSQL logged as fatal since `begin` (bytes into the log)."""
@@ -299,5 +336,7 @@ def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines()
 
 
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["it said nothing"])[-1]
+def _first_error(text: str) -> str:
+    """Return the line that says what went wrong; what was done about it follows."""
+    lines = text.strip().splitlines() or ["it said nothing"]
+    return next((line for line in lines if re.search(r"error|FATAL|PANIC", line)), lines[-1])

@@ -34,6 +34,7 @@ IS_INSTALLED = (_PACKAGE / "templates").is_dir()
 FILES_DIR = _PACKAGE if IS_INSTALLED else _PACKAGE.parent
 # Where `.env` is, and where relative paths start: at manage.py, or where an installed program is called.
 BASE_DIR = Path.cwd() if IS_INSTALLED else _PACKAGE.parent
+_ENV_FILE = BASE_DIR / ".env"
 PROGRAM = "cognireview" if IS_INSTALLED else "manage.py"
 PREFIX = "COGNIREVIEW_"
 # Behind the name of any variable: the value is in the file of that path, as secrets of containers are.
@@ -119,7 +120,7 @@ class Environment(BaseSettings):
     """The settings; `README.md` shows the same table. Relative paths start at `BASE_DIR`."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=BASE_DIR / ".env", extra="ignore", env_ignore_empty=True
+        env_prefix=PREFIX, env_file=_ENV_FILE, extra="ignore", env_ignore_empty=True
     )
 
     data_dir: Annotated[Path, AfterValidator(_from_base_dir)] = Field(
@@ -326,7 +327,12 @@ def read() -> Environment:
 
     Raises `ImproperlyConfigured` with one line for each wrong variable.
     """
-    files = _files()
+    try:
+        files = _files()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{_ENV_FILE} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise ImproperlyConfigured(f"{_ENV_FILE} is not text in UTF-8: write it anew.") from error
     values: dict[str, Any] = {}
     lines = []
     for field, path in files.items():
@@ -342,6 +348,14 @@ def read() -> Environment:
     if lines:
         raise ImproperlyConfigured("Wrong settings:\n" + "\n".join(lines))
     return settings
+
+
+def unwritable(error: OSError) -> str:
+    """Return a sentence about a data folder in which something cannot be written."""
+    return (
+        f"The data folder cannot be written ({error.filename}: {error.strerror}). It needs space and the "
+        f"right to write there; {variable_name('data_dir')} names another one."
+    )
 
 
 def unknown() -> list[str]:

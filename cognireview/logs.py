@@ -15,6 +15,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from cognireview.error_texts import format_traceback
+
 HEADER = "X-Request-ID"
 # What a proxy may call a request: nothing that could pass for more than a word in a log.
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
@@ -85,7 +87,14 @@ def without_traceback_of_refusals(record: logging.LogRecord) -> bool:
     return True
 
 
-class TextFormatter(logging.Formatter):
+class _Formatter(logging.Formatter):
+    """Keeps contents of records out of tracebacks."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 (logging's name)
+        return format_traceback(ei[1]) if ei[1] else ""
+
+
+class TextFormatter(_Formatter):
     """One line for each event, whatever was sent: line ends in a message are spelled out.
 
     A traceback has lines of its own behind it.
@@ -95,7 +104,7 @@ class TextFormatter(logging.Formatter):
         return super().formatMessage(record).translate(_LINE_ENDS)
 
 
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(_Formatter):
     """One JSON object a line. Keys without a value are left out."""
 
     def format(self, record: logging.LogRecord) -> str:

@@ -40,11 +40,12 @@ def check_session(command: str) -> None:
         )
 
 
-def migrate() -> None:
-    """Apply the migrations that are missing."""
+def migrate(report: Callable[[str], object] = bool) -> None:
+    """Apply the migrations that are missing, after a line to `report`."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         check_session("migrate")
+        report("Applying migrations...")
         call_command("migrate", verbosity=0, interactive=False)
 
 

@@ -16,6 +16,8 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
+from cognireview.disk_full import chain
+
 RETRY_AFTER = 5
 SENTENCE = "The database does not answer. Nothing was changed; try again in a moment."
 # No answer at all has no state. Of those that have one: connection exceptions (08...), a server that shuts
@@ -28,14 +30,11 @@ log = logging.getLogger(__name__)
 
 def is_outage(error: BaseException | None) -> bool:
     """Whether an error, or one that led to it, says that the database could not be reached."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-            return _is_state_of_an_outage(error.sqlstate)
-        if isinstance(error, OperationalError | InterfaceError) and error.__cause__ is None:
+    for one in chain(error):
+        if isinstance(one, psycopg.OperationalError | psycopg.InterfaceError):
+            return _is_state_of_an_outage(one.sqlstate)
+        if isinstance(one, OperationalError | InterfaceError) and one.__cause__ is None:
             return True
-        error = error.__cause__ or error.__context__
     return False
 
 

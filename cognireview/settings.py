@@ -26,7 +26,9 @@ DEBUG = ENVIRONMENT.debug
 SECRET_KEY = (
     ENVIRONMENT.secret_key.get_secret_value()
     if ENVIRONMENT.secret_key
-    else read_or_create(DATA_DIR / "secret_key")
+    else read_or_create(
+        DATA_DIR / "secret_key", None if ENVIRONMENT.database_url else embedded_postgres.cluster(DATA_DIR)
+    )
 )
 SECRET_KEY_FALLBACKS = split_old_keys(ENVIRONMENT.old_secret_keys)
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from django.conf import settings
@@ -27,12 +27,13 @@ def missing_packages() -> list[str]:
     return [name for name in wanted if finders.find(f"vendor/{name}") is None]
 
 
-def collect() -> None:
-    """Collect the static files into `STATIC_ROOT`, unless nothing changed since that was last done."""
+def collect(report: Callable[[str], object] = bool) -> None:
+    """Collect the static files into `STATIC_ROOT`, after a line to `report`, unless nothing changed since."""
     seal = Path(settings.STATIC_ROOT) / ".collected"
     digest = hashlib.sha256("\n".join(_sources()).encode()).hexdigest()
     if seal.exists() and seal.read_text() == digest:
         return
+    report("Collecting static files...")
     call_command("collectstatic", verbosity=0, interactive=False)
     seal.write_text(digest)
 

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import http.client
+import math
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -21,17 +22,15 @@ from django.conf import settings
 
 from cognireview import embedded_postgres, environment, static_files
 from cognireview.migrating import migrate
+from cognireview.restarting import Fault, Kept
 from cognireview.supervised import HOST, SECONDS_TO_FINISH
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SECONDS_TO_FREE_THE_PORT = SECONDS_TO_FINISH + 5
 _SECONDS_TO_GET_READY = 60
 _SECONDS_BETWEEN_LOOKS = 0.5
-# A process that lived that long had started well: its next end counts as the first again. What cannot start
-# ends sooner; what is killed now and then must not end `up`.
-_SECONDS_OF_A_GOOD_START = 10
-_MOST_FAILURES = 6
 _LARGEST_LOG = 32 * 1024**2
+Report = Callable[[str], None]
 
 
 class Ended(Exception):
@@ -42,11 +41,12 @@ class Ended(Exception):
         self.status = status
 
 
-def up(*, port: int, greeting: Callable[[str], list[str]], say: Callable[[str], None]) -> None:
+def up(*, port: int, greeting: Callable[[str], list[str]], say: Report, report: Report) -> None:
     """Run until a signal ends it, by `SystemExit(0)`. Raises `Ended`.
 
     `greeting` is called with the site's URL once the database is migrated and returns the lines to
-    `say` once the site answers.
+    `say` once the site answers. `report` gets a line for each step of the start, and for each program that
+    fails.
     """
     for number in _SIGNALS:
         # nohup has it ignored, and means that.
@@ -56,21 +56,22 @@ def up(*, port: int, greeting: Callable[[str], list[str]], say: Callable[[str], 
     with _only_one(settings.DATA_DIR, url) as after_a_crash:
         _check_port(port, patient=after_a_crash)
         _check_front_end()
-        with ThreadPoolExecutor() as aside, _postgres() as postgres:
-            collected = aside.submit(static_files.collect)
-            migrate()
+        with ThreadPoolExecutor() as aside, _postgres(report) as postgres:
+            collected = aside.submit(static_files.collect, report)
+            migrate(report)
             lines = greeting(url)
             collected.result()
-            with _children(port, url) as children:
-                _wait_until_ready(children, port)
+            report("Starting the web server and the worker...")
+            with _children(port, url, report) as children:
+                database = [_Database(postgres, report)] if postgres else []
+                programs: list[Kept] = [*database, *children]
+                _wait_until_ready(programs, port, report)
                 for line in lines:
                     say(line)
                 while True:
                     time.sleep(_SECONDS_BETWEEN_LOOKS)
-                    if postgres:
-                        postgres.revive()
-                    for child in children:
-                        child.tend()
+                    for program in programs:
+                        program.tend()
                     for log in (settings.DATA_DIR / "logs").glob("*.log"):
                         shorten(log)
 
@@ -98,18 +99,18 @@ def _local_name() -> str:
     return "localhost" if HOST in found else HOST
 
 
-def _postgres() -> AbstractContextManager[embedded_postgres.Server | None]:
+def _postgres(report: Report) -> AbstractContextManager[embedded_postgres.Server | None]:
     if settings.ENVIRONMENT.database_url:
         return nullcontext()
+    is_first = not embedded_postgres.cluster(settings.DATA_DIR).exists()
+    report("Creating the database (first start only)..." if is_first else "Starting the database...")
     return embedded_postgres.running(settings.DATA_DIR)
 
 
 @contextmanager
 def _only_one(data_dir: Path, url: str) -> Iterator[bool]:
     """Hold the data folder for this `up`; the value says whether the one before it was killed."""
-    path = data_dir / "locks" / "up"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as lock:
+    with _lock_file(data_dir) as lock:
         lock.seek(0)
         before = lock.read().split()
         try:
@@ -123,6 +124,15 @@ def _only_one(data_dir: Path, url: str) -> Iterator[bool]:
             yield bool(before)
         finally:
             _write(lock, "")
+
+
+def _lock_file(data_dir: Path) -> IO[str]:
+    path = data_dir / "locks" / "up"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("a+")
+    except OSError as error:
+        raise Ended(environment.unwritable(error), status=2) from error
 
 
 def _write(file: IO[str], text: str) -> None:
@@ -169,86 +179,117 @@ def shorten(log: Path) -> None:
             os.truncate(log, 0)
 
 
-class _Child:
-    """A process that is started again when it ends, with longer and longer pauses."""
+class _Child(Kept):
+    """The web server or the worker, as a process of ours."""
 
-    def __init__(self, name: str, *arguments: str, url: str) -> None:
-        self.name = name
-        self.log = settings.DATA_DIR / "logs" / f"{name}.log"
+    def __init__(self, name: str, module_name: str, *arguments: str, url: str, report: Report) -> None:
+        super().__init__(name, settings.DATA_DIR / "logs" / f"{module_name}.log", report)
         # Installed, it is called from anywhere: no module may come from the folder it is called in.
         safe = ["-P"] if environment.IS_INSTALLED else []
         module = ["-m", "cognireview.supervised"]
-        self._command = [sys.executable, *safe, *module, name, str(os.getpid()), *arguments]
+        self._command = [sys.executable, *safe, *module, module_name, str(os.getpid()), *arguments]
         self._environment = os.environ | {environment.variable_name("public_url"): url}
-        self._failures = 0
-        self._due = 0.0
-        self._start()
+        self.process: subprocess.Popen[bytes] | None = None
 
-    def _start(self) -> None:
-        self._started = time.monotonic()
-        self.log.parent.mkdir(exist_ok=True)
-        with self.log.open("ab") as log:
-            # In a session of its own, so that Ctrl+C reaches `up` alone, which stops the others in order.
-            self.process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=settings.BASE_DIR,
-                env=self._environment,
-                start_new_session=True,
-            )
+    def start(self) -> None:
+        try:
+            self.log.parent.mkdir(exist_ok=True)
+            with self.log.open("ab") as log:
+                # In a session of its own, so that Ctrl+C reaches `up` alone, which stops the others in order.
+                self.process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd=settings.BASE_DIR,
+                    env=self._environment,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            raise Fault(f"it cannot be started ({error.strerror})") from error
 
-    @property
-    def has_ended(self) -> bool:
-        return self.process.poll() is not None
+    def is_running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
 
-    def tend(self) -> None:
-        """Start the process again if it ended and its pause is over. Raises `Ended` if that never helps."""
-        now = time.monotonic()
-        if not self.has_ended:
-            return
-        if not self._due:
-            self._failures = 1 if now - self._started > _SECONDS_OF_A_GOOD_START else self._failures + 1
-            if self._failures == _MOST_FAILURES:
-                raise Ended(f"The {self.name} process keeps stopping: see {self.log}", status=1)
-            self._due = now + 2.0 ** (self._failures - 1) - 1
-        if now >= self._due:
-            self._due = 0.0
-            self._start()
+    def how_it_ended(self) -> str:
+        status = self.process.returncode if self.process else 0
+        return _signal_sentence(-status) if status < 0 else f"it ended with status {status}"
+
+    def terminate(self) -> None:
+        if self.process:
+            self.process.terminate()
 
     def kill(self) -> None:
         """End the process and those it started."""
-        if not self.has_ended:
+        if self.process and self.is_running():
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
 
+class _Database(Kept):
+    """The embedded PostgreSQL."""
+
+    def __init__(self, server: embedded_postgres.Server, report: Report) -> None:
+        super().__init__("database", server.log, report)
+        self._server = server
+
+    def start(self) -> None:
+        with _faults():
+            self._server.revive()
+
+    def is_running(self) -> bool:
+        with _faults():
+            return self._server.is_alive()
+
+    def how_it_ended(self) -> str:
+        return "PostgreSQL stopped"
+
+
 @contextmanager
-def _children(port: int, url: str) -> Iterator[list[_Child]]:
-    children: list[_Child] = []
+def _faults() -> Iterator[None]:
+    """Turn what keeps the database from starting into `Fault`."""
     try:
-        children.append(_Child("web", str(port), url=url))
-        children.append(_Child("worker", url=url))
+        yield
+    except embedded_postgres.CannotStart as error:
+        raise Fault(str(error).rstrip(".")) from error
+    except OSError as error:
+        raise Fault(f"{error.filename or settings.DATA_DIR}: {error.strerror}") from error
+
+
+def _signal_sentence(number: int) -> str:
+    name = signal.Signals(number).name if number in set(signal.Signals) else "unknown"
+    return f"it was ended by signal {number} ({name})"
+
+
+@contextmanager
+def _children(port: int, url: str, report: Report) -> Iterator[list[_Child]]:
+    children = [
+        _Child("web server", "web", str(port), url=url, report=report),
+        _Child("worker", "worker", url=url, report=report),
+    ]
+    try:
+        for child in children:
+            child.begin()
         yield children
     finally:
         for child in children:
-            child.process.terminate()
+            child.terminate()
         end = time.monotonic() + SECONDS_TO_FINISH + 5
-        while time.monotonic() < end and not all(child.has_ended for child in children):
+        while time.monotonic() < end and any(child.is_running() for child in children):
             time.sleep(0.02)
         for child in children:
             child.kill()
 
 
-def _wait_until_ready(children: list[_Child], port: int) -> None:
-    end = time.monotonic() + _SECONDS_TO_GET_READY
+def _wait_until_ready(programs: Sequence[Kept], port: int, report: Report) -> None:
+    slow = time.monotonic() + _SECONDS_TO_GET_READY
     while not _is_ready(port):
-        for child in children:
-            if child.has_ended:
-                raise Ended(f"The {child.name} process did not start: see {child.log}", status=1)
-        if time.monotonic() > end:
-            raise Ended(f"The site does not get ready: see {children[0].log}", status=1)
+        for program in programs:
+            program.tend()
+        if time.monotonic() > slow:
+            slow = math.inf
+            logs = " and ".join(str(program.log) for program in programs)
+            report(f"The site does not answer yet. See {logs}.")
         time.sleep(0.05)
 
 

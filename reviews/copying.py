@@ -1,7 +1,9 @@
 """Rows into PostgreSQL by COPY: what the importer writes in bulk."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Any, LiteralString
 
+import psycopg
 from django.db import connection
 from django.db.models import Model
 from psycopg import sql
@@ -23,6 +25,16 @@ def copy_statement(model: type[Model], columns: tuple[str, ...]) -> sql.Composed
 
 COPY_EVALUATIONS = copy_statement(Evaluation, rows.COLUMNS)
 _COPY_IMPORT_LINES = copy_statement(ImportLine, _LINE_COLUMNS)
+
+
+def execute_apart(statement: LiteralString, parameters: Sequence[Any]) -> None:
+    """Execute a statement whose parameters hold contents of files, and are sent apart from it.
+
+    Django's cursors put parameters into the statement, and PostgreSQL logs the statement during which a full
+    disk ends the server, whatever its settings.
+    """
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(statement, parameters)
 
 
 def copy_new(records: Collection[Incoming]) -> None:

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 
 from django.db import transaction
 from django.utils import timezone
+from procrastinate.contrib.django import app as jobs
 
 from reviews import audit
 from reviews.beside import beside
-from reviews.importer import Cancelled, Progress, locked
+from reviews.importer import JOB, Cancelled, Progress, locked
 from reviews.models import Import, ImportProgress, User
 
 _BEGIN = """
@@ -57,6 +58,25 @@ def cancel(import_id: int, actor: User) -> None:
     if running:
         ImportProgress.objects.filter(source=running).update(cancelled_by=actor)
         audit.record("cancel import", actor=actor, run=running.run, source=running)
+
+
+def can_retry(source: Import) -> bool:
+    """Return whether the job of an import gave up on a file that is kept, and found no fault in its lines."""
+    return source.state == Import.State.FAILED and not source.rejected and hasattr(source, "progress")
+
+
+@transaction.atomic
+def retry(import_id: int, actor: User) -> None:
+    """Enqueue an import again whose job failed. Other imports stay as they are."""
+    failed = locked(import_id)
+    if not can_retry(failed):
+        return
+    failed.state, failed.error, failed.finished_at = Import.State.QUEUED, "", None
+    failed.save(update_fields=["state", "error", "finished_at"])
+    failed_progress = {"bytes_done": 0, "counts": {}, "started_at": None, "reported_at": None}
+    ImportProgress.objects.filter(source=failed).update(**failed_progress, cancelled_by=None)
+    audit.record("import retried", actor=actor, run=failed.run, source=failed)
+    jobs.configure_task(JOB).defer(import_id=failed.pk)
 
 
 def end_cancelled(import_id: int) -> None:

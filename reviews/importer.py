@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
+from cognireview.disk_full import check_space
 from reviews import audit, facets, learning, parsing, sampling, source, unpack
 from reviews.copying import copy_import_lines, copy_new
 from reviews.mapping import Mapping
@@ -88,7 +89,8 @@ def import_stream(
 def receive_upload(
     *, run_name: str, file_name: str, blocks: Iterable[bytes], strict: bool, actor: User
 ) -> Import:
-    """Keep an uploaded file and enqueue its import. Raises `Refused`."""
+    """Keep an uploaded file and enqueue its import. Raises `Refused`, and `OSError` on a full disk."""
+    check_space()
     upload = Import.objects.create(
         run=run_named(run_name, actor=actor), file_name=bare_name(file_name), strict=strict, created_by=actor
     )

@@ -1,14 +1,16 @@
 """The jobs: ids in, one function of the core called, nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from django.conf import settings
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
-from cognireview import outage
+from cognireview import disk_full, outage
+from cognireview.error_texts import describe
 from reviews import exports, facets, import_job, importer, ledger, sampling, uploads, webhooks
 
 
@@ -61,7 +63,22 @@ def import_kept_file(context: JobContext, import_id: int) -> None:
     except importer.Cancelled:
         import_job.end_cancelled(import_id)
     except Exception as error:
-        importer.fail_upload(import_id, f"{type(error).__name__}: {error}")
+        _note(partial(importer.fail_upload, import_id, _reason(error)))
+        raise
+
+
+def _reason(error: Exception) -> str:
+    """Say why a job failed, on a page and in an audit event: without contents of records."""
+    return disk_full.SENTENCE if disk_full.is_disk_full(error) else describe(error)
+
+
+def _note(failure: Callable[[], None]) -> None:
+    """Note why a job failed. On a disk too full even for that, the job begins anew."""
+    try:
+        failure()
+    except Exception as error:
+        if disk_full.is_disk_full(error):
+            raise DatabaseAway from error
         raise
 
 
@@ -69,6 +86,7 @@ def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.
     def progress(bytes_done: int, counts: dict[str, int]) -> None:
         if context.should_abort():
             raise JobAborted
+        disk_full.check_space()
         report(bytes_done, counts)
 
     return progress
@@ -86,6 +104,7 @@ def build_export(context: JobContext, export_id: int) -> None:
     def check_in() -> None:
         if context.should_abort():
             raise JobAborted
+        disk_full.check_space()
 
     try:
         with _begun_anew_after_an_outage():
@@ -93,7 +112,7 @@ def build_export(context: JobContext, export_id: int) -> None:
     except (JobAborted, DatabaseAway):
         raise
     except Exception as error:
-        exports.fail(export_id, f"{type(error).__name__}: {error}")
+        _note(partial(exports.fail, export_id, _reason(error)))
         raise
 
 

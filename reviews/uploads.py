@@ -4,18 +4,24 @@ Nothing is held in memory or on one host: each part is committed as it comes, so
 cut off goes on from the last of them, on any web server.
 """
 
+import logging
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
+from cognireview.disk_full import check_space, is_disk_full
+from cognireview.error_texts import describe
 from reviews import audit, importer, receiving
+from reviews.copying import execute_apart
 from reviews.models import Import, Upload, UploadPart, User
 from reviews.source import Refused
 
 KEPT_FOR = timedelta(hours=24)
+_INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
+log = logging.getLogger(__name__)
 
 
 class TooLarge(Exception):
@@ -28,7 +34,8 @@ class WrongOffset(Exception):
 
 @transaction.atomic
 def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User) -> Upload:
-    """Make place for a file of `size` bytes. Raises `Refused` and `TooLarge`."""
+    """Make place for a file of `size` bytes. Raises `Refused`, `TooLarge`, and `OSError` on a full disk."""
+    check_space()
     if not size:
         raise Refused("The file is empty.")
     check_size(size)
@@ -54,14 +61,16 @@ def check_size(size: int) -> None:
 def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
     """Take the part that begins at `offset`, and with the last one hand the file to the importer.
 
-    Raises `WrongOffset`, `TooLarge`, and with the last part `Refused`; then the part is not taken.
+    Raises `WrongOffset`, `TooLarge`, `OSError` on a full disk, and with the last part `Refused`; then the
+    part is not taken.
     """
+    check_space()
     upload = Upload.objects.select_for_update(of=["self"]).select_related("created_by").get(pk=upload.pk)
     if offset != upload.offset:
         raise WrongOffset
     if offset + len(data) > upload.size:
         raise TooLarge(f"The file was said to have {upload.size:,} bytes, and this is more.")
-    UploadPart.objects.create(upload=upload, offset=offset, data=data)
+    execute_apart(_INSERT_PART, [upload.pk, offset, data])
     upload.offset += len(data)
     upload.changed_at = timezone.now()
     if upload.offset == upload.size:
@@ -81,9 +90,19 @@ def take(
     upload = begin(file_name=file_name, run_name=run_name, strict=strict, size=size, actor=actor)
     try:
         return _append_all(upload, parts)
-    except BaseException:
-        drop(upload, actor)
+    except BaseException as error:
+        _drop_after(error, upload, actor)
         raise
+
+
+def _drop_after(error: BaseException, upload: Upload, actor: User) -> None:
+    """Remove an upload that failed. On a full disk even that may fail; then it expires."""
+    try:
+        drop(upload, actor)
+    except DatabaseError as second:
+        if not is_disk_full(error):
+            raise
+        log.warning("Upload %s stays until it expires: %s", upload.pk, describe(second))
 
 
 def _append_all(upload: Upload, parts: Iterable[bytes]) -> Import:

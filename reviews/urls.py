@@ -79,6 +79,7 @@ urlpatterns = [
     path("exports/<int:pk>/file", exports.export_file, name="export-file"),
     path("exports/<int:pk>/receipt.json", exports.export_receipt, name="export-receipt"),
     path("imports/<int:pk>/cancel/", imports.cancel, name="cancel-import"),
+    path("imports/<int:pk>/retry/", imports.retry, name="retry-import"),
     path("contexts/", contexts.contexts, name="contexts"),
     path("mappings/", mappings.mappings, name="mappings"),
     path("uploads/", uploads.new_upload, name="uploads"),

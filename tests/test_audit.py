@@ -228,6 +228,7 @@ EVENTS = {
     "import_job.cancel": "import cancelled",
     "import_job.end_cancelled": "import cancelled",
     "key_rotation.rotate": "secrets re-encrypted",
+    "import_job.retry": "import retried",
     "uploads.begin": "upload begun",
     "uploads.append": "upload",
     "uploads.drop": "upload dropped",
@@ -576,6 +577,11 @@ class Calls:
 
     def import_job_cancel(self) -> Call:
         return partial(import_job.cancel, self.importer_receive_upload()().pk, self.lea)
+
+    def import_job_retry(self) -> Call:
+        pk = self.importer_receive_upload()().pk
+        importer.fail_upload(pk, "the disk is full")
+        return partial(import_job.retry, pk, self.lea)
 
     def import_job_end_cancelled(self) -> Call:
         return partial(import_job.end_cancelled, self.importer_receive_upload()().pk)

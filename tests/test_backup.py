@@ -1,6 +1,9 @@
 """`manage.py backup` and `restore`: everything in one file, and the same again in another PostgreSQL."""
 
+import os
+import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -10,7 +13,8 @@ import psycopg
 import pytest
 from django.db import connection
 
-from cognireview import backup, embedded_postgres
+from cognireview import backup, embedded_postgres, secret_key
+from cognireview.environment import BASE_DIR
 from reviews.models import Run, User
 from tests.commands import manage_py
 
@@ -69,6 +73,7 @@ def definitions(data_dir: Path, name: str = embedded_postgres.DATABASE) -> set[t
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cluster in which people have worked."""
     data_dir = tmp_path_factory.mktemp("source")
+    secret_key.read_or_create(data_dir / "secret_key")
     with embedded_postgres.running(data_dir, disposable=True):
         succeeded(manage_py(data_dir, "migrate"))
         succeeded(manage_py(data_dir, "shell", "-c", DEMONSTRATE))
@@ -79,6 +84,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cluster in which nothing is."""
     data_dir = tmp_path_factory.mktemp("target")
+    secret_key.read_or_create(data_dir / "secret_key")
     with embedded_postgres.running(data_dir, disposable=True):
         yield data_dir
 
@@ -109,6 +115,28 @@ class TestABackup:
         assert f"{tmp_path / 'nowhere' / 'it'}: No such file or directory" in done.stderr
         assert list(tmp_path.iterdir()) == []
 
+    def test_takes_the_place_of_nothing_but_a_file(self, source: Path, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "link").symlink_to("/dev/null")
+        for name in ("/dev/null", str(tmp_path / "pipe"), str(tmp_path / "link"), str(tmp_path)):
+            done = manage_py(source, "backup", name)
+            assert done.returncode == 2
+            assert re.search(r"is a (device or a pipe, not a file|folder): name a file", done.stderr)
+            assert "Traceback" not in done.stderr
+        assert Path("/dev/null").is_char_device()
+        assert (tmp_path / "pipe").is_fifo()
+        assert (tmp_path / "link").is_symlink()
+
+    def test_goes_to_standard_output_too(self, source: Path, tmp_path: Path) -> None:
+        place = os.environ | {"COGNIREVIEW_DATA_DIR": str(source)}
+        place.pop("DATABASE_URL", None)
+        with (tmp_path / "it").open("wb") as file:
+            subprocess.run(
+                [sys.executable, "manage.py", "backup", "-"], cwd=BASE_DIR, env=place, stdout=file, check=True
+            )
+        backup._check_bytes(tmp_path / "it")
+        assert backup._CHECKSUM_PATTERN.search((tmp_path / "it").read_bytes())
+
 
 class TestARestoredDatabase:
     def test_exports_the_same_bytes_and_its_chain_holds(
@@ -137,6 +165,7 @@ class TestARestoredDatabase:
         refused = manage_py(target, "restore", "--replace", str(tmp_path / "half"))
         assert refused.returncode == 2
         assert "error" in refused.stderr
+        assert "Traceback" not in refused.stderr
         assert names(target) == set(RUNS)
 
     def test_is_not_taken_from_under_those_who_use_it(self, target: Path, file: Path) -> None:
@@ -166,6 +195,39 @@ class TestAFileIsRefused:
         refused = manage_py(target, "restore", "--replace", str(tmp_path / "newer"))
         assert refused.returncode == 2
         assert "a newer version, which had migrated to 9999_later" in refused.stderr
+
+    def test_whose_end_was_cut_off(self, target: Path, file: Path, tmp_path: Path) -> None:
+        whole = file.read_bytes()
+        for cut in (1, 10, backup._CHECKSUM_SIZE - 1):
+            (tmp_path / "it").write_bytes(whole[:-cut])
+            refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
+            assert refused.returncode == 2
+            assert "its end was cut off" in refused.stderr
+
+    def test_in_which_one_bit_was_changed(self, target: Path, file: Path, tmp_path: Path) -> None:
+        """In the list of contents, in the contents, and in the checksum."""
+        whole = file.read_bytes()
+        for place in (5, 2_000, len(whole) // 2, len(whole) - backup._CHECKSUM_SIZE - 1, len(whole) - 10):
+            changed = bytearray(whole)
+            changed[place] ^= 1
+            (tmp_path / "it").write_bytes(changed)
+            refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
+            assert refused.returncode == 2
+            assert "is damaged" in refused.stderr
+            assert "Traceback" not in refused.stderr
+
+    def test_that_is_a_folder(self, target: Path, tmp_path: Path) -> None:
+        refused = manage_py(target, "restore", "--replace", str(tmp_path))
+        assert refused.returncode == 2
+        assert f"{tmp_path} is a folder" in refused.stderr
+
+    def test_unless_pg_dump_wrote_it_without_a_checksum(
+        self, target: Path, file: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "it").write_bytes(file.read_bytes()[: -backup._CHECKSUM_SIZE])
+        done = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
+        assert done.returncode == 0
+        assert "has no checksum" in done.stderr
 
 
 def names(data_dir: Path) -> set[str]:

@@ -172,6 +172,8 @@ class TestCannotStart:
         path.mkdir(mode=0o700)
         (path / "PG_VERSION").write_text("18\n")
         (path / "postgresql.conf").write_text("nonsense = 1\n")
+        (path / "global").mkdir()
+        (path / "global" / "pg_control").touch()
         for made in (path, *path.iterdir()):
             account.give(made)
         yield path
@@ -190,6 +192,46 @@ class TestCannotStart:
         with pytest.raises(CannotStart, match=reason) as caught, running(tmp_path):
             pass
         assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            (None, "PG_VERSION is missing: the database is damaged. Put"),
+            (b"", "PG_VERSION does not hold a version"),
+            (b"\xff\x00", "PG_VERSION does not hold a version"),
+            (b"eighteen", "PG_VERSION does not hold a version"),
+        ],
+    )
+    def test_on_a_cluster_without_a_version_of_its_own(
+        self, tmp_path: Path, cluster: Path, content: bytes | None, reason: str
+    ) -> None:
+        (cluster / "PG_VERSION").unlink()
+        if content is not None:
+            (cluster / "PG_VERSION").write_bytes(content)
+        with pytest.raises(CannotStart, match=reason), running(tmp_path):
+            pass
+
+    def test_on_a_cluster_without_its_control_file(self, tmp_path: Path, cluster: Path) -> None:
+        (cluster / "global" / "pg_control").unlink()
+        with pytest.raises(CannotStart, match="pg_control is missing"), running(tmp_path):
+            pass
+
+    def test_on_a_cluster_of_which_nothing_is_left(self, tmp_path: Path, account: ServerAccount) -> None:
+        (tmp_path / "postgres").mkdir(mode=0o700)
+        account.give(tmp_path / "postgres")
+        with pytest.raises(CannotStart, match="PG_VERSION is missing"), running(tmp_path):
+            pass
+
+    def test_on_a_cluster_whose_databases_are_gone(self, tmp_path: Path, account: ServerAccount) -> None:
+        with running(tmp_path, disposable=True):
+            pass
+        (tmp_path / "postgres" / "base").rename(tmp_path / "base")
+        (tmp_path / "postgres" / "base").mkdir(mode=0o700)
+        account.give(tmp_path / "postgres" / "base")
+        with pytest.raises(CannotStart, match=r"cannot be used: .*FATAL") as caught, running(tmp_path):
+            pass
+        assert "\n" not in str(caught.value)
+        assert not Server(tmp_path, account).is_alive()
 
     def test_with_a_socket_folder_that_others_may_enter(self, tmp_path: Path) -> None:
         (tmp_path / "socket").mkdir(mode=0o777)

@@ -160,8 +160,8 @@ class TestExport:
                 ["evaluations", "--format", "parquet", "-o", "a.parquet.gz"],
                 "Parquet is compressed in itself: leave gzip and zstd away.",
             ),
-            (["evaluations", "-o", "no such folder/file"], "no such folder/file: No such file or directory"),
-            (["evaluations", "-o", "."], ".: Is a directory"),
+            (["evaluations", "-o", "no such folder/file"], "no such folder/file: No such file or directory."),
+            (["evaluations", "-o", "."], ". is a folder: name a file in it."),
         ],
     )
     def test_that_cannot_be_says_why(

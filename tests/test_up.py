@@ -9,9 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
@@ -33,6 +31,7 @@ class Up:
         self.data_dir, self.port = data_dir, port
         self.process = start(data_dir, port, *options)
         self.lines: list[str] = []
+        self.reported = ""
 
     def wait_until_ready(self) -> "Up":
         """Read what it prints, to the line with the address."""
@@ -77,7 +76,7 @@ class Up:
     def end(self, how: signal.Signals) -> tuple[int, str]:
         """Send a signal and wait: the exit status, and the output since."""
         self.process.send_signal(how)
-        rest, _ = self.process.communicate(timeout=READY)
+        rest, self.reported = self.process.communicate(timeout=READY)
         return self.process.returncode, rest
 
 
@@ -152,6 +151,8 @@ class TestUp:
         assert first.status("/static/app.css") == 200
         assert first.end(signal.SIGINT) == (0, "")
         assert len(first.lines) == 1
+        steps = ("Creating the database", "Applying migrations...", "Collecting static files...")
+        assert all(step in first.reported for step in (*steps, "Starting the web server and the worker..."))
         assert nobody_left(data_dir)
 
     def test_answers_requests_that_are_none_and_goes_on(self, up: Callable[..., Up]) -> None:
@@ -197,6 +198,37 @@ class TestUp:
         assert eventually(lambda: bool(first.children("worker")))
         assert not set(killed) & {*first.children("web"), *first.children("worker")}
 
+    def test_up_keeps_the_site_while_the_worker_dies_again_and_again(self, up: Callable[..., Up]) -> None:
+        """More deaths than `up` once took before it ended; then it stops in the middle of a pause."""
+        first = up()
+        [worker] = first.children("worker")
+        for _ in range(4):
+            worker.kill()
+            assert eventually(lambda died=worker: first.children("worker") not in ([], [died]))
+            [worker] = first.children("worker")
+        worker.kill()
+        assert first.status("/readyz") == 200
+        assert first.end(signal.SIGINT)[0] == 0
+        killed = "The worker fails: it was ended by signal 9 (SIGKILL)."
+        assert first.reported.count(killed) == 1
+        assert str(first.data_dir / "logs" / "worker.log") in first.reported
+
+    def test_up_starts_the_database_again_once_it_can(self, up: Callable[..., Up], data_dir: Path) -> None:
+        first = up()
+        control = data_dir / "postgres" / "global" / "pg_control"
+        aside = control.rename(control.with_name("aside"))
+        os.kill(postmaster(data_dir), signal.SIGKILL)
+        assert eventually(lambda: first.status("/readyz") == 503)
+        assert first.process.stderr is not None
+        reported = ""
+        while "pg_control is missing" not in reported:
+            reported = first.process.stderr.readline()
+        assert "The database fails: " in reported
+        assert str(data_dir / "logs" / "postgres.log") in reported
+        assert first.children("web")
+        aside.rename(control)
+        assert eventually(lambda: first.status("/readyz") == 200)
+
     @pytest.mark.parametrize("with_it", [[], ["web", "worker", "postgres"]])
     def test_starts_at_once_after_it_was_killed(
         self, up: Callable[..., Up], data_dir: Path, with_it: list[str]
@@ -220,40 +252,6 @@ class TestUp:
         ]
         assert "/welcome/" not in first.lines[-1]
         assert first.end(signal.SIGTERM)[0] == 0
-
-
-class Dying(supervisor._Child):
-    """A process that has ended whenever it is looked at, each look a second after the one before."""
-
-    clock = count()
-    starts = 0
-
-    @property
-    def has_ended(self) -> bool:
-        return True
-
-    def _start(self) -> None:
-        self.starts += 1
-        self._started = next(self.clock)
-
-
-def test_what_is_killed_now_and_then_is_started_again_and_what_cannot_start_ends_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: next(Dying.clock)))
-    killed = Dying("web", url="http://localhost")
-    for _ in range(20):
-        for _ in range(supervisor._SECONDS_OF_A_GOOD_START):
-            next(Dying.clock)
-        killed.tend()
-    assert killed.starts == 21
-    with pytest.raises(supervisor.Ended, match="The worker process keeps stopping"):
-        tend_for_ever(Dying("worker", url="http://localhost"))
-
-
-def tend_for_ever(child: supervisor._Child) -> None:
-    for _ in range(1000):
-        child.tend()
 
 
 def test_a_log_that_is_full_is_put_aside_under_the_process_that_writes_it(

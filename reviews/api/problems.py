@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Un
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from cognireview import disk_full
 from reviews.listing import TooSlow
 from reviews.permissions import Denied
 from reviews.source import Refused
@@ -24,6 +25,7 @@ _SENTENCES = {
     HTTPStatus.NOT_FOUND: "There is nothing at this address.",
     HTTPStatus.METHOD_NOT_ALLOWED: "This address does not take that method.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "The error is ours and has been logged. Try again in a moment.",
+    HTTPStatus.INSUFFICIENT_STORAGE: disk_full.SENTENCE,
     HTTPStatus.SERVICE_UNAVAILABLE: "The database does not answer. Try again in a moment.",
 }
 _TEXT = {"type": "string"}

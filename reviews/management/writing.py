@@ -1,6 +1,7 @@
-"""Where commands write: standard output or a file, which appears when it is whole."""
+"""Where commands write: standard output, a pipe or device, or a file, which appears when it is whole."""
 
-import secrets
+import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,12 @@ from typing import BinaryIO, TypeVar
 
 from django.core.management.base import CommandError
 
+from cognireview.whole_files import NotAFile, is_special, written_beside
 from reviews.replica import Lost, again_if_lost
+
+# Names of what this process has open, which may be a file that others write too: it is not replaced.
+_OPEN = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(?P<number>[0-9]{1,9})", re.ASCII)
+_NUMBERS = {"/dev/stdout": 1, "/dev/stderr": 2}
 
 _Blocks = TypeVar("_Blocks", bound=Iterable[bytes])
 
@@ -27,8 +33,10 @@ def write(name: str | None, blocks: Iterable[bytes]) -> None:
                 written.result()
                 written = pool.submit(file.write, block)
             written.result()
+    except NotAFile as error:
+        raise CommandError(str(error), returncode=2) from error
     except OSError as error:
-        raise CommandError(f"{name or 'standard output'}: {error.strerror}", returncode=2) from error
+        raise CommandError(f"{name or 'Standard output'}: {error.strerror}.", returncode=2) from error
 
 
 def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Blocks:
@@ -49,26 +57,25 @@ def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Block
 
 
 def is_file(name: str) -> bool:
-    """Whether it is a file or will be one: no pipe and no device."""
-    return Path(name).is_file() or not Path(name).exists()
+    """Return whether the name is that of a file, or of one that does not exist yet."""
+    return _OPEN.fullmatch(name) is None and not is_special(name)
 
 
 @contextmanager
 def _target(name: str | None) -> Iterator[BinaryIO]:
-    """The file to write. A named one appears when it is whole, so that a broken export leaves none."""
+    """Open what is to be written: standard output, what is open already, a pipe or device, or a file."""
     if name is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-        return
-    target = Path(name)
-    if not is_file(name):
-        with target.open("wb") as file:  # a pipe or a device, which a file must not replace
+    elif already_open := _OPEN.fullmatch(name):
+        number = _NUMBERS.get(name) or int(already_open["number"])
+        with os.fdopen(os.dup(number), "wb") as file:
             yield file
-        return
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with draft.open("xb") as file:
+    elif is_special(name):
+        if Path(name).is_block_device():
+            raise NotAFile(f"{name} is a disk: name a file.")
+        with Path(name).open("wb") as file:
             yield file
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+    else:
+        with written_beside(name) as draft, draft.open("wb") as file:
+            yield file

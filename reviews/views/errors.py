@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django_htmx.middleware import HtmxDetails
 
-from cognireview import outage
+from cognireview import disk_full, outage
 from reviews.permissions import Denied
 
 
@@ -38,8 +38,11 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The page for an error of ours, or for a database that went away under a request."""
-    if outage.is_outage(sys.exception()):
+    """The page for an error of ours, a full disk, or a database that went away under a request."""
+    error = sys.exception()
+    if disk_full.is_disk_full(error):
+        return _out_of_order(request, 507, "The server's disk is full", disk_full.SENTENCE)
+    if outage.is_outage(error):
         outage.begin()
         return unavailable(request)
     sentence = "The error has been logged. What was saved before is safe; try again in a moment."
@@ -47,15 +50,21 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """The page while the database is away; for htmx a message, which it puts above the page that is there."""
+    """The page while the database is away."""
+    response = _out_of_order(request, 503, "The database does not answer", outage.SENTENCE)
+    response["Retry-After"] = str(outage.RETRY_AFTER)
+    return response
+
+
+def _out_of_order(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
+    """A page without the database; for htmx a message, which it puts above the page that is there."""
     if HtmxDetails(request):
-        message = f'<p class="banner error">{outage.SENTENCE}</p>'
+        message = f'<p class="banner error">{sentence}</p>'
         # Whatever the element that asked would have done with the answer.
         place = {"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
-        response = HttpResponse(message, status=503, headers=place)
+        response = HttpResponse(message, status=status, headers=place)
     else:
-        response = bare_page(503, "The database does not answer", outage.SENTENCE)
-    response["Retry-After"] = str(outage.RETRY_AFTER)
+        response = bare_page(status, heading, sentence)
     response["Cache-Control"] = "no-store"
     return response
 

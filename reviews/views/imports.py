@@ -36,6 +36,7 @@ def import_page(request: Request, pk: int) -> HttpResponse:
         "exceptions": exceptions,
         "more_exceptions": sum(to_read.values()) - len(exceptions),
         "may_import": can(request.user, "import_file"),
+        "can_retry": import_job.can_retry(source),
         "may_download_lines": can(request.user, "export_run"),
     }
     template = "imports/page.html#state" if request.htmx else "imports/page.html"
@@ -81,6 +82,15 @@ def cancel(request: Request, pk: int) -> HttpResponse:
     check(request.user, "import_file")
     source = get_object_or_404(Import, pk=pk)
     import_job.cancel(source.pk, request.user)
+    return redirect("import", source.pk)
+
+
+@require_POST
+def retry(request: Request, pk: int) -> HttpResponse:
+    """Import a kept file again whose job failed."""
+    check(request.user, "import_file")
+    source = get_object_or_404(Import, pk=pk)
+    import_job.retry(source.pk, request.user)
     return redirect("import", source.pk)
 
 

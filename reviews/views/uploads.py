@@ -12,11 +12,13 @@ from typing import Concatenate, ParamSpec
 from uuid import UUID
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.http import Http404, HttpResponse, UnreadablePostError
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from cognireview import disk_full
 from reviews import unpack, uploads
 from reviews.models import Upload
 from reviews.permissions import check
@@ -25,6 +27,10 @@ from reviews.views.request import Request
 
 VERSION = "1.0.0"
 _CONTENT_TYPE = "application/offset+octet-stream"
+_DISK_FULL = (
+    "The server's disk is full. What arrived before is kept for a day: free some space on the server, then "
+    "choose the file again."
+)
 
 P = ParamSpec("P")
 
@@ -56,6 +62,10 @@ def _tus(
             response = _sentence(413, error)
         except Refused as refused:
             response = _sentence(422, refused)
+        except (OSError, DatabaseError) as error:
+            if not disk_full.is_disk_full(error):
+                raise
+            response = _sentence(507, _DISK_FULL)
         for name in ("Tus-Resumable", "Tus-Version"):
             response[name] = VERSION
         response["Cache-Control"] = "no-store"

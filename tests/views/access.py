@@ -58,6 +58,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     },
     "import": {"get": (302, 403, 200, 200, 200)},
     "cancel-import": {"post": (302, 403, 403, 403, 302)},
+    "retry-import": {"post": (302, 403, 403, 403, 302)},
     "import-rejected": {"get": (302, 403, 403, 200, 200)},
     "import-exceptions": {"get": (302, 403, 200, 200, 200)},
     "contexts": {"get": (302, 403, 403, 403, 200), "post": (302, 403, 403, 403, 422)},

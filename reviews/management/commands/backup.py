@@ -17,11 +17,11 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", type=Path, help="where to write")
+        parser.add_argument("file", metavar="FILE", type=Path, help="where to write; - is standard output")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
-            size = backup.back_up(file)
+            size = backup.back_up(None if str(file) == "-" else file)
         except backup.Failed as error:
             raise CommandError(str(error), returncode=2) from error
         self.stderr.write(f"{file}: {size:,} bytes. The secret key is not in it: keep that, too.")

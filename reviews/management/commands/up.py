@@ -1,5 +1,6 @@
 """`manage.py up`: see `cognireview.supervisor`."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -20,13 +21,19 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, port: int, demo: bool, **__: Any) -> None:
         try:
-            supervisor.up(port=port, greeting=partial(_greeting, demo=demo), say=self._say)
+            greeting = partial(_greeting, demo=demo)
+            supervisor.up(port=port, greeting=greeting, say=self._say, report=self._report)
         except supervisor.Ended as error:
             raise CommandError(str(error), returncode=error.status) from error
 
     def _say(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
+        with suppress(OSError):  # nobody reads it any more; the site is to go on
+            self.stdout.write(line)
+            self.stdout.flush()
+
+    def _report(self, line: str) -> None:
+        with suppress(OSError):
+            self.stderr.write(f"cognireview: {line}")
 
 
 def _greeting(url: str, *, demo: bool) -> list[str]:

@@ -1,0 +1,70 @@
+"""Files that appear when they are whole: written beside their place, made safe, then renamed."""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class NotAFile(Exception):
+    """The name is not one that a file may have; the message is a sentence."""
+
+
+def is_special(name: str | Path) -> bool:
+    """Return whether there is something that is neither a file nor a folder: a pipe, a device, a socket."""
+    try:
+        mode = Path(name).stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+@contextmanager
+def written_beside(name: str | Path, *, is_private: bool = False) -> Iterator[Path]:
+    """Yield a new, empty file; when the block ends well, it takes the place of `name`.
+
+    A symbolic link stays one, and the file that it names is replaced. The new file belongs to whoever runs
+    this. It keeps the permissions of the old one, or is the owner's alone if it `is_private`. Raises
+    `NotAFile` and `OSError`, and then what was there is as it was.
+    """
+    target = _place(Path(name))
+    draft = target.with_name(f".cognireview-{secrets.token_hex(8)}")
+    try:
+        draft.touch(mode=0o600 if is_private else 0o666, exist_ok=False)
+        if not is_private and target.exists():
+            draft.chmod(stat.S_IMODE(target.stat().st_mode))
+        yield draft
+        _sync(draft)
+        draft.replace(target)
+        _sync(target.parent)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _place(path: Path) -> Path:
+    """Return the path of the file to write. Raises `NotAFile`."""
+    if is_special(path):
+        raise NotAFile(f"{path} is a device or a pipe, not a file: name a file.")
+    if path.is_symlink():
+        # In a folder like /tmp anybody can leave a link that leads to a file of ours.
+        if path.lstat().st_uid not in {0, os.geteuid()}:
+            raise NotAFile(f"{path} is a link of another user: remove it, or name another file.")
+        path = Path(os.path.realpath(path))
+    if path.is_dir() or not path.name:
+        raise NotAFile(f"{path} is a folder: name a file in it.")
+    if path.is_symlink():
+        raise NotAFile(f"{path} is a link to itself: remove it, or name another file.")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise NotAFile(f"{path} exists and may not be written: name another file.")
+    return path
+
+
+def _sync(path: Path) -> None:
+    """Make sure that a file, or the names in a folder, are on the disk."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
