@@ -133,11 +133,26 @@ def _facets_by_rule(record: Evaluation, judged: Sequence[Judged], rule: Rule) ->
             yield Facet("contradiction", kind)
 
 
+def names_of(record: Evaluation) -> Iterator[str]:
+    """The texts by which everybody may find a record, also while it is scored blind."""
+    names = (
+        record.evaluation_id,
+        record.task_id,
+        record.model_id,
+        record.response_id,
+        record.judge_llm_model,
+    )
+    yield from filter(None, names)
+
+
 def texts_of(record: Evaluation, judged: Iterable[Judged]) -> Iterator[str]:
-    """What a record is searched by, ids first: of very much text only the beginning counts."""
-    ids = (record.evaluation_id, record.task_id, record.model_id, record.response_id, record.judge_llm_model)
+    """What a record is searched by, names first: of very much text only the beginning counts.
+
+    Without its reasons: their words would tell a flagged record from one that was drawn at random.
+    """
+    yield from names_of(record)
     said = (record.verification_message, record.parsing_error, record.human_review_comments)
-    yield from filter(None, chain(ids, said, record.review_reasons))
+    yield from filter(None, said)
     for criterion, _, justification in judged:
         yield criterion
         yield justification
@@ -156,9 +171,10 @@ _PUT_FACETS = """
     WHERE evaluation_facets.keys <> excluded.keys
 """
 _PUT_WORDS = """
-    INSERT INTO evaluation_words (evaluation_id, words)
-    SELECT id, array_to_tsvector(words) FROM json_to_recordset(%s::json) AS new (id bigint, words text[])
-    ON CONFLICT (evaluation_id) DO UPDATE SET words = excluded.words
+    INSERT INTO evaluation_words (evaluation_id, words, names)
+    SELECT id, array_to_tsvector(words), array_to_tsvector(names)
+    FROM json_to_recordset(%s::json) AS new (id bigint, words text[], names text[])
+    ON CONFLICT (evaluation_id) DO UPDATE SET words = excluded.words, names = excluded.names
 """
 _ADD_CHOICES = """
     INSERT INTO run_facet (run_id, name, value, title)
@@ -249,7 +265,8 @@ def _cover(source: Import, *, after: int, until: int) -> int:
         found = set(islice(facets_of(record, judged, rule), MOST_FACETS))
         occurring |= {facet for facet in found if facet.name in CHOICES}
         facets.append({"id": record.pk, "keys": sorted(key(facet.name, facet.value) for facet in found)})
-        words.append({"id": record.pk, "words": words_of(texts_of(record, judged))})
+        names, texts = words_of(names_of(record)), words_of(texts_of(record, judged))
+        words.append({"id": record.pk, "words": texts, "names": names})
     if not facets:
         return 0
     with connection.cursor() as cursor:

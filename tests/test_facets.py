@@ -22,7 +22,7 @@ def imported(*lines: bytes) -> Import:
 
 
 def found(**query: str) -> set[str]:
-    condition = Filters.parse(query).condition(is_covered=True)
+    condition = Filters.parse(query).condition(Run.objects.get(), None, is_covered=True)
     return set(Evaluation.objects.filter(condition).values_list("evaluation_id", flat=True))
 
 
