@@ -22,7 +22,7 @@ from reviews.reasons import family
 from reviews.salvage import raw_text, salvage
 from reviews.scores import is_score, score_of, score_word
 from reviews.verdict import VERDICTS, Rule, read_verification
-from reviews.words import words_of
+from reviews.words import names_in, words_of
 
 JOB = "reviews.tasks.cover_records"
 # Imports of no more lines than this are covered in their own transaction.
@@ -171,10 +171,9 @@ _PUT_FACETS = """
     WHERE evaluation_facets.keys <> excluded.keys
 """
 _PUT_WORDS = """
-    INSERT INTO evaluation_words (evaluation_id, words, names)
-    SELECT id, array_to_tsvector(words), array_to_tsvector(names)
-    FROM json_to_recordset(%s::json) AS new (id bigint, words text[], names text[])
-    ON CONFLICT (evaluation_id) DO UPDATE SET words = excluded.words, names = excluded.names
+    INSERT INTO evaluation_words (evaluation_id, words)
+    SELECT id, array_to_tsvector(words) FROM json_to_recordset(%s::json) AS new (id bigint, words text[])
+    ON CONFLICT (evaluation_id) DO UPDATE SET words = excluded.words
 """
 _ADD_CHOICES = """
     INSERT INTO run_facet (run_id, name, value, title)
@@ -265,8 +264,8 @@ def _cover(source: Import, *, after: int, until: int) -> int:
         found = set(islice(facets_of(record, judged, rule), MOST_FACETS))
         occurring |= {facet for facet in found if facet.name in CHOICES}
         facets.append({"id": record.pk, "keys": sorted(key(facet.name, facet.value) for facet in found)})
-        names, texts = words_of(names_of(record)), words_of(texts_of(record, judged))
-        words.append({"id": record.pk, "words": texts, "names": names})
+        found_by = [*names_in(names_of(record)), *words_of(texts_of(record, judged))]
+        words.append({"id": record.pk, "words": found_by})
     if not facets:
         return 0
     with connection.cursor() as cursor:

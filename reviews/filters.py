@@ -195,8 +195,8 @@ class Filters:
         if self.reveals_reason:
             condition &= ~hidden.unexplained(run)
         if texts := self.of_name("q"):
-            by_name = reduce(or_, [Q(words__names__have=words.query(text)) for text in texts])
-            condition &= ~hidden.hidden_from(reader, run) | by_name
+            names = [Q(words__words__have=words.query(text, in_names=True)) for text in texts]
+            condition &= ~hidden.hidden_from(reader, run) | reduce(or_, names)
         return condition
 
     @property

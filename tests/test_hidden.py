@@ -28,19 +28,19 @@ answers = values | st.dictionaries(st.sampled_from(["response", "model", "final_
 # What of a record is drawn: where it stands, what happened to it, and to whom it was shown.
 records = st.fixed_dictionaries(
     {
-        "structured_model_response": answers | st.just({"response": {"steps": []}}) | st.just(ANSWER),
+        "structured_model_response": st.just(ANSWER) | answers,
         "human_review_status": st.sampled_from(
             ["Needs Review", "Needs Review", "Pending", "Completed", "Not Required"]
         ),
         "task_id": st.sampled_from([None, "7", "8"]),
         "model_id": st.sampled_from([None, "o1", "o3"]),
         "response_id": st.sampled_from([None, "first", "second", "third"]),
-        "is_stale": st.sampled_from([False, False, True]),
+        "is_stale": st.sampled_from([*[False] * 5, True]),
         "is_escalated": st.booleans(),
-        "is_decided": st.sampled_from([False, False, True]),
-        "opinion_of": st.sampled_from([None, None, "ana", "bo"]),
-        "reviewed_by": st.sampled_from([None, None, "ana", "bo"]),
-        "shown_to": st.sampled_from([None, None, "ana", "lea"]),
+        "is_decided": st.sampled_from([*[False] * 3, True]),
+        "opinion_of": st.sampled_from([*[None] * 5, "ana", "bo"]),
+        "reviewed_by": st.sampled_from([*[None] * 5, "ana", "bo"]),
+        "shown_to": st.sampled_from([*[None] * 5, "ana", "lea"]),
     }
 )
 contexts = st.lists(
@@ -95,7 +95,9 @@ def test_condition_is_the_rule_of_one_record(ana: User, bo: User, lea: User) -> 
     seen = set()
 
     @examples(max_examples=60)
-    @given(st.lists(records, min_size=1, max_size=4), contexts, st.sampled_from([0, 0.5, 1]), st.booleans())
+    @given(
+        st.lists(records, min_size=1, max_size=4), contexts, st.sampled_from([0, 0.5, 1, 1]), st.booleans()
+    )
     def check(
         drawn: list[dict[str, Any]], of_tasks: list[tuple[Any, ...]], share: float, is_downloaded: bool
     ) -> None:
@@ -157,8 +159,6 @@ def test_answer_is_kept_by_every_way_in() -> None:
     assert kept() == {"a": True, "b": False}
     bring_in(file_of(line("a", structured_model_response={"response": {}}), line("b")))
     assert kept() == {"a": False, "b": True}
-    bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
-    assert TaskAnswer.objects.get().has_answer
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
-"""Columns and functions that find records of which the judge's output is hidden from a reader."""
+"""A column and functions that find records of which the judge's output is hidden from a reader."""
 
 from django.db import migrations, models
-
-import reviews.models.facets
 
 # One expression without a query, so that PostgreSQL puts it in place of the call: it is computed for every
 # record that an import brings. `responses.holds_answer` says the same in Python.
@@ -28,7 +26,7 @@ ANSWER_IN_CONTEXT = """
 CREATE FUNCTION answer_in_context(of_run bigint, of_task text, of_model text, of_response text) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce((
-        SELECT task_answer.has_answer
+        SELECT holds_answer(task_answer.response)
         FROM (
             SELECT id FROM task_context WHERE task_id = of_task AND (run_id = of_run OR run_id IS NULL)
             ORDER BY run_id NULLS LAST LIMIT 1
@@ -56,26 +54,8 @@ class Migration(migrations.Migration):
                 expression=models.Func(models.F("structured_model_response"), function="holds_answer"),
                 output_field=models.BooleanField(),
                 db_persist=True,
-                help_text="Whether there is an answer of the model in it: see `responses.holds_answer`.",
-            ),
-        ),
-        migrations.AddField(
-            "taskanswer",
-            "has_answer",
-            models.GeneratedField(
-                expression=models.Func(models.F("response"), function="holds_answer"),
-                output_field=models.BooleanField(),
-                db_persist=True,
-                help_text="Whether there is an answer of the model in it: see `responses.holds_answer`.",
+                help_text="Whether it holds an answer of the model: see `responses.holds_answer`.",
             ),
         ),
         migrations.RunSQL(ANSWER_IN_CONTEXT, DROP.format("answer_in_context(bigint, text, text, text)")),
-        migrations.AddField(
-            "evaluationwords",
-            "names",
-            reviews.models.facets.WordsField(
-                db_default=models.Value(""),
-                help_text="Those of its ids, model and judge, which nothing hides.",
-            ),
-        ),
     ]

@@ -5,7 +5,6 @@ from typing import ClassVar
 from django.db import models
 from django.db.models.functions import Now
 
-from reviews.models.evaluations import has_answer
 from reviews.models.people import User
 from reviews.models.runs import Run
 
@@ -61,7 +60,6 @@ class TaskAnswer(models.Model):
     model_id = models.TextField()
     response_id = models.TextField(null=True)
     response = models.JSONField(help_text="A string or an object.")
-    has_answer = has_answer("response")
 
     class Meta:
         db_table = "task_answer"

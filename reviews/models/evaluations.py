@@ -28,16 +28,6 @@ VERDICT_ORDER = Case(
 )
 
 
-def has_answer(column: str) -> models.GeneratedField:
-    """A column that PostgreSQL computes, so that every way in fills it: see `responses.holds_answer`."""
-    return models.GeneratedField(
-        expression=models.Func(models.F(column), function="holds_answer"),
-        output_field=models.BooleanField(),
-        db_persist=True,
-        help_text="Whether there is an answer of the model in it: see `responses.holds_answer`.",
-    )
-
-
 class Evaluation(models.Model):
     """One record: its 23 fields by their own names, and where in which file it stands.
 
@@ -79,7 +69,13 @@ class Evaluation(models.Model):
     created_at = models.DateTimeField()
     extra = models.JSONField(default=dict)
 
-    has_answer = has_answer("structured_model_response")
+    # PostgreSQL computes it, so that every way in fills it.
+    has_answer = models.GeneratedField(
+        expression=models.Func(models.F("structured_model_response"), function="holds_answer"),
+        output_field=models.BooleanField(),
+        db_persist=True,
+        help_text="Whether it holds an answer of the model: see `responses.holds_answer`.",
+    )
 
     # Who holds the record, until when; on the row itself, so that one locked row decides.
     claimed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="claims", db_index=False)

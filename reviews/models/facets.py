@@ -68,9 +68,6 @@ class EvaluationWords(models.Model):
 
     evaluation = models.OneToOneField(Evaluation, models.CASCADE, primary_key=True, related_name="words")
     words = WordsField()
-    names = WordsField(
-        db_default=models.Value(""), help_text="Those of its ids, model and judge, which nothing hides."
-    )
 
     class Meta:
         db_table = "evaluation_words"

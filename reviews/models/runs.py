@@ -72,8 +72,9 @@ class Run(models.Model):
     @cached_property
     def draws(self) -> bool:
         """Whether records in its queue were drawn at random. Nobody may tell those from flagged ones."""
-        in_queue = self.evaluations.filter(is_sampled=True, human_review_status__in=QUEUE_WORDS)
-        return self.sample_share > 0 or in_queue.exists()
+        if self.sample_share > 0 or self.pk is None:
+            return self.sample_share > 0
+        return self.evaluations.filter(is_sampled=True, human_review_status__in=QUEUE_WORDS).exists()
 
     @property
     def files(self) -> "models.QuerySet[Import]":
