@@ -5,6 +5,7 @@ the reviewed ones in it the others are estimated: flagged ones as far as reviewe
 they were drawn at random.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,9 @@ from reviews.models import JudgedCount, StratumCount
 
 # A stratum's columns, and the verdict by which its cells differ.
 _STRATUM = ("judge_llm_model", "judge_prompt_template_path", "model_id", "is_flagged")
+
+# Of fewer records of one judge, prompt and model, counts by verdict would reveal that of a blind one.
+FEWEST = 10
 
 
 @dataclass
@@ -53,7 +57,10 @@ class Cell:
 
 
 def cells(scope: Scope) -> list[Cell]:
-    """The cells of a scope, whoever reviewed. Two queries."""
+    """The cells of a scope, whoever reviewed. Two queries.
+
+    Where records are scored blind, those of small groups count only as far as they are reviewed.
+    """
     found: dict[tuple[Any, ...], Cell] = {}
 
     def cell(place: tuple[Any, ...]) -> Cell:
@@ -72,7 +79,18 @@ def cells(scope: Scope) -> list[Cell]:
             continue
         one.said[final] = one.said.get(final, 0) + int(reviews)
         one.blind += int(reviews) if is_blind else 0
+    if scope.run.blind_share:
+        _reviewed_of_few(found.values())
     return _whole(found.values())
+
+
+def _reviewed_of_few(found: Iterable[Cell]) -> None:
+    sizes = Counter[tuple[str, str, str]]()
+    for cell in found:
+        sizes[cell.judge, cell.template, cell.model] += cell.records
+    for cell in found:
+        if sizes[cell.judge, cell.template, cell.model] < FEWEST:
+            cell.records = cell.reviewed
 
 
 def _whole(found: Iterable[Cell]) -> list[Cell]:

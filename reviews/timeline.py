@@ -6,14 +6,14 @@ Read from the audit events of the record, the lines of files that held it, and c
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from reviews.criteria import Offer
-from reviews.differences import Change, changes
+from reviews.differences import Change, changes, without_flag
 from reviews.escalation import REASONS
 from reviews.history import Version, differences_of, versions
 from reviews.models import (
@@ -128,7 +128,16 @@ def page(
         entries.append(_entry(row, rows[number:], made, holds, kept))
         if sum(len(entry.changes) for entry in entries) >= _MOST_CHANGES:
             break
+    if evaluation.hides_reasons:
+        entries = [_without_flag(entry) for entry in entries]
     return Page(entries, _cursor(rows[len(entries) - 1].place) if len(rows) > len(entries) else "")
+
+
+def _without_flag(entry: Entry) -> Entry:
+    """Leave out what a file changed in why the record is in the queue."""
+    if entry.source is None:
+        return entry
+    return replace(entry, note="", changes=without_flag(entry.changes))
 
 
 # The three kinds of rows, each with one row more than a page

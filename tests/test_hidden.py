@@ -125,7 +125,7 @@ def test_condition_is_the_rule_of_one_record(ana: User, bo: User, lea: User) -> 
             transaction.set_rollback(True)
 
     check()
-    assert len(seen) > 2
+    assert {0, 1} <= seen
 
 
 def test_share_is_the_same_number_to_the_last_bit() -> None:

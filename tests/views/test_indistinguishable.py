@@ -112,6 +112,7 @@ class World:
             line(
                 name,
                 task_id=f"{kind}-{number}",
+                model_id=f"model-{number}" if kind == "verdict" else "o1",
                 response_id=f"of-{name}",
                 structured_model_response=answer,
                 **secrets,
@@ -141,6 +142,7 @@ class World:
             for one in (first, second):
                 one.save(update_fields=columns)
         facets._cover(self.source, after=0, until=self.source.lines)
+        facets._count(self.run)
 
     @property
     def records(self) -> list[Evaluation]:
