@@ -3,6 +3,20 @@
 Whoever sees a score leans towards it. So how far people agree with the judge is told by records of which
 they saw nothing of what it said until they had committed scores of their own. That needs an answer of the
 model, in the record or in its task context: otherwise the judge's output is all there is to read.
+
+The judge's output of a record is hidden from a person if all of these hold (`hidden.hidden_from` in SQL):
+
+1. The record is in the queue, and no decision is in force.
+2. It was never out of the queue (`Evaluation.was_shown`, set by a trigger). A decision that was undone,
+   reopened or brought by a file, or a sample that was put back, showed the scores to everybody.
+3. It is in the run's blind share.
+4. No row of `Reveal` says that this person was shown the scores, of this record or of the whole run.
+5. They have not reviewed it before.
+6. There is an answer of the model to score.
+
+A reveal is written by the POST that shows the scores: scores are locked in, a lead takes a record over to
+decide between opinions, a file is asked for. Where a change would hide what was shown (a larger blind share,
+an answer that comes with a file), `reveal_served` records it first for everybody who had claimed the record.
 """
 
 from collections.abc import Mapping
@@ -10,26 +24,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Q, Sum
+from django.db.models import Q, QuerySet, Sum
 
-from reviews import audit, contexts, drafts, responses, shares
+from reviews import audit, contexts, drafts, responses, reveals, shares
 from reviews.meanwhile import Conflict, check_version
-from reviews.models import BlindScores, Evaluation, Reveal, Review, Run, StratumCount, User
-from reviews.permissions import Denied, can, check
+from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, StratumCount, User
+from reviews.permissions import Denied, check
 from reviews.queue import Taken, check_holds, clock, locked
+from reviews.record import QUEUE_WORDS
+
+LOCK_IN_FIRST = (
+    "This record is scored blind: commit your scores first. Then the judge's are shown, and you submit."
+)
+# Begin a hold on a record, and so show it.
+_SERVES = ("claim", "withdraw escalation")
 
 
 def is_hidden(evaluation: Evaluation, reviewer: User) -> bool:
-    """Whether this person may see nothing yet of what the judge said. At most six queries, mostly none.
-
-    What was decided before is shown, and so is what a lead adjudicates: the opinions on it tell of the judge.
-    """
+    """Return whether this person may see nothing yet of what the judge said. At most five queries."""
     return (
         evaluation.in_queue
         and evaluation.review_id is None
-        and not evaluation.is_stale
+        and not evaluation.was_shown
         and shares.is_blind(evaluation.run, evaluation.evaluation_id)
-        and not _adjudicates(evaluation, reviewer)
         and not _has_seen(evaluation, reviewer)
         and has_answer(evaluation)
     )
@@ -57,19 +74,35 @@ def committed(evaluation: Evaluation, reviewer: User) -> BlindScores | None:
     return BlindScores.objects.filter(**_on_evidence(evaluation, reviewer)).first()
 
 
-def _adjudicates(evaluation: Evaluation, reviewer: User) -> bool:
-    if not (evaluation.is_escalated and can(reviewer, "lead_review")):
-        return False
-    return evaluation.opinions.filter(is_open=True).exists()
-
-
 def _has_seen(evaluation: Evaluation, reviewer: User) -> bool:
     """Return whether the judge's scores of the record were ever shown to the reviewer."""
-    shown = Q(evaluation=evaluation) | Q(evaluation=None)
     return (
-        Reveal.objects.filter(shown, run=evaluation.run_id, reviewer=reviewer).exists()
+        reveals.was_shown_to(evaluation, reviewer)
         or Review.objects.filter(evaluation=evaluation, reviewer=reviewer).exists()
     )
+
+
+def check_locked_in(evaluation: Evaluation, reviewer: User) -> None:
+    """Raise `Conflict` while the judge's scores of a locked record are hidden from the reviewer."""
+    if is_hidden(evaluation, reviewer):
+        raise Conflict(LOCK_IN_FIRST)
+
+
+def reveal_served(records: QuerySet[Evaluation], *, share: float | None = None) -> None:
+    """Before a change that may hide some of these records, note who claimed them while they were shown.
+
+    `share` is the blind share from then on, if that changes. Costs by the open records among them that
+    somebody has claimed.
+    """
+    is_open = Q(human_review_status__in=QUEUE_WORDS, review=None, was_shown=False)
+    served = AuditEvent.objects.filter(evaluation__in=records.filter(is_open), action__in=_SERVES)
+    pairs = served.exclude(actor=None).values_list("evaluation", "actor").distinct().order_by()
+    for key, person in list(pairs):
+        evaluation, reader = Evaluation.objects.select_related("run").get(pk=key), User.objects.get(pk=person)
+        place = shares.share_of(shares.BLIND, evaluation.evaluation_id)
+        will_be_blind = place < (evaluation.run.blind_share if share is None else share)
+        if will_be_blind and not is_hidden(evaluation, reader):
+            reveals.note(evaluation, reader, reveals.How.SHOWN)
 
 
 def _on_evidence(evaluation: Evaluation, reviewer: User) -> dict[str, Any]:
@@ -111,6 +144,7 @@ def commit(
         **_on_evidence(evaluation, reviewer), scores=dict(scores), active_ms=active_ms
     )
     drafts.replace(evaluation, reviewer, fields)
+    reveals.note(evaluation, reviewer, reveals.How.LOCKED_IN)
     audit.record(
         "blind scores", actor=reviewer, run=evaluation.run, evaluation=evaluation, scores=given.scores
     )

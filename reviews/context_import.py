@@ -11,8 +11,8 @@ from pathlib import PurePath
 from django.conf import settings
 from django.db import connection, transaction
 
-from reviews import audit, source, task_entry, unpack
-from reviews.models import ContextImport, Run, TaskAnswer, TaskContext, User
+from reviews import audit, blind, source, task_entry, unpack
+from reviews.models import ContextImport, Evaluation, Run, TaskAnswer, TaskContext, User
 from reviews.record import LineError
 from reviews.source import Refused
 from reviews.task_entry import Answer, Task
@@ -92,6 +92,7 @@ class _Importing:
     def _write(self, read: dict[int, Task]) -> None:
         """Put these tasks in the place of those of the same id, and their answers in the place of theirs."""
         tasks = self._first_of_each(read)
+        self._reveal_served(tasks)
         contexts = TaskContext.objects.bulk_create(
             [self._context(task) for task in tasks],
             update_conflicts=True,
@@ -106,6 +107,13 @@ class _Importing:
         )
         self._target.tasks += len(contexts)
         self._target.answers += len(answers)
+
+    def _reveal_served(self, tasks: list[Task]) -> None:
+        """Note who claimed records of these tasks: an answer of the model hides what was shown without it."""
+        runs = [self._target.run] if self._target.run else list(Run.objects.filter(blind_share__gt=0))
+        ids = [task.task_id for task in tasks if task.answers]
+        if runs and ids:
+            blind.reveal_served(Evaluation.objects.filter(run__in=runs, task_id__in=ids))
 
     def _first_of_each(self, read: dict[int, Task]) -> list[Task]:
         """The tasks that the file has not brought before."""

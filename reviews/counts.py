@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Q
 from django.utils import timezone
 
-from reviews.models import Escalation, Run, User
+from reviews.models import Escalation, Opinion, Reveal, Run, User
 from reviews.queue import EVERYTHING, IN_QUEUE
 from reviews.record import DONE_WORDS, NOT_REQUIRED, QUEUE_WORDS
 
@@ -88,7 +88,8 @@ class Standing(NamedTuple):
     """A run's queue as one reviewer finds it: what is left for them, and why the rest is not theirs now.
 
     `left` is what they hold or could claim; a record is counted once. `next_free_at` is when the first
-    claim of others ends. `with_opinion` are those that they gave their opinion on and that wait for others'.
+    claim of others ends. `with_opinion` are those on which they gave an opinion, or read those
+    of others, and that wait for somebody else's.
     """
 
     left: int
@@ -121,7 +122,8 @@ def standing(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Standing
     mine_or_nobodys = Q(assigned_to=None) | Q(assigned_to=reviewer)
     assigned = sum(part.exclude(mine_or_nobodys).count() for part in free)
     skipped = sum(part.filter(mine_or_nobodys, skips__reviewer=reviewer).count() for part in free)
-    given = Q(opinions__reviewer=reviewer, opinions__is_open=True)
+    given = Q(pk__in=Opinion.objects.filter(reviewer=reviewer, is_open=True).values("evaluation"))
+    given |= Q(pk__in=Reveal.objects.filter(reviewer=reviewer, how=Reveal.How.OPINIONS).values("evaluation"))
     with_opinion = sum(part.filter(mine_or_nobodys, given).count() for part in free)
     left = in_queue - escalated - len(ends) - assigned - skipped - with_opinion
     next_free_at = ends[0] if ends else None

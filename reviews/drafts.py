@@ -1,4 +1,4 @@
-"""What reviewers have entered and not submitted: saved as they type, whoever holds the record by then.
+"""What reviewers have entered and not submitted: saved as they type, for who holds the record.
 
 A draft that is saved leaves no audit event: a review of one record saves dozens, and the review tells of
 what became of them. A claim that goes on with a draft, after an earlier claim was lost, tells so.
@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from reviews import criteria, rubric
 from reviews.models import Draft, Evaluation, Review, User
-from reviews.permissions import Denied, check, check_revise
-from reviews.queue import Taken, check_holds, hold_on, locked
+from reviews.permissions import can_revise, check
+from reviews.queue import check_holds, hold_on, locked
 from reviews.scores import identity, is_score
 
 # A save renews the claim only when this much of it is gone: each time a new version of the row is written.
@@ -31,23 +31,23 @@ class Outdated(Exception):
         self.draft = draft
 
 
-def save(
-    *, evaluation_id: int, reviewer: User, fields: Fields, revision: int, is_blind: bool = False
-) -> Draft:
+def save(*, evaluation_id: int, reviewer: User, fields: Fields, revision: int) -> Draft:
     """Keep what a reviewer has entered, and hold the record for them.
 
     `fields` is [[name, value], ...] as the review form posts them; `revision` is from 1 and grows with every
-    save; `is_blind` says whether the judge's scores were hidden in the form. The same revision with the same
-    fields, sent twice, is saved once. Raises `Outdated` when a newer one is there, and `Taken` when the
-    record is not theirs any more: the draft is saved all the same.
+    save. The same revision with the same fields, sent twice, is saved once. Raises `Outdated` when a newer
+    one is there, and `Taken` unless they hold the record (also by a claim that ran out, if nobody took it) or
+    may revise its decision: then nothing is saved, and what they saved before stays.
     """
     check(reviewer, "review_evaluation")
     with transaction.atomic():
         evaluation = locked(evaluation_id)
-        draft = _keep(evaluation, reviewer, _storable(fields), revision, is_blind=is_blind)
-        taken = _hold_on(evaluation, reviewer)
-    if taken:
-        raise taken
+        is_revision = evaluation.is_decided and can_revise(reviewer, evaluation)
+        if not is_revision:
+            check_holds(evaluation, reviewer)
+        draft = _keep(evaluation, reviewer, _storable(fields), revision)
+        if not is_revision:
+            _hold_on(evaluation, reviewer)
     return draft
 
 
@@ -60,52 +60,36 @@ def discard(*, evaluation_id: int, reviewer: User) -> None:
 
 
 def replace(evaluation: Evaluation, reviewer: User, fields: Fields) -> Draft:
-    """Put other fields into a reviewer's draft of a locked record, beside the judge's scores from now on."""
+    """Put other fields into a reviewer's draft of a locked record."""
     draft = of(evaluation, reviewer)
-    return _keep(evaluation, reviewer, _storable(fields), draft.revision + 1 if draft else 1, is_blind=False)
+    return _keep(evaluation, reviewer, _storable(fields), draft.revision + 1 if draft else 1)
 
 
 def refill(review: Review) -> Draft:
     """Make of a review that was taken back a draft of its reviewer, as if it had not been submitted."""
-    values = {"fields": _fields_of(review), "revision": 1, "saved_at": timezone.now(), "is_blind": False}
+    values = {"fields": _fields_of(review), "revision": 1, "saved_at": timezone.now()}
     draft, _ = Draft.objects.update_or_create(
         evaluation=review.evaluation, reviewer=review.reviewer, defaults=values
     )
     return draft
 
 
-def _keep(evaluation: Evaluation, reviewer: User, fields: Fields, revision: int, *, is_blind: bool) -> Draft:
+def _keep(evaluation: Evaluation, reviewer: User, fields: Fields, revision: int) -> Draft:
     draft = of(evaluation, reviewer) or Draft(evaluation=evaluation, reviewer=reviewer, revision=0)
     if revision == draft.revision and fields == draft.fields:
         return draft
     if revision <= draft.revision:
         raise Outdated(draft)
     draft.fields, draft.revision, draft.saved_at = fields, revision, timezone.now()
-    draft.is_blind = is_blind
     draft.save()
     return draft
 
 
-def _hold_on(evaluation: Evaluation, reviewer: User) -> Taken | None:
-    """Renew the reviewer's claim, also one that ran out if nobody took the record; else say why not."""
-    if evaluation.is_decided and _may_revise(evaluation, reviewer):
-        return None
-    try:
-        check_holds(evaluation, reviewer)
-    except Taken as taken:
-        return taken
+def _hold_on(evaluation: Evaluation, reviewer: User) -> None:
+    """Renew the reviewer's claim, also one that ran out."""
     until = timezone.now() + settings.CLAIM_LENGTH
     if evaluation.claimed_until is None or evaluation.claimed_until < until - _RENEWED_EVERY:
         hold_on(evaluation, reviewer)
-    return None
-
-
-def _may_revise(evaluation: Evaluation, reviewer: User) -> bool:
-    try:
-        check_revise(reviewer, evaluation)
-    except Denied:
-        return False
-    return True
 
 
 def _storable(fields: Fields) -> Fields:

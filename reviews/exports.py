@@ -15,7 +15,7 @@ from django.db.models import Sum
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
-from reviews import audit, exporter, formats
+from reviews import audit, exporter, formats, reveals
 from reviews.beside import beside
 from reviews.models import Export, ExportPart, ExportProgress, Import, Run, SourceChunk, User
 from reviews.receipt import Bytes, Filter, Tally, Written
@@ -160,6 +160,7 @@ def stream(order: Order, actor: User) -> Iterator[bytes]:
     """
     order.check()
     with transaction.atomic():
+        _reveal(order, actor)
         audit.record("export begun", actor=actor, run=order.run, only=order.only)
     return _told(order, actor)
 
@@ -188,9 +189,23 @@ def ask_for(order: Order, actor: User) -> Export:
         created_by=actor,
     )
     ExportProgress.objects.create(export=export, bytes_to_read=_bytes_to_read(order))
+    _reveal(order, actor)
     audit.record("export asked for", actor=actor, run=order.run, source=order.only_import, export=export.pk)
     jobs.configure_task(JOB).defer(export_id=export.pk)
     return export
+
+
+@transaction.atomic
+def hand_out(export: Export, reader: User) -> None:
+    """Note that somebody gets a file that may be another's export."""
+    if reader != export.created_by:
+        _reveal(order_of(export), reader)
+
+
+def _reveal(order: Order, reader: User) -> None:
+    """Note who is shown the judge's scores by the file. Lines that are reviewed show nothing hidden."""
+    if order.only == "all":
+        reveals.note_download(order.run, reader)
 
 
 def _bytes_to_read(order: Order) -> int:

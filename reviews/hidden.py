@@ -7,8 +7,7 @@ from django.db.models import BooleanField, Exists, F, FloatField, Func, OuterRef
 from django.db.models.lookups import LessThan
 
 from reviews import shares
-from reviews.models import Opinion, Reveal, Review, Run, User
-from reviews.permissions import can
+from reviews.models import Reveal, Review, Run, User
 from reviews.queue import IN_QUEUE
 
 _NO_RECORD = Q(pk__in=[])
@@ -42,7 +41,7 @@ def hidden_from(reader: User | None, run: Run) -> Q:
     answer = _AnswerInContext(F("run"), F("task_id"), F("model_id"), F("response_id"))
     hidden = (
         IN_QUEUE
-        & Q(review=None, is_stale=False)
+        & Q(review=None, was_shown=False)
         & Q(LessThan(_Share(Value(f"{shares.BLIND}:"), F("evaluation_id")), run.blind_share))
         & (Q(has_answer=True) | Q(answer))
     )
@@ -52,10 +51,7 @@ def hidden_from(reader: User | None, run: Run) -> Q:
 def _shown_to(reader: User, run: Run) -> Q:
     of_record = Q(evaluation=OuterRef("pk"))
     shown = Reveal.objects.filter(of_record | Q(evaluation=None), run=run, reviewer=reader)
-    seen = Q(Exists(shown)) | Q(Exists(Review.objects.filter(of_record, reviewer=reader)))
-    if can(reader, "lead_review"):
-        seen |= Q(Exists(Opinion.objects.filter(of_record, is_open=True)), is_escalated=True)
-    return seen
+    return Q(Exists(shown)) | Q(Exists(Review.objects.filter(of_record, reviewer=reader)))
 
 
 def unexplained(run: Run) -> Q:

@@ -1,13 +1,14 @@
 """The ledger: the audit events in the order of their seals, to check and to hand out. Reads only."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from django.db import connection, transaction
 
 from reviews.chain import EMPTY, Chain, Head, Sealed, digest_of
-from reviews.models import Run
+from reviews.models import AuditEvent, Evaluation, Run, User
+from reviews.reveals import sealed_from
 
 # An event as it is sealed, every column of it. It is sent from here and not asked of the function that the
 # trigger calls: who can alter events can alter that one too.
@@ -31,6 +32,8 @@ _UNSEALED = """
     WHERE NOT EXISTS (SELECT FROM audit_seal seal WHERE seal.event_id = event.id)
     ORDER BY id
 """
+# Events with the scores that somebody gave.
+_SAYS = ("opinion", "blind scores")
 _HEAD = "SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1"
 
 
@@ -69,11 +72,25 @@ def verify(chain: Chain) -> Iterator[str]:
             yield f"event {event} has no seal: it was slipped in, or its seal was removed"
 
 
-def lines(run: Run | None = None, *, after: int = 0) -> Iterator[bytes]:
-    """The ledger as JSONL, behind a position. Of a run, other events are digests: the chain stays whole."""
+def lines(run: Run | None = None, *, after: int = 0, reader: User | None = None) -> Iterator[bytes]:
+    """The ledger as JSONL, behind a position. Of a run, other events are digests: the chain stays whole.
+
+    So are the opinions and blind scores of others on records that the `reader` may still give an opinion on.
+    """
     with _one_moment():
-        for entry in _entries(after):
-            yield entry.line(whole=run is None or entry.run_id == run.pk)
+        for entries in _batches(after):
+            withheld = _withheld(entries, reader) if reader else set()
+            for entry in entries:
+                is_asked = run is None or entry.run_id == run.pk
+                yield entry.line(whole=is_asked and entry.sealed.event not in withheld)
+
+
+def _withheld(entries: Sequence[Entry], reader: User) -> set[int]:
+    """The keys of events that would show the reader what others say of records they may still judge."""
+    keys = [entry.sealed.event for entry in entries if entry.sealed.event is not None]
+    said = AuditEvent.objects.filter(pk__in=keys, action__in=_SAYS).exclude(actor=reader).order_by()
+    sealed = Evaluation.objects.filter(sealed_from(reader))
+    return set(said.filter(evaluation__in=sealed).values_list("pk", flat=True))
 
 
 @contextmanager
@@ -87,12 +104,17 @@ def _one_moment() -> Iterator[None]:
 
 
 def _entries(position: int = 0) -> Iterator[Entry]:
+    for entries in _batches(position):
+        yield from entries
+
+
+def _batches(position: int = 0) -> Iterator[list[Entry]]:
     rows = [()]
     while rows:
         with connection.cursor() as cursor:
             cursor.execute(_NEXT, [position])
             rows = cursor.fetchall()
-        yield from map(_entry, rows)
+        yield [_entry(row) for row in rows]
         position = rows[-1][0] if rows else position
 
 

@@ -63,7 +63,8 @@ def of(run: Run) -> Measures:
 def configure(*, run_id: int, actor: User, measures: Measures, seen: str) -> Run:
     """Give a run other measures. `seen` is the fingerprint of those that the actor changed.
 
-    Another sample is drawn at once, or by a job. Raises `WrongMeasures`, and `Outdated` if others are in
+    Another sample is drawn at once, or by a job. Of records that a larger blind share takes in, who has
+    claimed one was shown it, and is asked as before. Raises `WrongMeasures`, and `Outdated` if others are in
     force by now.
     """
     check(actor, "configure_run")
@@ -72,6 +73,8 @@ def configure(*, run_id: int, actor: User, measures: Measures, seen: str) -> Run
     before = of(run)
     if before.fingerprint != seen:
         raise Outdated
+    if measures.blind_share > before.blind_share:
+        blind.reveal_served(run.evaluations.all(), share=measures.blind_share)
     for name, value in measures.as_json().items():
         setattr(run, name, value)
     run.save(update_fields=[*measures.as_json()])

@@ -60,6 +60,9 @@ _OPEN = f"""
     {_IN_QUEUE} AND NOT is_escalated AND evaluation.id IS DISTINCT FROM %(beside)s
     AND evaluation.id NOT IN (SELECT evaluation_id FROM skip WHERE skip.reviewer_id = %(reviewer)s)
     AND evaluation.id NOT IN (SELECT evaluation_id FROM opinion WHERE reviewer_id = %(reviewer)s AND is_open)
+    AND evaluation.id NOT IN (
+        SELECT evaluation_id FROM reveal WHERE reviewer_id = %(reviewer)s AND how = 'opinions'
+    )
 """  # noqa: S608 (our own SQL)
 _HELD = f"""
     SELECT id {_IN_QUEUE} AND claimed_by_id = %(reviewer)s AND claimed_until > now()

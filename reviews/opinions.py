@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import audit, drafts, opinion_counts, queue, review_version, shares
+from reviews import audit, drafts, opinion_counts, queue, reveals, review_version, shares
 from reviews.meanwhile import Conflict, check_open
 from reviews.models import Escalation, Evaluation, Opinion, Review, Run, User, Withdrawal
 from reviews.permissions import check
@@ -68,6 +68,15 @@ def open_on(evaluation: Evaluation) -> list[Opinion]:
     """The opinions that wait for a decision, the oldest first, with their reviewers."""
     found = evaluation.opinions.filter(is_open=True).select_related("review__reviewer", "reviewer")
     return list(found.order_by("review__version"))
+
+
+def readable_by(evaluation: Evaluation, reader: User) -> list[Opinion]:
+    """The open opinions of others that a lead may read: once they took the record over, or it is decided.
+
+    Before, they could still give an independent opinion themselves.
+    """
+    is_over = evaluation.is_decided or reveals.has_read_opinions(evaluation, reader)
+    return open_on(evaluation) if is_over else []
 
 
 def standing(evaluation: Evaluation, user: User) -> Standing:
@@ -175,7 +184,8 @@ def _decided_by_another(evaluation: Evaluation, reviewer: User) -> Review:
 def call(*, evaluation_id: int, actor: User) -> None:
     """As a lead, decide on a record with the opinions there are: it is theirs from now on.
 
-    Raises `queue.Taken` when somebody else holds the record, and `Conflict` when it waits for no opinions.
+    They may read the opinions from now on, and give none of their own any more. Raises `queue.Taken` when
+    somebody else holds the record, and `Conflict` when it waits for no opinions.
     """
     check(actor, "lead_review")
     evaluation = queue.locked(evaluation_id)
@@ -183,6 +193,7 @@ def call(*, evaluation_id: int, actor: User) -> None:
         raise Conflict("This record does not wait for opinions.")
     queue.check_unheld(evaluation, actor)
     _hand_to_lead(evaluation, actor, "take opinions")
+    reveals.note(evaluation, actor, reveals.How.OPINIONS)
     _hold(evaluation, actor)
 
 

@@ -13,7 +13,7 @@ from django.db.models import BooleanField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from reviews import audit
+from reviews import audit, reveals, shares
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.next_record import Claimed, claim_first
 from reviews.permissions import can, check, check_release
@@ -120,7 +120,8 @@ def _draft_left(evaluation: Evaluation, reviewer: User) -> int | None:
 def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
     """Claim one very record. Raises `Taken` when somebody else holds it or it has left the queue.
 
-    What is escalated, or assigned to somebody else, is for leads.
+    What is escalated, or assigned to somebody else, is for leads. Who claims a record on which opinions
+    differ may read them from then on, and gives none of their own any more.
     """
     check(reviewer, "review_evaluation")
     evaluation = locked(evaluation_id)
@@ -131,6 +132,8 @@ def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
     evaluation.claimed_by, evaluation.claimed_until = reviewer, timezone.now() + settings.CLAIM_LENGTH
     evaluation.save(update_fields=["claimed_by", "claimed_until"])
     evaluation.skips.filter(reviewer=reviewer).delete()
+    if evaluation.is_escalated and evaluation.opinions.filter(is_open=True).exists():
+        reveals.note(evaluation, reviewer, reveals.How.OPINIONS)
     _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer))
     return evaluation
 
@@ -218,10 +221,23 @@ def check_free(evaluation: Evaluation, reviewer: User) -> None:
         raise Taken(f"This record is not in the queue: its status is {evaluation.human_review_status}.")
     if evaluation.is_escalated and not can(reviewer, "lead_review"):
         raise Taken(_with_a_lead(evaluation))
-    given = evaluation.opinions.filter(reviewer=reviewer, is_open=True).values_list("review__submitted_at")
-    for (at,) in () if evaluation.is_escalated else given:
-        raise Taken(f"You gave your opinion on this at {clock(at)}. It waits for those of others.")
+    if not evaluation.is_escalated:
+        _check_independent(evaluation, reviewer)
     check_unheld(evaluation, reviewer)
+
+
+def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
+    """Raise `Taken` if the record waits for opinions, and they gave theirs or have read those of others."""
+    given = dict(evaluation.opinions.filter(is_open=True).values_list("reviewer", "review__submitted_at"))
+    if reviewer.pk in given:
+        at = clock(given[reviewer.pk])
+        raise Taken(f"You gave your opinion on this at {at}. It waits for those of others.")
+    are_wanted = bool(given) or shares.opinions_wanted(evaluation.run, evaluation.evaluation_id) > 1
+    if are_wanted and reveals.has_read_opinions(evaluation, reviewer):
+        raise Taken(
+            "You have read what others say of this, so it waits for somebody else's opinion. "
+            "A lead can decide it with the opinions there are."
+        )
 
 
 def _with_a_lead(evaluation: Evaluation) -> str:

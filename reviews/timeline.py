@@ -154,7 +154,9 @@ def _rows(evaluation: Evaluation, before: _Place) -> Iterator[_Row]:
 
 def _events(evaluation: Evaluation, before: _Place) -> QuerySet[AuditEvent]:
     earlier = Q(at__lt=before.at) | Q(at=before.at, pk__lt=before.number)
-    return evaluation.events.filter(earlier).select_related("actor")
+    # What follows from locked-in scores stands there already.
+    told = Q(action="reveal", detail__how="locked in")
+    return evaluation.events.filter(earlier).exclude(told).select_related("actor")
 
 
 def _list_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChangeItem]:
@@ -301,11 +303,13 @@ def _sentence(event: AuditEvent) -> str:
     outcome = outcomes.get(detail.get("outcome") or "", "back to the queue")
     is_own = detail.get("holder") == event.actor_name
     with_draft = ", with the draft of before" if detail.get("draft") else ""
+    shown = "the opinions of others" if detail.get("how") == "opinions" else "the judge's scores"
     sentences = {
         "claim": f"{'took it back' if detail.get('regained') else 'began to review it'}{with_draft}",
         "release": "gave it back" if is_own else f"freed it from {detail.get('holder')}",
         "skip": "skipped it",
         "blind scores": "committed scores before the judge's were shown",
+        "reveal": f"was shown {shown}",
         "unskip": "took the skip back",
         "escalate": f"handed it to a lead. {reason}".rstrip(". "),
         "withdraw escalation": "took it back from the lead",

@@ -7,7 +7,7 @@ import orjson
 from django.db import connection
 from django.utils import timezone
 
-from reviews import audit, opinions
+from reviews import audit, blind, opinions
 from reviews.merge import Incoming, Settled
 from reviews.models import Evaluation, FileConflict, Import
 from reviews.record import HUMAN_FIELDS, Record
@@ -71,6 +71,9 @@ def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
                 moved.append(place)
         if one.disputes and one.evaluation:
             disputed[one.evaluation] = one.disputes
+    if changed and target.run.blind_share:
+        # New evidence may bring the answer without which nothing was hidden.
+        blind.reveal_served(Evaluation.objects.filter(pk__in=[row["id"] for row in changed]))
     _execute(_MOVE, target, moved)
     _execute(_CHANGE, target, changed)
     if changed:

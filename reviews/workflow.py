@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import audit, drafts, opinion_counts, opinions, overturning, queue, review_version
+from reviews import audit, blind, drafts, opinion_counts, opinions, overturning, queue, review_version
 from reviews.meanwhile import Conflict, check_in_force, check_open, check_settled, check_version
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
 from reviews.permissions import can, check, check_revise
@@ -64,7 +64,7 @@ def submit_review(
 
     `version` is the record's as the reviewer saw it. The same `submission` sent twice gives the same
     review. A lead's settles the record's escalation. Raises `Conflict` when somebody else holds or has
-    decided the record, or it has changed since.
+    decided the record, it has changed since, or it is to be scored blind first.
     """
     check(reviewer, "review_evaluation")
     evaluation = queue.locked(evaluation_id)
@@ -73,6 +73,7 @@ def submit_review(
         return sent_before
     check_open(evaluation, reviewer, decision["scores"])
     check_version(evaluation, version)
+    blind.check_locked_in(evaluation, reviewer)
     waiting = opinions.waiting_on(evaluation)
     if opinions.are_wanted(evaluation, waiting):
         return _give_opinion(evaluation, reviewer, submission, decision)

@@ -18,6 +18,7 @@ from cognireview.environment import BASE_DIR
 TEMPLATES = BASE_DIR / "templates"
 LONGEST_MODULE = 400
 WRITERS = {
+    "reveals",
     "audit",
     "blind",
     "context_import",

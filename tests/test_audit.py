@@ -37,6 +37,7 @@ from reviews import (
     preferences,
     queue,
     receiving,
+    reveals,
     review_version,
     rubric,
     sampling,
@@ -191,6 +192,7 @@ WRITING_MODULES = [
     preferences,
     queue,
     receiving,
+    reveals,
     review_version,
     rubric,
     sampling,
@@ -205,9 +207,13 @@ WRITING_MODULES = [
     workflow,
 ]
 EVENTS = {
-    "blind.commit": "blind scores",
+    "blind.commit": "reveal, blind scores",
+    "blind.reveal_served": "reveal",
+    "reveals.note": "reveal",
+    "reveals.note_download": "reveal",
     "context_import.import_context": "import context",
     "exports.ask_for": "export asked for",
+    "exports.hand_out": "reveal",
     "exports.build": "export",
     "exports.note": "export",
     "exports.stream": "export begun",
@@ -255,7 +261,7 @@ EVENTS = {
     "escalation.settle": "settle escalation",
     "opinions.give": "opinion, opinions differ",
     "opinions.add": "opinion",
-    "opinions.call": "take opinions",
+    "opinions.call": "take opinions, reveal",
     "opinions.take_back": "take back opinion",
     "bulk.apply": "bulk release",
     "bulk.undo": "bulk undo release",
@@ -317,9 +323,14 @@ TOLD_BY = {
     "overturning.note_revision": "workflow.revise",
 }
 READS_ONLY = {
+    "opinions.readable_by",
+    "reveals.has_read_opinions",
+    "reveals.sealed_from",
+    "reveals.was_shown_to",
     "webhooks.deliveries",
     "webhooks.in_force",
     "webhooks.latest",
+    "blind.check_locked_in",
     "blind.check_shown",
     "blind.committed",
     "blind.has_answer",
@@ -409,6 +420,36 @@ class Calls:
 
     def blind_check_shown(self) -> Call:
         return partial(blind.check_shown, self.evaluation(), self.ana)
+
+    def blind_check_locked_in(self) -> Call:
+        return partial(blind.check_locked_in, self.evaluation(), self.ana)
+
+    def blind_reveal_served(self) -> Call:
+        self.held()
+        return partial(blind.reveal_served, self.run.evaluations.all(), share=1)
+
+    def reveals_note(self) -> Call:
+        return partial(reveals.note, self.hidden(), self.ana, reveals.How.SHOWN)
+
+    def reveals_note_download(self) -> Call:
+        return partial(reveals.note_download, self.evaluation().run, self.ana)
+
+    def reveals_has_read_opinions(self) -> Call:
+        return partial(reveals.has_read_opinions, self.evaluation(), self.ana)
+
+    def reveals_sealed_from(self) -> Call:
+        return lambda: list(Evaluation.objects.filter(reveals.sealed_from(self.ana)))
+
+    def reveals_was_shown_to(self) -> Call:
+        return partial(reveals.was_shown_to, self.evaluation(), self.ana)
+
+    def opinions_readable_by(self) -> Call:
+        return partial(opinions.readable_by, self.opinion().evaluation, self.lea)
+
+    def exports_hand_out(self) -> Call:
+        export = self.export()
+        self.evaluation()
+        return partial(exports.hand_out, export, self.ana)
 
     def blind_committed(self) -> Call:
         return partial(blind.committed, self.hidden(), self.ana)

@@ -1,12 +1,25 @@
 """Records that are scored before the judge's scores are shown: which, to whom, and what is kept."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from reviews import blind, drafts, queue, responses, workflow
+from reviews import blind, drafts, escalation, exports, measuring, queue, responses, workflow
 from reviews.blind import Possibility
-from reviews.models import AuditEvent, BlindScores, Draft, Evaluation, JudgedCount, Opinion, Run, User
+from reviews.exports import Order
+from reviews.models import (
+    AuditEvent,
+    BlindScores,
+    Draft,
+    Escalation,
+    Evaluation,
+    JudgedCount,
+    Reveal,
+    Review,
+    Run,
+    User,
+)
 from reviews.permissions import Denied
 from reviews.workflow import Conflict
 from tests.contexts import bring, task
@@ -86,35 +99,50 @@ class TestHidden:
         )
         assert not blind.is_hidden(record, ana)
 
-    def test_is_nothing_from_who_has_reviewed_it_beside_the_judge(
-        self, run: Run, record: Evaluation, ana: User, bo: User
+    def test_ends_for_everybody_with_a_decision_that_is_taken_back(
+        self, run: Run, held: Evaluation, ana: User, bo: User
     ) -> None:
-        queue.claim(evaluation_id=record.pk, reviewer=ana)
-        decide(record, ana)
+        commit(held, ana)
+        decide(held, ana)
         workflow.undo(run=run, reviewer=ana)
-        drafts.discard(evaluation_id=record.pk, reviewer=ana)
-        record.refresh_from_db()
+        drafts.discard(evaluation_id=held.pk, reviewer=ana)
+        held.refresh_from_db()
+        assert (held.in_queue, held.review) == (True, None)
+        assert not blind.is_hidden(held, ana)
+        assert not blind.is_hidden(held, bo)
+
+    def test_does_not_begin_where_a_file_opens_what_a_file_decided(self, ana: User) -> None:
+        Run.objects.create(name="algebra", blind_share=1)
+        bring_in(file_of(line("eval_1", human_review_status="Completed")), run="algebra")
+        bring_in(file_of(line("eval_1", human_review_status="Needs Review")), run="algebra")
+        record = Evaluation.objects.get()
+        assert record.in_queue
         assert not blind.is_hidden(record, ana)
-        assert blind.is_hidden(record, bo)
 
-    @pytest.mark.parametrize("is_blind", [True, False])
-    def test_is_nothing_from_who_typed_beside_the_judge(
-        self, held: Evaluation, ana: User, is_blind: bool
-    ) -> None:
-        fields = [["comments", "Hm."]]
-        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=fields, revision=1, is_blind=is_blind)
-        assert blind.is_hidden(held, ana) == is_blind
+    def test_is_decided_by_no_draft(self, held: Evaluation, ana: User) -> None:
+        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
+        assert blind.is_hidden(held, ana)
 
-    def test_is_nothing_where_a_lead_settles_a_disagreement(
+    def test_ends_for_a_lead_who_takes_over_a_disagreement(
         self, record: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
-        given = decide(record, ana)
-        Evaluation.objects.update(review=None, human_review_status="Needs Review", is_escalated=True)
-        record.refresh_from_db()
+        Run.objects.update(overlap_share=1)
+        for person, scores in ((ana, GIVEN), (bo, JUDGED)):
+            commit(queue.claim(evaluation_id=record.pk, reviewer=person), person, scores=scores)
+            entries = {name: {"score": score, "justification": "So."} for name, score in scores.items()}
+            decide(Evaluation.objects.get(), person, scores=entries)
+        record = Evaluation.objects.get()
+        assert record.is_escalated
         assert blind.is_hidden(record, lea)
-        Opinion.objects.create(review=given, evaluation=record, reviewer=ana)
+        queue.claim(evaluation_id=record.pk, reviewer=lea)
         assert not blind.is_hidden(record, lea)
-        assert blind.is_hidden(record, bo)
+        # Back in the queue for one more opinion, it is none of theirs.
+        escalation.settle(
+            escalation_id=Escalation.objects.get().pk, actor=lea, outcome="returned", answer="One more."
+        )
+        with pytest.raises(queue.Taken, match="You have read what others say of this"):
+            queue.claim(evaluation_id=record.pk, reviewer=lea)
+        assert queue.claim_next(run=record.run, reviewer=lea) is None
 
     def test_is_denied_with_a_reason(self, held: Evaluation, ana: User) -> None:
         with pytest.raises(Denied, match="Commit your scores first"):
@@ -140,10 +168,10 @@ class TestCommitting:
 
     def test_makes_a_draft_of_what_was_entered_beside_the_judges(self, held: Evaluation, ana: User) -> None:
         typed = [["comments", "Hm."]]
-        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=typed, revision=4, is_blind=True)
+        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=typed, revision=4)
         commit(held, ana, fields=[["comments", "Hm!"]])
         draft = Draft.objects.get()
-        assert (draft.fields, draft.revision, draft.is_blind) == ([["comments", "Hm!"]], 5, False)
+        assert (draft.fields, draft.revision) == ([["comments", "Hm!"]], 5)
 
     def test_twice_the_same_is_once_and_leaves_the_draft_alone(self, held: Evaluation, ana: User) -> None:
         first = commit(held, ana)
@@ -183,17 +211,69 @@ class TestCommitting:
         with pytest.raises(Denied):
             commit(record, eve)
 
-    def test_holds_for_the_evidence_it_was_given_on(self, ana: User) -> None:
+    def test_records_the_reveal_with_an_event(self, held: Evaluation, ana: User) -> None:
+        commit(held, ana)
+        shown = Reveal.objects.get()
+        assert (shown.run, shown.evaluation, shown.reviewer, shown.how) == (held.run, held, ana, "locked in")
+        event = AuditEvent.objects.get(action="reveal")
+        assert (event.actor, event.evaluation, event.detail) == (ana, held, {"how": "locked in"})
+
+    def test_holds_for_the_evidence_it_was_given_on(self, ana: User, bo: User) -> None:
         Run.objects.create(name="algebra", blind_share=1)
         bring_in(file_of(line("eval_1")), run="algebra")
         record = queue.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
         commit(record, ana)
-        drafts.discard(evaluation_id=record.pk, reviewer=ana)
         bring_in(file_of(line("eval_1", aggregated_score="Fail")), run="algebra")
         record.refresh_from_db()
+        # Ana knows what the judge said before, so what she says now is assisted.
+        assert not blind.is_hidden(record, ana)
+        assert blind.is_hidden(record, bo)
+        with pytest.raises(Conflict, match="not hidden any more"):
+            commit(record, ana, scores=JUDGED)
+        assert decide(record, ana).blind_scores is None
+
+
+class TestAChangeThatWouldHide:
+    """Whoever claimed a record while it was shown has seen it, whatever hides it later."""
+
+    def served(self, run: Run, ana: User, **values: Any) -> Evaluation:
+        record = EvaluationFactory.create(run=run, **values)
+        return queue.claim(evaluation_id=record.pk, reviewer=ana)
+
+    def test_a_larger_share_leaves_what_was_claimed(self, run: Run, ana: User, bo: User, lea: User) -> None:
+        Run.objects.update(blind_share=0)
+        run.refresh_from_db()
+        record = self.served(run, ana, structured_model_response=ANSWER)
+        other = EvaluationFactory.create(run=run, structured_model_response=ANSWER)
+        before = measuring.of(run)
+        larger = replace(before, blind_share=1)
+        measuring.configure(run_id=run.pk, actor=lea, measures=larger, seen=before.fingerprint)
+        record, other = (Evaluation.objects.get(pk=one.pk) for one in (record, other))
+        assert [blind.is_hidden(record, person) for person in (ana, bo)] == [False, True]
+        assert blind.is_hidden(other, ana)
+        assert Reveal.objects.get().how == "shown"
+        with pytest.raises(Conflict, match="not hidden any more"):
+            commit(record, ana)
+
+    def test_an_answer_in_task_context_leaves_what_was_claimed(self, run: Run, ana: User, bo: User) -> None:
+        record = self.served(run, ana, task_id="7", model_id="o1")
+        bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
+        assert [blind.is_hidden(record, person) for person in (ana, bo)] == [False, True]
+
+    def test_task_context_that_comes_again_shows_nothing(self, run: Run, ana: User) -> None:
+        answered = task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}])
+        bring(answered)
+        record = self.served(run, ana, task_id="7", model_id="o1")
+        bring(answered)
         assert blind.is_hidden(record, ana)
-        commit(record, ana, scores=JUDGED)
-        assert [given.scores for given in BlindScores.objects.order_by("pk")] == [GIVEN, JUDGED]
+
+    def test_an_answer_in_a_newer_file_leaves_what_was_claimed(self, ana: User, bo: User) -> None:
+        Run.objects.create(name="algebra", blind_share=1)
+        bring_in(file_of(line("eval_1", structured_model_response=None)), run="algebra")
+        queue.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
+        bring_in(file_of(line("eval_1")), run="algebra")
+        record = Evaluation.objects.get()
+        assert [blind.is_hidden(record, person) for person in (ana, bo)] == [False, True]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -221,8 +301,22 @@ class TestTheDecisionAfterwards:
             (True, '"No"', '"Yes"', '"No"')
         ]
 
-    def test_is_not_blind_of_who_committed_nothing(self, record: Evaluation, bo: User) -> None:
-        assert decide(record, bo).blind_scores is None
+    def test_is_refused_from_who_committed_nothing(self, record: Evaluation, bo: User) -> None:
+        with pytest.raises(Conflict, match="commit your scores first"):
+            decide(record, bo)
+        assert not Review.objects.exists()
+
+    def test_is_assisted_of_who_downloaded_the_run(self, record: Evaluation, lea: User) -> None:
+        exports.ask_for(Order(record.run), lea)
+        with pytest.raises(Conflict, match="not hidden any more"):
+            commit(queue.claim(evaluation_id=record.pk, reviewer=lea), lea)
+        assert decide(record, lea).blind_scores is None
+
+    def test_is_blind_of_who_committed_and_downloaded_then(self, held: Evaluation, lea: User) -> None:
+        queue.release(evaluation_id=held.pk, actor=lea)
+        commit(queue.claim(evaluation_id=held.pk, reviewer=lea), lea)
+        exports.ask_for(Order(held.run), lea)
+        assert decide(held, lea).blind_scores == GIVEN
 
     def test_taken_back_comes_back_with_the_judges_scores(
         self, run: Run, held: Evaluation, ana: User

@@ -1,4 +1,4 @@
-"""What reviewers have entered: kept whoever holds the record, the newest of each, until it is submitted."""
+"""What reviewers have entered: kept for who holds the record, the newest of each, until it is submitted."""
 
 import datetime as dt
 from typing import Any
@@ -125,7 +125,7 @@ class TestTheClaim:
 
 
 class TestATextThatComesTooLate:
-    """It is kept, and the reviewer learns what happened."""
+    """It is refused, and the reviewer learns what happened. What they saved before stays."""
 
     def taken(self, evaluation: Evaluation, bo: User) -> str:
         end_claim(evaluation)
@@ -147,11 +147,20 @@ class TestATextThatComesTooLate:
         return "You do not hold this record any more."
 
     @pytest.mark.parametrize("happens", [taken, decided, handed_over, released])
-    def test_is_kept(self, evaluation: Evaluation, ana: User, bo: User, happens: Any) -> None:
+    def test_is_refused(self, evaluation: Evaluation, ana: User, bo: User, happens: Any) -> None:
+        save(evaluation, ana)
         sentence = happens(self, evaluation, bo)
         with pytest.raises(Taken, match=f"^{sentence}"):
-            save(evaluation, ana)
+            save(evaluation, ana, fields=[["comments", "Too late"]], revision=2)
         assert kept(evaluation, ana) == FIELDS
+
+    @pytest.mark.parametrize("who", ["bo", "lea"])
+    def test_without_a_claim_is_refused(
+        self, request: pytest.FixtureRequest, evaluation: Evaluation, who: str
+    ) -> None:
+        with pytest.raises(Taken):
+            save(evaluation, request.getfixturevalue(who))
+        assert not Draft.objects.exists()
 
     def test_does_not_bring_a_skipped_record_back(self, evaluation: Evaluation, ana: User) -> None:
         queue.skip(evaluation_id=evaluation.pk, reviewer=ana)

@@ -35,7 +35,7 @@ records = st.fixed_dictionaries(
         "task_id": st.sampled_from([None, "7", "8"]),
         "model_id": st.sampled_from([None, "o1", "o3"]),
         "response_id": st.sampled_from([None, "first", "second", "third"]),
-        "is_stale": st.sampled_from([*[False] * 5, True]),
+        "was_shown": st.sampled_from([*[False] * 5, True]),
         "is_escalated": st.booleans(),
         "is_decided": st.sampled_from([*[False] * 3, True]),
         "opinion_of": st.sampled_from([*[None] * 5, "ana", "bo"]),
@@ -56,12 +56,11 @@ contexts = st.lists(
 )
 
 
-def make(run: Run, people: dict[str, User], drawn: dict[str, Any]) -> None:
+def make(run: Run, number: int, people: dict[str, User], drawn: dict[str, Any]) -> None:
     """A record of which all that was drawn is so."""
-    happened = ("is_decided", "opinion_of", "reviewed_by", "shown_to")
-    record = EvaluationFactory.create(
-        run=run, **{name: value for name, value in drawn.items() if name not in happened}
-    )
+    happened = ("was_shown", "is_decided", "opinion_of", "reviewed_by", "shown_to")
+    fields = {name: value for name, value in drawn.items() if name not in happened}
+    record = EvaluationFactory.create(run=run, evaluation_id=f"record {number}", **fields)
     status, is_escalated = record.human_review_status, record.is_escalated
     for name in (drawn["opinion_of"], drawn["reviewed_by"]):
         if name:
@@ -74,8 +73,9 @@ def make(run: Run, people: dict[str, User], drawn: dict[str, Any]) -> None:
                 Opinion.objects.create(review=given, evaluation=record, reviewer=people[name])
     record.refresh_from_db()
     record.review = record.review if drawn["is_decided"] else None
-    record.human_review_status, record.is_escalated, record.is_stale = status, is_escalated, drawn["is_stale"]
+    record.human_review_status, record.is_escalated = status, is_escalated
     record.save()
+    Evaluation.objects.filter(pk=record.pk).update(was_shown=drawn["was_shown"])
     if drawn["shown_to"]:
         Reveal.objects.create(run=run, evaluation=record, reviewer=people[drawn["shown_to"]], how="shown")
 
@@ -102,12 +102,14 @@ def test_condition_is_the_rule_of_one_record(ana: User, bo: User, lea: User) -> 
         drawn: list[dict[str, Any]], of_tasks: list[tuple[Any, ...]], share: float, is_downloaded: bool
     ) -> None:
         with transaction.atomic():
-            run = RunFactory.create(blind_share=share)
+            run = RunFactory.create(blind_share=0)
             run.context_imports.create(file_name="tasks.jsonl", size=0)
             for one in of_tasks:
                 answer_to(run, one)
-            for one in drawn:
-                make(run, people, one)
+            for number, one in enumerate(drawn):
+                make(run, number, people, one)
+            run.blind_share = share
+            run.save()
             if is_downloaded:
                 Reveal.objects.create(run=run, evaluation=None, reviewer=bo, how="downloaded")
             for reader in people.values():

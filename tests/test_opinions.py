@@ -367,7 +367,7 @@ class TestALeadWhoWaitsNoLonger:
         assert (now(evaluation).claimed_by, now(evaluation).is_escalated) == (lea, True)
         review = decide(now(evaluation), lea)
         assert now(evaluation).review == review
-        assert actions(evaluation) == ["opinion", "take opinions", "submit"]
+        assert actions(evaluation) == ["opinion", "take opinions", "reveal", "submit"]
 
     def test_may_leave_it_to_the_reviewers(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
@@ -749,6 +749,7 @@ class TestTheFile:
             "comments",
             "causes",
             "stands",
+            "withheld",
         ]
         assert [(one["reviewer"], one["stands"]) for one in (first, last)] == [("ana", False), ("bo", True)]
         assert (first["scores"], first["causes"]) == (SCORES, {"Clarity": "misread"})

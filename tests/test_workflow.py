@@ -87,7 +87,7 @@ class TestSubmitReview:
     def test_changes_nothing_that_the_file_says(self, evaluation: Evaluation, ana: User) -> None:
         decided = {"human_review_status", "human_reviewer_id", "human_review_timestamp"}
         decided |= {"human_corrected_scores", "human_review_comments"}
-        ours = {"review_id", "version", "claimed_by_id", "claimed_until"}
+        ours = {"review_id", "version", "claimed_by_id", "claimed_until", "was_shown"}
         before = columns(evaluation)
         decide(evaluation, ana, comments="Checked.")
         after = columns(evaluation)
@@ -308,7 +308,11 @@ class TestUndo:
         decide(evaluation, ana, comments="Checked.")
         self.undo(evaluation, ana)
         after = columns(evaluation)
-        assert {name for name in before if before[name] != after[name]} == {"version", "claimed_until"}
+        assert {name for name in before if before[name] != after[name]} == {
+            "version",
+            "claimed_until",
+            "was_shown",
+        }
         assert queue.claim_next(run=evaluation.run, reviewer=ana) == evaluation
 
     def test_keeps_the_review_and_marks_it_withdrawn(self, evaluation: Evaluation, ana: User) -> None:

@@ -19,7 +19,10 @@ def audit(
 ) -> StreamingHttpResponse:
     """The ledger as JSONL, in the order of its seals, behind a position; for leads and admins.
 
-    Of a run, the events of others are there as digests, so that the chain can be checked.
+    Of a run, the events of others are there as digests, so that the chain can be checked. So are opinions and
+    blind scores of others on records of which you may still give an opinion.
     """
     check(request.user, "read_audit")
-    return download(ledger.lines(run_named(run) if run else None, after=after), "audit.jsonl")
+    return download(
+        ledger.lines(run_named(run) if run else None, after=after, reader=request.user), "audit.jsonl"
+    )

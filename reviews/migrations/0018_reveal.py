@@ -5,12 +5,42 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-
 PROTECT = """
 CREATE TRIGGER reveal_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON reveal
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 """
 UNPROTECT = "DROP TRIGGER reveal_is_append_only ON reveal;"
+
+# Out of the queue everybody may read what the judge said. A record that comes back is blind for nobody.
+# One that needs no review, and is drawn for the first time, does not come back.
+MARK = """
+CREATE FUNCTION mark_shown() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.was_shown := true;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER evaluation_was_shown BEFORE UPDATE ON evaluation FOR EACH ROW
+    WHEN (NOT OLD.was_shown AND (
+        OLD.review_id IS NOT NULL
+        OR OLD.human_review_status IN ('Completed', 'Reviewed')
+        OR (OLD.human_review_status IN ('Needs Review', 'Pending')
+            AND NEW.human_review_status NOT IN ('Needs Review', 'Pending'))
+    ))
+    EXECUTE FUNCTION mark_shown();
+"""
+UNMARK = "DROP TRIGGER evaluation_was_shown ON evaluation; DROP FUNCTION mark_shown;"
+# What is known from before. Constraints are checked at once, so that indexes can be made afterwards.
+FILL = """
+UPDATE evaluation SET was_shown = true
+WHERE id IN (SELECT evaluation_id FROM review) OR human_review_status IN ('Completed', 'Reviewed');
+INSERT INTO reveal (run_id, evaluation_id, reviewer_id, how)
+    SELECT DISTINCT run_id, evaluation.id, reviewer_id, 'locked in'
+    FROM blind_scores JOIN evaluation ON evaluation.id = blind_scores.evaluation_id;
+INSERT INTO reveal (run_id, evaluation_id, reviewer_id, how)
+    SELECT run_id, evaluation.id, reviewer_id, 'shown'
+    FROM draft JOIN evaluation ON evaluation.id = draft.evaluation_id WHERE NOT is_blind;
+SET CONSTRAINTS ALL IMMEDIATE;
+"""
 
 
 class Migration(migrations.Migration):
@@ -35,6 +65,7 @@ class Migration(migrations.Migration):
                             ("locked in", "after blind scores were locked in"),
                             ("shown", "on a page or by the API"),
                             ("downloaded", "in a file"),
+                            ("opinions", "with the open opinions of others, to decide between them"),
                         ],
                         max_length=10,
                     ),
@@ -72,12 +103,35 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "reveal",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("how", "opinions")),
+                        fields=["reviewer", "evaluation"],
+                        name="reveal_of_opinions",
+                    )
+                ],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("run", "reviewer", "evaluation"), name="reveal_once", nulls_distinct=False
+                        fields=("run", "reviewer", "evaluation", "how"),
+                        name="reveal_once",
+                        nulls_distinct=False,
                     )
                 ],
             },
         ),
         migrations.RunSQL(PROTECT, UNPROTECT),
+        migrations.AddField(
+            model_name="evaluation",
+            name="was_shown",
+            field=models.BooleanField(
+                db_default=False,
+                help_text="It was out of the queue before, where anybody sees the judge's scores. A trigger sets it.",
+            ),
+        ),
+        migrations.RunSQL(MARK, UNMARK),
+        migrations.RunSQL(FILL, migrations.RunSQL.noop),
+        # The column stays until no version that writes it serves; it has a default.
+        migrations.SeparateDatabaseAndState(
+            state_operations=[migrations.RemoveField(model_name="draft", name="is_blind")]
+        ),
     ]

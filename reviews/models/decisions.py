@@ -163,9 +163,6 @@ class Draft(models.Model):
     reviewer = models.ForeignKey(User, models.CASCADE, related_name="drafts")
     fields = models.JSONField(help_text="[[name, value], ...] as the review form posts them.")
     revision = models.IntegerField(db_default=1, help_text="Grows with every save; an older one is refused.")
-    is_blind = models.BooleanField(
-        db_default=False, help_text="Whether it was entered while the judge's scores were hidden."
-    )
     saved_at = models.DateTimeField(db_default=Now())
 
     class Meta:

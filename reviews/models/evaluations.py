@@ -94,6 +94,10 @@ class Evaluation(models.Model):
     is_stale = models.BooleanField(
         db_default=False, help_text="The review in force was made on evidence that a file has changed since."
     )
+    was_shown = models.BooleanField(
+        db_default=False,
+        help_text="It was out of the queue before, where anybody sees the judge's scores. A trigger sets it.",
+    )
 
     class Meta:
         db_table = "evaluation"

@@ -172,13 +172,15 @@ class BlindScores(models.Model):
 class Reveal(models.Model):
     """The judge's scores were shown to somebody who could still review the record. Append-only.
 
-    Their review of the record counts as assisted, unless they had locked in blind scores before.
+    Their review of the record counts as assisted, unless they had locked in blind scores before. Who was
+    shown the opinions of others gives no independent opinion on the record any more.
     """
 
     class How(models.TextChoices):
         LOCKED_IN = "locked in", "after blind scores were locked in"
         SHOWN = "shown", "on a page or by the API"
         DOWNLOADED = "downloaded", "in a file"
+        OPINIONS = "opinions", "with the open opinions of others, to decide between them"
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="+", db_index=False)
     evaluation = models.ForeignKey(
@@ -197,7 +199,14 @@ class Reveal(models.Model):
         db_table = "reveal"
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["run", "reviewer", "evaluation"], nulls_distinct=False, name="reveal_once"
+                fields=["run", "reviewer", "evaluation", "how"], nulls_distinct=False, name="reveal_once"
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["reviewer", "evaluation"],
+                condition=models.Q(how="opinions"),
+                name="reveal_of_opinions",
             ),
         ]
 

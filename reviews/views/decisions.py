@@ -25,6 +25,9 @@ _LONGEST_REASON = 5_000
 def submit(request: Request, pk: int) -> HttpResponse:
     """Put a decision in force; with `action` add a row to the form, or discard what was entered."""
     record = screen.load(request, pk)
+    if request.POST.get("action") not in {"add", "discard"} and blind.is_hidden(record, request.user):
+        # Before the form is read: what it finds wrong tells what the judge said.
+        return screen.conflict(request, record, workflow.Conflict(blind.LOCK_IN_FIRST))
     form = _posted_form(request, record)
     obstacle = _obstacle(request, record, form, workflow.submit_review)
     if obstacle:

@@ -21,8 +21,8 @@ _REVISION = re.compile(r"[1-9][0-9]{0,8}")
 def draft(request: Request, pk: int) -> HttpResponse:
     """Keep the fields of the form as revision `revision`: 204, or 409 with a banner.
 
-    Saved all the same is what belongs to a record that somebody else has by now; a revision that is older
-    than the saved one is not. With `action=discard` the draft is dropped.
+    Nothing is saved of a record that they do not hold, nor a revision that is older than the saved one. With
+    `action=discard` the draft is dropped.
     """
     record = screen.load(request, pk)
     if request.POST.get("action") == "discard":
@@ -34,7 +34,6 @@ def draft(request: Request, pk: int) -> HttpResponse:
             reviewer=request.user,
             fields=_fields(request.POST),
             revision=_revision(request.POST),
-            is_blind="blind" in request.POST,
         )
     except drafts.Outdated as outdated:
         problem = (

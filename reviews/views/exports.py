@@ -128,6 +128,7 @@ def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpRespon
     """The file, or the one stretch of it that a Range header asks for."""
     check(request.user, "export_run")
     export = _finished(pk)
+    exports.hand_out(export, request.user)
     name = exports.order_of(export).file_name
     asked = None
     if request.headers.get("If-Range", _etag(export)) == _etag(export):

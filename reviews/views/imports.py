@@ -3,13 +3,14 @@
 from datetime import timedelta
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews import exporter, import_job
+from reviews import exporter, import_job, reveals
 from reviews.models import Import, ImportLine, ImportProgress
 from reviews.permissions import can, check
 from reviews.views.download import download
@@ -87,7 +88,11 @@ def cancel(request: Request, pk: int) -> HttpResponse:
 def rejected(request: Request, pk: int) -> StreamingHttpResponse:
     """The rejected lines, byte for byte, to be mended and imported again."""
     check(request.user, "export_run")
-    source = get_object_or_404(Import, pk=pk)
+    source = get_object_or_404(Import.objects.select_related("run"), pk=pk)
+    if source.rejected:
+        # A rejected line may be another version of a record that is here.
+        with transaction.atomic():
+            reveals.note_download(source.run, request.user)
     return download(exporter.rejected_lines(source), f"import-{source.pk}-rejected.jsonl")
 
 

@@ -53,7 +53,7 @@ def decide(request: Request, pk: int) -> HttpResponse:
 
 @require_safe
 def opinions_of_run(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Every opinion of a run as JSONL."""
+    """Every opinion of a run as JSONL, but for what the person may not read yet."""
     check(request.user, "export_run")
     run = get_object_or_404(Run, pk=run_pk)
-    return download(opinions_file.lines(run), opinions_file.file_name(run))
+    return download(opinions_file.lines(run, request.user), opinions_file.file_name(run))

@@ -163,7 +163,7 @@ def record_screen(
         context["can_submit"] = context["can_revise"]
     kept = drafts.of(record, request.user) if is_open or form else None
     draft = None if form else kept
-    told = opinions.open_on(record) if record.is_escalated and context["leads"] else []
+    told = opinions.readable_by(record, request.user) if record.is_escalated and context["leads"] else []
     shown = _form(request, record, form, draft, told)
     if kept:
         shown.revision = kept.revision  # what is typed on is newer
@@ -263,11 +263,14 @@ def conflict(
     data = request.POST.copy()
     data["version"] = str(record.version)
     form = ReviewForm(record, data, committed=blind.committed(record, request.user))
+    problem = refusal.reason
+    if isinstance(refusal, Reimported) and not blind.is_hidden(record, request.user):
+        problem = refusal.on(form.outdated)  # compares what was posted with what the judge says
     return record_screen(
         request,
         record,
         form=form,
-        problem=refusal.on(form.outdated) if isinstance(refusal, Reimported) else refusal.reason,
+        problem=problem,
         status=HTTPStatus.CONFLICT,
         is_revision=is_revision and record.is_decided,
     )
@@ -280,8 +283,7 @@ def lost(request: Request, pk: int, problem: str, *, is_outdated: bool = False) 
         "problem": problem,
         "is_outdated": is_outdated,
         "query": working_filters(request).query_string,
-        "has_draft": not is_outdated,
-        "is_typed": False,
+        "is_typed": not is_outdated,
     }
     return render(request, "review/problem.html", context, status=HTTPStatus.CONFLICT)
 

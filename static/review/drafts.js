@@ -13,6 +13,7 @@
   const BROKEN = "The server could not save your draft. It is kept in this browser; retrying.";
   const LOGGED_OUT = "You are logged out. Your draft is kept in this browser; log in again to go on.";
   const REFUSED = "Your draft was not saved. It is kept in this browser.";
+  const LOST = "Not saved: you do not hold this record. Your draft is kept in this browser.";
   const OUTDATED = "Not saved: a newer draft was saved elsewhere.";
 
   const FIELD = /^(comments|criteria-\d+-)/;
@@ -76,12 +77,18 @@
       }
       this.retries = 0;
       review.tell("held", response.headers.get("X-Claim-Until"));
+      if (response.status === 409) return this.refused(response);
       this.say("saved", `saved ${clock(response.headers.get("X-Draft-Saved-At") || Date.now())}`);
       if (response.status === 204) return;
       const notice = await response.text();
       if (this !== draft) return;
       review.notice(notice);
-      if (one("#notices [data-outdated]")) this.stop(OUTDATED);
+    }
+
+    async refused(response) {
+      const notice = await response.text();
+      if (this === draft) review.notice(notice);
+      this.stop(one("#notices [data-outdated]") ? OUTDATED : LOST);
     }
 
     retry(state, words) {

@@ -131,8 +131,9 @@ def test_what_was_typed_survives_that_another_was_first(screen: Page, ana: User,
     screen.keyboard.type("I was here.")
     alert = screen.get_by_role("alert")
     expect(alert).to_contain_text("bo has been reviewing this since")
-    expect(alert).to_contain_text("Your draft is saved.")
-    assert comment_in(Draft.objects.get()) == "I was here."
+    expect(alert).to_contain_text("what you typed is still here.")
+    draft_is(screen, "failed")
+    assert not Draft.objects.exists()
     press(screen, "Control+Enter")
     heading(screen, "a-model")
     expect(screen.get_by_label("Comment")).to_have_value("I was here.")

@@ -8,7 +8,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews import escalation, queue
+from reviews import escalation, queue, rubric
+from reviews.criteria import offers
 from reviews.models import BlindScores, Draft, Escalation, Evaluation, Review, Run, Skip, User
 from tests.factories import EvaluationFactory, RunFactory
 from tests.views.pages import HTMX, filled_in, text, url
@@ -195,20 +196,59 @@ class TestWhileItIsHidden:
         assert "Hm." in text(page)
         assert "3 scores missing" in text(page)
 
-    def test_what_was_typed_beside_the_judge_makes_no_blind_review(
-        self, as_ana: Client, held: Evaluation
+    def test_a_draft_does_not_say_what_is_hidden(
+        self, as_ana: Client, as_bo: Client, held: Evaluation
     ) -> None:
-        as_ana.post(url("draft", held), {"comments": "Hm.", "revision": "1"}, headers=HTMX)
-        assert not as_ana.get(url("evaluation", held)).context["form"].is_blind
+        for client, status in ((as_bo, 409), (as_ana, 204)):
+            response = client.post(url("draft", held), {"comments": "Hm.", "revision": "1"}, headers=HTMX)
+            assert response.status_code == status
+            tells_nothing(response)
+            page = client.get(url("evaluation", held))
+            tells_nothing(page)
+            for name in ("line", "record-history"):
+                assert client.get(url(name, held)).status_code == 403
 
-    def test_a_form_from_before_the_record_was_blind_is_a_review_beside_the_judge(
+    def test_a_form_from_before_the_record_was_blind_is_refused(
         self, as_ana: Client, run: Run, held: Evaluation
     ) -> None:
         Run.objects.update(blind_share=0)
         posted = filled_in(as_ana.get(url("evaluation", held))) | {"criteria-2-score": "Yes"}
         Run.objects.update(blind_share=1)
-        assert as_ana.post(url("submit", held), posted).status_code == 303
-        assert Review.objects.get().blind_scores is None
+        response = as_ana.post(url("submit", held), posted)
+        assert response.status_code == 409
+        assert "commit your scores first" in text(response)
+        assert "Raw words of the judge" not in text(response)
+        assert not Review.objects.exists()
+
+    @pytest.mark.parametrize("version", ["1", "9"])
+    @pytest.mark.parametrize("action", ["", "other"])
+    def test_a_submit_answers_the_same_whatever_it_guesses(
+        self, as_ana: Client, held: Evaluation, version: str, action: str
+    ) -> None:
+        seen = offers(held, rubric.of(held.run))
+        answers = set()
+        for fingerprint in ("0" * 12, seen[0].fingerprint):
+            for score in ("Yes", "No"):
+                posted = entered(as_ana.get(url("evaluation", held)), score, "No", "No", "No")
+                posted |= {"version": version, "criteria-0-seen": fingerprint, "action": action}
+                response = as_ana.post(url("submit", held), posted, headers=HTMX)
+                assert "Raw words of the judge" not in text(response)
+                answers.add((response.status_code, response.context["problem"]))
+        assert len(answers) == 1
+
+    def test_a_commit_of_an_outdated_record_does_not_tell_what_changed(
+        self, as_ana: Client, held: Evaluation
+    ) -> None:
+        seen = offers(held, rubric.of(held.run))
+        problems = set()
+        for fingerprint in ("0" * 12, seen[0].fingerprint):
+            posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")
+            posted |= {"version": "9", "criteria-0-seen": fingerprint}
+            response = as_ana.post(url("commit", held), posted, headers=HTMX)
+            assert response.status_code == 409
+            problems.add(response.context["problem"])
+        assert len(problems) == 1
+        assert "criteri" not in problems.pop()
 
 
 class TestCommitting:
@@ -367,9 +407,12 @@ class TestAfterwards:
         as_ana.post(url("submit", held), filled_in(commit("Yes", "Yes", "No", "No")))
         assert "You scored it blind at" in text(as_ana.get(url("revise", held)))
 
-    def test_what_others_decided_is_read_as_ever(self, as_bo: Client, record: Evaluation, ana: User) -> None:
-        decide(record, ana)
-        assert "Raw words of the judge" in text(as_bo.get(url("evaluation", record)))
+    def test_what_others_decided_is_read_as_ever(
+        self, commit: Callable[..., Any], as_bo: Client, held: Evaluation, ana: User
+    ) -> None:
+        commit("Yes", "Yes", "No", "No")
+        decide(held, ana)
+        assert "Raw words of the judge" in text(as_bo.get(url("evaluation", held)))
 
 
 def test_a_record_without_an_answer_is_reviewed_as_ever(as_ana: Client, run: Run, ana: User) -> None:

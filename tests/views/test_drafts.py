@@ -95,17 +95,18 @@ class TestSaving:
         assert "Your hold ended at" in text(response)
         assert response["X-Draft-Revision"] == "1"
 
-    def test_keeps_the_text_when_another_took_the_record(
+    def test_of_a_record_that_another_took_is_refused_and_what_was_saved_stays(
         self, as_ana: Client, held: Evaluation, bo: User
     ) -> None:
+        save(as_ana, held, comments="I was here.")
         end_claim(held)
         queue.claim(evaluation_id=held.pk, reviewer=bo)
-        form = form_of(held, comments="I was here.") | {"revision": "1"}
+        form = form_of(held, comments="Too late.") | {"revision": "2"}
         response = as_ana.post(url("draft", held), form)
         page = text(response)
         assert response.status_code == 409
         assert "bo has been reviewing this since" in page
-        assert "Your draft is saved." in page
+        assert "Nothing was submitted; what you typed is still here." in page
         assert "Next record" in page
         assert ["comments", "I was here."] in Draft.objects.get().fields
 

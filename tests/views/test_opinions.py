@@ -132,7 +132,10 @@ class TestALeadDecides:
     def test_with_the_opinions_side_by_side(
         self, as_lea: Client, record: Evaluation, differing: Escalation
     ) -> None:
-        page = text(as_lea.get(url("evaluation", record)))
+        before = text(as_lea.get(url("evaluation", record)))
+        assert "Claim it to read the opinions and decide." in before
+        assert SECRET not in before
+        page = text(as_lea.post(url("claim", record), headers=HTMX))
         assert "2 opinions differ on 1 of 2 criteria." in page
         assert page.count("differs</span>") == 1
         for said in (SECRET, "A word of ana.", "A word of bo.", "Too strict"):
@@ -155,7 +158,7 @@ class TestALeadDecides:
 
     def test_who_gave_one_is_told(self, as_lea: Client, record: Evaluation, first: Review, lea: User) -> None:
         decide(Evaluation.objects.get(), lea, scores=SCORES)
-        page = text(as_lea.get(url("evaluation", record)))
+        page = text(as_lea.post(url("claim", record), headers=HTMX))
         assert "One of them is yours: better let another lead decide." in page
 
     def test_with_those_there_are(self, as_lea: Client, record: Evaluation, first: Review) -> None:

@@ -1,0 +1,216 @@
+"""Over HTTP: who was shown the judge's scores is recorded, and open opinions of others are withheld."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from reviews import blind, exports, ledger, queue
+from reviews.chain import Chain, Sealed
+from reviews.meanwhile import Conflict
+from reviews.models import AuditEvent, Evaluation, Opinion, Reveal, Run, User
+from tests.api.conftest import program_of
+from tests.factories import EvaluationFactory, RunFactory
+from tests.lines import bring_in, file_of, line
+from tests.views.pages import HTMX, text, url
+from tests.work import decide
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "Only ana thinks that it is deep."
+SCORES = {"Clarity": {"score": "Yes", "justification": SECRET}}
+ASSISTED = "your later reviews in this run count as assisted."
+
+
+def seal_events() -> None:
+    """Do at once what the database does when a transaction commits."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+
+
+def body(response: Any) -> bytes:
+    return b"".join(response.streaming_content)
+
+
+class TestAFileOfTheRun:
+    @pytest.fixture
+    def run(self) -> Run:
+        Run.objects.create(name="algebra", blind_share=1)
+        return bring_in(file_of(line("e-1"), b"no record", line("e-2")), run="algebra").run
+
+    @pytest.fixture
+    def record(self, run: Run) -> Evaluation:
+        return Evaluation.objects.get(evaluation_id="e-1")
+
+    def test_asked_for_in_the_browser_reveals_the_run_to_who_asked(
+        self, as_lea: Client, run: Run, record: Evaluation, lea: User, max: User
+    ) -> None:
+        assert ASSISTED in text(as_lea.get(url("export", run)))
+        assert blind.is_hidden(record, lea)
+        for _ in range(2):
+            as_lea.post(url("export", run), {"only": "all"})
+        assert not blind.is_hidden(record, lea)
+        assert blind.is_hidden(record, max)
+        [shown] = Reveal.objects.all()
+        assert (shown.run, shown.evaluation, shown.reviewer, shown.how) == (run, None, lea, "downloaded")
+        assert AuditEvent.objects.filter(action="reveal", actor=lea, run=run).count() == 1
+
+    def test_of_reviewed_lines_reveals_nothing(
+        self, as_lea: Client, run: Run, record: Evaluation, lea: User
+    ) -> None:
+        as_lea.post(url("export", run), {"only": "reviewed"})
+        assert blind.is_hidden(record, lea)
+
+    def test_by_the_api_reveals_it(self, run: Run, record: Evaluation, lea: User) -> None:
+        assert b"e-1" in body(program_of(lea).get("runs/algebra/export"))
+        assert not blind.is_hidden(record, lea)
+
+    def test_of_somebody_elses_export_reveals_it_when_it_is_downloaded(
+        self, as_lea: Client, run: Run, record: Evaluation, lea: User, max: User
+    ) -> None:
+        export = exports.ask_for(exports.Order(run), max)
+        exports.build(export.pk)
+        assert ASSISTED in text(as_lea.get(url("export-page", export)))
+        assert blind.is_hidden(record, lea)
+        as_lea.get(url("export-receipt", export))
+        assert blind.is_hidden(record, lea)
+        as_lea.get(url("export-file", export), headers={"Range": "bytes=0-0"})
+        assert not blind.is_hidden(record, lea)
+
+    def test_of_rejected_lines_reveals_it(
+        self, as_lea: Client, run: Run, record: Evaluation, lea: User
+    ) -> None:
+        as_lea.get(url("import-rejected", record.first_import))
+        assert not blind.is_hidden(record, lea)
+
+    def test_before_the_share_was_raised_reveals_it_too(
+        self, as_lea: Client, run: Run, record: Evaluation, lea: User
+    ) -> None:
+        Run.objects.update(blind_share=0)
+        as_lea.post(url("export", run), {"only": "all"})
+        Run.objects.update(blind_share=1)
+        assert not blind.is_hidden(Evaluation.objects.get(pk=record.pk), lea)
+
+
+class TestADraft:
+    """The way in which a reviewer once unblinded a record without a trace."""
+
+    def test_neither_shows_the_scores_nor_hides_that_they_were_shown(
+        self, as_ana: Client, as_bo: Client, ana: User
+    ) -> None:
+        run = RunFactory.create(blind_share=1)
+        record = EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
+        queue.claim(evaluation_id=record.pk, reviewer=ana)
+        for client, status in ((as_bo, 409), (as_ana, 204)):
+            response = client.post(url("draft", record), {"revision": "1", "comments": "?"}, headers=HTMX)
+            assert response.status_code == status
+            assert client.get(url("evaluation", record)).context["form"].is_blind
+        blind.commit(
+            evaluation_id=record.pk,
+            reviewer=ana,
+            version=record.version,
+            scores={"Clarity": "Yes"},
+            fields=[],
+            active_ms=None,
+        )
+        as_ana.post(url("draft", record), {"action": "discard"}, headers=HTMX)
+        assert not as_ana.get(url("evaluation", record)).context["form"].is_blind
+        assert Reveal.objects.get().how == "locked in"
+
+
+class TestOpenOpinions:
+    @pytest.fixture
+    def record(self) -> Evaluation:
+        return EvaluationFactory.create(run=RunFactory.create(name="algebra", overlap_share=1))
+
+    @pytest.fixture
+    def opinion(self, record: Evaluation, ana: User) -> Opinion:
+        return decide(record, ana, scores=SCORES, comments="A word of ana.").opinion
+
+    def opinions_of(self, client: Client, run: Run) -> list[dict[str, Any]]:
+        return [json.loads(one) for one in body(client.get(url("opinions", run))).splitlines()]
+
+    def events_of(self, person: User) -> list[dict[str, Any]]:
+        seal_events()
+        answer = program_of(person).get("audit?run=algebra")
+        return [json.loads(one) for one in body(answer).splitlines()]
+
+    def opinion_in(self, entries: list[dict[str, Any]]) -> bool:
+        return any(entry.get("event", {}).get("action") == "opinion" for entry in entries)
+
+    @pytest.mark.parametrize("who", ["lea", "max"])
+    def test_are_withheld_from_the_file_of_who_may_still_give_one(
+        self, request: pytest.FixtureRequest, record: Evaluation, opinion: Opinion, who: str
+    ) -> None:
+        [said] = self.opinions_of(request.getfixturevalue(f"as_{who}"), record.run)
+        assert said == {
+            "evaluation_id": record.evaluation_id,
+            "reviewer": "ana",
+            "submitted_at": said["submitted_at"],
+            "scores": None,
+            "comments": None,
+            "causes": None,
+            "stands": False,
+            "withheld": True,
+        }
+
+    def test_are_withheld_from_who_gave_one_as_it_can_be_taken_back(
+        self, as_lea: Client, record: Evaluation, opinion: Opinion, lea: User
+    ) -> None:
+        Run.objects.update(overlap=3)
+        decide(Evaluation.objects.get(), lea)
+        withheld = {said["reviewer"]: said["withheld"] for said in self.opinions_of(as_lea, record.run)}
+        assert withheld == {"ana": True, "lea": False}
+
+    def test_are_digests_in_the_audit_and_the_chain_holds(
+        self, record: Evaluation, opinion: Opinion, lea: User
+    ) -> None:
+        [entry] = self.events_of(lea)
+        assert list(entry) == ["position", "previous", "hash", "digest"]
+        previous, hash_, digest = (bytes.fromhex(entry[name]) for name in ("previous", "hash", "digest"))
+        assert list(Chain().take(Sealed(entry["position"], None, previous, hash_, digest))) == []
+
+    def test_are_whole_on_the_server(self, record: Evaluation, opinion: Opinion) -> None:
+        seal_events()
+        assert SECRET in b"".join(ledger.lines(record.run)).decode()
+
+    def test_may_be_read_by_a_lead_who_took_the_record_over_and_then_gives_none(
+        self, as_lea: Client, record: Evaluation, opinion: Opinion, lea: User
+    ) -> None:
+        assert SECRET in text(as_lea.post(url("decide", record), headers=HTMX))
+        assert Reveal.objects.get().how == "opinions"
+        [said] = self.opinions_of(as_lea, record.run)
+        assert (said["comments"], said["withheld"]) == ("A word of ana.", False)
+        assert self.opinion_in(self.events_of(lea))
+        [raised] = record.escalations.all()
+        as_lea.post(url("settle-escalation", raised), {"outcome": "returned"})
+        for name in ("claim", "submit"):
+            refused = as_lea.post(url(name, record), headers=HTMX)
+            assert refused.status_code in {409, 422}
+        assert queue.claim_next(run=record.run, reviewer=lea) is None
+        with pytest.raises(Conflict, match="You have read what others say of this"):
+            decide(Evaluation.objects.get(), lea)
+
+    def test_are_told_to_everybody_once_the_record_is_decided(
+        self, as_lea: Client, record: Evaluation, opinion: Opinion, bo: User, lea: User
+    ) -> None:
+        decide(Evaluation.objects.get(), bo, scores=SCORES)
+        assert [said["withheld"] for said in self.opinions_of(as_lea, record.run)] == [False, False]
+        assert self.opinion_in(self.events_of(lea))
+
+    def test_blind_scores_are_withheld_as_well(self, ana: User, lea: User) -> None:
+        run = RunFactory.create(name="algebra", blind_share=1)
+        record = EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
+        queue.claim(evaluation_id=record.pk, reviewer=ana)
+        scores = {"Clarity": "Yes"}
+        blind.commit(
+            evaluation_id=record.pk, reviewer=ana, version=1, scores=scores, fields=[], active_ms=None
+        )
+        told = [entry["event"]["action"] for entry in self.events_of(lea) if "event" in entry]
+        assert "blind scores" not in told
+        assert "claim" in told
+        decide(Evaluation.objects.get(), ana)
+        told = [entry["event"]["action"] for entry in self.events_of(lea) if "event" in entry]
+        assert "blind scores" in told
