@@ -4,7 +4,7 @@ Whoever sees a score leans towards it. So how far people agree with the judge is
 they saw nothing of what it said until they had committed scores of their own. That needs an answer of the
 model, in the record or in its task context: otherwise the judge's output is all there is to read.
 
-The judge's output of a record is hidden from a person if all of these hold:
+The judge's output of a record is hidden from a person if all of these hold (`hidden.hidden_from` in SQL):
 
 1. The record is in the queue, and no decision is in force.
 2. It was never out of the queue (`Evaluation.was_shown`, set by a trigger). A decision that was undone,
@@ -50,11 +50,6 @@ def is_hidden(evaluation: Evaluation, reviewer: User) -> bool:
         and not _has_seen(evaluation, reviewer)
         and has_answer(evaluation)
     )
-
-
-def may_be_hidden(run: Run, evaluation_id: str, status: str) -> bool:
-    """Return whether a record of that status may be hidden from somebody, without a query."""
-    return status in QUEUE_WORDS and shares.is_blind(run, evaluation_id)
 
 
 def check_shown(evaluation: Evaluation, reviewer: User) -> None:

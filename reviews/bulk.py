@@ -31,7 +31,10 @@ class Refused(Exception):
 
 
 class Order(NamedTuple):
-    """What to change in which records: who they are assigned to (None: nobody), or their priority."""
+    """What to change in which records: who they are assigned to (None: nobody), or their priority.
+
+    Filters leave out what is hidden from anybody, whoever gives the order: everybody sees what it changed.
+    """
 
     run: Run
     filters: Filters
@@ -123,7 +126,7 @@ def latest(run: Run) -> QuerySet[BulkChange]:
 
 def _changing(order: Order) -> QuerySet[Evaluation]:
     """The records that an order changes."""
-    found = listing.find(order.run, order.filters).filter(IN_QUEUE, is_escalated=False)
+    found = listing.find(order.run, order.filters, None).filter(IN_QUEUE, is_escalated=False)
     if order.kind == Kind.PRIORITISE:
         return found.exclude(priority=order.priority)
     if order.kind == Kind.RELEASE:
@@ -136,7 +139,7 @@ def _changing(order: Order) -> QuerySet[Evaluation]:
 
 
 def _held_by_others(order: Order) -> QuerySet[Evaluation]:
-    held = listing.find(order.run, order.filters).filter(STATUSES["held"])
+    held = listing.find(order.run, order.filters, None).filter(STATUSES["held"])
     return held.exclude(claimed_by=order.assigned_to) if order.assigned_to else held
 
 

@@ -15,6 +15,8 @@ from reviews.salvage import raw_text
 from reviews.scores import criterion_title
 from reviews.source import LineReader
 
+# The fields that tell why a record is in the queue.
+_FLAG = {"needs_human_review", "review_reasons"}
 # Beyond these a text is shown as replaced as a whole, or with less of what stayed the same.
 _MAX_WORDS = 600
 _MAX_CHANGES = 50
@@ -41,7 +43,13 @@ def since_review(evaluation: Evaluation) -> list[Change]:
         after = kept.record(evaluation.source_import_id, evaluation.source_line)
     except SourceChunk.DoesNotExist:
         return []
-    return changes(before, after)
+    found = changes(before, after)
+    return without_flag(found) if evaluation.hides_reasons else found
+
+
+def without_flag(found: Iterable[Change]) -> list[Change]:
+    """The changes that do not tell why a record is in the queue."""
+    return [change for change in found if change.label not in _FLAG]
 
 
 def changes(before: Record, after: Record) -> list[Change]:

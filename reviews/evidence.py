@@ -9,7 +9,7 @@ from reviews.comparison import Row
 from reviews.contexts import Context
 from reviews.contradictions import Contradiction, contradictions
 from reviews.criteria import Offer
-from reviews.models import Evaluation
+from reviews.models import Evaluation, User
 from reviews.record import FIELDS
 from reviews.responses import FINAL_ANSWER, Part
 from reviews.salvage import raw_text
@@ -96,10 +96,15 @@ class Evidence:
         return [(whose, answer) for whose, answer in answers.items() if answer]
 
 
-def read(evaluation: Evaluation, offers: list[Offer], *, is_blind: bool = False) -> Evidence:
-    """Read a record; `offers` are the judge's criteria as the form shows them. At most three queries."""
+def read(
+    evaluation: Evaluation, offers: list[Offer], *, reader: User | None = None, is_blind: bool = False
+) -> Evidence:
+    """Read a record; `offers` are the judge's criteria as the form shows them. At most three queries.
+
+    Of other records of the task it has no verdict that is hidden from the reader, or from anybody.
+    """
     context = contexts.of(evaluation)
-    of_task = siblings.of(evaluation)
+    of_task = siblings.of(evaluation, reader)
     verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
     model, ideal = _model_response(evaluation, context), _ideal_response(evaluation, context)
     found = Evidence(
@@ -205,11 +210,12 @@ def fields(evaluation: Evaluation, *, is_blind: bool = False) -> list[tuple[str,
 
     Those that tell what is not to be seen yet are left out.
     """
-    if is_blind:
-        return [(name, getattr(evaluation, name)) for name in _BLIND]
     names = [*FIELDS, "extra"] if evaluation.extra else FIELDS
+    if is_blind:
+        names = _BLIND
     hidden = _TELLING if evaluation.hides_reasons else ()
-    return [(name, getattr(evaluation, name)) for name in names if name not in hidden]
+    shown = {"human_review_status": evaluation.shown_status}
+    return [(name, shown.get(name, getattr(evaluation, name))) for name in names if name not in hidden]
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from reviews.reasons import family
 from reviews.salvage import raw_text, salvage
 from reviews.scores import is_score, score_of, score_word
 from reviews.verdict import VERDICTS, Rule, read_verification
-from reviews.words import words_of
+from reviews.words import names_in, words_of
 
 JOB = "reviews.tasks.cover_records"
 # Imports of no more lines than this are covered in their own transaction.
@@ -133,11 +133,26 @@ def _facets_by_rule(record: Evaluation, judged: Sequence[Judged], rule: Rule) ->
             yield Facet("contradiction", kind)
 
 
+def names_of(record: Evaluation) -> Iterator[str]:
+    """The texts by which everybody may find a record, also while it is scored blind."""
+    names = (
+        record.evaluation_id,
+        record.task_id,
+        record.model_id,
+        record.response_id,
+        record.judge_llm_model,
+    )
+    yield from filter(None, names)
+
+
 def texts_of(record: Evaluation, judged: Iterable[Judged]) -> Iterator[str]:
-    """What a record is searched by, ids first: of very much text only the beginning counts."""
-    ids = (record.evaluation_id, record.task_id, record.model_id, record.response_id, record.judge_llm_model)
+    """What a record is searched by, names first: of very much text only the beginning counts.
+
+    Without its reasons: their words would tell a flagged record from one that was drawn at random.
+    """
+    yield from names_of(record)
     said = (record.verification_message, record.parsing_error, record.human_review_comments)
-    yield from filter(None, chain(ids, said, record.review_reasons))
+    yield from filter(None, said)
     for criterion, _, justification in judged:
         yield criterion
         yield justification
@@ -249,7 +264,8 @@ def _cover(source: Import, *, after: int, until: int) -> int:
         found = set(islice(facets_of(record, judged, rule), MOST_FACETS))
         occurring |= {facet for facet in found if facet.name in CHOICES}
         facets.append({"id": record.pk, "keys": sorted(key(facet.name, facet.value) for facet in found)})
-        words.append({"id": record.pk, "words": words_of(texts_of(record, judged))})
+        found_by = [*names_in(names_of(record)), *words_of(texts_of(record, judged))]
+        words.append({"id": record.pk, "words": found_by})
     if not facets:
         return 0
     with connection.cursor() as cursor:

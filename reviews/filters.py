@@ -16,7 +16,8 @@ from django.db.models.functions import Now
 from django.http import QueryDict
 from django.utils.http import urlencode
 
-from reviews import facets, words
+from reviews import facets, hidden, words
+from reviews.models import Run, User
 from reviews.queue import DONE, IN_QUEUE
 from reviews.record import EARLIEST_YEAR, NOT_REQUIRED, VERDICTS
 
@@ -43,6 +44,7 @@ class Filter(NamedTuple):
     """`condition` of one value, a canonical one as `read` returns it. Without one, it is a facet alone.
 
     `words` are the values to choose from, with what people read; empty where they depend on the run.
+    A filter that `reveals` finds records by what the judge or its verifier said.
     """
 
     title: str
@@ -50,6 +52,7 @@ class Filter(NamedTuple):
     words: Mapping[str, str] = {}
     read: Callable[[str], str] = str
     is_facet: bool = False
+    reveals: bool = False
 
 
 def _equals(column: str) -> Callable[[str], Q]:
@@ -126,16 +129,18 @@ FILTERS: dict[str, Filter] = {
         lambda word: Q(aggregated_score=None) if word == facets.NO_VERDICT else Q(aggregated_score=word),
         {**{word: word for word in VERDICTS}, facets.NO_VERDICT: "no verdict"},
         is_facet=True,
+        reveals=True,
     ),
-    "score": Filter("Score", is_facet=True),
-    "reason": Filter("Why a human", is_facet=True),
-    "verified": Filter("Final answer", words=_VERIFIED, is_facet=True),
-    "contradiction": Filter("Contradiction", words=_CONTRADICTIONS, is_facet=True),
+    "score": Filter("Score", is_facet=True, reveals=True),
+    "reason": Filter("Why a human", is_facet=True, reveals=True),
+    "verified": Filter("Final answer", words=_VERIFIED, is_facet=True, reveals=True),
+    "contradiction": Filter("Contradiction", words=_CONTRADICTIONS, is_facet=True, reveals=True),
     "parse-error": Filter(
         "Parse error",
         lambda word: Q(parsing_error__isnull=word == "no"),
         {"yes": "yes", "no": "no"},
         is_facet=True,
+        reveals=True,
     ),
     "decided-by": Filter("Decided by", _equals("human_reviewer_id")),
     "assigned-to": Filter("Assigned to", _assigned_to),
@@ -178,11 +183,33 @@ class Filters:
         """As `parse`, from the text of a query string."""
         return cls.parse(QueryDict(query_string[:_LONGEST_QUERY]))
 
-    def condition(self, *, is_covered: bool = False) -> Q:
-        """The records, as a condition on `Evaluation`, without the run.
+    def condition(self, run: Run, reader: User | None, *, is_covered: bool = False) -> Q:
+        """The records that a reader may find in a run, as a condition on `Evaluation`.
 
-        Where `facets` covers all records of a run, they are found quicker with `is_covered`.
+        Those are left out about which a filter would reveal what is hidden: see `hidden`, also for no reader.
+        Where `facets` covers all records of the run, they are found quicker with `is_covered`.
         """
+        condition = self._matching(is_covered=is_covered)
+        if self.reveals_judge:
+            condition &= ~hidden.hidden_from(reader, run)
+        if self.reveals_reason:
+            condition &= ~hidden.unexplained(run)
+        if texts := self.of_name("q"):
+            names = [Q(words__words__have=words.query(text, in_names=True)) for text in texts]
+            condition &= ~hidden.hidden_from(reader, run) | reduce(or_, names)
+        return condition
+
+    @property
+    def reveals_judge(self) -> bool:
+        """Whether some of them find records by what the judge or its verifier said."""
+        return any(FILTERS[name].reveals for name, _ in self.values)
+
+    @property
+    def reveals_reason(self) -> bool:
+        """Whether some of them find records by why they are in the queue."""
+        return bool(self.of_name("reason"))
+
+    def _matching(self, *, is_covered: bool) -> Q:
         condition, all_of = Q(), []
         for name in dict(self.values):
             one, values = FILTERS[name], self.of_name(name)

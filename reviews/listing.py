@@ -22,7 +22,8 @@ from psycopg.errors import QueryCanceled
 
 from reviews import facets
 from reviews.filters import Filters
-from reviews.models import Evaluation, Run
+from reviews.hidden import hidden_from
+from reviews.models import Evaluation, Run, User
 from reviews.models.evaluations import TASK_ORDER, VERDICT_ORDER
 from reviews.queue import EVERYTHING, LARGE_COLUMNS
 
@@ -37,11 +38,15 @@ class TooSlow(Exception):
 
 
 class Page(NamedTuple):
-    """`total` is None for more than `MOST_COUNTED`. The next page begins at `after`, empty on the last."""
+    """`total` is None for more than `MOST_COUNTED`. The next page begins at `after`, empty on the last.
+
+    `hidden` are the keys of rows of which the reader may not see what the judge said.
+    """
 
     rows: list[Evaluation]
     total: int | None
     after: str
+    hidden: frozenset[int]
 
 
 Kind = Callable[[Any], Any]
@@ -70,7 +75,8 @@ def _moment(value: Any) -> dt.datetime:
 class Sort:
     """An order: by what, all of it one way, each with what a place in it is read by.
 
-    What `only` leaves out has no place in the order.
+    What `only` leaves out has no place in the order. One that `reveals` goes by what the judge said, and
+    leaves out the records of which that is hidden from the reader.
     """
 
     title: str
@@ -78,6 +84,7 @@ class Sort:
     kinds: tuple[Kind, ...]
     descends: bool = False
     only: Q = EVERYTHING
+    reveals: bool = False
 
     @property
     def places(self) -> dict[str, Combinable]:
@@ -110,7 +117,7 @@ class _Row(Func):
 SORTS = {
     "file": Sort("File order", (F("first_import"), F("first_line")), (_number, _number)),
     "task": Sort("Task", (*TASK_ORDER, F("pk")), (_number, _text, _text, _number)),
-    "verdict": Sort("Verdict", (VERDICT_ORDER, F("pk")), (_number, _number)),
+    "verdict": Sort("Verdict", (VERDICT_ORDER, F("pk")), (_number, _number), reveals=True),
     "newest": Sort("Newest", (F("created_at"), F("pk")), (_moment, _number), descends=True),
     "reviewed": Sort(
         "Recently reviewed",
@@ -144,20 +151,55 @@ class View:
         return urlencode([*shown.values, *((name, value) for name, value in more.items() if value)])
 
 
-def page(run: Run, filters: Filters, *, sort: str = USUAL, after: str = "", known: int | None = None) -> Page:
-    """A page of the records that filters find, in one of `SORTS`. A place that is none gives the first page.
+def page(
+    run: Run,
+    filters: Filters,
+    *,
+    reader: User | None = None,
+    sort: str = USUAL,
+    after: str = "",
+    known: int | None = None,
+) -> Page:
+    """A page of the records that a reader finds by filters, in one of `SORTS`.
 
-    `known` is how many records there are, where that is counted already. Raises `TooSlow`.
+    A place that is none gives the first page. `known` is how many records there are, where that is counted
+    already. Raises `TooSlow`.
     """
     order = SORTS[sort]
     place = order.read(after)
+    if order.only or order.reveals:
+        known = None
     with limited():
-        matching = find(run, filters).filter(order.only)
-        few = _few(matching, order) if known is None or known <= MOST_COUNTED or order.only else None
+        matching = find(run, filters, reader).filter(order.only)
+        if order.reveals:
+            matching = matching.exclude(hidden_from(reader, run))
+        few = _few(matching, order) if known is None or known <= MOST_COUNTED else None
         rows = _walked(matching, order, place) if few is None else _sorted(run, order, few, place)
         found = list(rows[: PAGE_SIZE + 1])
     next_after = order.spell(found[PAGE_SIZE - 1]) if len(found) > PAGE_SIZE else ""
-    return Page(found[:PAGE_SIZE], known if few is None else len(few), next_after)
+    shown = found[:PAGE_SIZE]
+    return Page(shown, known if few is None else len(few), next_after, _hidden(run, shown, reader))
+
+
+def notes(run: Run, filters: Filters, *, sort: str = USUAL) -> list[str]:
+    """Sentences about records that a list leaves out. They depend on no record."""
+    found = []
+    if run.blind_share and (filters.reveals_judge or SORTS[sort].reveals):
+        found.append(
+            "Records that you may still review blind are left out: this would reveal the judge's verdict."
+        )
+    elif run.blind_share and filters.of_name("q"):
+        found.append("Records that you may still review blind are found by their ids and model only.")
+    if filters.reveals_reason and run.draws:
+        found.append("Records in the queue are left out: this would reveal which were drawn at random.")
+    return found
+
+
+def _hidden(run: Run, rows: list[Evaluation], reader: User | None) -> frozenset[int]:
+    if not (run.blind_share and rows):
+        return frozenset()
+    shown = run.evaluations.filter(hidden_from(reader, run), pk__in=[row.pk for row in rows])
+    return frozenset(shown.values_list("pk", flat=True))
 
 
 def _few(matching: QuerySet[Evaluation], order: Sort) -> list[Place] | None:
@@ -187,10 +229,10 @@ def _shown(rows: QuerySet[Evaluation], order: Sort) -> QuerySet[Evaluation]:
     return rows.select_related("claimed_by", "assigned_to", "review__reviewer").defer(*LARGE_COLUMNS)
 
 
-def find(run: Run, filters: Filters) -> QuerySet[Evaluation]:
-    """The records of a run that filters find, found in the quickest way."""
+def find(run: Run, filters: Filters, reader: User | None) -> QuerySet[Evaluation]:
+    """The records of a run that a reader finds by filters, in the quickest way: see `Filters.condition`."""
     is_covered = bool(filters) and facets.is_covered(run)
-    return run.evaluations.filter(filters.condition(is_covered=is_covered))
+    return run.evaluations.filter(filters.condition(run, reader, is_covered=is_covered))
 
 
 # In this transaction. To start workers takes longer than most lists do.

@@ -22,7 +22,8 @@ import orjson
 
 from reviews.splice import members
 
-QUEUE_WORDS = ("Needs Review", "Pending")
+NEEDS_REVIEW = "Needs Review"
+QUEUE_WORDS = (NEEDS_REVIEW, "Pending")
 DONE_WORDS = ("Completed", "Reviewed")
 NOT_REQUIRED = "Not Required"
 STATUS_WORDS = (*QUEUE_WORDS, NOT_REQUIRED, *DONE_WORDS)

@@ -11,6 +11,7 @@ FINAL_ANSWER = "Final answer"
 WHOLE = "Response"
 # The parts of a response in the order a reviewer wants them; others follow in their own order.
 _ORDER = ("final_answer", "assumptions", "steps", "intermediate_results", "format_notes")
+_NOTHING = (None, "", [], {})
 # Beyond these a response is shown as JSON: formatting it would hold the page up.
 _MAX_CHARS = 200_000
 _MAX_ITEMS = 300
@@ -61,16 +62,17 @@ def _parts(response: Mapping[str, Any]) -> list[Part]:
         return [Part(WHOLE, data=response)]
     order = {name: place for place, name in enumerate(_ORDER)}
     names = sorted(response, key=lambda name: order.get(name, len(order)))
-    return [
-        part(criterion_title(name), response[name])
-        for name in names
-        if response[name] not in (None, "", [], {})
-    ]
+    return [part(criterion_title(name), response[name]) for name in names if response[name] not in _NOTHING]
 
 
 def holds_answer(response: Any) -> bool:
-    """Whether a response says anything, beside what stands around it."""
-    return any(not part.is_around for part in parts(response))
+    """Return whether a response says anything, beside what stands around it. In SQL: `holds_answer`."""
+    if not isinstance(response, Mapping):
+        return bool(response)
+    inner = response.get("response", response)
+    if not isinstance(inner, Mapping):
+        return inner not in _NOTHING
+    return any(value not in _NOTHING for value in inner.values())
 
 
 def part(label: str, value: Any, *, is_around: bool = False, note: str = "") -> Part:

@@ -1,6 +1,7 @@
 """Records that nobody flagged, drawn to be reviewed all the same: what the flags miss is told by them alone.
 
-A drawn record is in the queue, where nothing tells it from a flagged one. Its line stays as it came until
+A drawn record is in the queue, where nothing tells it from a flagged one: not even its version, which a draw
+leaves as it is. Its line stays as it came until
 somebody corrects it. Of each stratum and verdict the same share is drawn, at least one record, and always the
 same ones: a second draw adds nothing, a larger share adds to what is there, and a smaller one puts back what
 nobody has begun with.
@@ -38,7 +39,7 @@ _DIFFERING = f"""
     WHERE is_wanted <> is_sampled
 """  # noqa: S608 (a constant)
 _DRAW = """
-    UPDATE evaluation SET is_sampled = true, human_review_status = %(drawn)s, version = version + 1
+    UPDATE evaluation SET is_sampled = true, human_review_status = %(drawn)s
     WHERE id = ANY(%(keys)s) AND human_review_status = %(not_required)s AND review_id IS NULL
 """
 # Whoever is at a record keeps it. What they leave of it is looked at behind the lock.
@@ -49,7 +50,7 @@ _LOCK_FREE = """
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 _PUT_BACK = """
-    UPDATE evaluation SET is_sampled = false, human_review_status = %(put_back)s, version = version + 1,
+    UPDATE evaluation SET is_sampled = false, human_review_status = %(put_back)s,
                           claimed_by_id = NULL, claimed_until = NULL
     WHERE id = ANY(%(keys)s)
       AND NOT EXISTS (SELECT FROM review WHERE review.evaluation_id = evaluation.id)

@@ -5,11 +5,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import Case, F, Func, JSONField, QuerySet, TextField, Value, When
+from django.db.models import (
+    BooleanField,
+    Case,
+    ExpressionWrapper,
+    F,
+    Func,
+    JSONField,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)
 from django.db.models.fields.json import KT
 
-from reviews import blind, rubric
-from reviews.models import Evaluation
+from reviews import rubric
+from reviews.hidden import hidden_from
+from reviews.models import Evaluation, User
 from reviews.salvage import salvage
 from reviews.verdict import Rule, read_verification
 
@@ -76,12 +88,15 @@ class Siblings:
         return Siblings(answers, [], self.are_cut)
 
 
-def of(evaluation: Evaluation) -> Siblings:
-    """The records of the same task in the run, this one among them. One query."""
+def of(evaluation: Evaluation, reader: User | None = None) -> Siblings:
+    """The records of the same task in the run, this one among them. One query.
+
+    Of others it has no verdict that is hidden from the reader: see `hidden.hidden_from`.
+    """
     if evaluation.task_id is None or evaluation.pk is None:
         return Siblings()
     rule = rubric.of(evaluation.run).rule
-    rows = list(_rows(evaluation)[: MOST + 1])
+    rows = list(_rows(evaluation, reader)[: MOST + 1])
     answers: dict[str, Answer] = {}
     criteria: dict[str, None] = {}
     for number, row in enumerate(rows[:MOST]):
@@ -89,12 +104,10 @@ def of(evaluation: Evaluation) -> Siblings:
         given = _given(row)
         answer = answers.setdefault(normalised(given), Answer(given[:_MAX_ANSWER]))
         is_this = row["pk"] == evaluation.pk
-        # Whether they have an answer to score is not looked up: this may leave out records that are shown.
-        is_hidden = not is_this and blind.may_be_hidden(
-            evaluation.run, row["evaluation_id"], row["human_review_status"]
-        )
+        is_hidden = not is_this and row["is_hidden"]
         answer.siblings.append(_sibling(row, scores, rule, is_this=is_this, is_hidden=is_hidden))
-        if row["pk"] != evaluation.pk and row["template"] == evaluation.judge_prompt_template_path:
+        is_like_this = row["template"] == evaluation.judge_prompt_template_path
+        if is_like_this and not (is_this or is_hidden):
             criteria |= dict.fromkeys(row["criteria"] or scores)
     ordered = sorted(answers.values(), key=lambda answer: (not answer.text, not answer.is_this))
     return Siblings(ordered, list(criteria), are_cut=len(rows) > MOST)
@@ -107,7 +120,7 @@ _KEYS = Func(
 )
 
 
-def _rows(evaluation: Evaluation) -> "QuerySet[Evaluation, Any]":
+def _rows(evaluation: Evaluation, reader: User | None) -> "QuerySet[Evaluation, Any]":
     """By the index `evaluation_siblings`; of the large columns only what is needed of them."""
     return (
         Evaluation.objects.filter(run=evaluation.run_id, task_id=evaluation.task_id)
@@ -123,6 +136,7 @@ def _rows(evaluation: Evaluation) -> "QuerySet[Evaluation, Any]":
             "final_answer_verified",
             "verification_message",
             template=F("judge_prompt_template_path"),
+            is_hidden=ExpressionWrapper(hidden_from(reader, evaluation.run), BooleanField()),
             criteria=_KEYS,
             inner_answer=KT("structured_model_response__response__final_answer"),
             outer_answer=KT("structured_model_response__final_answer"),
@@ -159,7 +173,7 @@ def _sibling(
         model=row["model_id"] or "no model",
         judge=row["judge_llm_model"],
         judged="" if is_hidden else judged,
-        decided=rule.verdict(row["human_corrected_scores"]) or "",
+        decided="" if is_hidden else rule.verdict(row["human_corrected_scores"]) or "",
         status=row["human_review_status"],
         is_this=is_this,
     )

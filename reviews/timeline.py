@@ -9,12 +9,14 @@ import datetime as dt
 import heapq
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from django.db.models import Q
+
 from reviews.criteria import Offer
-from reviews.differences import Change, changes
+from reviews.differences import Change, changes, without_flag
 from reviews.escalation import REASONS
 from reviews.history import Version, differences_of, versions
 from reviews.models import (
@@ -129,7 +131,16 @@ def page(
         entries.append(_entry(row, rows[number:], made, holds, kept))
         if sum(len(entry.changes) for entry in entries) >= _MOST_CHANGES:
             break
+    if evaluation.hides_reasons:
+        entries = [_without_flag(entry) for entry in entries]
     return Page(entries, _cursor(place, rows[: len(entries)]) if len(rows) > len(entries) else "")
+
+
+def _without_flag(entry: Entry) -> Entry:
+    """Leave out what a file changed in why the record is in the queue."""
+    if entry.source is None:
+        return entry
+    return replace(entry, note="", changes=without_flag(entry.changes))
 
 
 # The three kinds of rows, each with one row more than a page

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable
 from itertools import chain, islice
 
+# Before a word of a name. No word begins so.
+_NAME = "_"
 # A tsvector takes no more than 1 MiB in all. Beyond these a text is searched by its beginning.
 MOST_WORDS = 3000
 LONGEST_WORD = 64
@@ -26,10 +28,16 @@ def words_of(texts: Iterable[str]) -> list[str]:
     return list(islice(distinct, MOST_WORDS))
 
 
-def query(text: str) -> str:
+def names_in(texts: Iterable[str]) -> list[str]:
+    """The words of names, marked as such: they are found by `query` with `in_names` only."""
+    return [f"{_NAME}{word}" for word in words_of(texts)]
+
+
+def query(text: str, *, in_names: bool = False) -> str:
     """A tsquery for records that have all words of the text, or words that begin so; empty for no words."""
-    return " & ".join(_term(word) for word in words_of([text])[:MOST_TERMS])
+    before = _NAME if in_names else ""
+    return " & ".join(_term(word, before) for word in words_of([text])[:MOST_TERMS])
 
 
-def _term(word: str) -> str:
-    return f"'{word}':*" if len(word) >= SHORTEST_BEGINNING else f"'{word}'"
+def _term(word: str, before: str) -> str:
+    return f"'{before}{word}':*" if len(word) >= SHORTEST_BEGINNING else f"'{before}{word}'"

@@ -16,7 +16,7 @@ from reviews import audit, blind, drafts, opinion_counts, opinions, overturning,
 from reviews.meanwhile import Conflict, check_in_force, check_open, check_settled, check_version
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
 from reviews.permissions import can, check, check_revise
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED, QUEUE_WORDS
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_WORDS
 from reviews.review_version import Decision
 from reviews.source import kept_record
 
@@ -33,7 +33,7 @@ __all__ = [
     "undo",
 ]
 
-COMPLETED, NEEDS_REVIEW = "Completed", "Needs Review"
+COMPLETED = "Completed"
 # (what happens, the status it needs) -> the status after it. The README's diagram is made of this.
 # A file brings new evidence for a record that was reviewed here: the review is kept, but stale. What nobody
 # can judge is closed, without scores. Of the records that need no review some are drawn to be reviewed all

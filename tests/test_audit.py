@@ -342,7 +342,6 @@ READS_ONLY = {
     "blind.committed",
     "blind.has_answer",
     "blind.is_hidden",
-    "blind.may_be_hidden",
     "blind.possibility",
     "bulk.latest",
     "bulk.plan",
@@ -431,9 +430,6 @@ class Calls:
 
     def blind_check_locked_in(self) -> Call:
         return partial(blind.check_locked_in, self.evaluation(), self.ana)
-
-    def blind_may_be_hidden(self) -> Call:
-        return partial(blind.may_be_hidden, self.run, "one", "Pending")
 
     def blind_reveal_served(self) -> Call:
         self.held()

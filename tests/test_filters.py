@@ -11,16 +11,19 @@ from hypothesis import strategies as st
 
 from reviews import facets, queue
 from reviews.filters import FILTERS, MOST_VALUES, STATUSES, Filters
-from reviews.models import Evaluation, User
+from reviews.models import Evaluation, Run, User
 from tests.factories import EvaluationFactory
 from tests.lines import bring_in, file_of, line
 
 SOON = timezone.now() + dt.timedelta(hours=1)
+OPEN = Run(blind_share=0, sample_share=1)  # Without a query: it has no key.
 AGO = timezone.now() - dt.timedelta(hours=1)
 
 
 def found(query: str) -> set[str | None]:
-    return set(Evaluation.objects.filter(Filters.of(query).condition()).values_list("task_id", flat=True))
+    return set(
+        Evaluation.objects.filter(Filters.of(query).condition(OPEN, None)).values_list("task_id", flat=True)
+    )
 
 
 class TestAddress:
@@ -69,7 +72,7 @@ class TestAddress:
         filters = Filters.parse(query)
         assert Filters.of(filters.query_string).values == filters.values
         for is_covered in (False, True):
-            list(Evaluation.objects.filter(filters.condition(is_covered=is_covered)))
+            list(Evaluation.objects.filter(filters.condition(OPEN, None, is_covered=is_covered)))
 
 
 @pytest.mark.django_db
@@ -155,6 +158,8 @@ def test_a_queue_can_be_narrowed_by_any_filter(query: str, ana: User) -> None:
     other |= {"model_id": "b", "review_reasons": ["Sampled"]}
     done = bring_in(file_of(line("a", final_answer_verified=True), line("b", **other)))
     facets.after_import(done)
-    claimed = queue.claim_next(run=done.run, reviewer=ana, condition=Filters.of(query).condition())
+    claimed = queue.claim_next(
+        run=done.run, reviewer=ana, condition=Filters.of(query).condition(done.run, ana)
+    )
     assert claimed
     assert claimed.evaluation_id == "b"

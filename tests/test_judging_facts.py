@@ -80,7 +80,9 @@ class TestFacts:
     def test_name_records_as_the_list_of_the_run_finds_them(self) -> None:
         facts = facts_of(line("a", aggregated_score="Fail"), line("b", **MATCH))
         [fact] = [fact for fact in facts.contradictions if fact.value == "verdict"]
-        found = Evaluation.objects.filter(Filters.of(fact.query).condition(is_covered=True))
+        found = Evaluation.objects.filter(
+            Filters.of(fact.query).condition(Run.objects.get(), None, is_covered=True)
+        )
         assert [record.evaluation_id for record in found] == ["a"]
         assert fact.records == 1
 

@@ -22,6 +22,15 @@ def by_label(scope: Scope) -> dict[str, Cell]:
     return {cell.label: cell for cell in judging_population.cells(scope)}
 
 
+def test_small_groups_of_a_blind_run_count_as_far_as_they_are_reviewed(run: Run, ana: User) -> None:
+    run.blind_share = 0.5
+    few = stratum(run, {"Pass": 1, "Fail": 3}, model_id="few")
+    decided(few, ana, "Fail", "Fail", 2)
+    stratum(run, {"Pass": judging_population.FEWEST}, model_id="many")
+    found = {label: cell.records for label, cell in by_label(Scope(run)).items()}
+    assert found == {"Pass of few": 0, "Fail of few": 2, "Pass of many": 10}
+
+
 class TestCells:
     def test_hold_all_records_and_what_humans_said(self, run: Run, ana: User, bo: User) -> None:
         flagged = stratum(run, {"Pass": 10, "Fail": 4})

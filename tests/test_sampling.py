@@ -611,9 +611,13 @@ class TestTheReasons:
         assert one_drawn().hides_reasons
         agree(flagged, ana)
         assert not again(flagged).hides_reasons
-        run.sample_share = 0
-        run.save()
-        assert not one_drawn().hides_reasons
+        another = one_drawn()
+        queue.claim(evaluation_id=another.pk, reviewer=ana)
+        set_share(run, 0)
+        assert again(another).hides_reasons
+        agree(another, ana)
+        assert not again(another).hides_reasons
+        assert not Run.objects.get().draws
 
 
 def test_reviews_say_whether_their_record_was_drawn(ana: User) -> None:

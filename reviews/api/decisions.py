@@ -54,7 +54,8 @@ def claim(request: ApiRequest, wanted: ClaimIn) -> Status[Any]:
     """
     filters = _filters(wanted)
     run = run_named(wanted.run)
-    claimed = queue.claim_next(run=run, reviewer=request.user, condition=filters.condition())
+    condition = filters.condition(run, request.user)
+    claimed = queue.claim_next(run=run, reviewer=request.user, condition=condition)
     if claimed is None:
         return Status(204, None)
     return Status(200, shapes.record_out(record_of(claimed.evaluation_id), request.user))
@@ -153,7 +154,7 @@ def _saved(made: Review) -> dict[str, Any]:
     outcome = "disagreement" if record.is_escalated else "opinion"
     return {
         "outcome": "in force" if record.review_id == made.pk else outcome,
-        "status": record.human_review_status,
+        "status": record.shown_status,
         "version": record.version,
         "decision": shapes.decision_out(made),
     }

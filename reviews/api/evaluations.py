@@ -43,7 +43,8 @@ FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
 def evaluations(request: ApiRequest, run: str, sort: Sort = USUAL, after: str = "") -> dict[str, Any]:
     """A page of 50 records of a run, by the filters and orders of its page in the browser.
 
-    `after` is the `next` of the page before.
+    `after` is the `next` of the page before. Records that you may still review blind are left out where a
+    filter or the order would reveal the judge's verdict.
     """
     query = request.GET.copy()
     query.pop("run")
@@ -55,11 +56,12 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = USUAL, after: str = 
             HTTPStatus.UNPROCESSABLE_ENTITY, "That is the place of no page.", [("after", "no place")]
         )
     found = run_named(run)
-    page = listing.page(found, view.filters, sort=view.sort, after=after, known=_known(found, view.filters))
+    known = _known(found, view.filters)
+    page = listing.page(found, view.filters, reader=request.user, sort=view.sort, after=after, known=known)
     rows = []
     for row in page.rows:
         row.run = found
-        rows.append(shapes.evaluation_out(row))
+        rows.append(shapes.evaluation_out(row, is_hidden=row.pk in page.hidden))
     is_complete = not view.filters.needs_cover or facets.is_covered(found)
     return {
         "evaluations": rows,

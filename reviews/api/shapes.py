@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ninja import Field, Schema
 
-from reviews import blind, contexts, evidence, queue, rubric, shares
+from reviews import blind, contexts, evidence, queue, rubric
 from reviews.blind_form import BlindForm
 from reviews.counts import Progress
 from reviews.criteria import Offer
@@ -220,20 +220,17 @@ def import_out(source: Import) -> dict[str, Any]:
     }
 
 
-def evaluation_out(record: Evaluation) -> dict[str, Any]:
+def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
     is_held = queue.is_held(record)
-    # Without a look at its answer: some that are shown are left out, none that is hidden is told.
-    is_hidden = (
-        record.in_queue and record.review_id is None and shares.is_blind(record.run, record.evaluation_id)
-    )
+    human_verdict = rubric.of(record.run).rule.verdict(record.human_corrected_scores)
     names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
     more = ("version", "created_at", "is_escalated", "is_stale")
     return {
         **{name: getattr(record, name) for name in (*names, *more)},
         "run": record.run.name,
-        "status": record.human_review_status,
+        "status": record.shown_status,
         "judge_verdict": None if is_hidden else record.aggregated_score,
-        "human_verdict": rubric.of(record.run).rule.verdict(record.human_corrected_scores),
+        "human_verdict": None if is_hidden else human_verdict,
         "claimed_by": _name(record.claimed_by) if is_held else None,
         "claimed_until": record.claimed_until if is_held else None,
         "assigned_to": _name(record.assigned_to),
@@ -251,7 +248,7 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
         "evaluation_id": record.evaluation_id,
         "run": record.run.name,
         "version": record.version,
-        "status": record.human_review_status,
+        "status": record.shown_status,
         "claimed_by": _name(record.claimed_by) if is_held else None,
         "claimed_until": record.claimed_until if is_held else None,
         "is_blind": is_blind,

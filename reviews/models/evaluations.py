@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce, Collate, Length, Now
 
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED, QUEUE_WORDS
+from reviews.record import DONE_WORDS, HUMAN_FIELDS, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_WORDS
 
 # What lists are ordered by where a column alone does not do. Never null, so that places can be compared; by
 # code points, so that they are the same here as in PostgreSQL. Shorter task ids come first: 9 before 10.
@@ -68,6 +68,14 @@ class Evaluation(models.Model):
     human_review_comments = models.TextField(null=True)
     created_at = models.DateTimeField()
     extra = models.JSONField(default=dict)
+
+    # PostgreSQL computes it, so that every way in fills it.
+    has_answer = models.GeneratedField(
+        expression=models.Func(models.F("structured_model_response"), function="holds_answer"),
+        output_field=models.BooleanField(),
+        db_persist=True,
+        help_text="Whether it holds an answer of the model: see `responses.holds_answer`.",
+    )
 
     # Who holds the record, until when; on the row itself, so that one locked row decides.
     claimed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="claims", db_index=False)
@@ -211,7 +219,12 @@ class Evaluation(models.Model):
     @property
     def hides_reasons(self) -> bool:
         """Whether nobody is to see why it is in the queue: some of its run's records were drawn by lot."""
-        return self.in_queue and self.run.sample_share > 0
+        return self.in_queue and self.run.draws
+
+    @property
+    def shown_status(self) -> str:
+        """The status to show: of the words for the queue, records that were drawn have only one."""
+        return NEEDS_REVIEW if self.hides_reasons else self.human_review_status
 
 
 class Skip(models.Model):

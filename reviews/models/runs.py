@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import models, transaction
 from django.db.models.functions import Now
+from django.utils.functional import cached_property
 
 from reviews.models.people import User
+from reviews.record import QUEUE_WORDS
 
 RUN_NAME_LENGTH = 200
 
@@ -66,6 +68,13 @@ class Run(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @cached_property
+    def draws(self) -> bool:
+        """Whether records in its queue were drawn at random. Nobody may tell those from flagged ones."""
+        if self.sample_share > 0 or self.pk is None:
+            return self.sample_share > 0
+        return self.evaluations.filter(is_sampled=True, human_review_status__in=QUEUE_WORDS).exists()
 
     @property
     def files(self) -> "models.QuerySet[Import]":

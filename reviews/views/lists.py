@@ -123,6 +123,7 @@ def _context(run: Run, filters: Filters, order: bulk.Order | None = None) -> dic
     context: dict[str, Any] = {
         "run": run,
         "filters": filters,
+        "notes": listing.notes(run, filters),
         "list_query": urlencode({"list": filters.query_string}),
         "named": [(FILTERS[name].title, value) for name, value in filters.values],
         "people": choices.reviewers(),

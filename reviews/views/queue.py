@@ -13,7 +13,7 @@ from reviews import choices, conflicts, counts, facets, listing, queue, rubric, 
 from reviews.choices import Choice
 from reviews.counts import Progress
 from reviews.filters import FILTERS, NOBODY, Filters
-from reviews.listing import View
+from reviews.listing import Page, View
 from reviews.models import Evaluation, Run
 from reviews.permissions import can, check
 from reviews.verdict import Rule
@@ -72,12 +72,16 @@ class Chip(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An evaluation in the list, with the judge's verdict and the one people came to (None: none yet)."""
+    """An evaluation in the list, with the judge's verdict and the one people came to (None: none yet).
+
+    Both are None where the record `is_blind`: the reader may still score it before they see the judge's.
+    """
 
     evaluation: Evaluation
     judge_verdict: str | None
     human_verdict: str | None
     held: bool
+    is_blind: bool
 
 
 @require_safe
@@ -111,7 +115,7 @@ def _list(request: Request, run: Run, view: View, progress: Progress) -> dict[st
     after = request.GET.get("after", "")
     known = _known(view.filters, progress)
     try:
-        page = listing.page(run, view.filters, sort=view.sort, after=after, known=known)
+        page = listing.page(run, view.filters, reader=request.user, sort=view.sort, after=after, known=known)
     except listing.TooSlow:
         page = None
     rule = rubric.of(run).rule
@@ -119,10 +123,11 @@ def _list(request: Request, run: Run, view: View, progress: Progress) -> dict[st
     uncovered = facets.uncovered(run) if view.filters.needs_cover else 0
     return {
         "view": view,
+        "notes": listing.notes(run, view.filters, sort=view.sort),
         "query": view.query(),
         "filtered": view.filters.query_string,
         "page": page,
-        "rows": [_row(evaluation, rule) for evaluation in page.rows] if page else [],
+        "rows": [_row(evaluation, page, rule) for evaluation in page.rows] if page else [],
         "next": view.query(after=page.after) if page and page.after else "",
         "after": after,
         "tabs": _tabs(view, progress),
@@ -221,6 +226,9 @@ def _chips(view: View, offered: dict[str, list[Choice]]) -> list[Chip]:
     return chips
 
 
-def _row(evaluation: Evaluation, rule: Rule) -> Row:
+def _row(evaluation: Evaluation, page: Page, rule: Rule) -> Row:
+    held = queue.is_held(evaluation)
+    if evaluation.pk in page.hidden:
+        return Row(evaluation, None, None, held, is_blind=True)
     human = rule.verdict(evaluation.human_corrected_scores)
-    return Row(evaluation, evaluation.aggregated_score, human, queue.is_held(evaluation))
+    return Row(evaluation, evaluation.aggregated_score, human, held, is_blind=False)

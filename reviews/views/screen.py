@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpResponse
 from django.http.response import HttpResponseRedirectBase
 from django.shortcuts import get_object_or_404, render
@@ -25,6 +26,7 @@ from reviews import (
     escalation,
     evidence,
     history,
+    listing,
     opinions,
     queue,
 )
@@ -66,6 +68,11 @@ def working_filters(request: Request) -> Filters:
     return Filters.of(sent.get("queue", "")).with_only("status", "").with_only("held-by", "")
 
 
+def working_condition(request: Request, run: Run) -> Q:
+    """The same as a condition on `Evaluation`."""
+    return working_filters(request).condition(run, request.user)
+
+
 def posted_key(request: Request, name: str) -> int | None:
     """The key of a record that was posted; None where it cannot be one."""
     text = request.POST.get(name, "")
@@ -85,7 +92,7 @@ def address(record: Evaluation, query: str) -> str:
 
 def go_on(request: Request, run: Run) -> HttpResponse:
     """After a POST: the next record of what the reviewer works in, claimed; or that there is none."""
-    condition = working_filters(request).condition()
+    condition = working_condition(request, run)
     claimed = queue.claim_next(run=run, reviewer=request.user, condition=condition)
     return show(request, claimed) if claimed else show_queue(request, run)
 
@@ -117,8 +124,13 @@ def show_queue(request: Request, run: Run) -> HttpResponse:
 
 def queue_screen(request: Request, run: Run) -> HttpResponse:
     filters = working_filters(request)
-    standing = counts.standing(run=run, reviewer=request.user, condition=filters.condition())
-    context = {"run": run, "standing": standing, "query": filters.query_string}
+    condition = working_condition(request, run)
+    context = {
+        "run": run,
+        "standing": counts.standing(run=run, reviewer=request.user, condition=condition),
+        "query": filters.query_string,
+        "notes": listing.notes(run, filters),
+    }
     return _screen(request, "review/queue.html", context)
 
 
@@ -215,7 +227,7 @@ def _may_add_opinion(request: Request, record: Evaluation) -> bool:
 def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, Any]:
     """What is there to judge by, what was decided, and what a lead was asked."""
     return {
-        "evidence": evidence.read(record, form.offers, is_blind=form.is_blind),
+        "evidence": evidence.read(record, form.offers, reader=request.user, is_blind=form.is_blind),
         "decision": None if form.is_blind else evidence.decision(record, form.offers),
         "changes": differences.since_review(record) if record.is_stale else [],
         "versions": _versions(request, record, form),

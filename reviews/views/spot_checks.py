@@ -98,7 +98,7 @@ def _page(request: Request, drawn: SpotCheck, form: SettleForm) -> HttpResponse:
     context = {
         "drawn": drawn,
         "evaluation": record,
-        "evidence": evidence.read(record, offers),
+        "evidence": evidence.read(record, offers, reader=request.user),
         "decision": evidence.decision(record, offers),
         "changes": [],
         "is_open": drawn.outcome == SpotCheck.Outcome.OPEN and record.review_id == drawn.review_id,

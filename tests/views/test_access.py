@@ -35,9 +35,9 @@ ROUTES = {pattern.name: str(pattern.pattern) for pattern in urlpatterns}
 TAKE_FORMS = [name for name, methods in ACCESS.items() if "post" in methods]
 
 
-def one_of_everything(max: User) -> Evaluation:
+def one_of_everything(max: User, record: Evaluation | None = None) -> Evaluation:
     """A record that waits, with a row for whatever an address of the table may name."""
-    record = EvaluationFactory.create()
+    record = record or EvaluationFactory.create()
     ExportFactory.create(run=record.run)
     of_another = EvaluationFactory.create(run=record.run, is_escalated=True)
     Escalation.objects.create(
@@ -92,7 +92,7 @@ def address(name: str, record: Evaluation) -> str:
     rows["people"] = User.objects.get(username="max").pk
     rows["desk"] = record.pk
     rows["links"] = OneTimeLink.objects.get().pk
-    rows["tokens"] = ApiToken.objects.get().pk
+    rows["tokens"] = ApiToken.objects.order_by("pk")[0].pk
     rows["webhooks"] = Webhook.objects.get().pk
     rows["account"] = 0
     row = rows.get(ROUTES[name].split("/")[0])

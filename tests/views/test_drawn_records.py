@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews import queue
+from reviews import queue, sampling
 from reviews.models import Evaluation, Run, User
 from tests.lines import bring_in, file_of, line
 from tests.views.pages import text
@@ -75,6 +75,7 @@ class TestTheScreen:
     ) -> None:
         run.sample_share = 0
         run.save()
+        sampling.draw(run.pk)
         assert REASON in text(as_ana.get(page_of(flagged)))
 
     def test_keeps_the_line_back(self, as_ana: Client, drawn: Evaluation, ana: User) -> None:

@@ -1,0 +1,346 @@
+"""No answer separates records by what is hidden: the judge's word on blind ones, the flag of drawn ones.
+
+Two records of a pair differ in nothing but secrets. Everything is asked twice; in between, the records of
+each pair exchange their secrets. Every answer has to be the same both times: then none depends on them.
+"""
+
+import re
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+
+from reviews import facets, shares
+from reviews.api.addresses import api
+from reviews.filters import FILTERS
+from reviews.listing import SORTS
+from reviews.models import Evaluation, Run, RunFacet, User
+from reviews.views.desk_tables import TABLES as DESK_TABLES
+from reviews.views.judge import TABLES as JUDGE_TABLES
+from reviews.words import words_of
+from tests.api.conftest import Program, program_of
+from tests.lines import bring_in, file_of, line
+from tests.views.access import ACCESS, PEOPLE
+from tests.views.test_access import ROUTES, address, one_of_everything
+from tests.work import agree
+
+pytestmark = pytest.mark.django_db
+
+# What makes a record this one; all other columns are secrets in one of the pairs.
+IDENTITY = {
+    "id",
+    "run",
+    "first_import",
+    "first_line",
+    "source_import",
+    "source_line",
+    "content_hash",
+    "evaluation_id",
+    "task_id",
+    "model_id",
+    "response_id",
+    "ideal_response_id",
+    "judge_llm_model",
+    "judge_prompt_template_path",
+    "structured_model_response",
+    "structured_ideal_response",
+    "created_at",
+    "extra",
+    "has_answer",
+}
+CALM = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
+FLAGGED = {"review_reasons": ["Odd unit: wavelength"], "human_review_status": "Pending"}
+FAILS = {
+    "parsed_rubric_scores": {"Clarity": {"score": "No", "justification": "Obfuscated zeppelin."}},
+    "raw_judge_output": {"raw_content": '{"Clarity": "quixotic"}'},
+    "aggregated_score": "Fail",
+    "verification_message": "Verification (Marmalade): Mismatch (Extracted: '54', Correct: '60')",
+    "final_answer_verified": False,
+    "parsing_error": "Truncated jabberwock",
+    "review_reasons": ["Final answer does not match.", "Missing step: kumquat"],
+}
+PASSES = {
+    "parsed_rubric_scores": {"Clarity": {"score": "Yes", "justification": "Lucid xylophone."}},
+    "raw_judge_output": {"raw_content": '{"Clarity": "wombat"}'},
+    "aggregated_score": "Pass",
+    "verification_message": "Verification (Tangerine): Match (Extracted: '54', Correct: '60')",
+    "final_answer_verified": True,
+    "parsing_error": None,
+    "review_reasons": ["Sampled for audit"],
+}
+# Words of the judge about records that are scored blind, and of nothing else.
+MARKERS = ("zeppelin", "quixotic", "marmalade", "jabberwock", "xylophone", "wombat", "tangerine")
+# Files for leads with all that the judge said. Downloading one is noted: no review after it is blind.
+FILES = {"opinions", "GET /runs/{run}/export", "GET /audit"}
+
+
+def names(*, is_blind: bool) -> Iterator[str]:
+    """Ids of records in the blind share of the run, or out of it."""
+    for number in range(1_000):
+        name = f"record-{number}"
+        if (shares.share_of(shares.BLIND, name) < 0.5) == is_blind:
+            yield name
+
+
+class Pair(NamedTuple):
+    """Two records that differ in secrets only."""
+
+    first: Evaluation
+    second: Evaluation
+
+
+class World:
+    """A run with pairs of records, and records about which nothing is hidden."""
+
+    def __init__(self, lead: User, reviewer: User) -> None:
+        self.run = Run.objects.create(name="twins", blind_share=0.5, sample_share=1)
+        blind, shown = names(is_blind=True), names(is_blind=False)
+        made = {
+            "verdict": [(next(blind), FAILS), (next(blind), PASSES)],
+            "flag": [(next(shown), FLAGGED), (next(shown), CALM)],
+            "both": [(next(blind), FLAGGED), (next(blind), CALM)],
+            "plain": [(next(shown), {"aggregated_score": "Fail"}), (next(shown), {})],
+            "decided": [(next(blind), {}), (next(blind), CALM)],
+        }
+        answer = {"response": {"final_answer": "54"}}
+        lines = [
+            line(
+                name,
+                task_id=f"{kind}-{number}",
+                model_id=f"model-{number}" if kind == "verdict" else "o1",
+                response_id=f"of-{name}",
+                structured_model_response=answer,
+                **secrets,
+            )
+            for kind, two in made.items()
+            for number, (name, secrets) in enumerate(two)
+        ]
+        self.source = bring_in(file_of(*lines), run=self.run.name)
+        facets.after_import(self.source)
+        by_task = {record.task_id: record for record in self.run.evaluations.select_related("run")}
+        self.pairs = [
+            Pair(by_task[f"{kind}-0"], by_task[f"{kind}-1"]) for kind in ("verdict", "flag", "both")
+        ]
+        for number in (0, 1):
+            agree(by_task[f"decided-{number}"], reviewer)
+        one_of_everything(lead, by_task["plain-0"])
+
+    def exchange(self, *pairs: Pair) -> None:
+        """Give each record of a pair the secrets of the other, and find them by those."""
+        columns = [field.name for field in Evaluation._meta.concrete_fields if field.name not in IDENTITY]
+        for pair in pairs:
+            first, second = (Evaluation.objects.get(pk=one.pk) for one in pair)
+            for name in columns:
+                ours, theirs = getattr(first, name), getattr(second, name)
+                setattr(first, name, theirs)
+                setattr(second, name, ours)
+            for one in (first, second):
+                one.save(update_fields=columns)
+        facets._cover(self.source, after=0, until=self.source.lines)
+        facets._count(self.run)
+
+    @property
+    def records(self) -> list[Evaluation]:
+        return [one for pair in self.pairs for one in pair]
+
+    @property
+    def firsts(self) -> list[tuple[str, str]]:
+        """Filters for the first record of each pair."""
+        return [("task", pair.first.task_id or "") for pair in self.pairs]
+
+    def queries(self) -> Iterator[list[tuple[str, str]]]:
+        """Every filter with every value that occurs, and every word of a secret text."""
+        occurring = RunFacet.objects.filter(run=self.run).values_list("name", "value")
+        fixed = [(name, value) for name, one in FILTERS.items() for value in one.words]
+        typed = [("created-from", "2025-01-01"), ("reviewed-until", "2030-01-01")]
+        people = [
+            (name, who) for name in ("decided-by", "assigned-to", "held-by") for who in ("bo", "nobody")
+        ]
+        texts = [str(value) for secrets in (FAILS, PASSES, FLAGGED) for value in secrets.values()]
+        searched = [("q", word) for word in words_of(texts)]
+        for pair in [*occurring, *fixed, *typed, *people, *searched]:
+            yield [pair]
+        for name, value in (("verdict", "Fail"), ("reason", "odd-unit"), ("q", "zeppelin")):
+            yield [(name, value), ("status", "waiting")]
+
+
+Question = tuple[str, Callable[[], Any]]
+
+
+class Asker:
+    """Asks everything there is as one person, on pages and by the API. Takes back whatever that does."""
+
+    def __init__(self, person: User, world: World) -> None:
+        self.role = person.groups.get().name
+        self.world, self.client = world, Client()
+        self.client.force_login(person)
+        self.program: Program = program_of(person)
+
+    def answers(self, only: Container[str] | None = None) -> dict[str, str]:
+        found = {}
+        for name, question in self._questions():
+            if only is not None and name not in only:
+                continue
+            with _taken_back():
+                found[name] = _comparable(question())
+        return found
+
+    def _questions(self) -> Iterator[Question]:
+        yield from self._pages()
+        yield from self._operations()
+        yield from self._lists()
+        if self.role == "lead":
+            yield from self._figures()
+
+    def _get(self, place: str, **more: Any) -> Callable[[], Any]:
+        return lambda: self.client.get(place, **more)
+
+    def _post(self, place: str, **posted: Any) -> Callable[[], Any]:
+        return lambda: self.client.post(place, posted)
+
+    def _pages(self) -> Iterator[Question]:
+        column = PEOPLE.index({"reviewer": "ana", "lead": "lea"}[self.role])
+        for name, methods in ACCESS.items():
+            is_of_record = ROUTES[name].startswith("evaluations/<int:pk>")
+            records = self.world.records if is_of_record else self.world.records[:1]
+            for record in records:
+                place, label = address(name, record), f"{name} {record.task_id}"
+                if methods.get("get", (0,) * 5)[column] in {200, 302, 404}:
+                    yield f"page {label}", self._get(place)
+                if is_of_record and methods.get("post", (0,) * 5)[column] not in {0, 403}:
+                    yield f"form {label}", self._post(place)
+
+    def _figures(self) -> Iterator[Question]:
+        run, models = self.world.run, {record.model_id or "" for record in self.world.records}
+        for table in JUDGE_TABLES:
+            yield f"table {table}", self._get(reverse("judge-table", args=[run.pk, table]))
+        for table in DESK_TABLES:
+            yield f"table {table}", self._get(reverse("desk-table", args=[table], query={"run": run.pk}))
+        for name in ("judge", "judge-misses", "judge-models", "judge-report-json"):
+            for model in models:
+                yield f"{name} of {model}", self._get(reverse(name, args=[run.pk], query={"model": model}))
+
+    def _operations(self) -> Iterator[Question]:
+        for path, methods in api.get_openapi_schema()["paths"].items():
+            for method in methods:
+                for record in self.world.records if "evaluation_id" in path else self.world.records[:1]:
+                    values = {"run": self.world.run.name, "evaluation_id": record.evaluation_id}
+                    asked = path.removeprefix("/api/v1/").format(**values, import_id=self.world.source.pk)
+                    asked += f"?run={self.world.run.name}" if path.endswith("/evaluations") else ""
+                    body = {"run": self.world.run.name} if path.endswith("/claims") else None
+                    name = f"{method.upper()} {path.removeprefix('/api/v1')} {record.task_id}"
+                    yield name, self._by_program(method.upper(), asked, body)
+
+    def _by_program(self, method: str, path: str, body: Any = None) -> Callable[[], Any]:
+        key = {"Idempotency_Key": "1"} if method == "PUT" else {}
+        return lambda: self.program.ask(method, path, body, **key)
+
+    def _lists(self) -> Iterator[Question]:
+        run = self.world.run
+        place = reverse("run", args=[run.pk])
+        for sort in SORTS:
+            for after in ("", "[0, 0]", "[1, 0]", "[2, 0]"):
+                query = urlencode([("sort", sort), *([("after", after)] if after else [])])
+                yield f"page sort {query}", self._get(f"{place}?{query}")
+                listed = f"evaluations?run={quote(run.name)}&{query}"
+                yield f"API sort {query}", self._by_program("GET", listed)
+        for query in self.world.queries():
+            if query[0][0] != "q":
+                yield from self._of_query(query)
+            # Also what only counts records, or gives one of them, shows which of a pair it is.
+            yield from self._of_query(query + self.world.firsts)
+
+    def _of_query(self, pairs: list[tuple[str, str]]) -> Iterator[Question]:
+        run, query = self.world.run, urlencode(pairs)
+        place = reverse("run", args=[run.pk])
+        yield f"API {query}", self._by_program("GET", f"evaluations?run={quote(run.name)}&{query}")
+        filters: dict[str, list[str]] = {}
+        for name, value in pairs:
+            filters.setdefault(name, []).append(value)
+        claim = {"run": run.name, "filters": filters}
+        yield f"API claim {query}", self._by_program("POST", "claims", claim)
+        if query.startswith("q="):
+            return
+        yield f"page {query}", self._get(f"{place}?{query}")
+        yield f"claim {query}", self._post(reverse("claim-next", args=[run.pk]), queue=query)
+        yield (
+            f"standing {query}",
+            self._get(f"{reverse('review', args=[run.pk])}?{urlencode({'queue': query})}"),
+        )
+        if self.role == "lead":
+            change = reverse("change", args=[run.pk])
+            sent = {"list": query, "kind": "prioritise", "priority": "1"}
+            yield f"plan {query}", self._get(f"{change}?{urlencode(sent)}")
+            yield f"change {query}", lambda: (self._post(change, **sent)(), self._get(place)())[1]
+
+
+@contextmanager
+def _taken_back() -> Iterator[None]:
+    """Undo in the database what is done within."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+_OWN = re.compile(
+    r"[A-Za-z0-9]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|(?<=nonce=\")[^\"]+|(?<=nonce-)[^']+"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.]+|\d\d:\d\d(:\d\d)?"
+)
+
+
+def _comparable(response: Any) -> str:
+    """An answer without its tokens and moments."""
+    headers = [
+        f"{name}: {response.headers[name]}"
+        for name in ("Location", "ETag", "HX-Replace-Url")
+        if name in response
+    ]
+    content = response.getvalue().decode(errors="replace")
+    return _OWN.sub("", "\n".join([str(response.status_code), *headers, content]))
+
+
+def separated(asker: Asker, before: dict[str, str], *pairs: Pair) -> dict[str, tuple[str, str]]:
+    """The answers that change when the pairs exchange their secrets."""
+    with _taken_back():
+        asker.world.exchange(*pairs)
+        after = asker.answers(before)
+    assert before.keys() == after.keys()
+    return {name: (before[name], after[name]) for name in before if before[name] != after[name]}
+
+
+def differing(one: str, other: str) -> list[tuple[str, str]]:
+    """The first lines in which two answers differ."""
+    lines = zip(one.splitlines(), other.splitlines(), strict=False)
+    return [(ours.strip()[:200], theirs.strip()[:200]) for ours, theirs in lines if ours != theirs][:2]
+
+
+@pytest.fixture
+def world(max: User, bo: User) -> World:
+    return World(max, bo)
+
+
+@pytest.mark.parametrize("who", ["ana", "lea"])
+def test_no_answer_depends_on_what_is_hidden(who: str, world: World, request: pytest.FixtureRequest) -> None:
+    asker = Asker(request.getfixturevalue(who), world)
+    answers = asker.answers()
+    telling = {
+        name: [word for word in MARKERS if word in answer.casefold() and word not in name]
+        for name, answer in answers.items()
+        if not any(name.startswith(file) for file in FILES)
+    }
+    assert {name: words for name, words in telling.items() if words} == {}
+    found = separated(asker, answers, *world.pairs)
+    assert {name: differing(*both) for name, both in found.items()} == {}
+
+
+def test_an_answer_that_depends_on_a_secret_is_noticed(world: World, ana: User) -> None:
+    asker, pair = Asker(ana, world), world.pairs[1]
+    name = f"GET /evaluations/{{evaluation_id}} {pair.first.task_id}"
+    Evaluation.objects.filter(pk=pair.first.pk).update(version=7)
+    before = asker.answers([name])
+    assert before.keys() == separated(asker, before, pair).keys() == {name}
