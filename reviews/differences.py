@@ -1,6 +1,5 @@
 """What a file or a newer decision changed in a record: field by field, word by word."""
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from itertools import accumulate, islice
 from typing import Any
 
 from reviews.comparison import Piece, Word, words
+from reviews.json_text import indented
 from reviews.models import Evaluation, SourceChunk
 from reviews.record import HUMAN_FIELDS, Record
 from reviews.salvage import raw_text
@@ -80,7 +80,7 @@ def _judged(entry: Any, part: str) -> str:
 def _text(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
-    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True, default=str)
+    return indented(value, 1, sort_keys=True, default=str)
 
 
 def _pieces(old: str, new: str) -> list[Piece]:
