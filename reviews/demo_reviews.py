@@ -88,7 +88,9 @@ class _Work:
             active_ms=active_ms,
             keys=len(offers) + 1,
             words=words,
-            extractor=extraction.of(evaluation).version if any(offer.origin == "extracted" for offer in offers) else None,
+            extractor=extraction.of(evaluation).version
+            if any(offer.origin == "extracted" for offer in offers)
+            else None,
         )
 
     def _own_scores(self, evaluation: Evaluation, offers: Sequence[Offer]) -> dict[str, str]:

@@ -44,7 +44,10 @@ def extract(parsed: Mapping[str, Any], raw_judge_output: Mapping[str, Any]) -> d
 
 
 def _as_json(proposal: Proposal) -> dict[str, Any]:
-    return proposal._asdict() | {
+    return {
+        "criterion": proposal.criterion,
+        "score": proposal.score,
+        "justification": proposal.justification,
         "span": list(proposal.span),
         "repairs": [list(repair) for repair in proposal.repairs],
     }

@@ -15,7 +15,16 @@ import orjson
 
 from reviews.extraction import extract
 from reviews.mapping import Mapping, read_translated
-from reviews.record import STATUS_WORDS, VERDICTS, Limits, LineError, Record, moment, parse_line
+from reviews.record import (
+    STATUS_WORDS,
+    VERDICTS,
+    Limits,
+    LineError,
+    Record,
+    holds_too_many_values,
+    moment,
+    parse_line,
+)
 
 _PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
 COLUMNS = (*_PLACE, *Record._fields, "extracted_scores")
@@ -177,7 +186,7 @@ def quick_row(
     line: bytes, limits: Limits, target: Target, number: int, line_hash: bytes
 ) -> tuple[str, bytes] | None:
     """The id and the row of a record, or None for a line that `parse_line` has to read or to refuse."""
-    if len(line) > limits.line_bytes or b"\\u0000" in line:
+    if len(line) > limits.line_bytes or b"\\u0000" in line or holds_too_many_values(line, limits):
         return None
     try:
         # What is skipped is checked in all but this.

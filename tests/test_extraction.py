@@ -93,7 +93,9 @@ class TestStorage:
         names = ("Clarity", "Depth", "Method", "Conclusion")
         lines = []
         for number in range(75):
-            scores = {name: {"score": "No", "justification": rf"\(\frac{{{number}}}{{2}}\)"} for name in names}
+            scores = {
+                name: {"score": "No", "justification": rf"\(\frac{{{number}}}{{2}}\)"} for name in names
+            }
             text = f"```json\n{json.dumps({'evaluation': scores}, indent=2)}\n```"
             lines.append(unparsed(text.replace("\\\\", "\\") if number % 10 == 0 else text, f"eval_{number}"))
         bring_in(file_of(*lines))
@@ -103,9 +105,7 @@ class TestStorage:
 
 class TestReaders:
     def test_no_page_and_no_sibling_reads_raw_output_again(self, ana: User, counted: list[Any]) -> None:
-        bring_in(
-            file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(21)))
-        )
+        bring_in(file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(21))))
         assert len(counted) == 21
         record = Evaluation.objects.order_by("pk").last()
         assert record
@@ -117,9 +117,7 @@ class TestReaders:
         assert len(counted) == 21
 
     def test_verdict_of_every_sibling_is_known(self) -> None:
-        bring_in(
-            file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(40)))
-        )
+        bring_in(file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(40))))
         [answer] = siblings.of(Evaluation.objects.latest("pk")).answers
         assert [one.judged for one in answer.siblings] == ["Fail"] * 40
 

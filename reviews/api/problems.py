@@ -13,7 +13,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from reviews.listing import TooSlow
 from reviews.permissions import Denied
 from reviews.source import Refused
-from reviews.uploads import TooLarge
+from reviews.uploads import OverQuota, TooLarge
 
 PREFIX = "/api/v1/"
 CONTENT_TYPE = "application/problem+json"
@@ -138,6 +138,10 @@ def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
     return answer(422, str(refused), errors=[{"field": refused.field, "reason": str(refused)}])
 
 
+def _over_quota(_request: HttpRequest, error: Any) -> HttpResponse:
+    return answer(429 if error.too_many else 413, str(error))
+
+
 _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Problem: _problem,
     AuthenticationError: _unauthenticated,
@@ -147,6 +151,7 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     Http404: _with(404),
     Refused: _refused,
     TooLarge: _with(413),
+    OverQuota: _over_quota,
     RequestDataTooBig: _with(413, "The body is too large."),
     UnreadablePostError: _with(400, "The body broke off."),
     TooSlow: _with(422, "This combination takes too long on so many records; add a filter."),

@@ -3,15 +3,17 @@
 Records that are here already get theirs now: those whose scores the pipeline could not parse.
 """
 
+from typing import Any
+
 from django.db import migrations, models
 from django.db.models import Q
+
+from reviews.extraction import extract
 
 _UNPARSED = Q(parsed_rubric_scores={})
 
 
-def extract_all(apps, schema_editor):
-    from reviews.extraction import extract
-
+def extract_all(apps: Any, _schema_editor: Any) -> None:
     evaluation = apps.get_model("reviews", "Evaluation")
     columns = ("pk", "parsed_rubric_scores", "raw_judge_output")
     for record in evaluation.objects.filter(_UNPARSED).only(*columns).iterator(chunk_size=20):
