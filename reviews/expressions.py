@@ -64,14 +64,14 @@ class Budget:
                 self.spend(1, len(part) if isinstance(part, str) else 1)
 
 
-class _Interpreter(TreeInterpreter):  # type: ignore[misc]
+class _Interpreter(TreeInterpreter):
     """Evaluates an expression and has its budget pay for each step."""
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
         self._budget = budget
 
-    def visit(self, node: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def visit(self, node: Any, *args: Any, **kwargs: Any) -> Any:
         self._budget.spend(1)
         value = super().visit(node, *args, **kwargs)
         if node["type"] in _MULTIPLIES:
@@ -100,7 +100,7 @@ def compiled(expression: str) -> Any:
     return tree
 
 
-def _nesting(tree: dict[str, Any]) -> int:
+def _nesting(tree: Any) -> int:
     depth, level = 0, [tree]
     while level:
         depth += 1

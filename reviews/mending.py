@@ -87,3 +87,18 @@ def _unescaped(body: str) -> str:
         return str(_DECODER.decode(f'"{escaped}"'))
     except ValueError:
         return body
+
+
+def first_difference(broken: str, mended: str) -> tuple[int, int]:
+    """Return the places where two spellings of one object part, but for their white space."""
+    one, other = 0, 0
+    while one < len(broken) and other < len(mended):
+        if broken[one].isspace():
+            one += 1
+        elif mended[other].isspace():
+            other += 1
+        elif broken[one] == mended[other]:
+            one, other = one + 1, other + 1
+        else:
+            break
+    return one, other

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from reviews import mending
+from reviews.budget import Budget, OverBudget
 from reviews.json_text import indented
 from reviews.latex import double_backslashes
 from reviews.scores import Score, is_score
@@ -29,12 +30,9 @@ VERSION = 2
 # truncation: the JSON was cut off or broken, and its parts were read one by one.
 STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
 
-# The budget of a text. Beyond any of these nothing is read from it.
+# Beyond these, and beyond its `Budget`, nothing is read from a text.
 MAX_CHARACTERS = 256 * 1024
 MAX_OBJECTS = 500
-# Characters gone through: for each character of the text, and for a text however short.
-WORK_PER_CHARACTER = 16
-WORK_AT_LEAST = 100_000
 # Longer names and scores are none.
 MAX_NAME = 1_000
 
@@ -75,23 +73,6 @@ class Salvage(NamedTuple):
     proposals: tuple[Proposal, ...] = ()
     steps: tuple[str, ...] = ()
     is_too_long: bool = False
-
-
-class OverBudget(Exception):
-    """Reading a text costs more than its length allows."""
-
-
-class Budget:
-    """Count the characters that reading a text goes through. Raises `OverBudget`."""
-
-    def __init__(self, length: int) -> None:
-        self.limit = WORK_AT_LEAST + WORK_PER_CHARACTER * length
-        self.spent = 0
-
-    def spend(self, characters: int) -> None:
-        self.spent += characters
-        if self.spent > self.limit:
-            raise OverBudget
 
 
 class _Part(NamedTuple):
@@ -309,7 +290,7 @@ def _name(key: re.Match[str]) -> str:
 def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | None:
     """The criterion an object is: the value of that name or, in a list, the one it names itself."""
     score_key = _spelling(value, _SCORE)
-    score = value[score_key] if score_key else None
+    score: Any = value[score_key] if score_key else None
     if not is_score(score) or (isinstance(score, str) and len(score) > MAX_NAME):
         return None
     justification_key = _spelling(value, _JUSTIFICATION)
@@ -391,17 +372,7 @@ def _mended_part(name: str, text: str, start: int, brace: int, end: int) -> _Par
 
 
 def _difference(broken: str, mended: str) -> Repair:
-    """Where two spellings of one object part, but for their white space."""
-    one, other = 0, 0
-    while one < len(broken) and other < len(mended):
-        if broken[one].isspace():
-            one += 1
-        elif mended[other].isspace():
-            other += 1
-        elif broken[one] == mended[other]:
-            one, other = one + 1, other + 1
-        else:
-            break
+    one, other = mending.first_difference(broken, mended)
     return Repair("truncation", _around(broken, one), _around(mended, other))
 
 

@@ -8,6 +8,7 @@ from django.test import Client
 
 from reviews import extraction, mending, salvage, siblings
 from reviews.api import shapes
+from reviews.budget import WORK_AT_LEAST, WORK_PER_CHARACTER
 from reviews.extraction import TOO_LONG, extract
 from reviews.json_text import MOST_INDENTED, indented
 from reviews.models import Evaluation, User
@@ -161,7 +162,7 @@ class TestBudget:
         monkeypatch.setattr(salvage, "_DECODER", counting)
         salvage.salvage({"raw_content": hostile(unit, size)})
         # The last step may go through the whole text once more.
-        most = salvage.WORK_AT_LEAST + (salvage.WORK_PER_CHARACTER + 1) * 2 * size
+        most = WORK_AT_LEAST + (WORK_PER_CHARACTER + 1) * 2 * size
         assert counting.characters <= most
 
     @pytest.mark.parametrize("unit", UNITS)

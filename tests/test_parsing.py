@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from reviews import parsing
+from reviews import parsing, rows
 from reviews.parsing import Parsed, ProcessDied, Work, parse, parsed_ahead
 from reviews.record import Limits
 from reviews.rows import Target
@@ -66,7 +66,7 @@ class TestParse:
     def test_line_that_needs_too_much_memory_is_rejected_alone(
         self, error: type[Exception], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        row_of = parsing.row_of
+        row_of = rows.row_of
 
         def failing(text: bytes, *rest: Any, **more: Any) -> Any:
             if b"eval_b" in text:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from reviews import context_import, importer, parsing, source, uploads
+from reviews import context_import, parsing, rows, source, uploads
 from reviews.importer import import_upload, receive_upload
 from reviews.models import ContextImport, Import, ImportLine, Run, SourceChunk, Upload, User
 from reviews.refusals import NotRecords, Refusals, in_batches
@@ -44,7 +44,7 @@ def received(data: bytes, actor: User) -> Import:
 def parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the lines that are parsed from here on, in this process."""
     numbers: list[int] = []
-    row_of = parsing.row_of
+    row_of = rows.row_of
 
     def count(line: bytes, limits: Any, target: Any, number: int, *rest: Any, **more: Any) -> Any:
         numbers.append(number)
@@ -180,7 +180,7 @@ class TestAProcessThatDies:
             yield
 
         kept = received(file_of(line()), max)
-        monkeypatch.setattr(importer.parsing, "parsed_ahead", dying)
+        monkeypatch.setattr(parsing, "parsed_ahead", dying)
         import_upload(kept.pk)
         kept.refresh_from_db()
         assert (kept.state, kept.error) == ("failed", "The process that read lines 1 to 2 died twice.")

@@ -13,12 +13,12 @@ from reviews.extraction import extract
 _UNPARSED = Q(parsed_rubric_scores={})
 
 
-def extract_all(apps: Any, _schema_editor: Any) -> None:
-    evaluation = apps.get_model("reviews", "Evaluation")
+def extract_all(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001 (Django passes it)
+    Evaluation = apps.get_model("reviews", "Evaluation")
     columns = ("pk", "parsed_rubric_scores", "raw_judge_output")
-    for record in evaluation.objects.filter(_UNPARSED).only(*columns).iterator(chunk_size=20):
+    for record in Evaluation.objects.filter(_UNPARSED).only(*columns).iterator(chunk_size=20):
         scores = extract(record.parsed_rubric_scores, record.raw_judge_output)
-        evaluation.objects.filter(pk=record.pk).update(extracted_scores=scores)
+        Evaluation.objects.filter(pk=record.pk).update(extracted_scores=scores)
 
 
 class Migration(migrations.Migration):
