@@ -210,6 +210,24 @@ class Environment(BaseSettings):
     max_unpacked_bytes: int = Field(
         64 * 1024**3, ge=1024**2, description="Most bytes that a packed file may unpack to."
     )
+    max_rejected_lines: int = Field(
+        10_000,
+        ge=100,
+        le=1_000_000,
+        description="An import stops after so many rejected lines if fewer than one in a hundred came in.",
+    )
+    max_open_uploads: int = Field(
+        10, ge=1, description="Uploads that one person may have begun and not finished."
+    )
+    max_open_uploads_overall: int = Field(
+        100, ge=1, description="Uploads that all people together may have begun and not finished."
+    )
+    max_open_upload_bytes: int = Field(
+        32 * 1024**3, ge=1024**2, description="Most bytes that have arrived of one person's open uploads."
+    )
+    max_open_upload_bytes_overall: int = Field(
+        128 * 1024**3, ge=1024**2, description="Most bytes that have arrived of all open uploads."
+    )
     stalled_worker_seconds: int = Field(
         30, ge=2, le=3600, description="After how long without a sign of life a job worker counts as dead."
     )

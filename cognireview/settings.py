@@ -307,6 +307,11 @@ LIMITS = Limits(
 METRICS_TOKEN = ENVIRONMENT.metrics_token.get_secret_value()
 MAX_UPLOAD_BYTES = ENVIRONMENT.max_upload_bytes
 MAX_UNPACKED_BYTES = ENVIRONMENT.max_unpacked_bytes
+MAX_REJECTED_LINES = ENVIRONMENT.max_rejected_lines
+MAX_OPEN_UPLOADS = ENVIRONMENT.max_open_uploads
+MAX_OPEN_UPLOADS_OVERALL = ENVIRONMENT.max_open_uploads_overall
+MAX_OPEN_UPLOAD_BYTES = ENVIRONMENT.max_open_upload_bytes
+MAX_OPEN_UPLOAD_BYTES_OVERALL = ENVIRONMENT.max_open_upload_bytes_overall
 STALLED_WORKER_SECONDS = ENVIRONMENT.stalled_worker_seconds
 PROCRASTINATE_WORKER_DEFAULTS = {
     "update_heartbeat_interval": STALLED_WORKER_SECONDS / 3,

@@ -17,6 +17,7 @@ PAGE_SIZE = 20
 # What the page does not show. A row may hold megabytes of it.
 _LARGE_COLUMNS = (
     "evaluation__raw_judge_output",
+    "evaluation__extracted_scores",
     "evaluation__structured_model_response",
     "evaluation__structured_ideal_response",
     "evaluation__extra",

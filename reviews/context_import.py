@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from reviews import audit, blind, source, task_entry, unpack
 from reviews.models import ContextImport, Evaluation, Run, TaskAnswer, TaskContext, User
 from reviews.record import LineError
+from reviews.refusals import Refusals
 from reviews.source import Refused
 from reviews.task_entry import Answer, Task
 
@@ -68,6 +69,7 @@ class _Importing:
 
     def __init__(self, target: ContextImport) -> None:
         self._target = target
+        self._refusals = Refusals(settings.MAX_REJECTED_LINES, "task context")
 
     def run(self, blocks: Iterable[bytes]) -> None:
         """Read the file entry by entry and write what is read in batches. Memory stays within a batch."""
@@ -76,6 +78,7 @@ class _Importing:
         for place, entry in _entries(blocks):
             try:
                 waiting[place] = _read(entry)
+                self._refusals.take(good=1)
             except LineError as error:
                 self._reject(place, error)
             size += len(entry)
@@ -86,6 +89,7 @@ class _Importing:
 
     def _reject(self, place: int, error: LineError) -> None:
         self._target.rejected_count += 1
+        self._refusals.take(refused=[(place, error.field, error.reason)])
         if len(self._target.rejected) < MOST_LISTED:
             self._target.rejected.append({"place": place, "field": error.field, "reason": error.reason})
 

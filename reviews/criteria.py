@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from reviews import extraction
 from reviews.models import Evaluation, SourceChunk
 from reviews.record import LineError
 from reviews.rubric import Choice, Rubric
-from reviews.salvage import Repair, salvage
+from reviews.salvage import Repair
 from reviews.scores import identity, is_score, score_word
 from reviews.source import kept_record
 
@@ -83,7 +84,7 @@ def read(evaluation: Evaluation, rubric: Rubric) -> list[Offer]:
             repairs=proposal.repairs,
             span=proposal.span,
         )
-        for proposal in salvage(evaluation.raw_judge_output).proposals
+        for proposal in extraction.of(evaluation).proposals
     ]
 
 

@@ -27,7 +27,7 @@ DEFINITIONS = {
     "since.",
 }
 # Of the large columns of a record, those that tell what its judge said.
-_NEEDED = {"raw_judge_output", "parsed_rubric_scores"}
+_NEEDED = {"extracted_scores", "parsed_rubric_scores"}
 _DEFERRED = tuple(f"evaluation__{column}" for column in LARGE_COLUMNS if column not in _NEEDED)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from reviews import blind, criteria, importer, measuring, queue, rubric, salvage, workflow
+from reviews import blind, criteria, extraction, importer, measuring, queue, rubric, workflow
 from reviews.context_import import import_context
 from reviews.criteria import Offer
 from reviews.demo import demo_context, demo_lines, right_scores
@@ -88,7 +88,9 @@ class _Work:
             active_ms=active_ms,
             keys=len(offers) + 1,
             words=words,
-            extractor=salvage.VERSION if any(offer.origin == "extracted" for offer in offers) else None,
+            extractor=extraction.of(evaluation).version
+            if any(offer.origin == "extracted" for offer in offers)
+            else None,
         )
 
     def _own_scores(self, evaluation: Evaluation, offers: Sequence[Offer]) -> dict[str, str]:

@@ -1,14 +1,13 @@
 """What a file or a newer decision changed in a record: field by field, word by word."""
 
-import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import accumulate, islice
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
-from reviews.comparison import Piece, Word, words
+from reviews.comparison import Piece, Word, compared, words
+from reviews.json_text import indented
 from reviews.models import Evaluation, SourceChunk
 from reviews.record import HUMAN_FIELDS, Record
 from reviews.salvage import raw_text
@@ -22,6 +21,8 @@ _MAX_WORDS = 600
 _MAX_CHANGES = 50
 _MAX_SHOWN = 5_000
 _AROUND = 120
+# Of all texts of a record together, before and after; the rest is shown as replaced.
+_MAX_COMPARED = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,17 @@ def changes(before: Record, after: Record) -> list[Change]:
 def of_texts(texts: Iterable[tuple[str, str, str]]) -> list[Change]:
     """What differs of texts: (label, the text before, the text after)."""
     differing = ((label, old, new) for label, old, new in texts if old != new)
-    return [Change(label, _pieces(old, new)) for label, old, new in islice(differing, _MAX_CHANGES)]
+    changes, left = [], _MAX_COMPARED
+    for label, old, new in islice(differing, _MAX_CHANGES):
+        left -= len(old) + len(new)
+        changes.append(Change(label, _pieces(old, new) if left >= 0 else _replaced(old, new)))
+    return changes
+
+
+def _replaced(old: str, new: str) -> list[Piece]:
+    """Both texts, neither looked into beyond what is shown of it."""
+    pieces = [Piece("removed", old), Piece("added", new)]
+    return [_shortened(piece, 0, 0) for piece in pieces if piece.text]
 
 
 def _texts(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
@@ -88,7 +99,7 @@ def _judged(entry: Any, part: str) -> str:
 def _text(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
-    return json.dumps(value, ensure_ascii=False, indent=1, sort_keys=True, default=str)
+    return indented(value, 1, sort_keys=True, default=str)
 
 
 def _pieces(old: str, new: str) -> list[Piece]:
@@ -116,12 +127,14 @@ def _compared(before: list[str], after: list[str]) -> Iterator[Piece]:
         yield Piece("removed", "".join(before))
         yield Piece("added", "".join(after))
         return
-    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            yield Piece("same", "".join(before[a:b]))
-        else:
-            yield Piece("removed", "".join(before[a:b]))
-            yield Piece("added", "".join(after[c:d]))
+    in_old, in_new = compared(*([Word(word, word) for word in side] for side in (before, after)))
+    added = iter(in_new)
+    for piece in in_old:
+        if piece.kind == "same":
+            # What is the same is in both, with what was added before it in the new text only.
+            yield from takewhile(lambda one: one.kind != "same", added)
+        yield piece
+    yield from added
 
 
 def _shortened(piece: Piece, place: int, last: int) -> Piece:
@@ -130,7 +143,7 @@ def _shortened(piece: Piece, place: int, last: int) -> Piece:
     if piece.kind != "same":
         if len(text) <= _MAX_SHOWN:
             return piece
-        return Piece(piece.kind, f"{_beginning(words(text), _MAX_SHOWN)} …")
+        return Piece(piece.kind, f"{_beginning(words(text[: 2 * _MAX_SHOWN]), _MAX_SHOWN)} …")
     if len(text) <= 2 * _AROUND + 3:
         return piece
     of_text = words(text)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reviews import comparison, contexts, responses, rubric, siblings
+from reviews import comparison, contexts, extraction, responses, rubric, siblings
 from reviews.comparison import Row
 from reviews.contexts import Context
 from reviews.contradictions import Contradiction, contradictions
@@ -47,7 +47,8 @@ class Response:
 class Evidence:
     """`question` is empty where no file of task context tells it; `facts` are what else such a file says.
 
-    `reference` is the task's final answer where the verifier had none, else empty. Where it `is_blind`
+    `reference` is the task's final answer where the verifier had none, else empty. `raw_note` says why no
+    scores were read from the raw output, if its length is the reason. Where it `is_blind`
     nothing tells what the judge said, nor what the verifier found.
     """
 
@@ -63,6 +64,7 @@ class Evidence:
     siblings: Siblings
     raw: str
     raw_spans: list[tuple[int, int]]
+    raw_note: str
     fields: list[tuple[str, Any]]
     is_blind: bool = False
 
@@ -120,6 +122,7 @@ def read(
         siblings=of_task,
         raw=raw_text(evaluation.raw_judge_output),
         raw_spans=[offer.span or (0, 0) for offer in offers],
+        raw_note=extraction.TOO_LONG if extraction.of(evaluation).is_too_long else "",
         fields=fields(evaluation),
     )
     return _without_judge(found) if is_blind else found
@@ -135,6 +138,7 @@ def _without_judge(evidence: Evidence) -> Evidence:
         siblings=evidence.siblings.without_verdicts(),
         raw="",
         raw_spans=[],
+        raw_note="",
         fields=[],
         is_blind=True,
     )

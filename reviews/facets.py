@@ -15,11 +15,11 @@ from django.db import connection, transaction
 from django.db.models import QuerySet, Sum
 from procrastinate.contrib.django import app as jobs
 
-from reviews import rubric, strata
+from reviews import extraction, rubric, strata
 from reviews.contradictions import contradictions
 from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFacet, Uncovered
 from reviews.reasons import family
-from reviews.salvage import raw_text, salvage
+from reviews.salvage import raw_text
 from reviews.scores import is_score, score_of, score_word
 from reviews.verdict import VERDICTS, Rule, read_verification
 from reviews.words import names_in, words_of
@@ -74,6 +74,7 @@ _COLUMNS = (
     "judge_prompt_template_path",
     "raw_judge_output",
     "parsed_rubric_scores",
+    "extracted_scores",
     "aggregated_score",
     "final_answer_verified",
     "verification_message",
@@ -95,7 +96,7 @@ def judged_by(record: Evaluation) -> list[Judged]:
     """What the judge said, parsed by the pipeline, or else found in its raw output."""
     parsed = record.parsed_rubric_scores
     if not parsed:
-        found = salvage(record.raw_judge_output).proposals
+        found = extraction.of(record).proposals
         return [Judged(one.criterion, one.score, one.justification) for one in found]
     return [
         Judged(

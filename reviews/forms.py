@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django import forms
 from django.core.exceptions import ValidationError
 
-from reviews import adjudication, file_decisions, rubric, salvage
+from reviews import adjudication, extraction, file_decisions, rubric
 from reviews.criteria import Offer, offers
 from reviews.criterion_form import (
     LINE_END,
@@ -193,7 +193,7 @@ class ReviewForm(forms.Form):
             "causes": {name: row.stated_cause for name, row in names if row.stated_cause},
             "active_ms": self.cleaned_data["active_ms"],
             "keys": self.cleaned_data["keys"],
-            "extractor": salvage.VERSION if "extracted" in origins.values() else None,
+            "extractor": extraction.of(self.evaluation).version if "extracted" in origins.values() else None,
             "judged": {offer.criterion: offer.score for offer in self.offers if is_score(offer.score)},
             "words": words_of_evidence(self.evaluation, self.offers),
         }

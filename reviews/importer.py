@@ -5,7 +5,7 @@ id is new go to `evaluation` by COPY, a known id is settled by `merge`, and ever
 become a new record is noted in `import_line`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import pairwise
@@ -25,8 +25,10 @@ from reviews.merge import TAKE_TURNS, Incoming, Known, Settled, known_records, s
 from reviews.models import Import, ImportLine, ImportProgress, User
 from reviews.receiving import mapping_of, run_named
 from reviews.record import LineError
+from reviews.refusals import NotRecords, Refusals, first_record_sought, in_batches
 from reviews.repeats import Repeats, held_in
 from reviews.rows import Target
+from reviews.source import Refused
 from reviews.updating import apply_updates
 
 # Told after each piece: the bytes imported so far, and what became of the lines in them.
@@ -95,7 +97,10 @@ def receive_upload(
         run=run_named(run_name, actor=actor), file_name=bare_name(file_name), strict=strict, created_by=actor
     )
     meter = source.Meter(blocks)
-    unpacked = sum(len(piece.data) for piece in source.keep(upload, _cut(meter)))
+    pieces = first_record_sought(
+        _cut(meter), settings.LIMITS, mapping_of(upload.run), settings.MAX_REJECTED_LINES
+    )
+    unpacked = sum(len(piece.data) for piece in source.keep(upload, pieces))
     ImportProgress.objects.create(source=upload, size=unpacked)
     upload.size, upload.sha256 = meter.size, meter.sha256
     upload.save(update_fields=["size", "sha256"])
@@ -123,6 +128,12 @@ def import_upload(import_id: int, progress: Progress | None = None) -> None:
                 _finish(upload)
         except StrictRefusal as refusal:
             copy_import_lines(refusal.import_lines)
+            _fail(upload, str(refusal))
+        except NotRecords as refusal:
+            # Such a file may be huge, and nobody wants it back.
+            upload.chunks.all().delete()
+            _fail(upload, str(refusal))
+        except Refused as refusal:
             _fail(upload, str(refusal))
 
 
@@ -175,6 +186,7 @@ class _Importing:
         self._target = target
         self._mapping = mapping_of(target.run)
         self._kept_lines = source.LineReader()
+        self._refusals = Refusals(settings.MAX_REJECTED_LINES)
         for name in target.counts:
             setattr(target, name, 0)
 
@@ -184,8 +196,9 @@ class _Importing:
             cursor.execute(_CHECK_AT_ONCE)
         repeats = _repeats_of(self._target, self._mapping)
         size = 0
-        work = ((lines, self._work(lines)) for lines in source.lines_of(pieces))
-        with closing(parsing.parsed_ahead(work, cores=parsing.usable_cores())) as parsed_ahead:
+        batches = in_batches(source.lines_of(pieces), settings.MAX_REJECTED_LINES)
+        work = ((lines, self._work(lines)) for lines in batches)
+        with closing(_parsed_ahead(work)) as parsed_ahead:
             for lines, parsed in parsed_ahead:
                 if lines.piece.number == 0:
                     self._target.has_bom = lines.piece.data.startswith(source.BOM)
@@ -222,7 +235,7 @@ class _Importing:
         target = self._target
         incoming = self._incoming(lines, parsed)
         noted = [self._rejected(line, LineError(field, reason)) for line, field, reason in parsed.errors]
-        known = known_records(target, incoming)
+        known = known_records(target, incoming) if incoming else {}
         new: dict[str, Incoming] = {}
         settled: list[Settled] = []
         for record in incoming:
@@ -234,12 +247,19 @@ class _Importing:
             else:
                 settled.append(self._settle(record, row))
         noted += [self._note(outcome) for outcome in settled]
+        blank = len(lines) - len(incoming) - len(parsed.errors)
+        rejected = [line for line in noted if line.outcome == ImportLine.Outcome.REJECTED]
+        self._refusals.take(
+            good=len(incoming) + len(parsed.errors) - len(rejected),
+            blank=blank,
+            refused=((line.line, line.field, line.reason) for line in rejected),
+        )
         copy_new(new.values())
         if settled:
             apply_updates(target, settled)
         copy_import_lines(noted)
         target.lines += len(lines)
-        target.blank += len(lines) - len(incoming) - len(parsed.errors)
+        target.blank += blank
         self._count(len(new), noted)
         return {record.line for record in new.values()}
 
@@ -276,6 +296,16 @@ class _Importing:
         for line in noted:
             name = "conflicts" if line.outcome == ImportLine.Outcome.CONFLICT else str(line.outcome)
             setattr(target, name, getattr(target, name) + 1)
+
+
+def _parsed_ahead(
+    work: Iterable[tuple[source.Lines, parsing.Work]],
+) -> Generator[tuple[source.Lines, parsing.Parsed], None, None]:
+    """Parse batches of lines. Raises `Refused` where processes died over one of them."""
+    try:
+        yield from parsing.parsed_ahead(work, cores=parsing.usable_cores())
+    except parsing.ProcessDied as died:
+        raise Refused(str(died)) from died
 
 
 def _count_repeats(repeats: Repeats, lines: source.Lines, parsed: parsing.Parsed, new: set[int]) -> None:

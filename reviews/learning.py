@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 from django.db import connection, transaction
 
-from reviews import rubric
+from reviews import extraction, rubric
 from reviews.criteria import read
 from reviews.models import Evaluation, Run
 from reviews.rubric import MAX_NAME, MAX_SCORE, MAX_SCORES, SCORES
-from reviews.salvage import salvage
 from reviews.scores import Score, identity, is_score, score_of
 
 SAMPLE_SIZE = 200
@@ -78,15 +77,13 @@ def _sample(run: Run) -> list[Evaluation]:
         cursor.execute(_SAMPLE, [[pk for pk, _ in places], [line for _, line in places], run.pk, _LARGEST])
         keys = [key for (key,) in cursor.fetchall()]
         cursor.execute(_ANY_WAY)
-    columns = ("raw_judge_output", "parsed_rubric_scores", "source_import", "source_line")
+    columns = ("extracted_scores", "parsed_rubric_scores", "source_import", "source_line")
     return list(Evaluation.objects.filter(pk__in=keys).order_by("pk").only(*columns))
 
 
 def _scores(record: Evaluation) -> dict[str, Score]:
     parsed = {name: score_of(entry) for name, entry in record.parsed_rubric_scores.items()}
-    found = parsed or {
-        proposal.criterion: proposal.score for proposal in salvage(record.raw_judge_output).proposals
-    }
+    found = parsed or {proposal.criterion: proposal.score for proposal in extraction.of(record).proposals}
     return {name: score for name, score in found.items() if is_score(score) and _is_name(name)}
 
 

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from collections.abc import Mapping as Dict
 from dataclasses import MISSING, asdict, dataclass
 from dataclasses import fields as dataclass_fields
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import starmap
 from typing import Any, NamedTuple
 
-import jmespath
 import orjson
-from jmespath.exceptions import JMESPathError
 
+from reviews import expressions
+from reviews.expressions import Budget, ExpressionError, first_line
 from reviews.record import (
     FIELDS,
     HUMAN_FIELDS,
@@ -33,6 +33,9 @@ from reviews.record import (
 )
 
 MOST_BYTES = 64 * 1024
+_LONGEST_SHOWN = 200
+# Of criteria, and of rules.
+_MOST_ENTRIES = 200
 _PARTS = ("fields", "criteria", "review")
 _NEEDED = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
 _NAMES = (*_NEEDED[:3], "task_id", "model_id", "response_id", "ideal_response_id")
@@ -105,12 +108,13 @@ class Mapping:
     def translated(self, line: bytes, limits: Limits) -> bytes:
         """The record in a line, in a line as the pipeline would have written it. Raises `LineError`."""
         source = read_object(line, limits)
-        record = {name: _FITTED.get(name, _as_it_is)(value) for name, value in self._values(source)}
+        budget = Budget(len(line), limits.line_bytes)
+        record = {name: _FITTED.get(name, _as_it_is)(value) for name, value in self._values(source, budget)}
         record.setdefault("raw_judge_output", {})
         record.setdefault("parsed_rubric_scores", {})
         if self.criteria:
-            record["parsed_rubric_scores"] = dict(self._scores(source))
-        reasons = [rule.reason for rule in self.review if _value("review", rule.when, source)]
+            record["parsed_rubric_scores"] = dict(self._scores(source, budget))
+        reasons = [rule.reason for rule in self.review if _value("review", rule.when, source, budget)]
         needs_review = record.setdefault("needs_human_review", bool(reasons) or not self.review)
         record.setdefault("review_reasons", reasons)
         record["human_review_status"] = "Needs Review" if needs_review else "Not Required"
@@ -121,25 +125,28 @@ class Mapping:
         except TypeError as error:  # too deep by now, or made by an expression
             raise LineError("", f"gives what is no JSON by the mapping: {error}") from None
 
-    def _values(self, source: Dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    def _values(self, source: Dict[str, Any], budget: Budget) -> Iterator[tuple[str, Any]]:
         for name, expression in self.fields:
-            value = _value(name, expression, source)
+            value = _value(name, expression, source, budget)
             if value is not None:
                 yield name, value
 
-    def _scores(self, source: Dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _scores(self, source: Dict[str, Any], budget: Budget) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each criterion with its score; one of a name that stood before is numbered."""
         met: dict[str, int] = {}
         for criteria in self.criteria:
-            for member in _members(criteria.each, source):
-                score = _value(_SCORES, criteria.score, member)
+            for member in _members(criteria.each, source, budget):
+                score = _value(_SCORES, criteria.score, member, budget)
                 if score is None:
                     continue
                 if isinstance(score, dict | list):
-                    raise LineError(_SCORES, f"has {kind(score)} as a score: {criteria.score} gives that")
-                name = _name_of(criteria, member)
+                    raise LineError(
+                        _SCORES, f"has {kind(score)} as a score: {_short(criteria.score)} gives that"
+                    )
+                name = _name_of(criteria, member, budget)
                 met[name] = met.get(name, 0) + 1
-                why = _value(_SCORES, criteria.justification, member) if criteria.justification else None
+                justification = criteria.justification
+                why = _value(_SCORES, justification, member, budget) if justification else None
                 yield (
                     name if met[name] == 1 else f"{name} ({met[name]})",
                     {"score": score, "justification": "" if why is None else _text(why)},
@@ -148,7 +155,7 @@ class Mapping:
     def explained(self, error: LineError) -> LineError:
         """The same, with what the mapping had to do with it."""
         expression = dict(self.fields).get(error.field)
-        told = f"{error.reason} (by the mapping: {expression})" if expression else error.reason
+        told = f"{error.reason} (by the mapping: {_short(expression)})" if expression else error.reason
         return LineError(error.field, told)
 
 
@@ -226,41 +233,38 @@ _FITTED = (
 _KNOWN = frozenset(FIELDS)
 
 
-def _members(each: str, source: Dict[str, Any]) -> list[Any]:
+def _members(each: str, source: Dict[str, Any], budget: Budget) -> list[Any]:
     if not each:
         return [source]
-    found = _value(_SCORES, each, source)
+    found = _value(_SCORES, each, source, budget)
     if isinstance(found, dict):
         return [{"key": key, "value": value} for key, value in found.items()]
     if found is not None and not isinstance(found, list):
-        raise LineError(_SCORES, f"is {kind(found)} by the mapping, but takes a list or an object: {each}")
+        takes = f"takes a list or an object: {_short(each)}"
+        raise LineError(_SCORES, f"is {kind(found)} by the mapping, but {takes}")
     return found or []
 
 
-def _name_of(criteria: Criteria, member: Any) -> str:
-    name = _value(_SCORES, criteria.name, member)
+def _name_of(criteria: Criteria, member: Any, budget: Budget) -> str:
+    name = _value(_SCORES, criteria.name, member, budget)
     if name is None or not _text(name).strip():
-        raise LineError(_SCORES, f"has a score without a name: {criteria.name} gives nothing")
+        raise LineError(_SCORES, f"has a score without a name: {_short(criteria.name)} gives nothing")
     return _text(name)
 
 
 # Expressions
 
 
-@lru_cache(maxsize=1000)
-def _compiled(expression: str) -> Any:
-    return jmespath.compile(expression)
-
-
-def _value(field: str, expression: str, data: Any) -> Any:
+def _value(field: str, expression: str, data: Any, budget: Budget) -> Any:
     try:
-        return _compiled(expression).search(data)
-    except (JMESPathError, ArithmeticError, ValueError, TypeError, RecursionError) as error:
-        raise LineError(field, f"cannot be had by the mapping: {expression}: {_first_line(error)}") from None
+        return expressions.value(expression, data, budget)
+    except ExpressionError as error:
+        raise LineError(field, f"cannot be had by the mapping: {_short(expression)}: {error}") from None
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0][:200]
+def _short(expression: str) -> str:
+    """An expression in the reason of a line that is refused: there may be many such lines."""
+    return expression if len(expression) <= _LONGEST_SHOWN else f"{expression[:_LONGEST_SHOWN]}…"
 
 
 # Reading a mapping
@@ -275,7 +279,7 @@ def read(toml: bytes) -> Mapping:
     except UnicodeDecodeError as error:
         raise MappingError([_Problem("mapping", f"is not UTF-8: byte {error.start + 1}")]) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise MappingError([_Problem("mapping", f"is not TOML: {_first_line(error)}")]) from None
+        raise MappingError([_Problem("mapping", f"is not TOML: {first_line(error)}")]) from None
     return of(data)
 
 
@@ -316,6 +320,9 @@ def _entries(
     listed = data.get(part, [])
     if not isinstance(listed, list):
         problems.append(_Problem(part, f"is {_kind(listed)}, but takes tables: [[{part}]]"))
+        return []
+    if len(listed) > _MOST_ENTRIES:
+        problems.append(_Problem(part, f"has more than {_MOST_ENTRIES} tables"))
         return []
     known = [field.name for field in dataclass_fields(shape)]
     needed = [field.name for field in dataclass_fields(shape) if field.default is MISSING]
@@ -363,9 +370,9 @@ def _expressions(
 def _problem_of(place: str, expression: str) -> _Problem | None:
     """What is wrong with an expression."""
     try:
-        _compiled(expression)
-    except (JMESPathError, ValueError, RecursionError) as error:
-        return _Problem(place, f"is no JMESPath: {expression[:100]!r}: {_first_line(error)}")
+        expressions.compiled(expression)
+    except ExpressionError as error:
+        return _Problem(place, str(error))
     return None
 
 

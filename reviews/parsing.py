@@ -1,11 +1,12 @@
 """The lines of a file made into rows, beside whoever sends those: in processes of their own.
 
 Python runs on one core at a time, however many threads it has. These processes know no Django and no
-database; one that is killed has its work done here, and one whose parent is killed ends too.
+database; one that is killed is replaced, and one whose parent is killed ends too.
 """
 
 import os
 import pickle
+import resource
 import subprocess
 import sys
 from collections import deque
@@ -24,7 +25,13 @@ PIECES_ALONE = 4
 MOST_PROCESSES = 4
 # Of a few very long lines one piece at a time is in memory.
 MOST_BYTES = 4 * 1024**2
+# The address space of a process. A line that needs more is rejected.
+MOST_MEMORY = 1024**3
 _T = TypeVar("_T")
+
+
+class ProcessDied(Exception):
+    """Two processes in a row died over the same lines. The message is a sentence."""
 
 
 class Work(NamedTuple):
@@ -71,6 +78,8 @@ def parse(work: Work) -> Parsed:
                 evaluation_id, row = row_of(line, limits, target, number, line_hash, mapping=work.mapping)
             except LineError as error:
                 errors.append((number, error.field, error.reason))
+            except (MemoryError, SystemError):  # orjson raises the other one, because of the first
+                errors.append((number, "", "needs more memory to be read than there is for one line"))
             else:
                 records.append((number, evaluation_id, line_hash))
                 rows.append(row)
@@ -141,15 +150,21 @@ class _Processes:
             self._free.append(process)
 
 
+def _program() -> str:
+    return f"import sys; sys.path[:] = {sys.path!r}; from reviews import parsing; parsing.main()"
+
+
 class _Process:
     """A process that parses, one piece of work after the other. It ends when its input does."""
 
     def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
         # Not by multiprocessing: that imports the main module again, and refuses to daemons. In a
         # process group of its own it does not get the Ctrl-C that is meant for its parent.
-        program = f"import sys; sys.path[:] = {sys.path!r}; from reviews import parsing; parsing.main()"
         self._process = subprocess.Popen(
-            [sys.executable, "-c", program],
+            [sys.executable, "-c", _program()],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             process_group=0,
@@ -160,15 +175,24 @@ class _Process:
         return self._process.pid
 
     def parse(self, work: Work) -> Parsed:
-        """Have it parse. What a process that died leaves undone is done here."""
+        """Have it parse. A process that died is replaced by another, once. Raises `ProcessDied`."""
+        try:
+            return self._parse(work)
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+            self.close()
+            self._start()
+        try:
+            return self._parse(work)
+        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+            self.close()
+            raise ProcessDied(_death_over(work, self._process.returncode)) from None
+
+    def _parse(self, work: Work) -> Parsed:
         assert self._process.stdin
         assert self._process.stdout
-        try:
-            pickle.dump(work, self._process.stdin, pickle.HIGHEST_PROTOCOL)
-            self._process.stdin.flush()
-            parsed: Parsed = pickle.load(self._process.stdout)  # noqa: S301 (from a child of ours)
-        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
-            return parse(work)
+        pickle.dump(work, self._process.stdin, pickle.HIGHEST_PROTOCOL)
+        self._process.stdin.flush()
+        parsed: Parsed = pickle.load(self._process.stdout)  # noqa: S301 (from a child of ours)
         return parsed
 
     def close(self) -> None:
@@ -177,8 +201,17 @@ class _Process:
         self._process.communicate()
 
 
+def _death_over(work: Work, status: int | None) -> str:
+    lines = f"lines {work.first_line:,} to {work.first_line + work.lines - 1:,}"
+    return (
+        f"The process that read {lines} died twice (status {status}), probably for want of memory. "
+        "Nothing was imported. Look at these lines, or give the server more memory, and import again."
+    )
+
+
 def main() -> None:
     """Parse what comes in on standard input until that ends: what such a process does."""
+    _limit_memory()
     work, done = sys.stdin.buffer, sys.stdout.buffer
     try:
         while True:
@@ -188,3 +221,10 @@ def main() -> None:
     except (EOFError, BrokenPipeError, pickle.UnpicklingError):
         # The parent is done, or dead. Nothing is left to be flushed at the end.
         os._exit(0)
+
+
+def _limit_memory() -> None:
+    """Have the system refuse memory beyond `MOST_MEMORY`, rather than end some process for want of it."""
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    if most == resource.RLIM_INFINITY or most > MOST_MEMORY:
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, most))

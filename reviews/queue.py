@@ -46,6 +46,7 @@ EVERYTHING = Q()
 LARGE_COLUMNS = (
     "raw_judge_output",
     "parsed_rubric_scores",
+    "extracted_scores",
     "structured_model_response",
     "structured_ideal_response",
     "extra",

@@ -40,15 +40,19 @@ EARLIEST_YEAR = 1900
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a line may hold at most: bytes of the line, bytes of an id or a name, nested brackets."""
+    """What a line may hold at most: bytes of the line, bytes of an id or a name, nested brackets, values.
+
+    A value of two bytes in a line takes some hundred bytes of memory.
+    """
 
     line_bytes: int = 16 * 1024**2
     id_bytes: int = 512
     nesting: int = 200
+    values: int = 1_000_000
 
 
 # For lines that were accepted before, under the limits of their day.
-NO_LIMITS = Limits(line_bytes=sys.maxsize, id_bytes=sys.maxsize, nesting=sys.maxsize)
+NO_LIMITS = Limits(line_bytes=sys.maxsize, id_bytes=sys.maxsize, nesting=sys.maxsize, values=sys.maxsize)
 
 
 class LineError(Exception):
@@ -119,6 +123,8 @@ def read_object(line: bytes, limits: Limits) -> dict[str, Any]:
     """The object a line holds, as it can be stored (see above). Raises `LineError`."""
     if len(line) > limits.line_bytes:
         raise LineError("", f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
+    if holds_too_many_values(line, limits):
+        raise LineError("", f"holds more than {limits.values:,} values")
     plain = line.translate(_ZEROS, b"[{")
     data, odd = _load(line, has_long_number=_LONG_NUMBER in plain)
     if not isinstance(data, dict):
@@ -126,6 +132,21 @@ def read_object(line: bytes, limits: Limits) -> dict[str, Any]:
     if len(line) - len(plain) > limits.nesting:
         _check_nesting(data, limits)
     return _clean(data) if odd or b"\\u0000" in line else data
+
+
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_VALUE_MARKS = (b",", b"[", b"{")
+
+
+def holds_too_many_values(line: bytes, limits: Limits) -> bool:
+    """Whether a line holds more values than it may. Lines of fewer bytes cost nothing."""
+    if len(line) <= limits.values or _value_marks(line) <= limits.values:
+        return False
+    return _value_marks(_STRING.sub(b"", line)) > limits.values
+
+
+def _value_marks(text: bytes) -> int:
+    return sum(map(text.count, _VALUE_MARKS))
 
 
 # A line with zeros for its digits and without its opening brackets tells of long numbers and of nesting.

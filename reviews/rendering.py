@@ -9,7 +9,6 @@ Long text is cut with a visible note; the whole of it can be downloaded with the
 reader damaged on its way here is shown repaired, with a note of what was and what is shown.
 """
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -31,6 +30,7 @@ from pygments.lexers import JsonLexer
 
 from reviews.formulas import CLOSING, DISPLAY, content_end, formulas
 from reviews.formulas import MAX_CHARS as MAX_FORMULA_CHARS
+from reviews.json_text import indented
 from reviews.latex import Mending, undamaged
 from reviews.text_cache import TextCache
 
@@ -112,7 +112,7 @@ def _is_costly(text: str) -> bool:
 
 def json_html(value: Any) -> SafeString:
     """A JSON value, indented, with pygments' classes; goes inside `<pre class="json">`."""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = indented(value, 2)
     coloured = highlight(text[:MAX_CHARS].translate(_VISIBLE_CONTROLS), _JSON, _CLASSES_ONLY)
     return _trusted(coloured.rstrip("\n") + _cut_note(text, MAX_CHARS))
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reviews.json_text import indented
 from reviews.scores import criterion_title
 
 FINAL_ANSWER = "Final answer"
@@ -36,7 +37,7 @@ class Part:
     def source(self) -> str:
         """The part as text."""
         if self.data is not None:
-            return json.dumps(self.data, ensure_ascii=False, indent=1)
+            return indented(self.data, 1)
         return self.text or "\n".join(self.items)
 
 

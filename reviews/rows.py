@@ -13,11 +13,21 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
+from reviews.extraction import extract
 from reviews.mapping import Mapping, read_translated
-from reviews.record import STATUS_WORDS, VERDICTS, Limits, LineError, Record, moment, parse_line
+from reviews.record import (
+    STATUS_WORDS,
+    VERDICTS,
+    Limits,
+    LineError,
+    Record,
+    holds_too_many_values,
+    moment,
+    parse_line,
+)
 
 _PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
-COLUMNS = (*_PLACE, *Record._fields)
+COLUMNS = (*_PLACE, *Record._fields, "extracted_scores")
 JSON_FIELDS = (
     "raw_judge_output",
     "parsed_rubric_scores",
@@ -77,11 +87,17 @@ def exact_row(record: Record, target: Target, number: int, line_hash: bytes) -> 
     for place in _JSON_PLACES:
         if values[place] is not None:
             values[place] = orjson.dumps(values[place])
+    values.append(None if record.parsed_rubric_scores else _extracted(record.raw_judge_output))
     return _row(values, target, number, line_hash)
 
 
+def _extracted(raw_judge_output: dict[str, Any]) -> bytes:
+    """The scores in the raw output of a record whose own scores are empty."""
+    return orjson.dumps(extract({}, raw_judge_output))
+
+
 def _row(values: list[Any], target: Target, number: int, line_hash: bytes) -> bytes:
-    """`values` are those of a record, but for its JSON, which is bytes."""
+    """`values` are those of a record, but for its JSON, which is bytes, and then the extracted scores."""
     run, source = target
     parts = [_place(len(COLUMNS), 8, run, 8, source, 8, number, 8, source, 8, number, 16, line_hash)]
     for value in values:
@@ -170,14 +186,14 @@ def quick_row(
     line: bytes, limits: Limits, target: Target, number: int, line_hash: bytes
 ) -> tuple[str, bytes] | None:
     """The id and the row of a record, or None for a line that `parse_line` has to read or to refuse."""
-    if len(line) > limits.line_bytes or b"\\u0000" in line:
+    if len(line) > limits.line_bytes or b"\\u0000" in line or holds_too_many_values(line, limits):
         return None
     try:
         # What is skipped is checked in all but this.
         _ = line.isascii() or line.decode()
         read = _read(line)
         values = _values(read, limits)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, LineError, _Other):
+    except (msgspec.MsgspecError, ValueError, RecursionError, LineError, _Other):
         return None
     return read.evaluation_id, _row(values, target, number, line_hash)
 
@@ -200,7 +216,8 @@ def _values(read: _Line, limits: Limits) -> list[Any]:
             values[place] = moment(name, values[place])
     values[_REASONS] = orjson.dumps(values[_REASONS])
     _put_json(values, limits)
-    _read_scores(read.parsed_rubric_scores)
+    scores = _read_scores(read.parsed_rubric_scores)
+    values.append(None if scores else _extracted(orjson.loads(bytes(read.raw_judge_output))))
     return values
 
 

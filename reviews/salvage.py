@@ -13,13 +13,14 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-import json_repair
-
+from reviews import mending
+from reviews.budget import Budget, OverBudget
+from reviews.json_text import indented
 from reviews.latex import double_backslashes
-from reviews.scores import Score
+from reviews.scores import Score, is_score
 
 # Grows when the same text would give other proposals.
-VERSION = 1
+VERSION = 2
 
 # What may have been done to a text, in this order.
 # fence: a markdown fence or other text around the JSON was put aside.
@@ -29,11 +30,11 @@ VERSION = 1
 # truncation: the JSON was cut off or broken, and its parts were read one by one.
 STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
 
-MAX_CHARACTERS = 1_000_000
-# Criteria, what wraps them, and what cannot be read. Each may cost a pass over the text, so this keeps the
-# time in proportion to its length.
-MAX_OBJECTS = 100
-MAX_MENDED_CHARACTERS = 10_000
+# Beyond these, and beyond its `Budget`, nothing is read from a text.
+MAX_CHARACTERS = 256 * 1024
+MAX_OBJECTS = 500
+# Longer names and scores are none.
+MAX_NAME = 1_000
 
 # Of what was mended, on either side of it.
 _SHOWN_AROUND = 30
@@ -64,10 +65,14 @@ class Proposal(NamedTuple):
 
 
 class Salvage(NamedTuple):
-    """What could be read, in the order of the text, and which of `STEPS` it took."""
+    """What could be read, in the order of the text, and which of `STEPS` it took.
+
+    `is_too_long` where reading the text would have cost more than its budget: nothing is read then.
+    """
 
     proposals: tuple[Proposal, ...] = ()
     steps: tuple[str, ...] = ()
+    is_too_long: bool = False
 
 
 class _Part(NamedTuple):
@@ -88,13 +93,13 @@ def salvage(raw_judge_output: Mapping[str, Any]) -> Salvage:
     """
     raw = raw_text(raw_judge_output)
     if len(raw) > MAX_CHARACTERS:
-        return Salvage()
+        return Salvage(is_too_long=True)
     doubled = double_backslashes(raw)
     reader = _Reader(doubled.text)
     try:
         reader.read()
-    except RecursionError:
-        return Salvage()
+    except (OverBudget, RecursionError):
+        return Salvage(is_too_long=True)
     if not reader.parts:
         return Salvage()
     last_of_each = {part.criterion: part for part in reader.parts}.values()
@@ -158,7 +163,7 @@ def raw_text(raw_judge_output: Mapping[str, Any]) -> str:
     if strings and (not has_scores or any(map(_OBJECT.search, strings))):
         return "\n\n".join(strings)
     try:
-        return json.dumps(raw_judge_output, indent=2, ensure_ascii=False) if raw_judge_output else ""
+        return indented(raw_judge_output, 2) if raw_judge_output else ""
     except (RecursionError, TypeError, ValueError):
         return ""
 
@@ -213,6 +218,7 @@ class _Reader:
         self.text = text
         self.parts: list[_Part] = []
         self.unreadable = 0
+        self.budget = Budget(len(text))
         self._at = 0
         self._since = 0  # where the key of the next object stands at the earliest
         self._sound = 0  # what stands before this could be read
@@ -221,8 +227,10 @@ class _Reader:
         for _ in range(MAX_OBJECTS):
             opening = _OBJECT.search(self.text, self._at)
             if not opening:
-                break
+                return
+            self.budget.spend(opening.end() - self._at)
             self._read_object(opening.start())
+        raise OverBudget
 
     def steps_around(self) -> set[str]:
         """The steps that what stands around the criteria called for."""
@@ -239,18 +247,25 @@ class _Reader:
         return steps
 
     def _read_object(self, brace: int) -> None:
+        self.budget.spend(brace - self._since)
         key = _KEY.search(self.text, self._since, brace)
         start, name = (key.start(), _name(key)) if key else (brace, "")
         self._at = brace + 1
         try:
             value, end = _DECODER.raw_decode(self.text, brace)
         except json.JSONDecodeError as error:
+            # A string that does not end was searched up to the end of the text.
+            is_open = error.msg.startswith("Unterminated string")
+            self.budget.spend((len(self.text) if is_open else error.pos) - brace)
             self._mend_object(name, start, brace, error)
             return
+        self.budget.spend(end - brace)
         part = _part(name, value, start, end)
         self._sound = max(self._sound, end)
         self._since = brace + 1
         if part:
+            # Criteria inside each other hold each other's text.
+            self.budget.spend(len(part.justification))
             self.parts.append(part)
         # A criterion that lacks its closing brace holds those after it, and is read into like a wrapper.
         if part and not _wraps_scores(value):
@@ -260,7 +275,9 @@ class _Reader:
         if brace < self._sound:
             return  # in a string of an object that could be read
         self.unreadable = max(self.unreadable, error.pos)
-        part = _mended_part(name, self.text, start, brace)
+        end = _end_of_piece(self.text, brace)
+        self.budget.spend(_LOOKS_AT_PIECE * (end - brace))
+        part = _mended_part(name, self.text, start, brace, end)
         if part:
             self.parts.append(part)
             self._at = self._since = part.end
@@ -273,15 +290,17 @@ def _name(key: re.Match[str]) -> str:
 def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | None:
     """The criterion an object is: the value of that name or, in a list, the one it names itself."""
     score_key = _spelling(value, _SCORE)
-    score = value[score_key] if score_key else None
-    if not isinstance(score, Score) or (isinstance(score, str) and not score.strip()):
+    score: Any = value[score_key] if score_key else None
+    if not is_score(score) or (isinstance(score, str) and len(score) > MAX_NAME):
         return None
     justification_key = _spelling(value, _JUSTIFICATION)
     if not justification_key and _wraps_scores(value):
         return None
     criterion_key = None if name else _spelling(value, _CRITERION)
     criterion = value[criterion_key] if criterion_key else name
-    if not isinstance(criterion, str) or criterion.strip().lower() in ("", *_SCORE):
+    if not isinstance(criterion, str) or len(criterion) > MAX_NAME:
+        return None
+    if criterion.strip().lower() in ("", *_SCORE):
         return None
     justification = value[justification_key] if justification_key else None
     respelled = _respelled(
@@ -330,39 +349,30 @@ _SPELLED_SCORE = re.compile(
 )
 
 
-def _mended_part(name: str, text: str, start: int, brace: int) -> _Part | None:
+# How often each character of a piece is looked at.
+_LOOKS_AT_PIECE = 6
+
+
+def _mended_part(name: str, text: str, start: int, brace: int, end: int) -> _Part | None:
     """The criterion that opens at `brace` and does not close, or not as JSON, as far as it goes.
 
-    It ends where the next object begins. Only its justification may be incomplete: the score that the
-    mended object has must stand in the text, whole.
+    Only its justification may be incomplete: the score that the mended object has must stand in the text,
+    whole.
     """
-    end = _end_of_piece(text, brace)
     spelled = _SPELLED_SCORE.search(text, brace, end)
-    if not spelled or end - brace > MAX_MENDED_CHARACTERS:
+    if not spelled:
         return None
-    try:
-        value = json_repair.loads(text[brace:end], skip_json_loads=True)
-    except (RecursionError, ValueError):
-        return None
-    part = _part(name, value, start, end) if isinstance(value, dict) else None
+    piece = text[brace:end]
+    value = mending.members(piece)
+    part = _part(name, value, start, end)
     if not part or part.score != _literal(spelled["value"]):
         return None
-    mend = _difference(text[brace:end], json.dumps(value, ensure_ascii=False))
+    mend = _difference(piece, json.dumps(value, ensure_ascii=False))
     return _Part(*part[:-1], (*part.repairs, mend))
 
 
 def _difference(broken: str, mended: str) -> Repair:
-    """Where two spellings of one object part, but for their white space."""
-    one, other = 0, 0
-    while one < len(broken) and other < len(mended):
-        if broken[one].isspace():
-            one += 1
-        elif mended[other].isspace():
-            other += 1
-        elif broken[one] == mended[other]:
-            one, other = one + 1, other + 1
-        else:
-            break
+    one, other = mending.first_difference(broken, mended)
     return Repair("truncation", _around(broken, one), _around(mended, other))
 
 

@@ -5,30 +5,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import (
-    BooleanField,
-    Case,
-    ExpressionWrapper,
-    F,
-    Func,
-    JSONField,
-    QuerySet,
-    TextField,
-    Value,
-    When,
-)
+from django.db.models import BooleanField, ExpressionWrapper, F, Func, JSONField, QuerySet, TextField, Value
 from django.db.models.fields.json import KT
+from django.db.models.functions import Left
 
 from reviews import rubric
 from reviews.hidden import hidden_from
 from reviews.models import Evaluation, User
-from reviews.salvage import salvage
 from reviews.verdict import Rule, read_verification
 
 MOST = 100
-# Of so many records whose scores did not parse, the judge's verdict is read out of raw output.
-_MOST_SALVAGED = 20
 _MAX_ANSWER = 300
+_MAX_COMPARED = 10 * _MAX_ANSWER
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +87,8 @@ def of(evaluation: Evaluation, reader: User | None = None) -> Siblings:
     rows = list(_rows(evaluation, reader)[: MOST + 1])
     answers: dict[str, Answer] = {}
     criteria: dict[str, None] = {}
-    for number, row in enumerate(rows[:MOST]):
-        scores = _unparsed(row) if number < _MOST_SALVAGED else {}
+    for row in rows[:MOST]:
+        scores = dict(zip(row["read_criteria"] or (), row["read_scores"] or (), strict=True))
         given = _given(row)
         answer = answers.setdefault(normalised(given), Answer(given[:_MAX_ANSWER]))
         is_this = row["pk"] == evaluation.pk
@@ -118,6 +106,17 @@ _KEYS = Func(
     template="ARRAY(SELECT jsonb_object_keys(%(expressions)s))",
     output_field=ArrayField(TextField()),
 )
+
+
+def _extracted(part: str) -> Func:
+    """That part of each score that was read out of raw output, in their order."""
+    path = Value(f"$.proposals[*].{part}")
+    return Func(
+        F("extracted_scores"),
+        path,
+        template="jsonb_path_query_array(%(expressions)s::jsonpath)",
+        output_field=JSONField(),
+    )
 
 
 def _rows(evaluation: Evaluation, reader: User | None) -> "QuerySet[Evaluation, Any]":
@@ -138,12 +137,10 @@ def _rows(evaluation: Evaluation, reader: User | None) -> "QuerySet[Evaluation, 
             template=F("judge_prompt_template_path"),
             is_hidden=ExpressionWrapper(hidden_from(reader, evaluation.run), BooleanField()),
             criteria=_KEYS,
-            inner_answer=KT("structured_model_response__response__final_answer"),
-            outer_answer=KT("structured_model_response__final_answer"),
-            raw=Case(
-                When(aggregated_score=None, then=F("raw_judge_output")),
-                default=Value(None, JSONField()),
-            ),
+            inner_answer=Left(KT("structured_model_response__response__final_answer"), _MAX_COMPARED),
+            outer_answer=Left(KT("structured_model_response__final_answer"), _MAX_COMPARED),
+            read_criteria=_extracted("criterion"),
+            read_scores=_extracted("score"),
         )
     )
 
@@ -157,11 +154,6 @@ def _given(row: dict[str, Any]) -> str:
     return (verification.extracted or "").strip()
 
 
-def _unparsed(row: dict[str, Any]) -> dict[str, Any]:
-    """The judge's scores by criterion, where only its raw output has them."""
-    if row["criteria"] or not row["raw"]:
-        return {}
-    return {proposal.criterion: proposal.score for proposal in salvage(row["raw"]).proposals}
 
 
 def _sibling(
@@ -193,7 +185,7 @@ _FRACTION = re.compile(r"\\[dt]frac(?![A-Za-z])")
 
 def normalised(answer: str) -> str:
     r"""An answer without what makes no difference: spaces, `$ $`, `\( \)`, `\boxed{}`, bold, a full stop."""
-    text, before = answer[: 10 * _MAX_ANSWER], ""
+    text, before = answer[:_MAX_COMPARED], ""
     while text != before:
         before = text
         text = text.strip().removesuffix(".").strip()

@@ -8,6 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from reviews import audit, blind, opinions
+from reviews.extraction import extract
 from reviews.merge import Incoming, Settled
 from reviews.models import Evaluation, FileConflict, Import
 from reviews.record import HUMAN_FIELDS, Record
@@ -38,7 +39,7 @@ def _update_statement(columns: dict[str, str], also: str = "", told: dict[str, s
 
 _MOVE = _update_statement(_PLACE)
 _CHANGE = _update_statement(
-    _PLACE | {"is_sampled": "boolean", "is_stale": "boolean"} | _FIELD_TYPES,
+    _PLACE | {"is_sampled": "boolean", "is_stale": "boolean", "extracted_scores": "jsonb"} | _FIELD_TYPES,
     ", version = version + 1, review_id = CASE WHEN new.keeps_review THEN review_id END",
     told={"keeps_review": "boolean"},
 )
@@ -55,6 +56,9 @@ def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
             place = _place(one.evaluation, one.takes)
             if one.values:
                 values = dict(zip(Record._fields, one.values, strict=True))
+                values["extracted_scores"] = extract(
+                    one.values.parsed_rubric_scores, one.values.raw_judge_output
+                )
                 stands = {name: getattr(one, name) for name in ("is_sampled", "is_stale", "keeps_review")}
                 changed.append(place | values | stands)
                 if one.reopens:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Sum
 from django.utils import timezone
 
 from cognireview.disk_full import check_space, is_disk_full
@@ -19,7 +20,7 @@ from reviews.copying import execute_apart
 from reviews.models import Import, Upload, UploadPart, User
 from reviews.source import Refused
 
-KEPT_FOR = timedelta(hours=24)
+KEPT_FOR = timedelta(days=1)
 _INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
 log = logging.getLogger(__name__)
 
@@ -28,17 +29,33 @@ class TooLarge(Exception):
     """The message is a sentence that names the limit."""
 
 
+class OverQuota(Exception):
+    """Too much has begun to arrive and is not finished; the message is a sentence that names the limit.
+
+    `too_many` uploads, or else too many bytes.
+    """
+
+    def __init__(self, sentence: str, *, too_many: bool) -> None:
+        super().__init__(sentence)
+        self.too_many = too_many
+
+
 class WrongOffset(Exception):
     """A part does not begin where the last one ended."""
 
 
 @transaction.atomic
 def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User) -> Upload:
-    """Make place for a file of `size` bytes. Raises `Refused`, `TooLarge`, and `OSError` on a full disk."""
+    """Begin the upload of a file of `size` bytes.
+
+    Nothing is reserved: what counts against the quota is what has arrived. Raises `Refused`, `TooLarge`,
+    `OverQuota`, and `OSError` on a full disk.
+    """
     check_space()
     if not size:
         raise Refused("The file is empty.")
     check_size(size)
+    _check_count(actor)
     upload = Upload.objects.create(
         created_by=actor,
         file_name=importer.bare_name(file_name),
@@ -57,12 +74,57 @@ def check_size(size: int) -> None:
         raise TooLarge(f"The file is larger than {limit:,} bytes (COGNIREVIEW_MAX_UPLOAD_BYTES).")
 
 
+# Two that begin at once would both be the last one allowed.
+_TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.uploads'))"
+
+
+def _check_count(actor: User) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_TURNS)
+    unfinished = Upload.objects.filter(source=None)
+    own, most = unfinished.filter(created_by=actor).count(), settings.MAX_OPEN_UPLOADS
+    if own >= most:
+        sentence = (
+            f"You have {own:,} unfinished uploads, and may have {most:,} (COGNIREVIEW_MAX_OPEN_UPLOADS)."
+        )
+        raise OverQuota(f"{sentence} {_WHAT_TO_DO}", too_many=True)
+    everybody, most = unfinished.count(), settings.MAX_OPEN_UPLOADS_OVERALL
+    if everybody >= most:
+        limit = f"{most:,} are allowed (COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL)"
+        sentence = f"There are {everybody:,} unfinished uploads, and {limit}."
+        raise OverQuota(f"{sentence} Try again later.", too_many=True)
+
+
+def _check_bytes(upload: Upload, more: int) -> None:
+    """Raise `OverQuota` if so many bytes more would be too many.
+
+    Parts that arrive at the same moment may exceed the quota by one part each.
+    """
+    unfinished = Upload.objects.filter(source=None)
+    limits = (
+        (unfinished.filter(created_by=upload.created_by_id), "BYTES", settings.MAX_OPEN_UPLOAD_BYTES),
+        (unfinished, "BYTES_OVERALL", settings.MAX_OPEN_UPLOAD_BYTES_OVERALL),
+    )
+    for uploads, name, most in limits:
+        arrived = uploads.aggregate(sum=Sum("offset"))["sum"] or 0
+        if arrived + more > most:
+            limit = f"{most:,} are allowed (COGNIREVIEW_MAX_OPEN_UPLOAD_{name})"
+            whose = "yours" if name == "BYTES" else "all"
+            sentence = f"Unfinished uploads, {whose} together, hold {arrived:,} bytes, and {limit}."
+            raise OverQuota(f"{sentence} {_WHAT_TO_DO}", too_many=False)
+
+
+_WHAT_TO_DO = (
+    f"Finish or cancel one; an upload that nothing arrives for is removed after {KEPT_FOR.days * 24} hours."
+)
+
+
 @transaction.atomic
 def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
     """Take the part that begins at `offset`, and with the last one hand the file to the importer.
 
-    Raises `WrongOffset`, `TooLarge`, `OSError` on a full disk, and with the last part `Refused`; then the
-    part is not taken.
+    Raises `WrongOffset`, `TooLarge`, `OverQuota`, `OSError` on a full disk, and with the last part `Refused`;
+    then the part is not taken.
     """
     check_space()
     upload = Upload.objects.select_for_update(of=["self"]).select_related("created_by").get(pk=upload.pk)
@@ -70,6 +132,7 @@ def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
         raise WrongOffset
     if offset + len(data) > upload.size:
         raise TooLarge(f"The file was said to have {upload.size:,} bytes, and this is more.")
+    _check_bytes(upload, len(data))
     execute_apart(_INSERT_PART, [upload.pk, offset, data])
     upload.offset += len(data)
     upload.changed_at = timezone.now()
@@ -85,7 +148,7 @@ def take(
     """Take a whole file that comes in one request, in parts of about 1 MiB, and return its import.
 
     No transaction is open while a part is waited for. What `parts` raises, and a file that is refused, leaves
-    nothing. Raises `Refused` and `TooLarge`.
+    nothing. Raises `Refused`, `TooLarge` and `OverQuota`.
     """
     upload = begin(file_name=file_name, run_name=run_name, strict=strict, size=size, actor=actor)
     try:

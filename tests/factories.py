@@ -8,6 +8,7 @@ import factory
 from django.contrib.auth.models import Group
 from factory.django import DjangoModelFactory
 
+from reviews.extraction import extract
 from reviews.models import Evaluation, Export, ExportProgress, Import, Run, User
 
 PASSWORD = "a pass phrase for tests"
@@ -72,6 +73,9 @@ class EvaluationFactory(DjangoModelFactory[Evaluation]):
     judge_prompt_template_path = "prompts/judge.txt"
     raw_judge_output = factory.LazyFunction(lambda: {"raw_content": "{}"})
     parsed_rubric_scores = factory.LazyFunction(lambda: dict(SCORES))
+    extracted_scores = factory.LazyAttribute(
+        lambda made: extract(made.parsed_rubric_scores, made.raw_judge_output)
+    )
     aggregated_score = "Fail"
     final_answer_verified = False
     verification_message = "Mismatch (Extracted: '1/2', Correct: '2')"

@@ -7,12 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import psutil
 import pytest
 
-from reviews import parsing
-from reviews.parsing import Parsed, Work, parse, parsed_ahead
+from reviews import parsing, rows
+from reviews.parsing import Parsed, ProcessDied, Work, parse, parsed_ahead
 from reviews.record import Limits
 from reviews.rows import Target
 from tests.lines import file_of, line
@@ -61,6 +62,22 @@ class TestParse:
     def test_leaves_the_beginning_of_a_line_to_the_next_piece(self) -> None:
         assert parse(work(line())) == Parsed([], b"", [], [])
 
+    @pytest.mark.parametrize("error", [MemoryError, SystemError])
+    def test_line_that_needs_too_much_memory_is_rejected_alone(
+        self, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        row_of = rows.row_of
+
+        def failing(text: bytes, *rest: Any, **more: Any) -> Any:
+            if b"eval_b" in text:
+                raise error
+            return row_of(text, *rest, **more)
+
+        monkeypatch.setattr(parsing, "row_of", failing)
+        parsed = parse(work(file_of(line("eval_a"), line("eval_b"), line("eval_c"))))
+        assert [number for number, _, _ in parsed.records] == [1, 3]
+        assert parsed.errors == [(2, "", "needs more memory to be read than there is for one line")]
+
 
 class TestAhead:
     @pytest.mark.parametrize("cores", [1, 2, 16])
@@ -90,12 +107,27 @@ class TestAhead:
 
 
 class TestProcess:
-    def test_that_is_killed_has_its_work_done_here(self, process: parsing._Process) -> None:
+    def test_that_is_killed_is_replaced(self, process: parsing._Process) -> None:
         [(_, lines)] = pieces(1)
         assert process.parse(lines) == parse(lines)
         os.kill(process.pid, signal.SIGKILL)
         for _ in range(3):
             assert process.parse(lines) == parse(lines)
+
+    def test_that_dies_twice_over_the_same_lines_is_reported(
+        self, process: parsing._Process, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        [(_, lines)] = pieces(1)
+        program = "import sys; sys.stdin.buffer.read(10); sys.exit(9)"
+        monkeypatch.setattr(parsing, "_program", lambda: program)
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(ProcessDied, match=r"lines 1 to 2 died twice \(status 9\)"):
+            process.parse(lines)
+
+    def test_has_a_bound_on_its_memory(self, process: parsing._Process) -> None:
+        [(_, lines)] = pieces(1)
+        process.parse(lines)
+        assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_AS)[0] == parsing.MOST_MEMORY
 
     def test_is_not_in_the_group_that_a_terminal_interrupts(self, process: parsing._Process) -> None:
         assert os.getpgid(process.pid) != os.getpgid(0)

@@ -211,6 +211,17 @@ class TestLines:
         assert refusal(line(), Limits(line_bytes=length - 1)) == ("", reason)
 
 
+class TestValues:
+    def test_line_of_too_many_values_is_refused(self) -> None:
+        many = b"[" + b"{}," * 400_000 + b"0]"
+        for spelled in (many, b'["%b", %b]' % (b"x" * 1_000_000, b"[" + b"0," * 1_100_000 + b"0]")):
+            with pytest.raises(LineError, match=r"holds more than 1,000,000 values"):
+                parse_line(line(x=many + b' , "y": ' + many if spelled is many else spelled))
+
+    def test_commas_in_text_are_no_values(self) -> None:
+        assert parse_line(line(parsing_error='[{",\\' * 500_000)).parsing_error
+
+
 class TestWhatPostgresqlRefuses:
     def test_is_stored_as_the_replacement_character(self) -> None:
         read = parse_line(line(rb'"a\u0000b"', parsing_error=b'"\\u0000"', x=rb'{"\u0000": ["\u0000"]}'))

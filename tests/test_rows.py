@@ -91,7 +91,8 @@ class TestColumns:
     def test_that_hold_json_are_known(self) -> None:
         fields = [Evaluation._meta.get_field(name) for name in rows.COLUMNS]
         assert [field.name for field in fields if field.get_internal_type() == "JSONField"] == [
-            *rows.JSON_FIELDS
+            *rows.JSON_FIELDS,
+            "extracted_scores",
         ]
 
 

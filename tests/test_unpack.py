@@ -166,6 +166,12 @@ class TestAnImport:
 
 # Row of the document -> a file of that kind -> what the refusal says, or the lines that are rejected.
 DOCUMENTED: dict[str, tuple[bytes, str | list[int]]] = {
+    "has 10,000 rejected lines (`COGNIREVIEW_MAX_REJECTED_LINES`) and fewer than one good line for a "
+    "hundred of them": (gzip.compress(b"0\n" * 20_000), "the first 10,000 lines were refused; line 1"),
+    "has a million blank lines (a hundred times that setting) and hardly any others": (
+        gzip.compress(b"\n" * 1_100_000),
+        "of its lines are blank",
+    ),
     "has packed data that is cut off or damaged": (gzip.compress(LINES)[:-1], "after 517 bytes"),
     "is a ZIP archive, or packed by xz or bzip2": (bz2.compress(LINES), "packed by bzip2"),
     "is an array that is cut off": (ARRAY[:-1], "element 2"),

@@ -14,7 +14,8 @@ from django.utils import timezone
 from reviews import importer, source, uploads
 from reviews.models import AuditEvent, Import, Run, Upload, UploadPart, User
 from reviews.source import Refused
-from reviews.uploads import TooLarge, WrongOffset
+from reviews.uploads import OverQuota, TooLarge, WrongOffset
+from tests.factories import UserFactory
 from tests.lines import file_of, line
 
 pytestmark = pytest.mark.django_db
@@ -134,6 +135,47 @@ class TestAFileInOneRequest:
             self.take(max, parts)
         assert not Upload.objects.exists()
         assert not Run.objects.exists()
+
+
+class TestTheQuota:
+    def test_one_person_may_not_begin_too_many(self, max: User, settings: LazySettings) -> None:
+        settings.MAX_OPEN_UPLOADS = 2
+        begin(max)
+        uploads.append(begin(max), offset=0, data=FILE)
+        begin(max)
+        with pytest.raises(OverQuota, match=r"may have 2 \(COGNIREVIEW_MAX_OPEN_UPLOADS\)") as caught:
+            begin(max)
+        assert caught.value.too_many
+        assert Upload.objects.filter(source=None).count() == 2
+
+    def test_all_people_may_not_begin_too_many(self, max: User, settings: LazySettings) -> None:
+        settings.MAX_OPEN_UPLOADS_OVERALL = 2
+        begin(max)
+        begin(UserFactory.create(role="admin"))
+        with pytest.raises(OverQuota, match="COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL"):
+            begin(UserFactory.create(role="admin"))
+
+    def test_expired_uploads_make_room(self, max: User, settings: LazySettings) -> None:
+        settings.MAX_OPEN_UPLOADS = 1
+        Upload.objects.filter(pk=begin(max).pk).update(changed_at=timezone.now() - timedelta(hours=25))
+        uploads.remove_expired()
+        begin(max)
+
+    def test_declared_size_reserves_nothing(self, max: User, settings: LazySettings) -> None:
+        settings.MAX_OPEN_UPLOAD_BYTES = len(FILE)
+        begin(max, size=settings.MAX_UPLOAD_BYTES)
+        assert uploads.append(begin(max), offset=0, data=FILE).source
+
+    @pytest.mark.parametrize("setting", ["MAX_OPEN_UPLOAD_BYTES", "MAX_OPEN_UPLOAD_BYTES_OVERALL"])
+    def test_bytes_that_arrived_are_limited(self, setting: str, max: User, settings: LazySettings) -> None:
+        setattr(settings, setting, 150)
+        uploads.append(begin(max), offset=0, data=FILE[:100])
+        second = begin(max)
+        with pytest.raises(
+            OverQuota, match=rf"hold 100 bytes, and 150 are allowed \(COGNIREVIEW_{setting}\)"
+        ):
+            uploads.append(second, offset=0, data=FILE[:51])
+        assert uploads.append(second, offset=0, data=FILE[:50]).offset == 50
 
 
 class TestAfterADay:

@@ -29,7 +29,7 @@ _TOML = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT)}
     "/runs/{path:run}/imports",
     scope="import",
     response={202: shapes.ImportOut},
-    problems=(400, 411, 413, 415, 507),
+    problems=(400, 411, 413, 415, 429, 507),
     requestBody=_BODY,
 )
 def bring(

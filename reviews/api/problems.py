@@ -14,7 +14,7 @@ from cognireview import disk_full
 from reviews.listing import TooSlow
 from reviews.permissions import Denied
 from reviews.source import Refused
-from reviews.uploads import TooLarge
+from reviews.uploads import OverQuota, TooLarge
 
 PREFIX = "/api/v1/"
 CONTENT_TYPE = "application/problem+json"
@@ -140,6 +140,10 @@ def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
     return answer(422, str(refused), errors=[{"field": refused.field, "reason": str(refused)}])
 
 
+def _over_quota(_request: HttpRequest, error: Any) -> HttpResponse:
+    return answer(429 if error.too_many else 413, str(error))
+
+
 _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Problem: _problem,
     AuthenticationError: _unauthenticated,
@@ -149,6 +153,7 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     Http404: _with(404),
     Refused: _refused,
     TooLarge: _with(413),
+    OverQuota: _over_quota,
     RequestDataTooBig: _with(413, "The body is too large."),
     UnreadablePostError: _with(400, "The body broke off."),
     TooSlow: _with(422, "This combination takes too long on so many records; add a filter."),

@@ -53,6 +53,9 @@ class Evaluation(models.Model):
     judge_prompt_template_path = models.TextField()
     raw_judge_output = models.JSONField()
     parsed_rubric_scores = models.JSONField()
+    extracted_scores = models.JSONField(
+        null=True, help_text="Scores read out of raw output at import: see `extraction`. Null where parsed."
+    )
     aggregated_score = models.TextField(null=True)
     final_answer_verified = models.BooleanField(null=True)
     verification_message = models.TextField(null=True)

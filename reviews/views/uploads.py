@@ -60,6 +60,8 @@ def _tus(
             response = _sentence(409, "The upload is at another offset: ask for it, and go on from there.")
         except uploads.TooLarge as error:
             response = _sentence(413, error)
+        except uploads.OverQuota as error:
+            response = _sentence(429 if error.too_many else 413, error)
         except Refused as refused:
             response = _sentence(422, refused)
         except (OSError, DatabaseError) as error:

@@ -1,0 +1,26 @@
+"""JSON values written out for people."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+# Deep nesting makes indentation grow faster than the value: 200 levels put 400 spaces before each element.
+MOST_INDENTED = 1_000_000
+
+
+def indented(
+    value: Any, indent: int, *, sort_keys: bool = False, default: Callable[[Any], Any] | None = None
+) -> str:
+    """Write a value as indented JSON, or on one line where that would be very long.
+
+    Raises `RecursionError`, `TypeError` and `ValueError` for what is no JSON.
+    """
+    options: dict[str, Any] = {"ensure_ascii": False, "sort_keys": sort_keys, "default": default}
+    encoder = json.JSONEncoder(indent=indent, **options)
+    size, chunks = 0, []
+    for chunk in encoder.iterencode(value):
+        size += len(chunk)
+        if size > MOST_INDENTED:
+            return json.dumps(value, **options)
+        chunks.append(chunk)
+    return "".join(chunks)

@@ -1,0 +1,104 @@
+r"""Read the members of a JSON object that breaks off, or is not quite JSON, in one pass.
+
+Handled are: a text that ends early, a missing or spare comma, quotation marks inside a string that nobody
+escaped, and values without quotation marks. Every character is looked at a fixed number of times at most, so
+the work is in proportion to the length of the text, whatever it holds.
+"""
+
+import json
+import re
+from typing import Any, NamedTuple
+
+_DECODER = json.JSONDecoder(strict=False)
+_GAP = re.compile(r"[\s,]*+")
+_MEMBER = re.compile(r'"(?P<key>[^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+', re.DOTALL)
+# A quotation mark ends a string where the object goes on behind it: by its end, by a comma and its end, or by
+# the next key. Any other is a part of the string.
+_ENDS_STRING = r'\s*+(?:\Z|[}\]]|,\s*+(?:\Z|[}\]])|,?+\s*+"[^"\\\n]{0,200}+"\s*+:)'
+_ENDS_TEXT = r"\s*+(?:\Z|[,}\]])"
+_STRING = re.compile(rf'"(?P<body>(?:[^"\\]++|\\.|"(?!{_ENDS_STRING}))*+)"?+', re.DOTALL)
+# In a list the next element may follow.
+_ELEMENT = re.compile(rf'"(?P<body>(?:[^"\\]++|\\.|"(?!{_ENDS_TEXT}))*+)"?+', re.DOTALL)
+_BARE = re.compile(r"[^\s,{}\[\]\"][^,{}\[\]\"\n]*+")
+_MARK = re.compile(r'\\.|"', re.DOTALL)
+
+
+class _Value(NamedTuple):
+    """A value, and the place in the text behind it."""
+
+    value: Any
+    end: int
+
+
+def members(text: str) -> dict[str, Any]:
+    """Read the members of the object that `text` begins with, as far as they can be read."""
+    found: dict[str, Any] = {}
+    at = 1
+    while key := _MEMBER.match(text, _end_of_gap(text, at)):
+        read = _value(text, key.end())
+        if read is None:
+            break
+        found[_unescaped(key["key"])] = read.value
+        at = read.end
+    return found
+
+
+def _end_of_gap(text: str, at: int) -> int:
+    gap = _GAP.match(text, at)
+    return gap.end() if gap else at
+
+
+def _value(text: str, at: int) -> _Value | None:
+    """Read a string, a list of strings or a bare word. None for an object, or nothing."""
+    if text[at : at + 1] == "[":
+        return _list(text, at + 1)
+    return _single(_STRING, text, at)
+
+
+def _single(string: re.Pattern[str], text: str, at: int) -> _Value | None:
+    if found := string.match(text, at):
+        return _Value(_unescaped(found["body"]), found.end())
+    if found := _BARE.match(text, at):
+        return _Value(literal(found[0].rstrip()), found.end())
+    return None
+
+
+def _list(text: str, at: int) -> _Value:
+    elements = []
+    at = _end_of_gap(text, at)
+    while element := _single(_ELEMENT, text, at):
+        elements.append(element.value)
+        at = _end_of_gap(text, element.end)
+    return _Value(elements, at + (text[at : at + 1] == "]"))
+
+
+def literal(spelled: str) -> Any:
+    """Return the JSON value that is spelled so, or else the text itself."""
+    try:
+        return _DECODER.decode(spelled)
+    except (ValueError, RecursionError):
+        return spelled
+
+
+def _unescaped(body: str) -> str:
+    """Return the text of a string, the quotation marks in it escaped or not."""
+    escaped = _MARK.sub(lambda mark: mark[0] if len(mark[0]) > 1 else '\\"', body)
+    try:
+        return str(_DECODER.decode(f'"{escaped}"'))
+    except ValueError:
+        return body
+
+
+def first_difference(broken: str, mended: str) -> tuple[int, int]:
+    """Return the places where two spellings of one object part, but for their white space."""
+    one, other = 0, 0
+    while one < len(broken) and other < len(mended):
+        if broken[one].isspace():
+            one += 1
+        elif mended[other].isspace():
+            other += 1
+        elif broken[one] == mended[other]:
+            one, other = one + 1, other + 1
+        else:
+            break
+    return one, other
