@@ -8,7 +8,9 @@ from difflib import SequenceMatcher
 from itertools import accumulate, islice
 from typing import Any
 
+from reviews import damage
 from reviews.comparison import Piece, Word, words
+from reviews.damage import Damaged
 from reviews.models import Evaluation, SourceChunk
 from reviews.record import HUMAN_FIELDS, Record
 from reviews.salvage import raw_text
@@ -40,6 +42,9 @@ def since_review(evaluation: Evaluation) -> list[Change]:
         before = kept.record(review.source_import_id, review.source_line)
         after = kept.record(evaluation.source_import_id, evaluation.source_line)
     except SourceChunk.DoesNotExist:
+        return []
+    except Damaged as damaged:
+        damage.note(damaged)
         return []
     return changes(before, after)
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from django.db import transaction
 from django.utils import timezone
 
-from reviews import audit
+from reviews import audit, kept_sums
 from reviews.beside import beside
 from reviews.importer import Cancelled, Progress, locked
 from reviews.models import Import, ImportProgress, User
@@ -70,4 +70,5 @@ def end_cancelled(import_id: int) -> None:
 def _cancel(upload: Import, actor: User | None) -> None:
     upload.state, upload.finished_at = Import.State.CANCELLED, timezone.now()
     upload.save(update_fields=["state", "finished_at"])
+    kept_sums.record_end(upload)
     audit.record("import cancelled", actor=actor, run=upload.run, source=upload)

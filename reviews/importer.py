@@ -17,8 +17,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
-from reviews import audit, facets, learning, parsing, sampling, source, unpack
+from reviews import audit, facets, kept_sums, learning, parsing, sampling, source, unpack
 from reviews.copying import copy_import_lines, copy_new
+from reviews.kept_sums import Text
 from reviews.mapping import Mapping
 from reviews.merge import TAKE_TURNS, Incoming, Known, Settled, known_records, settle
 from reviews.models import Import, ImportLine, ImportProgress, User
@@ -76,11 +77,11 @@ def import_stream(
     new_import = Import.objects.create(
         run=run, file_name=bare_name(file_name), strict=strict, created_by=actor
     )
-    meter = source.Meter(blocks)
-    pieces = source.keep(new_import, source.read_ahead(_cut(meter)))
+    meter, text = source.Meter(blocks), Text()
+    pieces = source.keep(new_import, source.read_ahead(cut(meter)), text)
     _Importing(new_import).run(pieces, progress)
     new_import.size, new_import.sha256 = meter.size, meter.sha256
-    _finish(new_import)
+    _finish(new_import, text)
     return new_import
 
 
@@ -92,9 +93,11 @@ def receive_upload(
     upload = Import.objects.create(
         run=run_named(run_name, actor=actor), file_name=bare_name(file_name), strict=strict, created_by=actor
     )
-    meter = source.Meter(blocks)
-    unpacked = sum(len(piece.data) for piece in source.keep(upload, _cut(meter)))
-    ImportProgress.objects.create(source=upload, size=unpacked)
+    meter, text = source.Meter(blocks), Text()
+    for _ in source.keep(upload, cut(meter), text):
+        pass
+    kept_sums.record_text(upload, text)
+    ImportProgress.objects.create(source=upload, size=text.size)
     upload.size, upload.sha256 = meter.size, meter.sha256
     upload.save(update_fields=["size", "sha256"])
     audit.record("upload", actor=actor, run=upload.run, source=upload, sha256=upload.sha256, size=upload.size)
@@ -102,7 +105,7 @@ def receive_upload(
     return upload
 
 
-def _cut(blocks: Iterable[bytes]) -> Iterator[source.Piece]:
+def cut(blocks: Iterable[bytes]) -> Iterator[source.Piece]:
     """Unpack a file and cut it."""
     lines = unpack.blocks(blocks, most=settings.MAX_UNPACKED_BYTES)
     return source.cut(lines, line_bytes=settings.LIMITS.line_bytes)
@@ -117,8 +120,9 @@ def import_upload(import_id: int, progress: Progress | None = None) -> None:
             return
         try:
             with transaction.atomic():
-                _Importing(upload).run(source.kept_pieces(upload), progress)
-                _finish(upload)
+                text = Text()
+                _Importing(upload).run(source.kept_pieces(upload, text), progress)
+                _finish(upload, text)
         except StrictRefusal as refusal:
             copy_import_lines(refusal.import_lines)
             _fail(upload, str(refusal))
@@ -144,12 +148,14 @@ def bare_name(name: str) -> str:
     return printable[-255:] or "file"
 
 
-def _finish(done: Import) -> None:
-    """Close an import that went through, or raise `StrictRefusal`."""
+def _finish(done: Import, text: Text) -> None:
+    """Close an import that went through, or raise `StrictRefusal`. `text` are the sums of its lines."""
     if done.strict and done.rejected:
         raise StrictRefusal(done, list(done.exceptions.order_by("line")))
     done.state, done.finished_at = Import.State.DONE, timezone.now()
     done.save()
+    kept_sums.record_text(done, text)
+    kept_sums.record_end(done)
     audit.record(
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
@@ -162,6 +168,7 @@ def _finish(done: Import) -> None:
 def _fail(failed: Import, error: str) -> None:
     failed.state, failed.error, failed.finished_at = Import.State.FAILED, error, timezone.now()
     failed.save()
+    kept_sums.record_end(failed)
     audit.record("import failed", actor=failed.created_by, run=failed.run, source=failed, error=error)
 
 

@@ -12,6 +12,7 @@ import orjson
 import zstandard
 
 RECEIPT_VERSION = 1
+END = b"\n  ]\n}\n"
 _ENTRIES_IN_FRAME = 10_000
 
 
@@ -136,7 +137,7 @@ class Tally:
         yield from self._changed.blocks()
         yield b'\n  ],\n  "left_out": ['
         yield from self._left_out.blocks()
-        yield b"\n  ]\n}\n"
+        yield END
 
 
 class _Entries:

@@ -2,9 +2,13 @@
 
 A line is what stands between two LF, whatever else it holds. A line longer than the limit is
 never held whole in memory: it is cut in pieces of its own and read back as `OVERLONG`.
+
+Each frame has a checksum over its bytes and its place in the file. Every read verifies it, and a read to the
+end verifies the sums of the whole file (`kept_sums`), so that no damaged byte is handed out.
 """
 
 import hashlib
+import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,10 +20,13 @@ import zstandard
 from django.db import connection
 from django.db.models import F
 
-from reviews import mapping
+from reviews import kept_sums, mapping
+from reviews.damage import Damaged, KeptFile
+from reviews.kept_sums import Text
 from reviews.mapping import Mapping, read_line
-from reviews.models import Import, SourceChunk
+from reviews.models import Evaluation, Import, SourceChunk
 from reviews.record import Record
+from reviews.rows import content_hash
 
 BLOCK_SIZE = 1024**2
 BOM = b"\xef\xbb\xbf"
@@ -27,6 +34,8 @@ OVERLONG = b"\0overlong"  # no line of JSON starts like this
 # A third faster on real records than level 3, and the frames are 4 of 100 larger.
 _LEVEL = 1
 _CHUNKS_A_QUERY = 4
+# The columns before the frame, in the form that the trigger of `source_chunk` hashes them in.
+_place = struct.Struct("!qiqii").pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +180,17 @@ _COPY_CHUNK = """
 _CHUNK_TYPES = ["int8", "int4", "int8", "int4", "int4", "bytea"]
 
 
-def keep(source: Import, pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Store the pieces as they pass: each is compressed in a thread while it is with the consumer."""
+def keep(source: Import, pieces: Iterable[Piece], text: Text) -> Iterator[Piece]:
+    """Store the pieces as they pass, and add them to `text`: in a thread while each is with the consumer."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL)
+
+    def compressed(piece: Piece) -> bytes:
+        text.add(piece.data, piece.lines)
+        return compressor.compress(piece.data)
+
     with ThreadPoolExecutor(1, "compress") as pool:
         for piece in pieces:
-            frame = pool.submit(compressor.compress, piece.data)
+            frame = pool.submit(compressed, piece)
             yield piece
             with connection.cursor() as cursor, cursor.copy(_COPY_CHUNK) as copy:
                 copy.set_types(_CHUNK_TYPES)
@@ -184,35 +198,57 @@ def keep(source: Import, pieces: Iterable[Piece]) -> Iterator[Piece]:
                 copy.write_row((*place, frame.result()))
 
 
-def kept_pieces(source: Import) -> Iterator[Piece]:
-    """The stored pieces in file order. The next is decompressed in a thread beside the consumer."""
-    decompressor = zstandard.ZstdDecompressor()
+def kept_pieces(source: Import, text: Text | None = None) -> Iterator[Piece]:
+    """The stored pieces in file order, each added to `text`.
+
+    The next is decompressed in a thread beside the consumer. Raises `Damaged` in the place of a piece that is
+    not what was stored, and at the end if pieces are missing.
+    """
+    kept, text, decompressor = KeptFile.of(source), text or Text(), zstandard.ZstdDecompressor()
+
+    def read(chunk: SourceChunk) -> Piece:
+        piece = piece_of(chunk, kept, decompressor)
+        text.add(piece.data, piece.lines)
+        return piece
+
     waiting: deque[Future[Piece]] = deque()
     with ThreadPoolExecutor(1, "decompress") as pool:
-        for chunk in _chunks(source):
-            waiting.append(pool.submit(_piece, chunk, decompressor))
+        for number, chunk in enumerate(chunks_of(source)):
+            if chunk.number != number:
+                raise Damaged(kept.bytes_fault("it is missing", number))
+            waiting.append(pool.submit(read, chunk))
             if len(waiting) > 1:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+    kept_sums.check_text(kept, text)
 
 
-def _chunks(source: Import) -> Iterator[SourceChunk]:
+def chunks_of(source: Import) -> Iterator[SourceChunk]:
     """The chunks in order, by a query for a few: a cursor would stay open behind a broken transaction."""
-    number = 0
-    while chunks := source.chunks.filter(number__gte=number).order_by("number")[:_CHUNKS_A_QUERY]:
+    last = -(2**31)
+    while chunks := source.chunks.filter(number__gt=last).order_by("number")[:_CHUNKS_A_QUERY]:
         yield from chunks
-        number += _CHUNKS_A_QUERY
+        last = chunks[len(chunks) - 1].number
 
 
-def kept_line(source_id: int, line: int) -> bytes:
-    """One stored line as it came, without LF (and without byte order mark)."""
-    return LineReader().line(source_id, line)
+def kept_line(evaluation: Evaluation) -> bytes:
+    """The stored line of a record, without LF and byte order mark. Raises as `LineReader.verified`."""
+    return LineReader().verified(
+        evaluation.source_import_id, evaluation.source_line, bytes(evaluation.content_hash)
+    )
 
 
-def kept_record(source_id: int, line: int) -> Record:
-    """The record in a stored line. Raises as `LineReader.record`."""
-    return LineReader().record(source_id, line)
+def kept_record(evaluation: Evaluation) -> Record:
+    """The record in its stored line. Raises as `LineReader.verified`, and `LineError` if it holds none."""
+    return LineReader().record(
+        evaluation.source_import_id, evaluation.source_line, bytes(evaluation.content_hash)
+    )
+
+
+def wrong_line(line: int) -> str:
+    """What is wrong where a line is not the one that a record was read from."""
+    return f"line {line:,} does not hold the record that belongs there"
 
 
 class _Read(NamedTuple):
@@ -238,13 +274,24 @@ class LineReader:
         self._lately: list[_Read] = []
 
     def line(self, source_id: int, line: int) -> bytes:
-        """The line as it came, without LF (and byte order mark). Raises `SourceChunk.DoesNotExist`."""
+        """The line as it came, without LF (and byte order mark).
+
+        Raises `SourceChunk.DoesNotExist` for a line that the file never had, and `Damaged`.
+        """
         return self._read(source_id, line).at(line)
 
-    def record(self, source_id: int, line: int) -> Record:
-        """The record in the line. Raises `SourceChunk.DoesNotExist`, and `LineError` if it holds none."""
-        read = self._read(source_id, line)
-        return read_line(read.at(line), mapping=read.mapping)
+    def verified(self, source_id: int, line: int, expected: bytes) -> bytes:
+        """The line with that content hash. Raises as `line`, and `Damaged` if its hash is another."""
+        found = self.line(source_id, line)
+        if content_hash(found) != expected:
+            source = Import.objects.select_related("run").get(pk=source_id)
+            raise Damaged(KeptFile.of(source).rows_fault(wrong_line(line)))
+        return found
+
+    def record(self, source_id: int, line: int, expected: bytes | None = None) -> Record:
+        """The record in the line. Raises as `line` (or `verified`), and `LineError` if it holds none."""
+        found = self.verified(source_id, line, expected) if expected else self.line(source_id, line)
+        return read_line(found, mapping=self._read(source_id, line).mapping)
 
     def _read(self, source_id: int, line: int) -> _Read:
         for read in self._lately:
@@ -258,16 +305,35 @@ class LineReader:
 def _read_at(source_id: int, line: int) -> _Read:
     chunk = (
         SourceChunk.objects.filter(source_id=source_id, first_line__lte=line, lines__gt=0)
-        .annotate(mapping=F("source__run__mapping"))
+        .annotate(
+            mapping=F("source__run__mapping"), run_name=F("source__run__name"), name=F("source__file_name")
+        )
         .order_by("first_line", "number")
         .last()
     )
     if chunk is None or line >= chunk.first_line + chunk.lines:
+        if kept_sums.has_line(source_id, line):
+            source = Import.objects.select_related("run").get(pk=source_id)
+            raise Damaged(KeptFile.of(source).bytes_fault(f"the frame with line {line:,} is missing"))
         raise SourceChunk.DoesNotExist
-    [lines] = lines_of([_piece(chunk, zstandard.ZstdDecompressor())])
+    kept = KeptFile(chunk.run_name, source_id, chunk.name)
+    [lines] = lines_of([piece_of(chunk, kept, zstandard.ZstdDecompressor())])
     return _Read(source_id, lines, mapping.of(chunk.mapping) if chunk.mapping else None)
 
 
-def _piece(chunk: SourceChunk, decompressor: zstandard.ZstdDecompressor) -> Piece:
-    data = decompressor.decompress(bytes(chunk.frame), max_output_size=chunk.size)
+def piece_of(chunk: SourceChunk, kept: KeptFile, decompressor: zstandard.ZstdDecompressor) -> Piece:
+    """The piece in a chunk. Raises `Damaged` unless frame and columns match the checksum."""
+    frame = bytes(chunk.frame)
+    place = _place(chunk.source_id, chunk.number, chunk.first_line, chunk.lines, chunk.size)
+    digest = hashlib.sha256(place)
+    digest.update(frame)
+    if digest.digest() != chunk.digest:
+        raise Damaged(kept.bytes_fault("it does not match its checksum", chunk.number))
+    try:
+        data = decompressor.decompress(frame, max_output_size=chunk.size)
+    except zstandard.ZstdError as error:
+        raise Damaged(kept.bytes_fault(f"it cannot be unpacked ({error})", chunk.number)) from error
+    if len(data) != chunk.size:
+        what = f"it unpacks to {len(data):,} of {chunk.size:,} bytes"
+        raise Damaged(kept.bytes_fault(what, chunk.number))
     return Piece(chunk.number, chunk.first_line, chunk.lines, data)

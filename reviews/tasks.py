@@ -9,7 +9,8 @@ from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
 from cognireview import outage
-from reviews import exports, facets, import_job, importer, sampling, uploads, webhooks
+from reviews import damage, exports, facets, import_job, importer, sampling, uploads, webhooks
+from reviews.damage import Damaged
 
 
 class DatabaseAway(Exception):
@@ -40,6 +41,14 @@ def _left_to_the_next_after_an_outage() -> Iterator[None]:
             raise
 
 
+def _reason(error: Exception) -> str:
+    """Why a job failed, for the page of what it was to do."""
+    if isinstance(error, Damaged):
+        damage.note(error)
+        return str(error)
+    return f"{type(error).__name__}: {error}"
+
+
 @app.task(
     name=importer.JOB,
     queue="import",
@@ -61,7 +70,7 @@ def import_kept_file(context: JobContext, import_id: int) -> None:
     except importer.Cancelled:
         import_job.end_cancelled(import_id)
     except Exception as error:
-        importer.fail_upload(import_id, f"{type(error).__name__}: {error}")
+        importer.fail_upload(import_id, _reason(error))
         raise
 
 
@@ -93,7 +102,7 @@ def build_export(context: JobContext, export_id: int) -> None:
     except (JobAborted, DatabaseAway):
         raise
     except Exception as error:
-        exports.fail(export_id, f"{type(error).__name__}: {error}")
+        exports.fail(export_id, _reason(error))
         raise
 
 

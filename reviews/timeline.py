@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
+from reviews import damage
 from reviews.criteria import Offer
+from reviews.damage import Damaged
 from reviews.differences import Change, changes
 from reviews.escalation import REASONS
 from reviews.history import Version, differences_of, versions
@@ -263,6 +265,9 @@ def _changes(line: ImportLine, earlier: ImportLine, kept: LineReader) -> list[Ch
     try:
         before, after = (kept.record(one.source_id, one.line) for one in (earlier, line))
     except SourceChunk.DoesNotExist:
+        return []
+    except Damaged as damaged:
+        damage.note(damaged)
         return []
     return changes(before, after)
 

@@ -10,6 +10,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Un
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
+from reviews import damage
+from reviews.damage import Damaged
 from reviews.listing import TooSlow
 from reviews.permissions import Denied
 from reviews.source import Refused
@@ -138,12 +140,18 @@ def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
     return answer(422, str(refused), errors=[{"field": refused.field, "reason": str(refused)}])
 
 
+def _damaged(_request: HttpRequest, damaged: Any) -> HttpResponse:
+    damage.note(damaged)
+    return answer(503, str(damaged))
+
+
 _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Problem: _problem,
     AuthenticationError: _unauthenticated,
     HttpError: _http_error,
     ValidationError: _invalid,
     Denied: _with(403),
+    Damaged: _damaged,
     Http404: _with(404),
     Refused: _refused,
     TooLarge: _with(413),

@@ -10,6 +10,7 @@ from typing import BinaryIO, TypeVar
 
 from django.core.management.base import CommandError
 
+from reviews.damage import Damaged
 from reviews.replica import Lost, again_if_lost
 
 _Blocks = TypeVar("_Blocks", bound=Iterable[bytes])
@@ -46,6 +47,9 @@ def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Block
         return again_if_lost(written) if name and is_file(name) else written()
     except Lost as lost:
         raise CommandError(f"{lost}. What was written is not whole: export again.", returncode=2) from lost
+    except Damaged as damaged:
+        said = str(damaged) if name and is_file(name) else f"{damaged} What was written is not whole."
+        raise CommandError(said, returncode=2) from damaged
 
 
 def is_file(name: str) -> bool:

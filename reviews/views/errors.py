@@ -8,9 +8,12 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
 from cognireview import outage
+from reviews import damage
+from reviews.damage import Damaged
 from reviews.permissions import Denied
 
 
@@ -48,14 +51,25 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def unavailable(request: HttpRequest) -> HttpResponse:
     """The page while the database is away; for htmx a message, which it puts above the page that is there."""
+    response = _unavailable(request, "The database does not answer", outage.SENTENCE)
+    response["Retry-After"] = str(outage.RETRY_AFTER)
+    return response
+
+
+def damaged(request: HttpRequest, fault: Damaged) -> HttpResponse:
+    """The page for a kept file that is damaged. Whoever runs the site has to restore it."""
+    damage.note(fault)
+    return _unavailable(request, "The kept file is damaged", str(fault))
+
+
+def _unavailable(request: HttpRequest, heading: str, sentence: str) -> HttpResponse:
     if HtmxDetails(request):
-        message = f'<p class="banner error">{outage.SENTENCE}</p>'
+        message = format_html('<p class="banner error">{}</p>', sentence)
         # Whatever the element that asked would have done with the answer.
         place = {"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
         response = HttpResponse(message, status=503, headers=place)
     else:
-        response = _bare_page(503, "The database does not answer", outage.SENTENCE)
-    response["Retry-After"] = str(outage.RETRY_AFTER)
+        response = _bare_page(503, heading, sentence)
     response["Cache-Control"] = "no-store"
     return response
 
@@ -97,7 +111,7 @@ def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
 
 
 class DeniedMiddleware:
-    """Turns `Denied`, wherever it is raised, and a method that a view does not take, into a page."""
+    """Turns `Denied` and `Damaged`, wherever they are raised, and refused methods into pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -109,6 +123,8 @@ class DeniedMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, Damaged):
+            return damaged(request, exception)
         return permission_denied(request, exception) if isinstance(exception, Denied) else None
 
 
