@@ -7,7 +7,8 @@ at its first place.
 """
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
@@ -18,11 +19,11 @@ from django.db.models import F, Q
 from reviews import kept_sums, ledger, source
 from reviews.damage import Damaged, KeptFile
 from reviews.human_values import decision_columns, human_values, in_order_of
-from reviews.mapping import Mapping, read_line
+from reviews.mapping import Mapping
 from reviews.models import Evaluation, Import, ImportLine, Run
 from reviews.receipt import Input, Source, Tally
 from reviews.receiving import mapping_of
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, LineError
+from reviews.record import DONE_WORDS, HUMAN_FIELDS
 from reviews.replica import by_replica_in_steps
 from reviews.rows import content_hash
 from reviews.source import Piece
@@ -56,9 +57,10 @@ def export(
             blocks = _blocks_of_import(only_import, only, tally, with_rejected=with_rejected)
         else:
             blocks = _blocks(run, only, tally, with_rejected=with_rejected)
-        for block, line_ends in blocks:
-            tally.writes(block, line_ends)
-            yield block
+        with closing(blocks):
+            for block, line_ends in blocks:
+                tally.writes(block, line_ends)
+                yield block
 
 
 def freeze_view() -> None:
@@ -72,7 +74,7 @@ def freeze_view() -> None:
 _Block = tuple[bytes, int]
 
 
-def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Iterator[_Block]:
+def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Generator[_Block, None, None]:
     kept_sums.check_run(run)
     reader, mapping = source.LineReader(), mapping_of(run)
     start, ended = b"", True
@@ -84,30 +86,36 @@ def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Iterat
         if place == 0 and kept.has_bom:
             start = source.BOM
         opening = start if ended else b"\n"
-        for piece in source.kept_pieces(kept):
-            stretch = _Stretch(kept, piece, tally, reader, mapping, after_line_end=opening == b"\n")
-            block, line_ends = stretch.block(agenda, whole=only == "all", repeated=kept.repeated_lines)
-            if block or (opening == b"\n" and _ends_what_broke_off(kept, piece)):
-                yield opening + block, line_ends + (opening == b"\n")
-                ended = (opening + block).endswith(b"\n")
-                start = opening = b""
+        with closing(agenda):
+            for piece in source.kept_pieces(kept):
+                stretch = _Stretch(kept, piece, tally, reader, mapping, after_line_end=opening == b"\n")
+                block, line_ends = stretch.block(agenda, whole=only == "all", repeated=kept.repeated_lines)
+                if block or (opening == b"\n" and _ends_what_broke_off(kept, piece)):
+                    yield opening + block, line_ends + (opening == b"\n")
+                    ended = (opening + block).endswith(b"\n")
+                    start = opening = b""
     # A file that is nothing else.
     if start and not tally.lines_left_out:
         yield start, 0
 
 
-def _blocks_of_import(kept: Import, only: str, tally: Tally, *, with_rejected: bool) -> Iterator[_Block]:
+def _blocks_of_import(
+    kept: Import, only: str, tally: Tally, *, with_rejected: bool
+) -> Generator[_Block, None, None]:
     kept_sums.check(kept)
     tally.inputs.append(_input(kept))
-    rejected = iter(()) if with_rejected or only == "reviewed" else _rejected(kept)
-    agenda = _Agenda(kept, heapq.merge(_decided(kept, only), rejected, key=_LINE))
+    rejected = [] if with_rejected or only == "reviewed" else [_rejected(kept)]
+    agenda = _Agenda(kept, _by_line(_decided(kept, only), *rejected))
     opening = source.BOM if kept.has_bom else b""
     reader, mapping = source.LineReader(), mapping_of(kept.run)
-    for piece in source.kept_pieces(kept):
-        block, line_ends = _Stretch(kept, piece, tally, reader, mapping).block(agenda, whole=only == "all")
-        if block or opening:
-            yield opening + block, line_ends
-            opening = b""
+    with closing(agenda):
+        for piece in source.kept_pieces(kept):
+            block, line_ends = _Stretch(kept, piece, tally, reader, mapping).block(
+                agenda, whole=only == "all"
+            )
+            if block or opening:
+                yield opening + block, line_ends
+                opening = b""
 
 
 def _input(kept: Import) -> Input:
@@ -136,16 +144,19 @@ class _Told(NamedTuple):
     human: dict[str, Any] | None = None
 
 
-_LINE = attrgetter("line")
-
-
 class _Agenda:
-    """What is told of the lines of an import, handed out piece by piece. Raises `Damaged` out of order."""
+    """What is told of the lines of an import, handed out piece by piece. Raises `Damaged` out of order.
 
-    def __init__(self, kept: Import, told: Iterator[_Told]) -> None:
+    To be closed inside the transaction: it reads by a cursor of the server's.
+    """
+
+    def __init__(self, kept: Import, told: Generator[_Told, None, None]) -> None:
         self._told = _in_order(kept, told)
         self._next = next(self._told, None)
         self._last: _Told | None = None
+
+    def close(self) -> None:
+        self._told.close()
 
     def of(self, piece: Piece) -> dict[int, _Told]:
         """What is told of the lines of a piece, by line; of a line cut in pieces, with each of them."""
@@ -159,14 +170,24 @@ class _Agenda:
         return stretch
 
 
-def _in_order(kept: Import, told: Iterator[_Told]) -> Iterator[_Told]:
+def _in_order(kept: Import, told: Generator[_Told, None, None]) -> Generator[_Told, None, None]:
     """Pass on what is told of lines that the import has, each of them once."""
     last = 0
-    for one in told:
-        if not last < one.line <= kept.lines:
-            raise Damaged(KeptFile.of(kept).rows_fault(f"line {one.line:,} cannot be what a row says of it"))
-        last = one.line
-        yield one
+    with closing(told):
+        for one in told:
+            if not last < one.line <= kept.lines:
+                what = f"line {one.line:,} cannot be what a row says of it"
+                raise Damaged(KeptFile.of(kept).rows_fault(what))
+            last = one.line
+            yield one
+
+
+def _by_line(*told: Generator[_Told, None, None]) -> Generator[_Told, None, None]:
+    """Merge by line."""
+    with ExitStack() as stack:
+        for each in told:
+            stack.enter_context(closing(each))
+        yield from heapq.merge(*told, key=attrgetter("line"))
 
 
 class _Stretch:
@@ -226,9 +247,8 @@ class _Stretch:
         if told.evaluation_id and not self._is_of(line, told, is_newest=is_newest):
             raise Damaged(KeptFile.of(self._kept).rows_fault(source.wrong_line(number)))
         if moved:
-            line = self._reader.verified(told.source_import, told.source_line, told.content_hash)
-            if not holds(line, told.evaluation_id, self._mapping):
-                raise Damaged(KeptFile.of(self._kept).rows_fault(source.wrong_line(number)))
+            newest = (told.source_import, told.source_line)
+            line = self._reader.verified(*newest, told.evaluation_id, told.content_hash)
         changed: list[str] = []
         if told.human:
             line = splice(line, in_order_of(line, told.human), changed)
@@ -244,17 +264,7 @@ class _Stretch:
             return False
         # A record that one file has in two lines would have its other line rejected.
         is_elsewhere_here = told.source_import == self._kept.pk and not is_newest
-        return not is_elsewhere_here and holds(line, told.evaluation_id, self._mapping)
-
-
-def holds(line: bytes, evaluation_id: str, mapping: Mapping | None) -> bool:
-    """Whether a line holds the record of that id."""
-    if b'"%b"' % evaluation_id.encode() in line:
-        return True
-    try:
-        return read_line(line, mapping=mapping).evaluation_id == evaluation_id
-    except LineError:
-        return False
+        return not is_elsewhere_here and source.holds(line, told.evaluation_id, self._mapping)
 
 
 def _joined(lines: list[bytes], gone: set[int]) -> _Block:
@@ -267,24 +277,24 @@ def _joined(lines: list[bytes], gone: set[int]) -> _Block:
 # What is told of lines
 
 
-def _special(kept: Import, *, with_rejected: bool) -> Iterator[_Told]:
+def _special(kept: Import, *, with_rejected: bool) -> Generator[_Told, None, None]:
     """The lines of an import that do not simply go out as they are."""
     noted = (
         _Told(line, written=with_rejected and outcome == ImportLine.Outcome.REJECTED)
         for line, outcome in kept.exceptions.order_by("line").values_list("line", "outcome").iterator()
     )
     decided_or_moved = Q(review__isnull=False) | ~Q(source_import=F("first_import"))
-    return heapq.merge(noted, _evaluations(kept, decided_or_moved), key=_LINE)
+    return _by_line(noted, _evaluations(kept, decided_or_moved))
 
 
-def _reviewed(kept: Import) -> Iterator[_Told]:
+def _reviewed(kept: Import) -> Generator[_Told, None, None]:
     return _evaluations(kept, Q(human_review_status__in=DONE_WORDS))
 
 
 _NEWEST = ("evaluation_id", "source_import_id", "source_line", "content_hash")
 
 
-def _evaluations(kept: Import, condition: Q) -> Iterator[_Told]:
+def _evaluations(kept: Import, condition: Q) -> Generator[_Told, None, None]:
     rows = (
         Evaluation.objects.filter(condition, run=kept.run_id, first_import=kept)
         .order_by("first_line")
@@ -315,7 +325,7 @@ def _told(
     )
 
 
-def _decided(kept: Import, only: str) -> Iterator[_Told]:
+def _decided(kept: Import, only: str) -> Generator[_Told, None, None]:
     """The lines of an import whose records have a decision, or with "all" those that have it from here."""
     decided = {"human_review_status__in": DONE_WORDS} if only == "reviewed" else {"review__isnull": False}
     new = Evaluation.objects.filter(run=kept.run_id, first_import=kept, **decided).order_by("first_line")
@@ -334,7 +344,7 @@ def _decided(kept: Import, only: str) -> Iterator[_Told]:
         yield _told(*row, takes_newest=False)
 
 
-def _rejected(kept: Import) -> Iterator[_Told]:
+def _rejected(kept: Import) -> Generator[_Told, None, None]:
     rejected = kept.exceptions.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
     for line in rejected.values_list("line", flat=True).iterator():
         yield _Told(line, written=False)
@@ -349,12 +359,12 @@ def rejected_lines(kept: Import) -> Iterator[bytes]:
     numbers = rejected.values_list("line", flat=True)
     with transaction.atomic():
         kept_sums.check(kept)
-        agenda = _Agenda(kept, (_Told(line, written=True) for line in numbers.iterator()))
-        for piece in source.kept_pieces(kept):
-            stretch = agenda.of(piece)
-            lines = piece.data.split(b"\n")
-            gone = {place for place in range(len(lines)) if piece.first_line + place not in stretch}
-            yield _joined(lines, gone)[0]
+        with closing(_Agenda(kept, (_Told(line, written=True) for line in numbers.iterator()))) as agenda:
+            for piece in source.kept_pieces(kept):
+                stretch = agenda.of(piece)
+                lines = piece.data.split(b"\n")
+                gone = {place for place in range(len(lines)) if piece.first_line + place not in stretch}
+                yield _joined(lines, gone)[0]
 
 
 def exceptions(kept: Import, *, outcome: str = "") -> Iterator[bytes]:

@@ -2,7 +2,8 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple
@@ -13,13 +14,13 @@ from django.db.models import Q
 
 from reviews import exports, kept_sums
 from reviews.damage import Damaged, Fault, KeptFile
-from reviews.exporter import freeze_view, holds
+from reviews.exporter import freeze_view
 from reviews.kept_sums import Text
 from reviews.mapping import Mapping
 from reviews.models import Evaluation, Export, ExportPart, Import, Run
 from reviews.receiving import mapping_of
 from reviews.rows import content_hash
-from reviews.source import Lines, Piece, chunks_of, piece_of, wrong_line
+from reviews.source import Lines, Piece, chunks_of, holds, piece_of, wrong_line
 
 _SHOWN_LINES = 20
 
@@ -45,7 +46,8 @@ def check(run: Run, checked: Checked) -> Iterator[Fault]:
         for source in sources:
             checked.imports += 1
             yield from kept_sums.faults(source)
-            yield from _KeptFile(source, checked).faults()
+            with closing(_KeptFile(source, checked)) as kept:
+                yield from kept.faults()
         for export in run.exports.filter(state=Export.State.DONE).select_related("run").order_by("pk"):
             checked.exports += 1
             yield from _faults_of_export(export)
@@ -85,6 +87,10 @@ class _KeptFile:
         self._next = next(self._rows, None) if self._rows else None
         self._is_whole = True
         self._wrong_lines = 0
+
+    def close(self) -> None:
+        if self._rows:
+            self._rows.close()
 
     def faults(self) -> Iterator[Fault]:
         number, inside = 0, False
@@ -139,7 +145,7 @@ class _KeptFile:
             yield self._kept.rows_fault(f"{more:,} more lines are wrong")
 
 
-def _rows(source: Import) -> Iterator[_Row]:
+def _rows(source: Import) -> Generator[_Row, None, None]:
     """What the database says of the lines of an import, in their order."""
     place = ("first_line", "evaluation_id", "source_import_id", "source_line", "content_hash")
     brought = Evaluation.objects.filter(run=source.run_id, first_import=source).order_by("first_line")
@@ -149,10 +155,10 @@ def _rows(source: Import) -> Iterator[_Row]:
         .order_by("source_line")
     )
     noted = source.exceptions.order_by("line").values_list("line", flat=True)
-    return heapq.merge(
+    rows = (
         (
-            _Row(line, True, evaluation_id, bytes(line_hash) if import_id == source.pk else b"")  # noqa: FBT003
-            for line, evaluation_id, import_id, _, line_hash in brought.values_list(*place).iterator()
+            _Row(line, True, evaluation_id, _expected(source, line, *newest))  # noqa: FBT003
+            for line, evaluation_id, *newest in brought.values_list(*place).iterator()
         ),
         (
             _Row(line, False, evaluation_id, bytes(line_hash))  # noqa: FBT003
@@ -161,8 +167,18 @@ def _rows(source: Import) -> Iterator[_Row]:
             ).iterator()
         ),
         (_Row(line, accounts=True) for line in noted.iterator()),
-        key=attrgetter("line"),
     )
+    with ExitStack() as stack:
+        for each in rows:
+            stack.enter_context(closing(each))
+        yield from heapq.merge(*rows, key=attrgetter("line"))
+
+
+def _expected(source: Import, line: int, newest_import: int, newest_line: int, line_hash: bytes) -> bytes:
+    """The hash that a line must have which brought a record: none if another import has a newer version."""
+    if newest_import != source.pk:
+        return b""
+    return bytes(line_hash) if newest_line == line else b"elsewhere in this file"
 
 
 def _wrong(lines: Lines, rows: list[_Row], mapping: Mapping | None, *, is_whole: bool) -> Iterator[str]:

@@ -24,8 +24,8 @@ from reviews import kept_sums, mapping
 from reviews.damage import Damaged, KeptFile
 from reviews.kept_sums import Text
 from reviews.mapping import Mapping, read_line
-from reviews.models import Evaluation, Import, SourceChunk
-from reviews.record import Record
+from reviews.models import Evaluation, Import, ImportSums, SourceChunk
+from reviews.record import LineError, Record
 from reviews.rows import content_hash
 
 BLOCK_SIZE = 1024**2
@@ -234,16 +234,27 @@ def chunks_of(source: Import) -> Iterator[SourceChunk]:
 
 def kept_line(evaluation: Evaluation) -> bytes:
     """The stored line of a record, without LF and byte order mark. Raises as `LineReader.verified`."""
-    return LineReader().verified(
-        evaluation.source_import_id, evaluation.source_line, bytes(evaluation.content_hash)
-    )
+    return LineReader().verified(*_newest(evaluation))
 
 
 def kept_record(evaluation: Evaluation) -> Record:
     """The record in its stored line. Raises as `LineReader.verified`, and `LineError` if it holds none."""
-    return LineReader().record(
-        evaluation.source_import_id, evaluation.source_line, bytes(evaluation.content_hash)
-    )
+    return LineReader().verified_record(*_newest(evaluation))
+
+
+def _newest(evaluation: Evaluation) -> tuple[int, int, str, bytes]:
+    place = (evaluation.source_import_id, evaluation.source_line)
+    return *place, evaluation.evaluation_id, bytes(evaluation.content_hash)
+
+
+def holds(line: bytes, evaluation_id: str, mapping: Mapping | None) -> bool:
+    """Whether a line holds the record of that id."""
+    if b'"%b"' % evaluation_id.encode() in line:
+        return True
+    try:
+        return read_line(line, mapping=mapping).evaluation_id == evaluation_id
+    except LineError:
+        return False
 
 
 def wrong_line(line: int) -> str:
@@ -280,18 +291,32 @@ class LineReader:
         """
         return self._read(source_id, line).at(line)
 
-    def verified(self, source_id: int, line: int, expected: bytes) -> bytes:
-        """The line with that content hash. Raises as `line`, and `Damaged` if its hash is another."""
-        found = self.line(source_id, line)
-        if content_hash(found) != expected:
-            source = Import.objects.select_related("run").get(pk=source_id)
-            raise Damaged(KeptFile.of(source).rows_fault(wrong_line(line)))
-        return found
+    def verified(self, source_id: int, line: int, evaluation_id: str, line_hash: bytes) -> bytes:
+        """The line of a record. Raises as `line`, and `Damaged` if it is another's or another version."""
+        try:
+            found = self.line(source_id, line)
+        except SourceChunk.DoesNotExist:
+            if not ImportSums.objects.filter(source=source_id).exists():
+                raise
+        else:
+            if content_hash(found) == line_hash and holds(
+                found, evaluation_id, self._mapping(source_id, line)
+            ):
+                return found
+        source = Import.objects.select_related("run").get(pk=source_id)
+        raise Damaged(KeptFile.of(source).rows_fault(wrong_line(line)))
 
-    def record(self, source_id: int, line: int, expected: bytes | None = None) -> Record:
-        """The record in the line. Raises as `line` (or `verified`), and `LineError` if it holds none."""
-        found = self.verified(source_id, line, expected) if expected else self.line(source_id, line)
-        return read_line(found, mapping=self._read(source_id, line).mapping)
+    def record(self, source_id: int, line: int) -> Record:
+        """The record in the line. Raises as `line`, and `LineError` if it holds none."""
+        return read_line(self.line(source_id, line), mapping=self._mapping(source_id, line))
+
+    def verified_record(self, source_id: int, line: int, evaluation_id: str, line_hash: bytes) -> Record:
+        """The record in its line. Raises as `verified`, and `LineError` if it holds none."""
+        found = self.verified(source_id, line, evaluation_id, line_hash)
+        return read_line(found, mapping=self._mapping(source_id, line))
+
+    def _mapping(self, source_id: int, line: int) -> Mapping | None:
+        return self._read(source_id, line).mapping
 
     def _read(self, source_id: int, line: int) -> _Read:
         for read in self._lately:

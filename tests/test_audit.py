@@ -37,6 +37,7 @@ from reviews import (
     preferences,
     queue,
     receiving,
+    repair,
     review_version,
     rubric,
     sampling,
@@ -191,6 +192,7 @@ WRITING_MODULES = [
     preferences,
     queue,
     receiving,
+    repair,
     review_version,
     rubric,
     sampling,
@@ -274,6 +276,7 @@ EVENTS = {
     "sessions.log_out": "logout",
     "sessions.renew": "other sessions ended",
     "receiving.run_named": "map run",
+    "repair.repair": "repair import",
     "rubric.extend": "extend rubric",
     "workflow.submit_review": "submit",
     "workflow.revise": "revise",
@@ -334,6 +337,7 @@ READS_ONLY = {
     "exports.order_of",
     "exports.stretch",
     "importer.bare_name",
+    "importer.cut",
     "importer.locked",
     "receiving.checked_run_name",
     "receiving.mapping_of",
@@ -516,6 +520,12 @@ class Calls:
 
     def webhooks_latest(self) -> Call:
         return partial(webhooks.latest, [self.webhook()])
+
+    def importer_cut(self) -> Call:
+        return lambda: list(importer.cut([line()]))
+
+    def repair_repair(self) -> Call:
+        return partial(repair.repair, self.importer_import_stream()().pk, [line()])
 
     def importer_bare_name(self) -> Call:
         return partial(importer.bare_name, "files/run.jsonl")
