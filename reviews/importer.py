@@ -96,9 +96,9 @@ def receive_upload(
     meter, text = source.Meter(blocks), Text()
     for _ in source.keep(upload, cut(meter), text):
         pass
-    kept_sums.record_text(upload, text)
     ImportProgress.objects.create(source=upload, size=text.size)
     upload.size, upload.sha256 = meter.size, meter.sha256
+    kept_sums.record_text(upload, text)
     upload.save(update_fields=["size", "sha256"])
     audit.record("upload", actor=actor, run=upload.run, source=upload, sha256=upload.sha256, size=upload.size)
     jobs.configure_task(JOB).defer(import_id=upload.pk)

@@ -25,25 +25,32 @@ _OUTCOMES = {"unchanged": "unchanged", "updated": "updated", "conflict": "confli
 
 
 class Text:
-    """Running sums of the text of a kept file: `size` in bytes, `lines`, `sha256` in hexadecimal."""
+    """Running sums of a kept file: bytes and lines of its text, and the checksums of its frames."""
 
     def __init__(self) -> None:
-        self._hash = hashlib.sha256()
+        self._frames = hashlib.sha256()
         self.size = self.lines = 0
 
-    def add(self, data: bytes, lines: int) -> None:
-        self._hash.update(data)
-        self.size += len(data)
+    def add(self, digest: bytes, size: int, lines: int) -> None:
+        """Add a frame with that checksum, and the size and lines of the text in it."""
+        self._frames.update(digest)
+        self.size += size
         self.lines += lines
 
     @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
+    def frames_sha256(self) -> str:
+        return self._frames.hexdigest()
 
 
 def record_text(source: Import, text: Text) -> None:
-    """Record the sums of the kept text."""
-    sums = {"text_size": text.size, "text_lines": text.lines, "text_sha256": text.sha256}
+    """Record the sums of the kept text, once size and SHA-256 of the file are known."""
+    sums = {
+        "text_size": text.size,
+        "text_lines": text.lines,
+        # A packed file or an array is longer or shorter than its text.
+        "text_sha256": source.sha256 if source.size == text.size else "",
+        "frames_sha256": text.frames_sha256,
+    }
     ImportSums.objects.update_or_create(source=source, defaults=sums)
 
 
@@ -64,8 +71,8 @@ def check_text(kept: KeptFile, text: Text) -> None:
             f" and had {sums.text_lines:,} lines in {sums.text_size:,} bytes"
         )
         raise Damaged(kept.bytes_fault(what))
-    if sums.text_sha256 and text.sha256 != sums.text_sha256:
-        raise Damaged(kept.bytes_fault("its SHA-256 is not that of the file which came"))
+    if text.frames_sha256 != sums.frames_sha256:
+        raise Damaged(kept.bytes_fault("its frames are not those that were stored"))
 
 
 def has_line(source_id: int, line: int) -> bool:

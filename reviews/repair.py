@@ -25,6 +25,6 @@ def repair(import_id: int, blocks: Iterable[bytes]) -> Import:
     expected = sums.figures.get("sha256", damaged.sha256) if sums else damaged.sha256
     if meter.sha256 != expected:
         raise Refused(f"This is another file: its SHA-256 is {meter.sha256}, and the import's is {expected}.")
-    kept_sums.check_text(source.KeptFile.of(damaged), text)
+    kept_sums.record_text(damaged, text)
     audit.record("repair import", actor=None, run=damaged.run, source=damaged, sha256=meter.sha256)
     return damaged

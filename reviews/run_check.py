@@ -1,5 +1,6 @@
 """Check everything that is kept of a run: frames, sums, every line and every finished export. Reads only."""
 
+import hashlib
 import heapq
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -17,7 +18,7 @@ from reviews.damage import Damaged, Fault, KeptFile
 from reviews.exporter import freeze_view
 from reviews.kept_sums import Text
 from reviews.mapping import Mapping
-from reviews.models import Evaluation, Export, ExportPart, Import, Run
+from reviews.models import Evaluation, Export, ExportPart, Import, ImportSums, Run
 from reviews.receiving import mapping_of
 from reviews.rows import content_hash
 from reviews.source import Lines, Piece, chunks_of, holds, piece_of, wrong_line
@@ -82,7 +83,7 @@ class _KeptFile:
     def __init__(self, source: Import, checked: Checked) -> None:
         self._source, self._checked = source, checked
         self._kept, self._mapping = KeptFile.of(source), mapping_of(source.run)
-        self._text = Text()
+        self._text, self._hash = Text(), hashlib.sha256()
         self._rows = _rows(source) if source.state == Import.State.DONE else None
         self._next = next(self._rows, None) if self._rows else None
         self._is_whole = True
@@ -105,6 +106,7 @@ class _KeptFile:
             except Damaged as damaged:
                 yield self._broken(damaged.fault)
                 continue
+            self._text.add(bytes(chunk.digest or b""), len(piece.data), piece.lines)
             yield from self._lines(piece, begins_inside=inside)
             inside = piece.breaks_off
         yield from self._end()
@@ -114,7 +116,7 @@ class _KeptFile:
         return fault
 
     def _lines(self, piece: Piece, *, begins_inside: bool) -> Iterator[Fault]:
-        self._text.add(piece.data, piece.lines)
+        self._hash.update(piece.data)
         self._checked.lines += piece.lines
         if self._rows is None:
             return
@@ -138,6 +140,9 @@ class _KeptFile:
                 kept_sums.check_text(self._kept, self._text)
             except Damaged as damaged:
                 yield self._broken(damaged.fault)
+            sums = ImportSums.objects.filter(source=self._source).first()
+            if sums and sums.text_sha256 not in {"", self._hash.hexdigest()}:
+                yield self._kept.bytes_fault("its SHA-256 is not that of the file which came")
         if self._is_whole and self._next:
             yield self._kept.rows_fault(f"a row is about line {self._next.line:,}, which is not there")
         more = self._wrong_lines - _SHOWN_LINES

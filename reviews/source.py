@@ -175,27 +175,37 @@ def read_ahead(items: Iterable[_T]) -> Iterator[_T]:
 
 
 _COPY_CHUNK = """
-    COPY source_chunk (source_id, number, first_line, lines, size, frame) FROM STDIN (FORMAT BINARY)
+    COPY source_chunk (source_id, number, first_line, lines, size, frame, digest)
+    FROM STDIN (FORMAT BINARY)
 """
-_CHUNK_TYPES = ["int8", "int4", "int8", "int4", "int4", "bytea"]
+_CHUNK_TYPES = ["int8", "int4", "int8", "int4", "int4", "bytea", "bytea"]
 
 
 def keep(source: Import, pieces: Iterable[Piece], text: Text) -> Iterator[Piece]:
     """Store the pieces as they pass, and add them to `text`: in a thread while each is with the consumer."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL)
 
-    def compressed(piece: Piece) -> bytes:
-        text.add(piece.data, piece.lines)
-        return compressor.compress(piece.data)
+    def row(piece: Piece) -> tuple[int | bytes, ...]:
+        frame = compressor.compress(piece.data)
+        place = (source.pk, piece.number, piece.first_line, piece.lines, len(piece.data))
+        digest = _digest(place, frame)
+        text.add(digest, len(piece.data), piece.lines)
+        return *place, frame, digest
 
     with ThreadPoolExecutor(1, "compress") as pool:
         for piece in pieces:
-            frame = pool.submit(compressed, piece)
+            stored = pool.submit(row, piece)
             yield piece
             with connection.cursor() as cursor, cursor.copy(_COPY_CHUNK) as copy:
                 copy.set_types(_CHUNK_TYPES)
-                place = (source.pk, piece.number, piece.first_line, piece.lines, len(piece.data))
-                copy.write_row((*place, frame.result()))
+                copy.write_row(stored.result())
+
+
+def _digest(place: tuple[int, int, int, int, int], frame: bytes) -> bytes:
+    """The checksum of a chunk, over its columns before the frame and the frame."""
+    digest = hashlib.sha256(_place(*place))
+    digest.update(frame)
+    return digest.digest()
 
 
 def kept_pieces(source: Import, text: Text | None = None) -> Iterator[Piece]:
@@ -208,7 +218,7 @@ def kept_pieces(source: Import, text: Text | None = None) -> Iterator[Piece]:
 
     def read(chunk: SourceChunk) -> Piece:
         piece = piece_of(chunk, kept, decompressor)
-        text.add(piece.data, piece.lines)
+        text.add(bytes(chunk.digest or b""), len(piece.data), piece.lines)
         return piece
 
     waiting: deque[Future[Piece]] = deque()
@@ -349,10 +359,8 @@ def _read_at(source_id: int, line: int) -> _Read:
 def piece_of(chunk: SourceChunk, kept: KeptFile, decompressor: zstandard.ZstdDecompressor) -> Piece:
     """The piece in a chunk. Raises `Damaged` unless frame and columns match the checksum."""
     frame = bytes(chunk.frame)
-    place = _place(chunk.source_id, chunk.number, chunk.first_line, chunk.lines, chunk.size)
-    digest = hashlib.sha256(place)
-    digest.update(frame)
-    if digest.digest() != chunk.digest:
+    place = (chunk.source_id, chunk.number, chunk.first_line, chunk.lines, chunk.size)
+    if _digest(place, frame) != chunk.digest:
         raise Damaged(kept.bytes_fault("it does not match its checksum", chunk.number))
     try:
         data = decompressor.decompress(frame, max_output_size=chunk.size)

@@ -30,21 +30,26 @@ CREATE TABLE IF NOT EXISTS import_sums (
     text_size bigint NOT NULL,
     text_lines bigint NOT NULL,
     text_sha256 varchar(64) NOT NULL,
+    frames_sha256 varchar(64) NOT NULL,
     figures jsonb NOT NULL,
     noted jsonb NOT NULL
 );
 """
 FILL_SUMS = """
-INSERT INTO import_sums (source_id, text_size, text_lines, text_sha256, figures, noted)
+INSERT INTO import_sums (source_id, text_size, text_lines, text_sha256, frames_sha256, figures, noted)
 SELECT import.id, chunks.size, import.lines,
-       CASE WHEN import.size = chunks.size THEN import.sha256 ELSE '' END, -- of a packed file: not known
+       CASE WHEN import.size = chunks.size THEN import.sha256 ELSE '' END,
+       encode(sha256(chunks.digests), 'hex'),
        jsonb_build_object(
            'run_id', run_id, 'state', state, 'size', import.size, 'sha256', sha256, 'has_bom', has_bom,
            'repeated_lines', repeated_lines, 'lines', import.lines, 'new', new, 'unchanged', unchanged,
            'updated', updated, 'conflicts', conflicts, 'rejected', rejected, 'blank', blank),
        noted.sums
 FROM import,
-LATERAL (SELECT coalesce(sum(size), 0) AS size FROM source_chunk WHERE source_id = import.id) chunks,
+LATERAL (
+    SELECT coalesce(sum(size), 0) AS size, coalesce(string_agg(digest, '' ORDER BY number), '') AS digests
+    FROM source_chunk WHERE source_id = import.id
+) chunks,
 LATERAL (
     SELECT coalesce(jsonb_object_agg(outcome, text), '{}') AS sums FROM (
         SELECT outcome, concat_ws(' ', count(*), sum(line), sum(line::numeric * line),
@@ -106,7 +111,20 @@ class Migration(migrations.Migration):
                             models.BigIntegerField(help_text="Bytes of the kept text, after unpacking."),
                         ),
                         ("text_lines", models.BigIntegerField()),
-                        ("text_sha256", models.CharField(max_length=64)),
+                        (
+                            "text_sha256",
+                            models.CharField(
+                                blank=True,
+                                help_text="Empty where the file came packed or as an array.",
+                                max_length=64,
+                            ),
+                        ),
+                        (
+                            "frames_sha256",
+                            models.CharField(
+                                help_text="SHA-256 over the checksums of the frames.", max_length=64
+                            ),
+                        ),
                         (
                             "figures",
                             models.JSONField(

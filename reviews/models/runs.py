@@ -180,7 +180,10 @@ class ImportSums(models.Model):
     source = models.OneToOneField(Import, models.PROTECT, primary_key=True, related_name="sums")
     text_size = models.BigIntegerField(help_text="Bytes of the kept text, after unpacking.")
     text_lines = models.BigIntegerField()
-    text_sha256 = models.CharField(max_length=64)
+    text_sha256 = models.CharField(
+        max_length=64, blank=True, help_text="Empty where the file came packed or as an array."
+    )
+    frames_sha256 = models.CharField(max_length=64, help_text="SHA-256 over the checksums of the frames.")
     figures = models.JSONField(
         default=dict,
         help_text="Columns of the import when it ended; empty while it has not. See `kept_sums`.",
