@@ -1,4 +1,4 @@
-"""Faults of kept files: where they are, what is wrong, and what to do."""
+"""Describe faults of kept files: place, fault and remedy."""
 
 import logging
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _BACKUP = "restore a backup (manage.py restore)"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault as one sentence and as its parts. `frame` is None where no single frame is at fault."""
+    """A fault as one sentence and as its parts. Without `frame`, the fault lies in several or in none."""
 
     run: str
     place: str
@@ -27,9 +27,9 @@ class Fault:
 
 
 class Damaged(Exception):
-    """Something kept is not what it was. The message is the sentence of `fault`.
+    """Stored data fails its checks. The message is the sentence of `fault`.
 
-    Whoever answers a person or ends a job with it calls `note`.
+    Code that turns it into an answer or the end of a job calls `note`.
     """
 
     def __init__(self, fault: Fault) -> None:

@@ -145,9 +145,9 @@ class _Told(NamedTuple):
 
 
 class _Agenda:
-    """What is told of the lines of an import, handed out piece by piece. Raises `Damaged` out of order.
+    """Hand out the special lines of an import piece by piece. Raises `Damaged` out of order.
 
-    To be closed inside the transaction: it reads by a cursor of the server's.
+    Close it inside the transaction: it reads from a server-side cursor.
     """
 
     def __init__(self, kept: Import, told: Generator[_Told, None, None]) -> None:
@@ -171,7 +171,7 @@ class _Agenda:
 
 
 def _in_order(kept: Import, told: Generator[_Told, None, None]) -> Generator[_Told, None, None]:
-    """Pass on what is told of lines that the import has, each of them once."""
+    """Check that line numbers ascend within the import. Raises `Damaged`."""
     last = 0
     with closing(told):
         for one in told:

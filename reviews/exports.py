@@ -307,8 +307,8 @@ def remove_expired() -> None:
 def stretch(export: Export, kind: ExportPart.Kind, first: int, last: int) -> Iterator[bytes]:
     """The bytes `first` to `last` (both counted in) of what is kept. Breaks off if it is removed.
 
-    Raises `Damaged` at once for a part of them that is not what was built, and in the place of the last block
-    if the whole file does not have its SHA-256.
+    Raises `Damaged` at once for a damaged part, and before the last block if the SHA-256 of the whole file is
+    wrong.
     """
     first_part, last_part = first // PART_SIZE, last // PART_SIZE
     if last >= first:

@@ -64,6 +64,7 @@ def check_text(kept: KeptFile, text: Text) -> None:
     """Compare a text that was read to its end with the recorded sums. Raises `Damaged`."""
     sums = ImportSums.objects.filter(source=kept.import_id).first()
     if sums is None:
+        _check_lines(kept, text)
         return
     if (text.size, text.lines) != (sums.text_size, sums.text_lines):
         what = (
@@ -73,6 +74,14 @@ def check_text(kept: KeptFile, text: Text) -> None:
         raise Damaged(kept.bytes_fault(what))
     if text.frames_sha256 != sums.frames_sha256:
         raise Damaged(kept.bytes_fault("its frames are not those that were stored"))
+
+
+def _check_lines(kept: KeptFile, text: Text) -> None:
+    """Compare the lines alone: a worker of the version before recorded no sums."""
+    done = Import.objects.filter(pk=kept.import_id, state=Import.State.DONE)
+    lines = done.values_list("lines", flat=True).first()
+    if lines not in {None, text.lines}:
+        raise Damaged(kept.bytes_fault(f"it has {text.lines:,} lines, and had {lines:,}"))
 
 
 def has_line(source_id: int, line: int) -> bool:
@@ -87,20 +96,20 @@ def check_run(run: Run) -> None:
 
 
 def imports_of(run: Run) -> list[Import]:
-    """The imports that are part of the run's files, by what they are now or by what was recorded."""
+    """The imports that are part of the run's files, by their columns or by their recorded figures."""
     done = str(Import.State.DONE)
     is_part = Q(run=run, state=done) | Q(sums__figures__contains={"run_id": run.pk, "state": done})
     return list(Import.objects.filter(is_part).select_related("run", "sums").order_by("pk"))
 
 
 def check(source: Import) -> None:
-    """Compare the rows of an import with what was recorded. Raises `Damaged`."""
+    """Compare the rows of an import with its recorded sums. Raises `Damaged`."""
     for fault in faults(source):
         raise Damaged(fault)
 
 
 def faults(source: Import) -> Iterator[Fault]:
-    """What differs between the rows of an import and what was recorded when it ended."""
+    """Yield each difference between the rows of an import and the sums recorded when it ended."""
     sums = ImportSums.objects.filter(source=source).first()
     if sums is None or not sums.figures:
         return

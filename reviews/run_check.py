@@ -65,10 +65,10 @@ def _faults_of_export(export: Export) -> Iterator[Fault]:
 
 
 class _Row(NamedTuple):
-    """A row that says what is in a line: a record, or without `evaluation_id` a noted line.
+    """A row about a line: a record, or without `evaluation_id` a noted line.
 
-    `content_hash` is that of the line, unless the record has a newer one elsewhere. A row with `accounts` is
-    the one that says what became of the line.
+    `content_hash` is the expected hash of the line, empty if the record has a newer line elsewhere. Exactly
+    one row with `accounts` belongs to each line that is not blank.
     """
 
     line: int
@@ -151,7 +151,7 @@ class _KeptFile:
 
 
 def _rows(source: Import) -> Generator[_Row, None, None]:
-    """What the database says of the lines of an import, in their order."""
+    """Yield all rows about lines of an import, ordered by line."""
     place = ("first_line", "evaluation_id", "source_import_id", "source_line", "content_hash")
     brought = Evaluation.objects.filter(run=source.run_id, first_import=source).order_by("first_line")
     changed = (
@@ -187,7 +187,7 @@ def _expected(source: Import, line: int, newest_import: int, newest_line: int, l
 
 
 def _wrong(lines: Lines, rows: list[_Row], mapping: Mapping | None, *, is_whole: bool) -> Iterator[str]:
-    """What is wrong between the lines of a piece and the rows about them."""
+    """Compare the lines of a piece with the rows about them, and yield each fault."""
     first = lines.piece.first_line
     here = [row for row in rows if row.line >= first]
     if is_whole:

@@ -211,8 +211,8 @@ def _digest(place: tuple[int, int, int, int, int], frame: bytes) -> bytes:
 def kept_pieces(source: Import, text: Text | None = None) -> Iterator[Piece]:
     """The stored pieces in file order, each added to `text`.
 
-    The next is decompressed in a thread beside the consumer. Raises `Damaged` in the place of a piece that is
-    not what was stored, and at the end if pieces are missing.
+    A thread decompresses the next one ahead of the consumer. Raises `Damaged` instead of a damaged piece, and
+    at the end if pieces are missing.
     """
     kept, text, decompressor = KeptFile.of(source), text or Text(), zstandard.ZstdDecompressor()
 
@@ -268,7 +268,7 @@ def holds(line: bytes, evaluation_id: str, mapping: Mapping | None) -> bool:
 
 
 def wrong_line(line: int) -> str:
-    """What is wrong where a line is not the one that a record was read from."""
+    """Describe a line that is not the one its record was read from."""
     return f"line {line:,} does not hold the record that belongs there"
 
 

@@ -42,7 +42,7 @@ def _left_to_the_next_after_an_outage() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Why a job failed, for the page of what it was to do."""
+    """Say why a job failed, for the page of its import or export."""
     if isinstance(error, Damaged):
         damage.note(error)
         return str(error)

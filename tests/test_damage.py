@@ -97,7 +97,7 @@ def execute(statement: str, *values: int) -> None:
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """Take back what happens to the database inside."""
+    """Roll back all changes of the block."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
@@ -153,7 +153,7 @@ def check_all(run: Run, expected: dict[str, bytes]) -> tuple[int, list[str]]:
 
 @pytest.fixture
 def expected(run: Run) -> dict[str, bytes]:
-    """What goes out while nothing is damaged."""
+    """The bytes of every way out before the damage."""
     return {name: way() for name, way in everything_out(run).items()}
 
 
@@ -580,8 +580,15 @@ def test_a_line_that_a_file_never_had_is_no_damage(run: Run) -> None:
             LineReader().line(first().pk, number)
 
 
+def test_missing_end_is_found_without_recorded_sums(run: Run) -> None:
+    ImportSums.objects.all().delete()
+    remove_frames(-1)
+    with pytest.raises(Damaged, match="lines, and had 34"):
+        written(Order(run))
+
+
 class TestMigration:
-    """What migrates a database that had no checksums."""
+    """The statements for databases without checksums."""
 
     def test_fills_checksums_and_sums_as_an_import_does(self, run: Run, expected: dict[str, bytes]) -> None:
         migration = importlib.import_module("reviews.migrations.0019_frame_checksums")

@@ -57,7 +57,7 @@ def unavailable(request: HttpRequest) -> HttpResponse:
 
 
 def damaged(request: HttpRequest, fault: Damaged) -> HttpResponse:
-    """The page for a kept file that is damaged. Whoever runs the site has to restore it."""
+    """Answer 503 for a damaged kept file: trying again does not help, the operator has to restore it."""
     damage.note(fault)
     return _unavailable(request, "The kept file is damaged", str(fault))
 

@@ -1,4 +1,4 @@
-"""Prove that everything kept of runs is what came in, and what was built of it."""
+"""Verify stored files, records and exports of runs."""
 
 import argparse
 import json
