@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from reviews import extraction
+from reviews import damage, extraction
+from reviews.damage import Damaged
 from reviews.models import Evaluation, SourceChunk
 from reviews.record import LineError
 from reviews.rubric import Choice, Rubric
@@ -92,8 +93,12 @@ def _names(evaluation: Evaluation) -> list[str]:
     """The criteria in the order of the file: people know them by their place, and jsonb sorts keys."""
     mirrored = evaluation.parsed_rubric_scores
     try:
-        kept = kept_record(evaluation.source_import_id, evaluation.source_line)
+        kept = kept_record(evaluation)
     except (SourceChunk.DoesNotExist, LineError):
+        return list(mirrored)
+    except Damaged as damaged:
+        # The record itself is whole; only the order of its criteria is unknown.
+        damage.note(damaged)
         return list(mirrored)
     in_file = [name for name in kept.parsed_rubric_scores if name in mirrored]
     return in_file if len(in_file) == len(mirrored) else list(mirrored)

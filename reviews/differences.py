@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from itertools import accumulate, islice, takewhile
 from typing import Any
 
+from reviews import damage
 from reviews.comparison import Piece, Word, compared, words
+from reviews.damage import Damaged
 from reviews.json_text import indented
 from reviews.models import Evaluation, SourceChunk
 from reviews.record import HUMAN_FIELDS, Record
@@ -43,6 +45,9 @@ def since_review(evaluation: Evaluation) -> list[Change]:
         before = kept.record(review.source_import_id, review.source_line)
         after = kept.record(evaluation.source_import_id, evaluation.source_line)
     except SourceChunk.DoesNotExist:
+        return []
+    except Damaged as damaged:
+        damage.note(damaged)
         return []
     found = changes(before, after)
     return without_flag(found) if evaluation.hides_reasons else found

@@ -7,22 +7,25 @@ at its first place.
 """
 
 import heapq
-import json
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from operator import itemgetter
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import orjson
 from django.db import connection, transaction
-from django.db.models import Expression, F, Func, Q, TextField, Value
-from django.db.models.functions import Cast
+from django.db.models import F, Q
 
-from reviews import ledger, source
+from reviews import kept_sums, ledger, source
+from reviews.damage import Damaged, KeptFile
+from reviews.human_values import decision_columns, human_values, in_order_of
+from reviews.mapping import Mapping
 from reviews.models import Evaluation, Import, ImportLine, Run
 from reviews.receipt import Input, Source, Tally
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED
+from reviews.receiving import mapping_of
+from reviews.record import DONE_WORDS, HUMAN_FIELDS
 from reviews.replica import by_replica_in_steps
+from reviews.rows import content_hash
 from reviews.source import Piece
 from reviews.splice import splice
 
@@ -43,23 +46,25 @@ def export(
     `only` is one of `ONLY`; "reviewed" gives the lines that hold a human decision. `with_rejected`
     keeps the rejected lines in their places (of all lines, not of the reviewed ones). `only_import`
     gives the file of one import of the run instead: the lines it came with, whatever other files
-    brought, with the decisions made here. `tally` is told what becomes of lines. Raises `replica.Lost`.
+    brought, with the decisions made here. `tally` is told what becomes of lines. Raises `replica.Lost`, and
+    `Damaged` before a byte that is not as it came or was decided, and at the end if something is missing.
     """
     tally = tally or Tally()
     with transaction.atomic():
-        _freeze_view()
+        freeze_view()
         tally.ledger = str(ledger.head())
         if only_import:
             blocks = _blocks_of_import(only_import, only, tally, with_rejected=with_rejected)
         else:
             blocks = _blocks(run, only, tally, with_rejected=with_rejected)
-        for block, line_ends in blocks:
-            tally.writes(block, line_ends)
-            yield block
+        with closing(blocks):
+            for block, line_ends in blocks:
+                tally.writes(block, line_ends)
+                yield block
 
 
-def _freeze_view() -> None:
-    """Let every query of this export see the same moment (inside another transaction: as that has it)."""
+def freeze_view() -> None:
+    """Let every query of a transaction see the same moment (inside another transaction: as that has it)."""
     if len(connection.savepoint_ids) == 0:
         with connection.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -69,41 +74,48 @@ def _freeze_view() -> None:
 _Block = tuple[bytes, int]
 
 
-def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Iterator[_Block]:
-    reader = source.LineReader()
+def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Generator[_Block, None, None]:
+    kept_sums.check_run(run)
+    reader, mapping = source.LineReader(), mapping_of(run)
     start, ended = b"", True
     for place, kept in enumerate(run.files):
         tally.inputs.append(_input(kept))
         agenda = _Agenda(
-            _reviewed(kept) if only == "reviewed" else _special(kept, with_rejected=with_rejected)
+            kept, _reviewed(kept) if only == "reviewed" else _special(kept, with_rejected=with_rejected)
         )
         if place == 0 and kept.has_bom:
             start = source.BOM
         opening = start if ended else b"\n"
-        for piece in source.kept_pieces(kept):
-            block, line_ends = _Stretch(kept, piece, tally, reader, after_line_end=opening == b"\n").block(
-                agenda, whole=only == "all", repeated=kept.repeated_lines
-            )
-            if block or (opening == b"\n" and _ends_what_broke_off(kept, piece)):
-                yield opening + block, line_ends + (opening == b"\n")
-                ended = (opening + block).endswith(b"\n")
-                start = opening = b""
+        with closing(agenda):
+            for piece in source.kept_pieces(kept):
+                stretch = _Stretch(kept, piece, tally, reader, mapping, after_line_end=opening == b"\n")
+                block, line_ends = stretch.block(agenda, whole=only == "all", repeated=kept.repeated_lines)
+                if block or (opening == b"\n" and _ends_what_broke_off(kept, piece)):
+                    yield opening + block, line_ends + (opening == b"\n")
+                    ended = (opening + block).endswith(b"\n")
+                    start = opening = b""
     # A file that is nothing else.
     if start and not tally.lines_left_out:
         yield start, 0
 
 
-def _blocks_of_import(kept: Import, only: str, tally: Tally, *, with_rejected: bool) -> Iterator[_Block]:
+def _blocks_of_import(
+    kept: Import, only: str, tally: Tally, *, with_rejected: bool
+) -> Generator[_Block, None, None]:
+    kept_sums.check(kept)
     tally.inputs.append(_input(kept))
-    rejected = iter(()) if with_rejected or only == "reviewed" else _rejected(kept)
-    agenda = _Agenda(heapq.merge(_decided(kept, only), rejected))
+    rejected = [] if with_rejected or only == "reviewed" else [_rejected(kept)]
+    agenda = _Agenda(kept, _by_line(_decided(kept, only), *rejected))
     opening = source.BOM if kept.has_bom else b""
-    reader = source.LineReader()
-    for piece in source.kept_pieces(kept):
-        block, line_ends = _Stretch(kept, piece, tally, reader).block(agenda, whole=only == "all")
-        if block or opening:
-            yield opening + block, line_ends
-            opening = b""
+    reader, mapping = source.LineReader(), mapping_of(kept.run)
+    with closing(agenda):
+        for piece in source.kept_pieces(kept):
+            block, line_ends = _Stretch(kept, piece, tally, reader, mapping).block(
+                agenda, whole=only == "all"
+            )
+            if block or opening:
+                yield opening + block, line_ends
+                opening = b""
 
 
 def _input(kept: Import) -> Input:
@@ -118,24 +130,33 @@ def _ends_what_broke_off(kept: Import, piece: Piece) -> bool:
 class _Told(NamedTuple):
     """What an export does with one line: leave it out, or write it.
 
-    It may write another import's line in its place, and put the human values of a review in it.
+    Of a record, `source_import`, `source_line` and `content_hash` are the line that holds it now. With
+    `takes_newest` that line is written in the place of this one. `human` are the values of a review.
     """
 
     line: int
     written: bool
+    evaluation_id: str = ""
     source_import: int = 0
     source_line: int = 0
+    content_hash: bytes = b""
+    takes_newest: bool = False
     human: dict[str, Any] | None = None
-    evaluation_id: str = ""
 
 
 class _Agenda:
-    """What is told of the lines of an import, handed out piece by piece."""
+    """Hand out the special lines of an import piece by piece. Raises `Damaged` out of order.
 
-    def __init__(self, told: Iterator[_Told]) -> None:
-        self._told = told
-        self._next = next(told, None)
+    Close it inside the transaction: it reads from a server-side cursor.
+    """
+
+    def __init__(self, kept: Import, told: Generator[_Told, None, None]) -> None:
+        self._told = _in_order(kept, told)
+        self._next = next(self._told, None)
         self._last: _Told | None = None
+
+    def close(self) -> None:
+        self._told.close()
 
     def of(self, piece: Piece) -> dict[int, _Told]:
         """What is told of the lines of a piece, by line; of a line cut in pieces, with each of them."""
@@ -149,6 +170,26 @@ class _Agenda:
         return stretch
 
 
+def _in_order(kept: Import, told: Generator[_Told, None, None]) -> Generator[_Told, None, None]:
+    """Check that line numbers ascend within the import. Raises `Damaged`."""
+    last = 0
+    with closing(told):
+        for one in told:
+            if not last < one.line <= kept.lines:
+                what = f"line {one.line:,} cannot be what a row says of it"
+                raise Damaged(KeptFile.of(kept).rows_fault(what))
+            last = one.line
+            yield one
+
+
+def _by_line(*told: Generator[_Told, None, None]) -> Generator[_Told, None, None]:
+    """Merge by line."""
+    with ExitStack() as stack:
+        for each in told:
+            stack.enter_context(closing(each))
+        yield from heapq.merge(*told, key=attrgetter("line"))
+
+
 class _Stretch:
     """One piece of an import, on its way out. `after_line_end`: the block begins with a line end."""
 
@@ -158,10 +199,12 @@ class _Stretch:
         piece: Piece,
         tally: Tally,
         reader: source.LineReader,
+        mapping: Mapping | None,
         *,
         after_line_end: bool = False,
     ) -> None:
         self._kept, self._piece, self._tally, self._reader = kept, piece, tally, reader
+        self._mapping = mapping
         self._lines_before = tally.lines - tally.in_line * (not after_line_end)
 
     def block(self, agenda: "_Agenda", *, whole: bool, repeated: int = 0) -> _Block:
@@ -198,18 +241,30 @@ class _Stretch:
         return _joined(lines, gone)
 
     def _written(self, number: int, line: bytes, told: "_Told", place: int) -> bytes:
-        """The line as it goes out, in that place of the block."""
-        moved = told.source_import and (told.source_import, told.source_line) != (self._kept.pk, number)
+        """The line as it goes out, in that place of the block. Raises `Damaged` for another record's line."""
+        is_newest = (told.source_import, told.source_line) == (self._kept.pk, number)
+        moved = told.takes_newest and not is_newest
+        if told.evaluation_id and not self._is_of(line, told, is_newest=is_newest):
+            raise Damaged(KeptFile.of(self._kept).rows_fault(source.wrong_line(number)))
         if moved:
-            line = self._reader.line(told.source_import, told.source_line)
+            newest = (told.source_import, told.source_line)
+            line = self._reader.verified(*newest, told.evaluation_id, told.content_hash)
         changed: list[str] = []
         if told.human:
-            line = splice(line, _in_order_of(line, told.human), changed)
+            line = splice(line, in_order_of(line, told.human), changed)
         if moved or changed:
             keys = [key for key in HUMAN_FIELDS if key in changed]
             taken_from = Source(told.source_import, told.source_line) if moved else None
             self._tally.changes(self._lines_before + place, told.evaluation_id, keys, taken_from)
         return line
+
+    def _is_of(self, line: bytes, told: "_Told", *, is_newest: bool) -> bool:
+        """Whether the line in this place holds the record, and where it is the newest, in that version."""
+        if is_newest and content_hash(line) != told.content_hash:
+            return False
+        # A record that one file has in two lines would have its other line rejected.
+        is_elsewhere_here = told.source_import == self._kept.pk and not is_newest
+        return not is_elsewhere_here and source.holds(line, told.evaluation_id, self._mapping)
 
 
 def _joined(lines: list[bytes], gone: set[int]) -> _Block:
@@ -222,32 +277,55 @@ def _joined(lines: list[bytes], gone: set[int]) -> _Block:
 # What is told of lines
 
 
-def _special(kept: Import, *, with_rejected: bool) -> Iterator[_Told]:
+def _special(kept: Import, *, with_rejected: bool) -> Generator[_Told, None, None]:
     """The lines of an import that do not simply go out as they are."""
     noted = (
         _Told(line, written=with_rejected and outcome == ImportLine.Outcome.REJECTED)
         for line, outcome in kept.exceptions.order_by("line").values_list("line", "outcome").iterator()
     )
     decided_or_moved = Q(review__isnull=False) | ~Q(source_import=F("first_import"))
-    return heapq.merge(noted, _evaluations(kept, decided_or_moved))
+    return _by_line(noted, _evaluations(kept, decided_or_moved))
 
 
-def _reviewed(kept: Import) -> Iterator[_Told]:
+def _reviewed(kept: Import) -> Generator[_Told, None, None]:
     return _evaluations(kept, Q(human_review_status__in=DONE_WORDS))
 
 
-def _evaluations(kept: Import, condition: Q) -> Iterator[_Told]:
+_NEWEST = ("evaluation_id", "source_import_id", "source_line", "content_hash")
+
+
+def _evaluations(kept: Import, condition: Q) -> Generator[_Told, None, None]:
     rows = (
         Evaluation.objects.filter(condition, run=kept.run_id, first_import=kept)
         .order_by("first_line")
-        .values_list("first_line", "source_import_id", "source_line", "evaluation_id", *_decision())
+        .values_list("first_line", *_NEWEST, *decision_columns())
     )
-    for line, source_import, source_line, evaluation_id, *decision in rows.iterator():
-        values = _human_values(*decision)
-        yield _Told(line, True, source_import, source_line, values, evaluation_id)  # noqa: FBT003 (by their order)
+    for row in rows.iterator():
+        yield _told(*row, takes_newest=True)
 
 
-def _decided(kept: Import, only: str) -> Iterator[_Told]:
+def _told(
+    line: int,
+    evaluation_id: str,
+    source_import: int,
+    source_line: int,
+    line_hash: bytes,
+    *decision: Any,
+    takes_newest: bool,
+) -> _Told:
+    return _Told(
+        line,
+        written=True,
+        evaluation_id=evaluation_id,
+        source_import=source_import,
+        source_line=source_line,
+        content_hash=bytes(line_hash),
+        takes_newest=takes_newest,
+        human=human_values(*decision),
+    )
+
+
+def _decided(kept: Import, only: str) -> Generator[_Told, None, None]:
     """The lines of an import whose records have a decision, or with "all" those that have it from here."""
     decided = {"human_review_status__in": DONE_WORDS} if only == "reviewed" else {"review__isnull": False}
     new = Evaluation.objects.filter(run=kept.run_id, first_import=kept, **decided).order_by("first_line")
@@ -256,71 +334,17 @@ def _decided(kept: Import, only: str) -> Iterator[_Told]:
         .filter(**{f"evaluation__{name}": value for name, value in decided.items()})
         .order_by("line")
     )
+    newest = [f"evaluation__{name}" for name in _NEWEST]
     rows = heapq.merge(
-        new.values_list("first_line", "evaluation_id", *_decision()).iterator(),
-        known.values_list("line", "evaluation__evaluation_id", *_decision("evaluation__")).iterator(),
+        new.values_list("first_line", *_NEWEST, *decision_columns()).iterator(),
+        known.values_list("line", *newest, *decision_columns("evaluation__")).iterator(),
         key=itemgetter(0),
     )
-    for line, evaluation_id, *decision in rows:
-        yield _Told(line, written=True, human=_human_values(*decision), evaluation_id=evaluation_id)
+    for row in rows:
+        yield _told(*row, takes_newest=False)
 
 
-def _decision(prefix: str = "") -> list[str | Expression]:
-    """The columns of a decision with its five human_* values, as `_human_values` takes them.
-
-    PostgreSQL spells the time, like `created_at`, and hands out the scores as text: half the work of
-    having Django make values of both.
-    """
-    status, reviewer, moment, scores, comments = (prefix + name for name in HUMAN_FIELDS)
-    spelled = Func(
-        moment, Value('YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), function="to_char", output_field=TextField()
-    )
-    stands = [f"{prefix}review_id", f"{prefix}is_sampled"]
-    return [*stands, status, reviewer, spelled, Cast(scores, TextField()), comments]
-
-
-def _human_values(review: int | None, is_sampled: bool, *columns: str | None) -> dict[str, Any] | None:  # noqa: FBT001 (by their order)
-    """The five human_* values as a file has them; None where `Evaluation.keeps_line`."""
-    values: dict[str, Any] = dict(zip(HUMAN_FIELDS, columns, strict=True))
-    if review is None or (is_sampled and values["human_review_status"] == NOT_REQUIRED):
-        return None
-    scores = values["human_corrected_scores"]
-    if scores is not None:
-        values["human_corrected_scores"] = orjson.loads(scores)
-    return values
-
-
-def _in_order_of(line: bytes, human: dict[str, Any]) -> dict[str, Any]:
-    """The human_* values with the corrected criteria in the order that the line has them in.
-
-    PostgreSQL keeps no order of keys. What the pipeline parsed are keys in `parsed_rubric_scores`;
-    what it could not parse stands in the raw output, with escaped quotes.
-    """
-    scores = human["human_corrected_scores"]
-    if not scores:
-        return human
-    parsed, end = line.find(b'"parsed_rubric_scores"'), len(line)
-    keys, keys_in_text = _spelled(tuple(scores), ascii_only=line.isascii())
-    places = [line.find(key, parsed) for key in keys]
-    if -1 in places:
-        # First those that were parsed, then those in the text, then those that people brought.
-        in_text = [line.find(key) + 1 or end for key in keys_in_text]
-        places = [place if place >= 0 else end + other for place, other in zip(places, in_text, strict=True)]
-    order = sorted(zip(places, scores, strict=True), key=itemgetter(0))
-    return human | {"human_corrected_scores": {criterion: scores[criterion] for _, criterion in order}}
-
-
-@lru_cache(maxsize=1000)
-def _spelled(criteria: tuple[str, ...], *, ascii_only: bool) -> tuple[list[bytes], list[bytes]]:
-    """Criteria as a line spells them: as keys, and as keys in a text that holds JSON."""
-    encode = json.JSONEncoder(ensure_ascii=ascii_only).encode
-    return (
-        [encode(criterion).encode() for criterion in criteria],
-        [encode(f'"{criterion}"')[1:-1].encode() for criterion in criteria],
-    )
-
-
-def _rejected(kept: Import) -> Iterator[_Told]:
+def _rejected(kept: Import) -> Generator[_Told, None, None]:
     rejected = kept.exceptions.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
     for line in rejected.values_list("line", flat=True).iterator():
         yield _Told(line, written=False)
@@ -330,23 +354,25 @@ def _rejected(kept: Import) -> Iterator[_Told]:
 
 
 def rejected_lines(kept: Import) -> Iterator[bytes]:
-    """The rejected lines of an import as they came, each with its line end."""
+    """The rejected lines of an import as they came, each with its line end. Raises `Damaged`."""
     rejected = kept.exceptions.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
     numbers = rejected.values_list("line", flat=True)
     with transaction.atomic():
-        agenda = _Agenda(_Told(line, written=True) for line in numbers.iterator())
-        for piece in source.kept_pieces(kept):
-            stretch = agenda.of(piece)
-            lines = piece.data.split(b"\n")
-            gone = {place for place in range(len(lines)) if piece.first_line + place not in stretch}
-            yield _joined(lines, gone)[0]
+        kept_sums.check(kept)
+        with closing(_Agenda(kept, (_Told(line, written=True) for line in numbers.iterator()))) as agenda:
+            for piece in source.kept_pieces(kept):
+                stretch = agenda.of(piece)
+                lines = piece.data.split(b"\n")
+                gone = {place for place in range(len(lines)) if piece.first_line + place not in stretch}
+                yield _joined(lines, gone)[0]
 
 
 def exceptions(kept: Import, *, outcome: str = "") -> Iterator[bytes]:
     """JSONL: `{"line", "outcome", "field", "reason"}` of every line that is not a new record or blank.
 
-    With an `outcome`, of those that had it.
+    With an `outcome`, of those that had it. Raises `Damaged`.
     """
+    kept_sums.check(kept)
     for exception in kept.listed_exceptions():
         if not outcome or exception["outcome"] == outcome:
             yield orjson.dumps(exception) + b"\n"

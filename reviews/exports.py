@@ -1,7 +1,8 @@
 """Exports as people ask for them: checked, in any format, with a receipt, and kept for a day.
 
 The CLI writes an `Output` to a file as it comes. The browser's are built by a job into frames in
-the database: every web server can send what any worker built, from any byte on.
+the database: every web server can send what any worker built, from any byte on. Each frame has a checksum
+over its bytes and its place, which is verified before a download begins and again as it goes out.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,10 @@ from procrastinate.contrib.django import app as jobs
 
 from reviews import audit, exporter, formats, reveals
 from reviews.beside import beside
+from reviews.damage import Damaged, export_fault
+from reviews.export_parts import check_parts, part_of
 from reviews.models import Export, ExportPart, ExportProgress, Import, Run, SourceChunk, User
+from reviews.receipt import END as END_OF_RECEIPT
 from reviews.receipt import Bytes, Filter, Tally, Written
 from reviews.receiving import mapping_of
 from reviews.replica import again_if_lost
@@ -156,7 +160,7 @@ def note(order: Order, actor: User | None, figures: dict[str, Any]) -> None:
 
 
 def stream(order: Order, actor: User) -> Iterator[bytes]:
-    """Send an export while it is made. Raises `CannotExport` at once.
+    """Send an export while it is made. Raises `CannotExport` at once, and `Damaged` as `exporter.export`.
 
     The event of a whole file has its figures; one that breaks off leaves only that it was begun.
     """
@@ -318,17 +322,51 @@ def remove_expired() -> None:
 
 
 def stretch(export: Export, kind: ExportPart.Kind, first: int, last: int) -> Iterator[bytes]:
-    """The bytes `first` to `last` (both counted in) of what is kept. Breaks off if it is removed."""
-    for number in range(first // PART_SIZE, last // PART_SIZE + 1):
-        begins = number * PART_SIZE
-        yield _part(export, kind, number)[max(first - begins, 0) : last + 1 - begins]
+    """The bytes `first` to `last` (both counted in) of what is kept. Breaks off if it is removed.
+
+    Raises `Damaged` at once for a damaged part, and before the last block if the SHA-256 of the whole file is
+    wrong.
+    """
+    first_part, last_part = first // PART_SIZE, last // PART_SIZE
+    if last >= first:
+        check_parts(export, kind, first_part, last_part)
+    if kind == Kind.FILE:
+        _check_size(export)
+    blocks = (
+        part_of(export, kind, number)[max(first - number * PART_SIZE, 0) : last + 1 - number * PART_SIZE]
+        for number in range(first_part, last_part + 1)
+    )
+    is_whole = kind == Kind.FILE and first == 0 and last == export.size - 1
+    return _with_its_hash(export, blocks) if is_whole else blocks
+
+
+def _with_its_hash(export: Export, blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Pass on the blocks of a whole file, the last one once the file is known to have its SHA-256."""
+    meter, held_back = Meter(blocks), b""
+    for block in meter:
+        if held_back:
+            yield held_back
+        held_back = block
+    if meter.sha256 != export.sha256:
+        raise Damaged(export_fault(export, "the file does not have its SHA-256"))
+    yield held_back
 
 
 def kept_receipt(export: Export) -> Iterator[bytes]:
-    """The receipt of a finished export in blocks of JSON."""
-    for number in range(export.parts.filter(kind=Kind.RECEIPT).count()):
-        yield _part(export, Kind.RECEIPT, number)
+    """The receipt of a finished export in blocks of JSON. Raises `Damaged` at once or as it goes out."""
+    count = export.parts.filter(kind=Kind.RECEIPT).count()
+    check_parts(export, Kind.RECEIPT, 0, max(count - 1, 0))
+    if not part_of(export, Kind.RECEIPT, count - 1).endswith(END_OF_RECEIPT):
+        raise Damaged(export_fault(export, "the end of its receipt is missing"))
+    return (part_of(export, Kind.RECEIPT, number) for number in range(count))
 
 
-def _part(export: Export, kind: ExportPart.Kind, number: int) -> bytes:
-    return zstandard.decompress(bytes(export.parts.get(kind=kind, number=number).frame))
+def _check_size(export: Export) -> None:
+    """Raise `Damaged` if the last part is not the end of a file of that size."""
+    last = max(export.size - 1, 0) // PART_SIZE
+    size = len(part_of(export, Kind.FILE, last)) if export.parts.filter(kind=Kind.FILE).exists() else 0
+    if (
+        last * PART_SIZE + size != export.size
+        or export.parts.filter(kind=Kind.FILE, number__gt=last).exists()
+    ):
+        raise Damaged(export_fault(export, f"the file does not have its {export.size:,} bytes"))

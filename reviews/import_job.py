@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
-from reviews import audit
+from reviews import audit, kept_sums
 from reviews.beside import beside
 from reviews.importer import JOB, Cancelled, Progress, locked
 from reviews.models import Import, ImportProgress, User
@@ -90,4 +90,5 @@ def end_cancelled(import_id: int) -> None:
 def _cancel(upload: Import, actor: User | None) -> None:
     upload.state, upload.finished_at = Import.State.CANCELLED, timezone.now()
     upload.save(update_fields=["state", "finished_at"])
+    kept_sums.record_end(upload)
     audit.record("import cancelled", actor=actor, run=upload.run, source=upload)

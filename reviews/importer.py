@@ -18,8 +18,9 @@ from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
 from cognireview.disk_full import check_space
-from reviews import audit, facets, learning, parsing, sampling, source, unpack
+from reviews import audit, facets, kept_sums, learning, parsing, sampling, source, unpack
 from reviews.copying import copy_import_lines, copy_new
+from reviews.kept_sums import Text
 from reviews.mapping import Mapping
 from reviews.merge import TAKE_TURNS, Incoming, Known, Settled, known_records, settle
 from reviews.models import Import, ImportLine, ImportProgress, User
@@ -79,11 +80,11 @@ def import_stream(
     new_import = Import.objects.create(
         run=run, file_name=bare_name(file_name), strict=strict, created_by=actor
     )
-    meter = source.Meter(blocks)
-    pieces = source.keep(new_import, source.read_ahead(_cut(meter)))
+    meter, text = source.Meter(blocks), Text()
+    pieces = source.keep(new_import, source.read_ahead(cut(meter)), text)
     _Importing(new_import).run(pieces, progress)
     new_import.size, new_import.sha256 = meter.size, meter.sha256
-    _finish(new_import)
+    _finish(new_import, text)
     return new_import
 
 
@@ -96,20 +97,22 @@ def receive_upload(
     upload = Import.objects.create(
         run=run_named(run_name, actor=actor), file_name=bare_name(file_name), strict=strict, created_by=actor
     )
-    meter = source.Meter(blocks)
+    meter, text = source.Meter(blocks), Text()
     pieces = first_record_sought(
-        _cut(meter), settings.LIMITS, mapping_of(upload.run), settings.MAX_REJECTED_LINES
+        cut(meter), settings.LIMITS, mapping_of(upload.run), settings.MAX_REJECTED_LINES
     )
-    unpacked = sum(len(piece.data) for piece in source.keep(upload, pieces))
-    ImportProgress.objects.create(source=upload, size=unpacked)
+    for _ in source.keep(upload, pieces, text):
+        pass
+    ImportProgress.objects.create(source=upload, size=text.size)
     upload.size, upload.sha256 = meter.size, meter.sha256
+    kept_sums.record_text(upload, text)
     upload.save(update_fields=["size", "sha256"])
     audit.record("upload", actor=actor, run=upload.run, source=upload, sha256=upload.sha256, size=upload.size)
     jobs.configure_task(JOB).defer(import_id=upload.pk)
     return upload
 
 
-def _cut(blocks: Iterable[bytes]) -> Iterator[source.Piece]:
+def cut(blocks: Iterable[bytes]) -> Iterator[source.Piece]:
     """Unpack a file and cut it."""
     lines = unpack.blocks(blocks, most=settings.MAX_UNPACKED_BYTES)
     return source.cut(lines, line_bytes=settings.LIMITS.line_bytes)
@@ -124,8 +127,9 @@ def import_upload(import_id: int, progress: Progress | None = None) -> None:
             return
         try:
             with transaction.atomic():
-                _Importing(upload).run(source.kept_pieces(upload), progress)
-                _finish(upload)
+                text = Text()
+                _Importing(upload).run(source.kept_pieces(upload, text), progress)
+                _finish(upload, text)
         except StrictRefusal as refusal:
             copy_import_lines(refusal.import_lines)
             _fail(upload, str(refusal))
@@ -157,13 +161,15 @@ def bare_name(name: str) -> str:
     return printable[-255:] or "file"
 
 
-def _finish(done: Import) -> None:
-    """Close an import that went through, or raise `StrictRefusal`."""
+def _finish(done: Import, text: Text) -> None:
+    """Close an import that went through, or raise `StrictRefusal`. `text` are the sums of its lines."""
     if done.strict and done.rejected:
         raise StrictRefusal(done, list(done.exceptions.order_by("line")))
     # A trigger gives it its place among the run's files now, while `TAKE_TURNS` keeps other imports waiting.
     done.state, done.finished_at = Import.State.DONE, timezone.now()
     done.save()
+    kept_sums.record_text(done, text)
+    kept_sums.record_end(done)
     audit.record(
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
@@ -176,6 +182,7 @@ def _finish(done: Import) -> None:
 def _fail(failed: Import, error: str) -> None:
     failed.state, failed.error, failed.finished_at = Import.State.FAILED, error, timezone.now()
     failed.save()
+    kept_sums.record_end(failed)
     audit.record("import failed", actor=failed.created_by, run=failed.run, source=failed, error=error)
 
 

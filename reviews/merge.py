@@ -171,7 +171,8 @@ def settle(incoming: Incoming, known: Known, target: Import, kept_lines: LineRea
         return Settled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
     if incoming.content_hash == known.content_hash:
         return Settled(incoming.line, Outcome.UNCHANGED, "", "the same bytes as before", known.pk)
-    before = kept_lines.record(known.source_import_id, known.source_line)
+    place = (known.source_import_id, known.source_line)
+    before = kept_lines.verified_record(*place, incoming.evaluation_id, known.content_hash)
     return _settle_changed(incoming, known, before)
 
 

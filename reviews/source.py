@@ -2,9 +2,13 @@
 
 A line is what stands between two LF, whatever else it holds. A line longer than the limit is
 never held whole in memory: it is cut in pieces of its own and read back as `OVERLONG`.
+
+Each frame has a checksum over its bytes and its place in the file. Every read verifies it, and a read to the
+end verifies the sums of the whole file (`kept_sums`), so that no damaged byte is handed out.
 """
 
 import hashlib
+import struct
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,10 +20,13 @@ import zstandard
 from django.db import connection
 from django.db.models import F
 
-from reviews import mapping
+from reviews import kept_sums, mapping
+from reviews.damage import Damaged, KeptFile
+from reviews.kept_sums import Text
 from reviews.mapping import Mapping, read_line
-from reviews.models import Import, SourceChunk
-from reviews.record import Record
+from reviews.models import Evaluation, Import, ImportSums, SourceChunk
+from reviews.record import LineError, Record
+from reviews.rows import content_hash
 
 BLOCK_SIZE = 1024**2
 BOM = b"\xef\xbb\xbf"
@@ -27,6 +34,8 @@ OVERLONG = b"\0overlong"  # no line of JSON starts like this
 # A third faster on real records than level 3, and the frames are 4 of 100 larger.
 _LEVEL = 1
 _CHUNKS_A_QUERY = 4
+# The columns before the frame, in the form that the trigger of `source_chunk` hashes them in.
+_place = struct.Struct("!qiqii").pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,53 +175,101 @@ def read_ahead(items: Iterable[_T]) -> Iterator[_T]:
 
 
 _COPY_CHUNK = """
-    COPY source_chunk (source_id, number, first_line, lines, size, frame) FROM STDIN (FORMAT BINARY)
+    COPY source_chunk (source_id, number, first_line, lines, size, frame, digest)
+    FROM STDIN (FORMAT BINARY)
 """
-_CHUNK_TYPES = ["int8", "int4", "int8", "int4", "int4", "bytea"]
+_CHUNK_TYPES = ["int8", "int4", "int8", "int4", "int4", "bytea", "bytea"]
 
 
-def keep(source: Import, pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Store the pieces as they pass: each is compressed in a thread while it is with the consumer."""
+def keep(source: Import, pieces: Iterable[Piece], text: Text) -> Iterator[Piece]:
+    """Store the pieces as they pass, and add them to `text`: in a thread while each is with the consumer."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL)
+
+    def row(piece: Piece) -> tuple[int | bytes, ...]:
+        frame = compressor.compress(piece.data)
+        place = (source.pk, piece.number, piece.first_line, piece.lines, len(piece.data))
+        digest = _digest(place, frame)
+        text.add(digest, len(piece.data), piece.lines)
+        return *place, frame, digest
+
     with ThreadPoolExecutor(1, "compress") as pool:
         for piece in pieces:
-            frame = pool.submit(compressor.compress, piece.data)
+            stored = pool.submit(row, piece)
             yield piece
             with connection.cursor() as cursor, cursor.copy(_COPY_CHUNK) as copy:
                 copy.set_types(_CHUNK_TYPES)
-                place = (source.pk, piece.number, piece.first_line, piece.lines, len(piece.data))
-                copy.write_row((*place, frame.result()))
+                copy.write_row(stored.result())
 
 
-def kept_pieces(source: Import) -> Iterator[Piece]:
-    """The stored pieces in file order. The next is decompressed in a thread beside the consumer."""
-    decompressor = zstandard.ZstdDecompressor()
+def _digest(place: tuple[int, int, int, int, int], frame: bytes) -> bytes:
+    """The checksum of a chunk, over its columns before the frame and the frame."""
+    digest = hashlib.sha256(_place(*place))
+    digest.update(frame)
+    return digest.digest()
+
+
+def kept_pieces(source: Import, text: Text | None = None) -> Iterator[Piece]:
+    """The stored pieces in file order, each added to `text`.
+
+    A thread decompresses the next one ahead of the consumer. Raises `Damaged` instead of a damaged piece, and
+    at the end if pieces are missing.
+    """
+    kept, text, decompressor = KeptFile.of(source), text or Text(), zstandard.ZstdDecompressor()
+
+    def read(chunk: SourceChunk) -> Piece:
+        piece = piece_of(chunk, kept, decompressor)
+        text.add(bytes(chunk.digest or b""), len(piece.data), piece.lines)
+        return piece
+
     waiting: deque[Future[Piece]] = deque()
     with ThreadPoolExecutor(1, "decompress") as pool:
-        for chunk in _chunks(source):
-            waiting.append(pool.submit(_piece, chunk, decompressor))
+        for number, chunk in enumerate(chunks_of(source)):
+            if chunk.number != number:
+                raise Damaged(kept.bytes_fault("it is missing", number))
+            waiting.append(pool.submit(read, chunk))
             if len(waiting) > 1:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+    kept_sums.check_text(kept, text)
 
 
-def _chunks(source: Import) -> Iterator[SourceChunk]:
+def chunks_of(source: Import) -> Iterator[SourceChunk]:
     """The chunks in order, by a query for a few: a cursor would stay open behind a broken transaction."""
-    number = 0
-    while chunks := source.chunks.filter(number__gte=number).order_by("number")[:_CHUNKS_A_QUERY]:
+    last = -(2**31)
+    while chunks := source.chunks.filter(number__gt=last).order_by("number")[:_CHUNKS_A_QUERY]:
         yield from chunks
-        number += _CHUNKS_A_QUERY
+        last = chunks[len(chunks) - 1].number
 
 
-def kept_line(source_id: int, line: int) -> bytes:
-    """One stored line as it came, without LF (and without byte order mark)."""
-    return LineReader().line(source_id, line)
+def kept_line(evaluation: Evaluation) -> bytes:
+    """The stored line of a record, without LF and byte order mark. Raises as `LineReader.verified`."""
+    return LineReader().verified(*_newest(evaluation))
 
 
-def kept_record(source_id: int, line: int) -> Record:
-    """The record in a stored line. Raises as `LineReader.record`."""
-    return LineReader().record(source_id, line)
+def kept_record(evaluation: Evaluation) -> Record:
+    """The record in its stored line. Raises as `LineReader.verified`, and `LineError` if it holds none."""
+    return LineReader().verified_record(*_newest(evaluation))
+
+
+def _newest(evaluation: Evaluation) -> tuple[int, int, str, bytes]:
+    place = (evaluation.source_import_id, evaluation.source_line)
+    return *place, evaluation.evaluation_id, bytes(evaluation.content_hash)
+
+
+def holds(line: bytes, evaluation_id: str, mapping: Mapping | None) -> bool:
+    """Whether a line holds the record of that id."""
+    if b'"%b"' % evaluation_id.encode() in line:
+        return True
+    try:
+        return read_line(line, mapping=mapping).evaluation_id == evaluation_id
+    except LineError:
+        return False
+
+
+def wrong_line(line: int) -> str:
+    """Describe a line that is not the one its record was read from."""
+    return f"line {line:,} does not hold the record that belongs there"
 
 
 class _Read(NamedTuple):
@@ -238,13 +295,38 @@ class LineReader:
         self._lately: list[_Read] = []
 
     def line(self, source_id: int, line: int) -> bytes:
-        """The line as it came, without LF (and byte order mark). Raises `SourceChunk.DoesNotExist`."""
+        """The line as it came, without LF (and byte order mark).
+
+        Raises `SourceChunk.DoesNotExist` for a line that the file never had, and `Damaged`.
+        """
         return self._read(source_id, line).at(line)
 
+    def verified(self, source_id: int, line: int, evaluation_id: str, line_hash: bytes) -> bytes:
+        """The line of a record. Raises as `line`, and `Damaged` if it is another's or another version."""
+        try:
+            found = self.line(source_id, line)
+        except SourceChunk.DoesNotExist:
+            if not ImportSums.objects.filter(source=source_id).exists():
+                raise
+        else:
+            if content_hash(found) == line_hash and holds(
+                found, evaluation_id, self._mapping(source_id, line)
+            ):
+                return found
+        source = Import.objects.select_related("run").get(pk=source_id)
+        raise Damaged(KeptFile.of(source).rows_fault(wrong_line(line)))
+
     def record(self, source_id: int, line: int) -> Record:
-        """The record in the line. Raises `SourceChunk.DoesNotExist`, and `LineError` if it holds none."""
-        read = self._read(source_id, line)
-        return read_line(read.at(line), mapping=read.mapping)
+        """The record in the line. Raises as `line`, and `LineError` if it holds none."""
+        return read_line(self.line(source_id, line), mapping=self._mapping(source_id, line))
+
+    def verified_record(self, source_id: int, line: int, evaluation_id: str, line_hash: bytes) -> Record:
+        """The record in its line. Raises as `verified`, and `LineError` if it holds none."""
+        found = self.verified(source_id, line, evaluation_id, line_hash)
+        return read_line(found, mapping=self._mapping(source_id, line))
+
+    def _mapping(self, source_id: int, line: int) -> Mapping | None:
+        return self._read(source_id, line).mapping
 
     def _read(self, source_id: int, line: int) -> _Read:
         for read in self._lately:
@@ -258,16 +340,33 @@ class LineReader:
 def _read_at(source_id: int, line: int) -> _Read:
     chunk = (
         SourceChunk.objects.filter(source_id=source_id, first_line__lte=line, lines__gt=0)
-        .annotate(mapping=F("source__run__mapping"))
+        .annotate(
+            mapping=F("source__run__mapping"), run_name=F("source__run__name"), name=F("source__file_name")
+        )
         .order_by("first_line", "number")
         .last()
     )
     if chunk is None or line >= chunk.first_line + chunk.lines:
+        if kept_sums.has_line(source_id, line):
+            source = Import.objects.select_related("run").get(pk=source_id)
+            raise Damaged(KeptFile.of(source).bytes_fault(f"the frame with line {line:,} is missing"))
         raise SourceChunk.DoesNotExist
-    [lines] = lines_of([_piece(chunk, zstandard.ZstdDecompressor())])
+    kept = KeptFile(chunk.run_name, source_id, chunk.name)
+    [lines] = lines_of([piece_of(chunk, kept, zstandard.ZstdDecompressor())])
     return _Read(source_id, lines, mapping.of(chunk.mapping) if chunk.mapping else None)
 
 
-def _piece(chunk: SourceChunk, decompressor: zstandard.ZstdDecompressor) -> Piece:
-    data = decompressor.decompress(bytes(chunk.frame), max_output_size=chunk.size)
+def piece_of(chunk: SourceChunk, kept: KeptFile, decompressor: zstandard.ZstdDecompressor) -> Piece:
+    """The piece in a chunk. Raises `Damaged` unless frame and columns match the checksum."""
+    frame = bytes(chunk.frame)
+    place = (chunk.source_id, chunk.number, chunk.first_line, chunk.lines, chunk.size)
+    if _digest(place, frame) != chunk.digest:
+        raise Damaged(kept.bytes_fault("it does not match its checksum", chunk.number))
+    try:
+        data = decompressor.decompress(frame, max_output_size=chunk.size)
+    except zstandard.ZstdError as error:
+        raise Damaged(kept.bytes_fault(f"it cannot be unpacked ({error})", chunk.number)) from error
+    if len(data) != chunk.size:
+        what = f"it unpacks to {len(data):,} of {chunk.size:,} bytes"
+        raise Damaged(kept.bytes_fault(what, chunk.number))
     return Piece(chunk.number, chunk.first_line, chunk.lines, data)

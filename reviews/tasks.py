@@ -11,7 +11,8 @@ from procrastinate.exceptions import JobAborted
 
 from cognireview import disk_full, outage
 from cognireview.error_texts import describe
-from reviews import exports, facets, import_job, importer, ledger, sampling, uploads, webhooks
+from reviews import damage, exports, facets, import_job, importer, ledger, sampling, uploads, webhooks
+from reviews.damage import Damaged
 
 
 class DatabaseAway(Exception):
@@ -42,6 +43,14 @@ def _left_to_the_next_after_an_outage() -> Iterator[None]:
             raise
 
 
+def _reason(error: Exception) -> str:
+    """Say why a job failed, on a page and in an audit event: without contents of records."""
+    if isinstance(error, Damaged):
+        damage.note(error)
+        return str(error)
+    return disk_full.SENTENCE if disk_full.is_disk_full(error) else describe(error)
+
+
 @app.task(
     name=importer.JOB,
     queue="import",
@@ -65,11 +74,6 @@ def import_kept_file(context: JobContext, import_id: int) -> None:
     except Exception as error:
         _note(partial(importer.fail_upload, import_id, _reason(error)))
         raise
-
-
-def _reason(error: Exception) -> str:
-    """Say why a job failed, on a page and in an audit event: without contents of records."""
-    return disk_full.SENTENCE if disk_full.is_disk_full(error) else describe(error)
 
 
 def _note(failure: Callable[[], None]) -> None:

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
+from reviews import damage
 from reviews.criteria import Offer
+from reviews.damage import Damaged
 from reviews.differences import Change, changes, without_flag
 from reviews.escalation import REASONS
 from reviews.history import Version, differences_of, versions
@@ -283,6 +285,9 @@ def _changes(line: ImportLine, earlier: ImportLine, kept: LineReader) -> list[Ch
     try:
         before, after = (kept.record(one.source_id, one.line) for one in (earlier, line))
     except SourceChunk.DoesNotExist:
+        return []
+    except Damaged as damaged:
+        damage.note(damaged)
         return []
     return changes(before, after)
 

@@ -219,7 +219,7 @@ def _leave_line(evaluation: Evaluation) -> None:
     """Give a record that was drawn to be reviewed the human values of its line: nothing is corrected."""
     status = TRANSITIONS["confirm", evaluation.human_review_status]
     if not evaluation.keeps_line:
-        line = kept_record(evaluation.source_import_id, evaluation.source_line)
+        line = kept_record(evaluation)
         for name in HUMAN_FIELDS:
             setattr(evaluation, name, getattr(line, name))
     evaluation.human_review_status = status

@@ -39,6 +39,7 @@ from reviews import (
     queue,
     receiving,
     reveals,
+    repair,
     review_version,
     rubric,
     sampling,
@@ -195,6 +196,7 @@ WRITING_MODULES = [
     queue,
     receiving,
     reveals,
+    repair,
     review_version,
     rubric,
     sampling,
@@ -285,6 +287,7 @@ EVENTS = {
     "sessions.log_out": "logout",
     "sessions.renew": "other sessions ended",
     "receiving.run_named": "map run",
+    "repair.repair": "repair import",
     "rubric.extend": "extend rubric",
     "workflow.submit_review": "submit",
     "workflow.revise": "revise",
@@ -352,6 +355,7 @@ READS_ONLY = {
     "exports.order_of",
     "exports.stretch",
     "importer.bare_name",
+    "importer.cut",
     "importer.locked",
     "receiving.checked_run_name",
     "receiving.mapping_of",
@@ -564,6 +568,12 @@ class Calls:
 
     def webhooks_latest(self) -> Call:
         return partial(webhooks.latest, [self.webhook()])
+
+    def importer_cut(self) -> Call:
+        return lambda: list(importer.cut([line()]))
+
+    def repair_repair(self) -> Call:
+        return partial(repair.repair, self.importer_import_stream()().pk, [line()])
 
     def importer_bare_name(self) -> Call:
         return partial(importer.bare_name, "files/run.jsonl")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pytest_django import Settings
 
 from reviews import exporter, source
+from reviews.kept_sums import Text
 from reviews.models import Evaluation, Import, Run, User
 from reviews.record import HUMAN_FIELDS, Limits
 from reviews.source import BOM
@@ -212,7 +213,7 @@ class TestSeveralImports:
         bring_in(file_of(A))
         for state in (Import.State.FAILED, Import.State.QUEUED):
             failed = Import.objects.create(run=Run.objects.get(), file_name="b.jsonl", state=state)
-            for _ in source.keep(failed, source.cut([file_of(B)], line_bytes=10_000)):
+            for _ in source.keep(failed, source.cut([file_of(B)], line_bytes=10_000), Text()):
                 pass
         assert take_out() == file_of(A)
 

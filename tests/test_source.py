@@ -9,7 +9,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from reviews import source
+from reviews import kept_sums, source
+from reviews.kept_sums import Text
 from reviews.models import SourceChunk
 from reviews.source import BOM, OVERLONG, Meter, Piece, Refused
 from tests.factories import ImportFactory
@@ -44,9 +45,10 @@ def expected_lines(data: bytes) -> list[bytes]:
 
 def kept(data: bytes, size: int = SMALL_BLOCK) -> Any:
     """An import with the file kept."""
-    stored = ImportFactory.create()
-    for _ in source.keep(stored, cut(data, size)):
+    stored, text = ImportFactory.create(), Text()
+    for _ in source.keep(stored, cut(data, size), text):
         pass
+    kept_sums.record_text(stored, text)
     return stored
 
 
@@ -110,7 +112,7 @@ class TestKeptFile:
         stored = kept(data)
         for number, line in enumerate(expected_lines(data), start=1):
             if len(line) + len(BOM) <= LIMIT:
-                assert source.kept_line(stored.pk, number) == line
+                assert source.LineReader().line(stored.pk, number) == line
 
     def test_is_read_once_for_lines_beside_each_other(
         self, django_assert_num_queries: DjangoAssertNumQueries
@@ -126,7 +128,7 @@ class TestKeptFile:
     def test_says_so_where_it_has_no_such_line(self, line: int) -> None:
         stored = kept(b"a\nb\nc\n")
         with pytest.raises(SourceChunk.DoesNotExist):
-            source.kept_line(stored.pk, line)
+            source.LineReader().line(stored.pk, line)
 
     def test_is_smaller_than_it_was(self) -> None:
         with patch.object(source, "BLOCK_SIZE", 1000):

@@ -92,7 +92,7 @@ def one(request: ApiRequest, import_id: int) -> dict[str, Any]:
     scope="import",
     response={200: None},
     file=JSONL,
-    problems=(404,),
+    problems=(404, 503),
 )
 def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """The lines that did not come in, as JSONL: number, outcome, field and reason of each."""

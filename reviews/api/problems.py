@@ -11,6 +11,8 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from cognireview import disk_full
+from reviews import damage
+from reviews.damage import Damaged
 from reviews.listing import TooSlow
 from reviews.permissions import Denied
 from reviews.source import Refused
@@ -144,12 +146,18 @@ def _over_quota(_request: HttpRequest, error: Any) -> HttpResponse:
     return answer(429 if error.too_many else 413, str(error))
 
 
+def _damaged(_request: HttpRequest, damaged: Any) -> HttpResponse:
+    damage.note(damaged)
+    return answer(503, str(damaged))
+
+
 _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Problem: _problem,
     AuthenticationError: _unauthenticated,
     HttpError: _http_error,
     ValidationError: _invalid,
     Denied: _with(403),
+    Damaged: _damaged,
     Http404: _with(404),
     Refused: _refused,
     TooLarge: _with(413),

@@ -33,7 +33,7 @@ def runs(request: ApiRequest) -> list[dict[str, Any]]:
     scope="export",
     response={200: None},
     file=JSONL,
-    problems=(404,),
+    problems=(404, 503),
 )
 def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "all") -> StreamingHttpResponse:
     """The run as JSONL with the decisions in it, streamed while it is made: all lines, or the reviewed ones.

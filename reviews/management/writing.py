@@ -12,6 +12,7 @@ from typing import BinaryIO, TypeVar
 from django.core.management.base import CommandError
 
 from cognireview.whole_files import NotAFile, is_special, written_beside
+from reviews.damage import Damaged
 from reviews.replica import Lost, again_if_lost
 
 # Names of what this process has open, which may be a file that others write too: it is not replaced.
@@ -54,6 +55,9 @@ def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Block
         return again_if_lost(written) if name and is_file(name) else written()
     except Lost as lost:
         raise CommandError(f"{lost}. What was written is not whole: export again.", returncode=2) from lost
+    except Damaged as damaged:
+        said = str(damaged) if name and is_file(name) else f"{damaged} What was written is not whole."
+        raise CommandError(said, returncode=2) from damaged
 
 
 def is_file(name: str) -> bool:

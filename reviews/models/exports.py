@@ -71,6 +71,9 @@ class ExportPart(models.Model):
     kind = models.CharField(max_length=10, choices=Kind)
     number = models.IntegerField(help_text="From 0; all but the last are of one size.")
     frame = models.BinaryField()
+    digest = models.BinaryField(
+        null=True, help_text="SHA-256 of the row's place and frame; a trigger fills it. See `exports`."
+    )
 
     class Meta:
         db_table = "export_part"

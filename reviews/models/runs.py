@@ -187,6 +187,32 @@ class ImportProgress(models.Model):
         return round((self.size - self.bytes_done) * self.seconds / self.bytes_done)
 
 
+class ImportSums(models.Model):
+    """The sums of an import that every later read of its kept file is checked against.
+
+    Imports made before this table existed have no row.
+    """
+
+    source = models.OneToOneField(Import, models.PROTECT, primary_key=True, related_name="sums")
+    text_size = models.BigIntegerField(help_text="Bytes of the kept text, after unpacking.")
+    text_lines = models.BigIntegerField()
+    text_sha256 = models.CharField(
+        max_length=64, blank=True, help_text="Empty where the file came packed or as an array."
+    )
+    frames_sha256 = models.CharField(max_length=64, help_text="SHA-256 over the checksums of the frames.")
+    figures = models.JSONField(
+        default=dict,
+        help_text="Columns of the import when it ended; empty while it has not. See `kept_sums`.",
+    )
+    noted = models.JSONField(default=dict, help_text="Sums over its `import_line` rows, by outcome.")
+
+    class Meta:
+        db_table = "import_sums"
+
+    def __str__(self) -> str:
+        return f"sums of {self.source_id}"
+
+
 class RunCount(models.Model):
     """How many evaluations of a run have a status, as the sum over its rows.
 
@@ -212,6 +238,9 @@ class SourceChunk(models.Model):
     lines = models.IntegerField()
     size = models.IntegerField(help_text="Bytes before compression.")
     frame = models.BinaryField()
+    digest = models.BinaryField(
+        null=True, help_text="SHA-256 of the row's place and frame; a trigger fills it. See `source`."
+    )
 
     class Meta:
         db_table = "source_chunk"

@@ -8,9 +8,12 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
 from cognireview import disk_full, outage
+from reviews import damage
+from reviews.damage import Damaged
 from reviews.permissions import Denied
 
 
@@ -56,10 +59,16 @@ def unavailable(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def damaged(request: HttpRequest, fault: Damaged) -> HttpResponse:
+    """Answer 503 for a damaged kept file: trying again does not help, the operator has to restore it."""
+    damage.note(fault)
+    return _out_of_order(request, 503, "The kept file is damaged", str(fault))
+
+
 def _out_of_order(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
     """A page without the database; for htmx a message, which it puts above the page that is there."""
     if HtmxDetails(request):
-        message = f'<p class="banner error">{sentence}</p>'
+        message = format_html('<p class="banner error">{}</p>', sentence)
         # Whatever the element that asked would have done with the answer.
         place = {"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
         response = HttpResponse(message, status=status, headers=place)
@@ -106,7 +115,7 @@ def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
 
 
 class DeniedMiddleware:
-    """Turns `Denied`, wherever it is raised, and a method that a view does not take, into a page."""
+    """Turns `Denied` and `Damaged`, wherever they are raised, and refused methods into pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -118,6 +127,8 @@ class DeniedMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, Damaged):
+            return damaged(request, exception)
         return permission_denied(request, exception) if isinstance(exception, Denied) else None
 
 

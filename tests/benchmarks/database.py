@@ -43,6 +43,8 @@ _REMOVE = """
     DELETE FROM evaluation USING run WHERE run.id = run_id AND run.name = %(run)s;
     DELETE FROM source_chunk USING import JOIN run ON run.id = run_id
         WHERE import.id = source_id AND run.name = %(run)s;
+    DELETE FROM import_sums USING import JOIN run ON run.id = run_id
+        WHERE import.id = source_id AND run.name = %(run)s;
 """
 
 

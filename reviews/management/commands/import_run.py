@@ -16,6 +16,7 @@ from rich import progress as rich_progress
 from rich.console import Console
 
 from reviews import unpack
+from reviews.damage import Damaged
 from reviews.importer import Progress, StrictRefusal, import_stream
 from reviews.management.mapping_file import mapping_in
 from reviews.mapping import Mapping
@@ -72,7 +73,7 @@ class Command(BaseCommand):
             self.stderr.write(f"{name}: {refusal}")
             self._report(refusal.source, iter(refusal.listed_exceptions()), options, kept=False)
             return NOTHING_DONE
-        except (Refused, OSError) as error:
+        except (Refused, Damaged, OSError) as error:
             self.stderr.write(f"{name}: {error}")
             return NOTHING_DONE
         self._report(done, exceptions, options, kept=not options["dry_run"])

@@ -1,0 +1,36 @@
+"""Replace the damaged kept file of an import by the original file."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reviews.damage import Damaged
+from reviews.models import Import
+from reviews.repair import repair
+from reviews.source import Refused, blocks_of
+
+
+class Command(BaseCommand):
+    help = (
+        "Store the file of an import again, from the original file, where verify_runs or an export says that "
+        "it is damaged. Another file is refused. Exit status: 0 repaired, 2 nothing changed."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("number", metavar="IMPORT", type=int, help="number of the import")
+        parser.add_argument("file", metavar="FILE", help="the file that was imported")
+
+    def handle(self, *args: Any, number: int, file: str, **options: Any) -> None:
+        try:
+            with Path(file).open("rb") as original:
+                repaired = repair(number, blocks_of(original))
+        except Import.DoesNotExist as error:
+            raise CommandError(f"There is no import {number}.", returncode=2) from error
+        except OSError as error:
+            raise CommandError(f"{file}: {error.strerror}", returncode=2) from error
+        except (Refused, Damaged) as error:
+            raise CommandError(f"{file}: {error}", returncode=2) from error
+        self.stdout.write(f"Import {number} of run {repaired.run.name!r} is kept again as it came.")
