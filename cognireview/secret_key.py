@@ -22,6 +22,7 @@ def check_old_keys(keys: SecretStr) -> SecretStr:
         )
     return keys
 
+
 _REMEDY = (
     "Put the key back that was kept beside the backups, or set COGNIREVIEW_SECRET_KEY. To go on with a new "
     "one, which ends all sessions and makes second factors unreadable: openssl rand -hex 40 > '{path}'"

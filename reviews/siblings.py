@@ -154,8 +154,6 @@ def _given(row: dict[str, Any]) -> str:
     return (verification.extracted or "").strip()
 
 
-
-
 def _sibling(
     row: dict[str, Any], unparsed: dict[str, Any], rule: Rule, *, is_this: bool, is_hidden: bool
 ) -> Sibling:

@@ -84,7 +84,7 @@ def checksum(model: str, table: str, digest: str) -> list[migrations.RunSQL]:
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("reviews", "0017_webhooks")]
+    dependencies = [("reviews", "0018_reveal")]
 
     operations = [
         *checksum("sourcechunk", "source_chunk", CHUNK_DIGEST),

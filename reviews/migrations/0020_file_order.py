@@ -34,7 +34,7 @@ DROP FUNCTION number_import;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reviews", "0017_webhooks"),
+        ("reviews", "0019_frame_checksums"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ import reviews.models.people
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reviews", "0017_webhooks")]
+    dependencies = [("reviews", "0021_extracted_scores")]
 
     operations = [
         migrations.AlterField(

@@ -42,7 +42,7 @@ DROP = "DROP FUNCTION {};"
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reviews", "0018_reveal"),
+        ("reviews", "0023_accounts"),
     ]
 
     operations = [
