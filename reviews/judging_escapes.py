@@ -114,7 +114,10 @@ def of(scope: Scope) -> Escapes:
     """What the flags miss in a scope, whoever reviewed."""
     if unknown := strata.why_not_counted(scope.run):
         return _unknown(scope, unknown)
-    cells = [cell for cell in judging_population.cells(scope) if cell.verdict]
+    found = judging_population.cells(scope)
+    if withheld := judging_population.why_withheld(found, scope.run):
+        return _unknown(scope, withheld)
+    cells = [cell for cell in found if cell.verdict]
     others = [cell for cell in cells if not cell.is_flagged]
     return Escapes(
         scope=scope,
@@ -129,7 +132,7 @@ def of(scope: Scope) -> Escapes:
 
 
 def _unknown(scope: Scope, why: str) -> Escapes:
-    """Count the decisions of a scope whose records are not all counted."""
+    """Count the decisions of a scope about whose other records nothing is said."""
     verdicts = JudgedCount.objects.filter(
         scope.condition(), stratum__is_flagged=False, criterion=None, judge__isnull=False, final__isnull=False
     )

@@ -5,16 +5,24 @@ the reviewed ones in it the others are estimated: flagged ones as far as reviewe
 they were drawn at random.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Sum
 
 from reviews.judging import Scope
-from reviews.models import JudgedCount, StratumCount
+from reviews.models import JudgedCount, Run, StratumCount
 
 # A stratum's columns, and the verdict by which its cells differ.
 _STRATUM = ("judge_llm_model", "judge_prompt_template_path", "model_id", "is_flagged")
+
+# Figures about all of fewer records would reveal the judge's verdict on those that are scored blind.
+FEWEST = 10
+WITHHELD = (
+    f"Fewer than {FEWEST} records, and some may still be scored blind: a figure would reveal the judge's "
+    "verdict on them."
+)
 
 
 @dataclass
@@ -76,3 +84,12 @@ def cells(scope: Scope) -> list[Cell]:
         one.said[final] = one.said.get(final, 0) + int(reviews)
         one.blind += int(reviews) if is_blind else 0
     return [cell for cell in found.values() if cell.records]
+
+
+def why_withheld(cells: Iterable[Cell], run: Run) -> str:
+    """Return why figures about all records of these cells are withheld; empty where they are not."""
+    records = reviewed = 0
+    for cell in cells:
+        records += cell.records
+        reviewed += cell.reviewed + cell.aside
+    return WITHHELD if run.blind_share and reviewed < records < FEWEST else ""

@@ -118,7 +118,8 @@ class Swap:
 class Scoreboard:
     """The models by their estimates, those without one last by the judge's rate. `pairs` were compared.
 
-    While the records of the run are not all counted there are no models, and `unknown` says why.
+    While the records of the run are not all counted there are no models, and `unknown` says why. `withheld`
+    is how many models are left out by `judging_population.why_withheld`.
     """
 
     scope: Scope
@@ -126,6 +127,7 @@ class Scoreboard:
     swaps: tuple[Swap, ...]
     pairs: int
     unknown: str = ""
+    withheld: int = 0
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -136,6 +138,7 @@ class Scoreboard:
             "models": [model.as_json() for model in self.models],
             "swaps": [swap.as_json() for swap in self.swaps],
             "pairs": self.pairs,
+            "withheld": self.withheld,
             "sentences": list(self.sentences),
         }
 
@@ -147,11 +150,15 @@ def of(scope: Scope) -> Scoreboard:
     by_model: dict[str, list[Cell]] = defaultdict(list)
     for cell in judging_population.cells(replace(scope, model=None)):
         by_model[cell.model].append(cell)
-    models = _ranked([_model(name, cells) for name, cells in by_model.items()])
+    run = scope.run
+    shown = {
+        name: cells for name, cells in by_model.items() if not judging_population.why_withheld(cells, run)
+    }
+    models = _ranked([_model(name, cells) for name, cells in shown.items()])
     compared = intervals.pairs([model.estimate for model in models])
     swaps = [swap for pair in compared if (swap := _swap(models[pair.first], models[pair.second], pair))]
     swaps.sort(key=lambda swap: (swap.p, swap.ahead, swap.behind))
-    return Scoreboard(scope, tuple(models), tuple(swaps), len(compared))
+    return Scoreboard(scope, tuple(models), tuple(swaps), len(compared), withheld=len(by_model) - len(shown))
 
 
 def _model(name: str, cells: Sequence[Cell]) -> Model:
@@ -229,6 +236,9 @@ def _sentences(board: Scoreboard) -> Iterator[str]:
     if board.unknown:
         yield board.unknown
         return
+    if board.withheld:
+        left_out = counted(board.withheld, "model is", "models are")
+        yield f"{left_out} left out. {judging_population.WITHHELD}"
     estimated = [model for model in board.models if model.estimate.value is not None]
     if not estimated:
         yield "No record is reviewed yet: these are the judge's rates, and nothing corrects them."

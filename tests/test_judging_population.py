@@ -3,7 +3,7 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from reviews import judging_population
+from reviews import judging_escapes, judging_population, scoreboard
 from reviews.judging import Scope
 from reviews.judging_population import Cell
 from reviews.models import Run, User
@@ -22,13 +22,42 @@ def by_label(scope: Scope) -> dict[str, Cell]:
     return {cell.label: cell for cell in judging_population.cells(scope)}
 
 
-def test_small_groups_of_a_blind_run_count_as_far_as_they_are_reviewed(run: Run, ana: User) -> None:
-    run.blind_share = 0.5
-    few = stratum(run, {"Pass": 1, "Fail": 3}, model_id="few")
-    decided(few, ana, "Fail", "Fail", 2)
-    stratum(run, {"Pass": judging_population.FEWEST}, model_id="many")
-    found = {label: cell.records for label, cell in by_label(Scope(run)).items()}
-    assert found == {"Pass of few": 0, "Fail of few": 2, "Pass of many": 10}
+class TestSmallGroups:
+    """Figures about few records would reveal the judge's verdict on a blind one."""
+
+    def withheld(self, run: Run) -> str:
+        return judging_population.why_withheld(judging_population.cells(Scope(run)), run)
+
+    @pytest.mark.parametrize(
+        ("share", "passed", "is_withheld"), [(0.5, 5, True), (0.5, 6, False), (0, 5, False)]
+    )
+    def test_are_withheld_where_records_are_scored_blind(
+        self, run: Run, share: float, passed: int, is_withheld: bool
+    ) -> None:
+        run.blind_share = share
+        stratum(run, {"Pass": passed, "Fail": 4})
+        assert bool(self.withheld(run)) == is_withheld
+
+    def test_are_shown_once_all_records_are_reviewed(self, run: Run, ana: User) -> None:
+        run.blind_share = 0.5
+        few = stratum(run, {"Pass": 3})
+        decided(few, ana, "Pass", "Fail", 2)
+        assert self.withheld(run)
+        decided(few, ana, "Pass", "Pass", 1)
+        assert not self.withheld(run)
+
+    def test_leave_a_model_out_of_the_leaderboard(self, run: Run) -> None:
+        run.blind_share = 0.5
+        stratum(run, {"Pass": 9}, model_id="few")
+        stratum(run, {"Pass": 10}, model_id="many")
+        board = scoreboard.of(Scope(run))
+        assert ([model.name for model in board.models], board.withheld) == (["many"], 1)
+        assert board.sentences[0].startswith("1 model is left out. Fewer than 10 records")
+
+    def test_leave_missed_errors_undefined(self, run: Run) -> None:
+        run.blind_share = 0.5
+        stratum(run, {"Pass": 9})
+        assert judging_escapes.of(Scope(run)).rate.share.value is None
 
 
 class TestCells:
