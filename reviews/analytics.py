@@ -176,8 +176,8 @@ class DayFigures(NamedTuple):
     changed: int
 
 
-# Opinions that wait for others are work done. What they change is not counted yet: the difference that one
-# makes would tell it to leads who may still give theirs.
+# Open opinions count as work done, but their changes are not counted yet: the difference that one makes would
+# reveal it to leads who may still give theirs.
 _WORDS = ", ".join(f"'{word}'" for word in QUEUE_WORDS)
 _OPEN = f"""
     SELECT opinion.review_id FROM opinion JOIN evaluation ON evaluation.id = opinion.evaluation_id
@@ -195,7 +195,7 @@ _COUNTED = f"""
     FROM review LEFT JOIN ({_OPEN}) waiting ON waiting.review_id = id
     WHERE before IS NOT NULL AND id NOT IN (SELECT review_id FROM withdrawal) AND {_SELECTED}
 """  # noqa: S608 (constants)
-# What `CriterionDay` counts of open opinions, by criterion and reviewer.
+# The part of `CriterionDay` that open opinions make up, by criterion and reviewer.
 _OPEN_BY_CRITERION = f"""
     SELECT left(key, 200), reviewer_id, count(*),
            count(*) FILTER (WHERE corrected_scores -> key -> 'score' IS DISTINCT FROM value)
