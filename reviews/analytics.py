@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from reviews.models import CriterionDay, Escalation, Overturning, Run, SpotCheck, User
 from reviews.reading import MS_PER_WORD, WORDS_PER_MINUTE
+from reviews.record import QUEUE_WORDS
 
 # What a figure is, where it is from, and what it does not say. By the names of `Figures`.
 DEFINITIONS = {
-    "done": "Decisions submitted and not taken back. A revision counts again.",
+    "done": "Decisions submitted and not taken back. A revision counts again. Opinions that wait for "
+    "those of others count here, and in figures about changes once the record is decided.",
     "skipped": "How often a record was put off with Skip, whatever became of it later.",
     "returned": "How often a record was given back to the queue by whoever held it.",
     "escalated": "Records handed to a lead, as “cannot judge” or with a question, and not taken back.",
@@ -174,27 +176,46 @@ class DayFigures(NamedTuple):
     changed: int
 
 
-# The reviews that count. Everything here is in an index of its own: the rows hold texts, and are not read.
-_COUNTED = """
-    FROM review
-    WHERE before IS NOT NULL AND id NOT IN (SELECT review_id FROM withdrawal)
+# Open opinions count as work done, but their changes are not counted yet: the difference that one makes would
+# reveal it to leads who may still give theirs.
+_WORDS = ", ".join(f"'{word}'" for word in QUEUE_WORDS)
+_OPEN = f"""
+    SELECT opinion.review_id FROM opinion JOIN evaluation ON evaluation.id = opinion.evaluation_id
+    WHERE opinion.is_open AND evaluation.human_review_status IN ({_WORDS})
+"""  # noqa: S608 (constants)
+_SELECTED = """
+    (%(run)s::bigint IS NULL OR run_id = %(run)s)
       AND (%(run)s::bigint IS NULL OR run_id = %(run)s)
       AND (%(reviewer)s::bigint IS NULL OR reviewer_id = %(reviewer)s)
       AND (%(start)s::timestamptz IS NULL OR submitted_at >= %(start)s)
       AND (%(end)s::timestamptz IS NULL OR submitted_at < %(end)s)
 """
+# The reviews that count. Everything here is in an index of its own: the rows hold texts, and are not read.
+_COUNTED = f"""
+    FROM review LEFT JOIN ({_OPEN}) waiting ON waiting.review_id = id
+    WHERE before IS NOT NULL AND id NOT IN (SELECT review_id FROM withdrawal) AND {_SELECTED}
+"""  # noqa: S608 (constants)
+# The part of `CriterionDay` that open opinions make up, by criterion and reviewer.
+_OPEN_BY_CRITERION = f"""
+    SELECT left(key, 200), reviewer_id, count(*),
+           count(*) FILTER (WHERE corrected_scores -> key -> 'score' IS DISTINCT FROM value)
+    FROM review, jsonb_each(judged) WHERE id IN ({_OPEN}) AND {_SELECTED} GROUP BY 1, 2
+"""  # noqa: S608 (constants)
 # The figures of a reviewer in the order of these fields; and each review in turn as a letter, so that rows
 # of agreement come out of the same pass.
 _WORK_FIELDS = Figures._fields[1 : Figures._fields.index("fast") + 1]
 _WORK = f"""
     SELECT reviewer_id, count(*) AS done, count(active_ms) AS timed,
            percentile_disc(0.5) WITHIN GROUP (ORDER BY active_ms) / 1000.0::float AS median_seconds,
-           count(changes) AS compared, count(*) FILTER (WHERE changes > 0) AS changed,
-           count(*) FILTER (WHERE verdict IS NOT NULL AND judged_verdict IS NOT NULL) AS verdicts,
-           count(*) FILTER (WHERE verdict <> judged_verdict) AS verdict_changes,
+           count(changes) FILTER (WHERE waiting IS NULL) AS compared,
+           count(*) FILTER (WHERE changes > 0 AND waiting IS NULL) AS changed,
+           count(*) FILTER (WHERE verdict IS NOT NULL AND judged_verdict IS NOT NULL AND waiting IS NULL)
+               AS verdicts,
+           count(*) FILTER (WHERE verdict <> judged_verdict AND waiting IS NULL) AS verdict_changes,
            count(*) FILTER (WHERE words IS NOT NULL AND active_ms IS NOT NULL) AS read,
            count(*) FILTER (WHERE active_ms < words::bigint * {MS_PER_WORD}) AS fast,
-           string_agg(CASE WHEN changes > 0 THEN 'x' WHEN changes = 0 THEN '=' END, '' ORDER BY id) AS agreed
+           string_agg(CASE WHEN changes > 0 THEN 'x' WHEN changes = 0 THEN '=' END, '' ORDER BY id)
+               FILTER (WHERE waiting IS NULL) AS agreed
     {_COUNTED} GROUP BY reviewer_id
 """
 _PUT_OFF = """
@@ -210,7 +231,7 @@ _PUT_OFF = """
 """
 _DAYS = f"""
     SELECT (submitted_at AT TIME ZONE 'UTC')::date AS day, reviewer_id, count(*),
-           count(*) FILTER (WHERE changes > 0)
+           count(*) FILTER (WHERE changes > 0 AND waiting IS NULL)
     {_COUNTED} GROUP BY 1, 2 ORDER BY 1
 """
 
@@ -257,9 +278,19 @@ def _people(keys: Iterable[int]) -> dict[int, User]:
 
 
 def _by_criterion(selection: Selection, *fields: str) -> list[tuple[Any, ...]]:
-    """These fields, and how often the judge's score was there and was overridden."""
+    """These fields, and how often the judge's score was there and was overridden; without open opinions."""
     rows = CriterionDay.objects.filter(selection.on_days()).values_list(*fields)
-    return list(rows.annotate(Sum("judged"), Sum("overridden")).filter(judged__sum__gt=0).order_by())
+    counted = {tuple(key): [judged, overridden] for *key, judged, overridden in _summed(rows)}
+    for criterion, reviewer, judged, overridden in _rows(_OPEN_BY_CRITERION, selection):
+        values = {"criterion": criterion, "reviewer": reviewer}
+        sums = counted[tuple(values[field] for field in fields)]
+        sums[0] -= judged
+        sums[1] -= overridden
+    return [(*key, *sums) for key, sums in counted.items() if sums[0] > 0]
+
+
+def _summed(rows: "QuerySet[CriterionDay, Any]") -> Iterable[tuple[Any, ...]]:
+    return rows.annotate(Sum("judged"), Sum("overridden")).filter(judged__sum__gt=0).order_by()
 
 
 def _by_rate(figures: CriterionFigures) -> tuple[float, str]:

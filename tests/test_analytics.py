@@ -185,7 +185,7 @@ class TestFiguresOfAReviewer:
         people = UserFactory.create_batch(count, role="reviewer")
         for evaluation, person in zip(evaluations(run, tasks=["1"] * count), people, strict=True):
             agree(evaluation, person)
-        with django_assert_num_queries(7):
+        with django_assert_num_queries(8):
             assert [one.reviewer for one in analytics.reviewers(Selection(run))] == people
 
     def test_are_all_explained(self) -> None:

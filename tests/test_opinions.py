@@ -144,6 +144,30 @@ class TestTheFirst:
         decide(evaluation, ana)
         assert [(one.reviewer, one.done) for one in analytics.reviewers(Selection())] == [(ana, 1)]
 
+    def test_shows_in_no_figure_about_changes_while_it_is_open(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        def figures() -> list[Any]:
+            selection = Selection(run=evaluation.run)
+            by_criterion = analytics.criteria(selection), analytics.criteria_by_reviewer(selection)
+            worked = [
+                (one.compared, one.judged, one.longest_agreement) for one in analytics.reviewers(selection)
+            ]
+            return [*by_criterion, worked, [one.changed for one in analytics.days(selection)]]
+
+        judged = {"Clarity": "No", "Conclusion Accuracy": "No"}
+        decide(evaluation, ana, judged=judged)
+        assert figures() == [[], [], [(0, 0, 0)], [0]]
+        decide(now(evaluation), bo, judged=judged)
+        criteria, by_reviewer, worked, changed = figures()
+        assert [(one.criterion, one.judged, one.overridden) for one in criteria] == [
+            ("Clarity", 2, 2),
+            ("Conclusion Accuracy", 2, 0),
+        ]
+        assert len(by_reviewer) == 4
+        assert worked == [(1, 2, 0), (1, 2, 0)]
+        assert changed == [1, 1]
+
     def test_counts_in_nobodys_queue_but_that_of_others(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:

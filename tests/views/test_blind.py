@@ -73,7 +73,7 @@ def held(record: Evaluation, ana: User) -> Evaluation:
 
 def entered(page: Any, *scores: str, **changes: Any) -> dict[str, str]:
     """What a browser posts of the form on a page with those scores chosen."""
-    posted = filled_in(page) | {"blind": "yes", "active_ms": "4000"}
+    posted = filled_in(page) | {"active_ms": "4000"}
     posted |= {f"criteria-{number}-score": score for number, score in enumerate(scores)}
     return posted | {key.replace("__", "-"): value for key, value in changes.items()}
 
