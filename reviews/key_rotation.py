@@ -60,8 +60,8 @@ def check(app_configs: Any, **_: Any) -> list[checks.CheckMessage]:  # noqa: ARG
     """Report, for `check --deploy`, secrets that no key opens, and those that still need an old key."""
     try:
         secrets = [*_second_factors(), *_webhooks()]
-    except DatabaseError as error:
-        return [checks.Info(f"Stored secrets were not checked: {error}", id="reviews.I001")]
+    except DatabaseError:
+        return [checks.Info("Stored secrets were not checked: no database answers.", id="reviews.I001")]
     unreadable = [secret.name for secret in secrets if not _is_readable(secret)]
     outdated = [
         secret.name

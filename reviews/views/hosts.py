@@ -1,11 +1,13 @@
 """Refuse requests for a host that is not this site's, with the headers that every answer has."""
 
 import logging
+from collections.abc import Callable
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse
-from django.middleware import security
+from django.http.response import HttpResponseBase
+from django.middleware.security import SecurityMiddleware
 
 from reviews.views.errors import bare_page
 
@@ -13,18 +15,22 @@ _LONGEST_SHOWN = 200
 log = logging.getLogger(__name__)
 
 
-class SecurityMiddleware(security.SecurityMiddleware):
-    """Django's, which would redirect to https, and end in an error, before the host was looked at."""
+class HostMiddleware:
+    """Comes before Django's `SecurityMiddleware`, whose redirect to https fails for such a host."""
 
-    def process_request(self, request: HttpRequest) -> HttpResponse | None:  # type: ignore[override]
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+        self._security = SecurityMiddleware(get_response)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
         # Probes come by any host and scheme.
-        if any(pattern.search(request.path.lstrip("/")) for pattern in self.redirect_exempt):
-            return None
+        if any(pattern.search(request.path.lstrip("/")) for pattern in self._security.redirect_exempt):
+            return self.get_response(request)
         try:
             request.get_host()
         except DisallowedHost:
-            return _refuse(request)
-        return super().process_request(request)
+            return self._security.process_response(request, _refuse(request))
+        return self.get_response(request)
 
 
 def _refuse(request: HttpRequest) -> HttpResponse:
