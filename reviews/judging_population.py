@@ -18,7 +18,7 @@ from reviews.models import JudgedCount, StratumCount
 # A stratum's columns, and the verdict by which its cells differ.
 _STRATUM = ("judge_llm_model", "judge_prompt_template_path", "model_id", "is_flagged")
 
-# Of fewer records of one judge, prompt and model, counts by verdict would reveal that of a blind one.
+# In a smaller group of one judge, prompt and model, counts by verdict would reveal that of a blind record.
 FEWEST = 10
 
 
