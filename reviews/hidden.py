@@ -55,5 +55,5 @@ def _shown_to(reader: User, run: Run) -> Q:
 
 
 def unexplained(run: Run) -> Q:
-    """Select the records of the run that may be drawn or flagged, and nobody is to learn which: `Run.draws`."""
+    """Select the records of the run of which nobody may know whether they were drawn: see `Run.draws`."""
     return IN_QUEUE if run.draws else _NO_RECORD

@@ -129,6 +129,7 @@ class World:
         for number in (0, 1):
             agree(by_task[f"decided-{number}"], reviewer)
         one_of_everything(lead, by_task["plain-0"])
+        facets._count(self.run)
 
     def exchange(self, *pairs: Pair) -> None:
         """Give each record of a pair the secrets of the other, and find them by those."""
