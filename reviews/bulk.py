@@ -33,7 +33,7 @@ class Refused(Exception):
 class Order(NamedTuple):
     """What to change in which records: who they are assigned to (None: nobody), or their priority.
 
-    Filters leave out what is hidden from anybody, whoever gives the order: everybody sees what it changed.
+    Filters leave out records that are hidden from anybody, because everybody sees the change.
     """
 
     run: Run

@@ -135,7 +135,7 @@ def _facets_by_rule(record: Evaluation, judged: Sequence[Judged], rule: Rule) ->
 
 
 def names_of(record: Evaluation) -> Iterator[str]:
-    """The texts by which everybody may find a record, also while it is scored blind."""
+    """Ids, model and judge: everybody may find a record by these, also while it is scored blind."""
     names = (
         record.evaluation_id,
         record.task_id,

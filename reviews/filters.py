@@ -44,7 +44,7 @@ class Filter(NamedTuple):
     """`condition` of one value, a canonical one as `read` returns it. Without one, it is a facet alone.
 
     `words` are the values to choose from, with what people read; empty where they depend on the run.
-    A filter that `reveals` finds records by what the judge or its verifier said.
+    A filter that `reveals` finds records by the output of the judge or its verifier.
     """
 
     title: str
@@ -186,7 +186,7 @@ class Filters:
     def condition(self, run: Run, reader: User | None, *, is_covered: bool = False) -> Q:
         """The records that a reader may find in a run, as a condition on `Evaluation`.
 
-        Those are left out about which a filter would reveal what is hidden: see `hidden`, also for no reader.
+        A filter that reveals hidden values leaves out the records that have them: see `hidden`.
         Where `facets` covers all records of the run, they are found quicker with `is_covered`.
         """
         condition = self._matching(is_covered=is_covered)
@@ -201,7 +201,7 @@ class Filters:
 
     @property
     def reveals_judge(self) -> bool:
-        """Whether some of them find records by what the judge or its verifier said."""
+        """Whether some of them find records by the output of the judge or its verifier."""
         return any(FILTERS[name].reveals for name, _ in self.values)
 
     @property

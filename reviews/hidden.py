@@ -1,6 +1,6 @@
-"""Select records of which something is hidden: what the judge said, or why they are in the queue.
+"""Select records whose judge output is hidden from a reader, or the reason why they are in the queue.
 
-Lists, filters, orders and search use these conditions, so that no answer tells what a record's page hides.
+Lists, filters, orders and search use these conditions, so that they reveal no more than a record's page.
 """
 
 from django.db.models import BooleanField, Exists, F, FloatField, Func, OuterRef, Q, Value
@@ -32,9 +32,9 @@ class _AnswerInContext(Func):
 
 
 def hidden_from(reader: User | None, run: Run) -> Q:
-    """Records of the run of which `blind.is_hidden` says that this person may not see what the judge said.
+    """Select the records of the run for which `blind.is_hidden` is true for this person.
 
-    Without a reader: from somebody who has seen nothing of them yet.
+    Without a reader: for anybody who was shown nothing of them.
     """
     if not run.blind_share:
         return _NO_RECORD
@@ -55,5 +55,5 @@ def _shown_to(reader: User, run: Run) -> Q:
 
 
 def unexplained(run: Run) -> Q:
-    """Records of the run of which nobody is to learn why they are in the queue: see `Run.draws`."""
+    """Select the records of the run of which nobody may know whether they were drawn: see `Run.draws`."""
     return IN_QUEUE if run.draws else _NO_RECORD

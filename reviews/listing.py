@@ -40,7 +40,7 @@ class TooSlow(Exception):
 class Page(NamedTuple):
     """`total` is None for more than `MOST_COUNTED`. The next page begins at `after`, empty on the last.
 
-    `hidden` are the keys of rows of which the reader may not see what the judge said.
+    `hidden` are the keys of rows whose judge output is hidden from the reader.
     """
 
     rows: list[Evaluation]
@@ -75,8 +75,8 @@ def _moment(value: Any) -> dt.datetime:
 class Sort:
     """An order: by what, all of it one way, each with what a place in it is read by.
 
-    What `only` leaves out has no place in the order. One that `reveals` goes by what the judge said, and
-    leaves out the records of which that is hidden from the reader.
+    What `only` leaves out has no place in the order. One that `reveals` goes by the judge's output,
+    and leaves out the records for which that is hidden from the reader.
     """
 
     title: str

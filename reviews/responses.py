@@ -12,7 +12,7 @@ FINAL_ANSWER = "Final answer"
 WHOLE = "Response"
 # The parts of a response in the order a reviewer wants them; others follow in their own order.
 _ORDER = ("final_answer", "assumptions", "steps", "intermediate_results", "format_notes")
-_NOTHING = (None, "", [], {})
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
 # Beyond these a response is shown as JSON: formatting it would hold the page up.
 _MAX_CHARS = 200_000
 _MAX_ITEMS = 300
@@ -67,7 +67,7 @@ def _parts(response: Mapping[str, Any]) -> list[Part]:
 
 
 def holds_answer(response: Any) -> bool:
-    """Return whether a response says anything, beside what stands around it. In SQL: `holds_answer`."""
+    """Return whether a response holds an answer. `holds_answer` in SQL follows the same rules."""
     if not isinstance(response, Mapping):
         return bool(response)
     inner = response.get("response", response)

@@ -139,7 +139,7 @@ def page(
 
 
 def _without_flag(entry: Entry) -> Entry:
-    """Leave out what a file changed in why the record is in the queue."""
+    """Leave out the changes that a file made to the flag and its reasons."""
     if entry.source is None:
         return entry
     return replace(entry, note="", changes=without_flag(entry.changes))

@@ -25,7 +25,7 @@ values = st.sampled_from(
     [None, "", "54", 0, 1, 0.0, -0.0, False, True, [], {}, [""], {"": ""}, {"a": {}}, [None]]
 )
 answers = values | st.dictionaries(st.sampled_from(["response", "model", "final_answer"]), values, max_size=3)
-# What of a record is drawn: where it stands, what happened to it, and to whom it was shown.
+# A record at random: its place, its history, and the person it was shown to.
 records = st.fixed_dictionaries(
     {
         "structured_model_response": st.just(ANSWER) | answers,

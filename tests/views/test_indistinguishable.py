@@ -1,6 +1,6 @@
-"""No answer separates records by what is hidden: the judge's word on blind ones, the flag of drawn ones.
+"""No answer separates blind records by the judge's output, nor drawn records from flagged ones.
 
-Two records of a pair differ in nothing but secrets. Everything is asked twice; in between, the records of
+Two records of a pair differ in nothing but secrets. Every request is sent twice; in between, the records of
 each pair exchange their secrets. Every answer has to be the same both times: then none depends on them.
 """
 
@@ -31,7 +31,7 @@ from tests.work import agree
 
 pytestmark = pytest.mark.django_db
 
-# What makes a record this one; all other columns are secrets in one of the pairs.
+# Columns that identify a record. All others are secrets in one of the pairs.
 IDENTITY = {
     "id",
     "run",
@@ -105,7 +105,7 @@ class World:
             "flag": [(next(shown), FLAGGED), (next(shown), CALM)],
             "both": [(next(blind), FLAGGED), (next(blind), CALM)],
             "plain": [(next(shown), {"aggregated_score": "Fail"}), (next(shown), {})],
-            "decided": [(next(blind), {}), (next(blind), CALM)],
+            "decided": [(next(shown), {}), (next(shown), CALM)],
         }
         answer = {"response": {"final_answer": "54"}}
         lines = [
@@ -129,6 +129,7 @@ class World:
         for number in (0, 1):
             agree(by_task[f"decided-{number}"], reviewer)
         one_of_everything(lead, by_task["plain-0"])
+        facets._count(self.run)
 
     def exchange(self, *pairs: Pair) -> None:
         """Give each record of a pair the secrets of the other, and find them by those."""
@@ -268,10 +269,8 @@ class Asker:
             return
         yield f"page {query}", self._get(f"{place}?{query}")
         yield f"claim {query}", self._post(reverse("claim-next", args=[run.pk]), queue=query)
-        yield (
-            f"standing {query}",
-            self._get(f"{reverse('review', args=[run.pk])}?{urlencode({'queue': query})}"),
-        )
+        yield f"spare {query}", self._post(reverse("spare", args=[run.pk]), queue=query)
+        yield f"standing {query}", self._get(reverse("review", args=[run.pk], query={"queue": query}))
         if self.role == "lead":
             change = reverse("change", args=[run.pk])
             sent = {"list": query, "kind": "prioritise", "priority": "1"}
@@ -281,7 +280,7 @@ class Asker:
 
 @contextmanager
 def _taken_back() -> Iterator[None]:
-    """Undo in the database what is done within."""
+    """Roll the database back at the end."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
@@ -289,7 +288,7 @@ def _taken_back() -> Iterator[None]:
 
 _OWN = re.compile(
     r"[A-Za-z0-9]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|(?<=nonce=\")[^\"]+|(?<=nonce-)[^']+"
-    r"|\d{4}-\d\d-\d\d[T ][\d:.]+|\d\d:\d\d(:\d\d)?"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.]+|\d\d:\d\d(:\d\d)?|every \d+s"
 )
 
 
