@@ -29,9 +29,9 @@ class BlindForm(ReviewForm):
 
     @property
     def fields_beside_the_judges(self) -> Fields:
-        """What the review form has then.
+        """Return the fields of the review form after the reveal.
 
-        Where the reviewer wrote nothing it has the judge's texts, and the comment of a decision in the file.
+        Where the reviewer wrote nothing, it has the judge's texts and the comment of a decision in the file.
         """
         fields = [["comments", self.comment or earlier_comments(self.evaluation)]]
         for row in self.rows:

@@ -60,10 +60,10 @@ class CauseOption:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What an earlier decision says of a criterion, or what was committed.
+    """A criterion in an earlier decision, or among the scores committed blind.
 
-    `entry` is the whole JSON value of a decision, which may be of any shape where a file brought it; None
-    for what was committed. `is_in_file` marks a decision that came with a file: its score is one to choose.
+    `entry` is the whole JSON value of a decision, which may be of any shape where a file brought it; None for
+    committed scores. `is_in_file` marks a decision that came with a file: its score is one to choose.
     """
 
     criterion: str
@@ -75,7 +75,7 @@ class Earlier:
 
 
 def earlier_scores(evaluation: Evaluation) -> dict[str, Earlier]:
-    """The scores of the review in force or else of the file, by criterion."""
+    """Return the scores of the current review, or else of the file, by criterion."""
     review = evaluation.review
     scores = review.corrected_scores if review else evaluation.human_corrected_scores
     causes = review.causes if review else {}
@@ -86,7 +86,7 @@ def earlier_scores(evaluation: Evaluation) -> dict[str, Earlier]:
 
 
 def earlier_comments(evaluation: Evaluation) -> str:
-    """The comments of the review in force or else of the file; empty where there are none."""
+    """Return the comments of the current review, or else of the file."""
     review = evaluation.review
     return (review.comments if review else evaluation.human_review_comments) or ""
 
@@ -294,9 +294,9 @@ class CriterionForm(forms.Form):
 
     @property
     def decision(self) -> dict[str, Any]:
-        """What a person stands by (of a valid row).
+        """Return the entry of a valid row.
 
-        That is the whole entry of the decision before, or of the judge, where nothing of it was changed.
+        It is the whole entry of the earlier decision, or of the judge, where nothing in it was changed.
         """
         earlier = self.earlier
         if earlier and isinstance(earlier.entry, Mapping) and self._is_as_decided(earlier):

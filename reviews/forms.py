@@ -106,7 +106,7 @@ class ReviewForm(forms.Form):
         self.rows = list(self._make_rows(data, added))
 
     def _scores_so_far(self) -> dict[str, Earlier]:
-        """What a new form begins with beside the judge's scores, by criterion."""
+        """Return the scores that a new form is filled with in place of the judge's, by criterion."""
         decided = {} if self.is_blind else earlier_scores(self.evaluation)
         if self.evaluation.review_id is not None:
             return decided
@@ -149,7 +149,7 @@ class ReviewForm(forms.Form):
         return self.committed.scores.get(name) if self.committed else None
 
     def clean_comments(self) -> str:
-        """What came back as it was is exactly what it was, however long."""
+        """Keep an earlier comment that comes back unchanged exactly as it was, however long."""
         comments, earlier = str(self.cleaned_data["comments"]), earlier_comments(self.evaluation)
         if same_text(comments, earlier.strip()):
             return earlier
@@ -273,7 +273,7 @@ class ReviewForm(forms.Form):
 
     @property
     def earlier(self) -> Mapping[str, Earlier]:
-        """What a new form begins with beside the judge's scores, by criterion."""
+        """Return the scores that a new form is filled with in place of the judge's, by criterion."""
         return self._earlier
 
     @property

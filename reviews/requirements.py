@@ -21,7 +21,7 @@ _DECIMALS = 9
 
 
 class Outcome(StrEnum):
-    """What a report says of a requirement, the worst first: the first of several decides about all of them.
+    """The outcome of a requirement, the worst first. Of several, the worst decides.
 
     | Outcome     | Exit status | The figure's interval                                               |
     |-------------|-------------|---------------------------------------------------------------------|
@@ -178,6 +178,6 @@ def as_json(report: Report, checked: Iterable[Checked]) -> dict[str, Any]:
 
 
 def worst(checked: Iterable[Checked]) -> Outcome:
-    """What several requirements come to; without any, that they are met."""
+    """Return the worst outcome of several requirements; `MET` without any."""
     outcomes = {one.outcome for one in checked}
     return next((outcome for outcome in Outcome if outcome in outcomes), Outcome.MET)

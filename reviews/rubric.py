@@ -121,7 +121,7 @@ class Rubric:
     def choices(self, judged: Any = None, in_file: Any = None) -> tuple[Choice, ...]:
         """The scores to choose from.
 
-        Behind them come the judge's own and that of a decision in the file, where they are none of those:
+        The judge's own score and that of a decision in the file come last if the run does not have them:
         `AS_JUDGED` and `AS_IN_FILE`.
         """
         pairs = [(score, spelled(score)) for score in self.scores]

@@ -478,6 +478,9 @@ class Calls:
     def review_version_sent_before(self) -> Call:
         return partial(review_version.sent_before, uuid4(), self.held(), self.ana)
 
+    def strata_why_not_counted(self) -> Call:
+        return partial(strata.why_not_counted, self.run)
+
     def blind_possibility(self) -> Call:
         return partial(blind.possibility, self.run)
 

@@ -1,4 +1,4 @@
-"""The files of a run stand in the order of their commits, whatever the clocks of the workers say."""
+"""The files of a run keep the order of their commits when a worker's clock steps back."""
 
 import datetime as dt
 from collections.abc import Callable

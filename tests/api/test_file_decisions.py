@@ -1,4 +1,4 @@
-"""Decisions that came with a file, as programs see them, and what of them a decision by a program keeps."""
+"""Decisions that came with a file: programs see them, and do not replace them unseen."""
 
 from typing import Any
 
