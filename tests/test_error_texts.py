@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from cognireview import embedded_postgres
+from cognireview import server_log as server_log_settings
 from cognireview.error_texts import describe, format_traceback, report_uncaught
 from cognireview.logs import JsonFormatter, TextFormatter
 
@@ -134,3 +135,25 @@ def test_an_uncaught_error_is_printed_without_values(
     said = capsys.readouterr().err
     assert MARKER not in said
     assert 'invalid input syntax for type integer: "..."' in said
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "is_safe"),
+    [
+        ("log_min_error_statement", "error", False),
+        ("log_error_verbosity", "default", False),
+        ("log_statement", "all", False),
+        ("log_parameter_max_length_on_error", "-1", False),
+        ("log_statement", "ddl", True),
+    ],
+)
+def test_migrate_warns_of_a_server_that_logs_contents(
+    db: None, setting: str, value: str, is_safe: bool
+) -> None:
+    with connection.cursor() as cursor:
+        for name, (first, *_) in server_log_settings._WANTED.items():
+            cursor.execute(f"SET LOCAL {name} = '{first}'")
+        cursor.execute(f"SET LOCAL {setting} = '{value}'")
+    sentence = server_log_settings.contents_may_be_logged(connection)
+    assert sentence.startswith("PostgreSQL's log may hold contents") != is_safe
+    assert (setting in sentence) != is_safe
