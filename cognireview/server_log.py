@@ -12,7 +12,7 @@ _WANTED = {
 
 
 def contents_may_be_logged(database: BaseDatabaseWrapper) -> str:
-    """Return a sentence about the settings by which contents get into the server's log, or nothing."""
+    """Return a sentence about settings that let contents into the server's log, or nothing."""
     with database.cursor() as cursor:
         cursor.execute(
             "SELECT name, setting FROM pg_settings WHERE name = ANY(%s) ORDER BY name", [list(_WANTED)]

@@ -73,7 +73,7 @@ def _reason(error: Exception) -> str:
 
 
 def _note(failure: Callable[[], None]) -> None:
-    """Note why a job failed. On a disk too full even for that, the job begins anew."""
+    """Note why a job failed. On a disk too full even for that, the job starts again."""
     try:
         failure()
     except Exception as error:

@@ -17,7 +17,7 @@ from cognireview.logs import JsonFormatter, TextFormatter
 
 MARKER = "MARKER-5d21e8"
 
-# Statements that fail, each with the marker in it, and a piece of what is still said.
+# Statements that fail, each with the marker in it, and words that stay in the message.
 FAULTS = {
     "a value that exists": ("INSERT INTO thing VALUES (1, %s, '{}')", "duplicate key value"),
     "a value that is too long": ("INSERT INTO thing VALUES (2, repeat(%s, 30), '{}')", "value too long"),
@@ -45,7 +45,7 @@ def error(request: pytest.FixtureRequest, db: None) -> DatabaseError:
 
 
 def said_of(error: BaseException, formatter: logging.Formatter) -> str:
-    """What a log says of an error."""
+    """Format an error as a log does."""
     kind = (type(error), error, error.__traceback__)
     return formatter.format(logging.LogRecord("x", logging.ERROR, "x.py", 1, "It failed", None, kind))
 
@@ -89,7 +89,7 @@ def test_postgresqls_log_holds_no_values_of_our_connections(error: DatabaseError
 @pytest.mark.slow
 @pytest.mark.skipif(bool(settings.ENVIRONMENT.database_url), reason="the log is that of another server")
 def test_postgresqls_log_holds_no_statements_of_other_connections(tmp_path: Path) -> None:
-    """Another program may use the database too; and a server that is killed logs what it did."""
+    """Another program may use the database too; and the server logs how a connection ended."""
     with embedded_postgres.running(tmp_path, disposable=True):
         place = embedded_postgres.database(tmp_path)
         address = {
