@@ -318,6 +318,7 @@ TOLD_BY = {
     "overturning.note_revision": "workflow.revise",
 }
 READS_ONLY = {
+    "import_job.can_retry",
     "webhooks.deliveries",
     "webhooks.in_force",
     "webhooks.latest",
