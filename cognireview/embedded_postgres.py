@@ -337,6 +337,6 @@ def _lines(path: Path) -> list[str]:
 
 
 def _first_error(text: str) -> str:
-    """Return the line that says what went wrong; what was done about it follows."""
+    """Return the first line that reports an error; initdb reports its clean-up after it."""
     lines = text.strip().splitlines() or ["it said nothing"]
     return next((line for line in lines if re.search(r"error|FATAL|PANIC", line)), lines[-1])

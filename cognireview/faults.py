@@ -20,7 +20,7 @@ _STATES_OF_DAMAGE = {"58030", "58P01", "58P02", "XX001", "XX002"}
 
 
 def explain(error: Exception) -> str | None:
-    """Return what the operator has to put right, or None where the fault is ours."""
+    """Return a sentence about a fault that the operator has to put right, or None for a fault of ours."""
     if isinstance(error, ImproperlyConfigured | embedded_postgres.CannotStart):
         return str(error)
     if is_disk_full(error):

@@ -1,4 +1,4 @@
-"""Files that appear when they are whole: written beside their place, made safe, then renamed."""
+"""Write files atomically: as a draft in the same folder, synced, then renamed."""
 
 import os
 import secrets
@@ -25,9 +25,9 @@ def is_special(name: str | Path) -> bool:
 def written_beside(name: str | Path, *, is_private: bool = False) -> Iterator[Path]:
     """Yield a new, empty file; when the block ends well, it takes the place of `name`.
 
-    A symbolic link stays one, and the file that it names is replaced. The new file belongs to whoever runs
-    this. It keeps the permissions of the old one, or is the owner's alone if it `is_private`. Raises
-    `NotAFile` and `OSError`, and then what was there is as it was.
+    A symbolic link stays one, and the file that it names is replaced. The new file belongs to the account
+    that runs this. It keeps the permissions of the old one, or is the owner's alone if it `is_private`.
+    Raises `NotAFile` and `OSError`, and then nothing has changed.
     """
     target = _place(Path(name))
     draft = target.with_name(f".cognireview-{secrets.token_hex(8)}")

@@ -77,7 +77,7 @@ def import_kept_file(context: JobContext, import_id: int) -> None:
 
 
 def _note(failure: Callable[[], None]) -> None:
-    """Note why a job failed. On a disk too full even for that, the job begins anew."""
+    """Note why a job failed. On a disk too full even for that, the job starts again."""
     try:
         failure()
     except Exception as error:

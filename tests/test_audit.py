@@ -332,6 +332,7 @@ TOLD_BY = {
 }
 READS_ONLY = {
     "key_rotation.check",
+    "import_job.can_retry",
     "webhooks.deliveries",
     "webhooks.in_force",
     "webhooks.latest",
@@ -586,6 +587,9 @@ class Calls:
 
     def import_job_cancel(self) -> Call:
         return partial(import_job.cancel, self.importer_receive_upload()().pk, self.lea)
+
+    def import_job_can_retry(self) -> Call:
+        return partial(import_job.can_retry, self.importer_receive_upload()())
 
     def import_job_retry(self) -> Call:
         pk = self.importer_receive_upload()().pk

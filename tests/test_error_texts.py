@@ -11,12 +11,13 @@ from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
 from cognireview import embedded_postgres
+from cognireview import server_log as server_log_settings
 from cognireview.error_texts import describe, format_traceback, report_uncaught
 from cognireview.logs import JsonFormatter, TextFormatter
 
 MARKER = "MARKER-5d21e8"
 
-# Statements that fail, each with the marker in it, and a piece of what is still said.
+# Statements that fail, each with the marker in it, and words that stay in the message.
 FAULTS = {
     "a value that exists": ("INSERT INTO thing VALUES (1, %s, '{}')", "duplicate key value"),
     "a value that is too long": ("INSERT INTO thing VALUES (2, repeat(%s, 30), '{}')", "value too long"),
@@ -44,7 +45,7 @@ def error(request: pytest.FixtureRequest, db: None) -> DatabaseError:
 
 
 def said_of(error: BaseException, formatter: logging.Formatter) -> str:
-    """What a log says of an error."""
+    """Format an error as a log does."""
     kind = (type(error), error, error.__traceback__)
     return formatter.format(logging.LogRecord("x", logging.ERROR, "x.py", 1, "It failed", None, kind))
 
@@ -88,7 +89,7 @@ def test_postgresqls_log_holds_no_values_of_our_connections(error: DatabaseError
 @pytest.mark.slow
 @pytest.mark.skipif(bool(settings.ENVIRONMENT.database_url), reason="the log is that of another server")
 def test_postgresqls_log_holds_no_statements_of_other_connections(tmp_path: Path) -> None:
-    """Another program may use the database too; and a server that is killed logs what it did."""
+    """Another program may use the database too; and the server logs how a connection ended."""
     with embedded_postgres.running(tmp_path, disposable=True):
         place = embedded_postgres.database(tmp_path)
         address = {
@@ -134,3 +135,25 @@ def test_an_uncaught_error_is_printed_without_values(
     said = capsys.readouterr().err
     assert MARKER not in said
     assert 'invalid input syntax for type integer: "..."' in said
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "is_safe"),
+    [
+        ("log_min_error_statement", "error", False),
+        ("log_error_verbosity", "default", False),
+        ("log_statement", "all", False),
+        ("log_parameter_max_length_on_error", "-1", False),
+        ("log_statement", "ddl", True),
+    ],
+)
+def test_migrate_warns_of_a_server_that_logs_contents(
+    db: None, setting: str, value: str, is_safe: bool
+) -> None:
+    with connection.cursor() as cursor:
+        for name, (first, *_) in server_log_settings._WANTED.items():
+            cursor.execute(f"SET LOCAL {name} = '{first}'")
+        cursor.execute(f"SET LOCAL {setting} = '{value}'")
+    sentence = server_log_settings.contents_may_be_logged(connection)
+    assert sentence.startswith("PostgreSQL's log may hold contents") != is_safe
+    assert (setting in sentence) != is_safe

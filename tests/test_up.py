@@ -111,6 +111,13 @@ def nobody_left(data_dir: Path) -> bool:
     return True
 
 
+def replacement(up: Up, died: psutil.Process) -> psutil.Process:
+    """Wait for the worker that is started in the place of one that died."""
+    assert eventually(lambda: up.children("worker") not in ([], [died]))
+    [worker] = up.children("worker")
+    return worker
+
+
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("the data")
@@ -204,8 +211,7 @@ class TestUp:
         [worker] = first.children("worker")
         for _ in range(4):
             worker.kill()
-            assert eventually(lambda died=worker: first.children("worker") not in ([], [died]))
-            [worker] = first.children("worker")
+            worker = replacement(first, worker)
         worker.kill()
         assert first.status("/readyz") == 200
         assert first.end(signal.SIGINT)[0] == 0

@@ -112,7 +112,7 @@ class TestWhatIsNoFile:
 
 
 class TestAnExport:
-    """It also goes to what a shell or a person names: a pipe, a device, what is open already."""
+    """It also goes to a pipe, a device or an open descriptor."""
 
     @pytest.mark.parametrize("name", ["/dev/null", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
     def test_to_a_device_has_no_receipt_beside_it(self, name: str) -> None:

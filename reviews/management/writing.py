@@ -67,7 +67,7 @@ def is_file(name: str) -> bool:
 
 @contextmanager
 def _target(name: str | None) -> Iterator[BinaryIO]:
-    """Open what is to be written: standard output, what is open already, a pipe or device, or a file."""
+    """Open the target: standard output, an open descriptor, a pipe or device, or a file."""
     if name is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

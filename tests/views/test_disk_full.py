@@ -20,7 +20,7 @@ from psycopg import errors
 
 from cognireview import disk_full, embedded_postgres
 from cognireview.disk_full import is_disk_full
-from reviews import import_job, importer
+from reviews import copying, import_job, importer
 from reviews.models import AuditEvent, Evaluation, Import, Run, Upload, UploadPart, User
 from tests.api.conftest import program_of
 from tests.lines import file_of, line
@@ -191,7 +191,7 @@ class TestAJob:
 
         monkeypatch.setattr(importer, "fail_upload", fail)
         with monkeypatch.context() as patch:
-            patch.setattr(importer, "copy_new", fail_once(importer.copy_new))
+            patch.setattr(importer, "copy_new", fail_once(copying.copy_new))
             work()
         source.refresh_from_db()
         assert (source.state, source.new) == (Import.State.DONE, 2)

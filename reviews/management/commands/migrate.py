@@ -3,10 +3,12 @@
 from functools import partial
 from typing import Any
 
+from django.conf import settings
 from django.core.management.commands import migrate
 from django.db import connections
 
 from cognireview.migrating import alone, patiently
+from cognireview.server_log import contents_may_be_logged
 
 
 class Command(migrate.Command):
@@ -20,3 +22,5 @@ class Command(migrate.Command):
             return
         with alone(database):
             patiently(database, partial(super().handle, *args, **options), self.stderr.write)
+        if settings.ENVIRONMENT.database_url and (sentence := contents_may_be_logged(database)):
+            self.stderr.write(sentence)
