@@ -1,7 +1,8 @@
 """JMESPath expressions of mappings, evaluated within a budget.
 
 An expression can multiply its input: `[@,@]` doubles it, thirty of them in a row need a terabyte. Work is
-counted in steps, and results in characters; the line's length limits both. The count depends on the line and the mapping alone, never on time.
+counted in steps, and results in characters; the line's length limits both. The count depends on the line
+and the mapping alone, never on time.
 """
 
 from functools import lru_cache
