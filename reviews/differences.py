@@ -23,7 +23,7 @@ _MAX_WORDS = 600
 _MAX_CHANGES = 50
 _MAX_SHOWN = 5_000
 _AROUND = 120
-# Of all texts of a record together, before and after; the rest is shown as replaced.
+# Characters of all texts of a record together, before and after; the rest is shown as replaced.
 _MAX_COMPARED = 400_000
 
 
@@ -79,7 +79,7 @@ def of_texts(texts: Iterable[tuple[str, str, str]]) -> list[Change]:
 
 
 def _replaced(old: str, new: str) -> list[Piece]:
-    """Both texts, neither looked into beyond what is shown of it."""
+    """Show both texts as a whole, without comparing them."""
     pieces = [Piece("removed", old), Piece("added", new)]
     return [_shortened(piece, 0, 0) for piece in pieces if piece.text]
 
@@ -136,7 +136,7 @@ def _compared(before: list[str], after: list[str]) -> Iterator[Piece]:
     added = iter(in_new)
     for piece in in_old:
         if piece.kind == "same":
-            # What is the same is in both, with what was added before it in the new text only.
+            # Words that both texts share come after the words that the new text has before them.
             yield from takewhile(lambda one: one.kind != "same", added)
         yield piece
     yield from added

@@ -1,8 +1,8 @@
 """JMESPath expressions of mappings, evaluated within a budget.
 
-An expression can multiply what it is given: `[@,@]` doubles it, thirty of them in a row need a terabyte.
-What an expression does is counted in steps, and what it builds in characters; both are allowed in
-proportion to the line. The count depends on the line and the mapping alone, never on time.
+An expression can multiply its input: `[@,@]` doubles it, thirty of them in a row need a terabyte. Work is
+counted in steps, and results in characters; the line's length limits both. The count depends on the line
+and the mapping alone, never on time.
 """
 
 from functools import lru_cache
@@ -22,7 +22,7 @@ CHARACTERS_PER_BYTE = 16
 # A record longer than a line may be is refused in any case.
 LONGEST_LINES = 4
 
-# What may hold one thing several times over, so that its size is more than that of its parts.
+# These can hold one value several times, so that their size exceeds that of their input.
 _MULTIPLIES = {"multi_select_list", "multi_select_dict"}
 
 
@@ -109,7 +109,7 @@ def _nesting(tree: Any) -> int:
 
 
 def value(expression: str, data: Any, budget: Budget) -> Any:
-    """Return what the expression gives for the data. Raises `ExpressionError`."""
+    """Evaluate the expression on the data. Raises `ExpressionError`."""
     tree = compiled(expression)
     try:
         found = _Interpreter(budget).visit(tree, data)

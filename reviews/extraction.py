@@ -20,7 +20,7 @@ class Stored(Protocol):
 
 
 class Extracted(NamedTuple):
-    """What was read from a record's raw output.
+    """The scores read from a record's raw output.
 
     `version` is that of the extractor, None where nothing was extracted because the scores were parsed.
     """
@@ -54,7 +54,7 @@ def _as_json(proposal: Proposal) -> dict[str, Any]:
 
 
 def of(evaluation: Stored) -> Extracted:
-    """Read what was extracted from a record's raw output when it came in."""
+    """Return the scores that were extracted from a record's raw output at import."""
     stored = evaluation.extracted_scores
     if not stored:
         return Extracted()

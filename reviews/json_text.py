@@ -13,7 +13,7 @@ def indented(
 ) -> str:
     """Write a value as indented JSON, or on one line where that would be very long.
 
-    Raises `RecursionError`, `TypeError` and `ValueError` for what is no JSON.
+    Raises `RecursionError`, `TypeError` and `ValueError` for values that JSON cannot hold.
     """
     options: dict[str, Any] = {"ensure_ascii": False, "sort_keys": sort_keys, "default": default}
     encoder = json.JSONEncoder(indent=indent, **options)

@@ -34,7 +34,7 @@ from reviews.record import (
 
 MOST_BYTES = 64 * 1024
 _LONGEST_SHOWN = 200
-# Of criteria, and of rules.
+# Limits the criteria and the rules of a mapping, each.
 _MOST_ENTRIES = 200
 _PARTS = ("fields", "criteria", "review")
 _NEEDED = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")

@@ -23,7 +23,7 @@ class NotRecords(Refused):
 
 
 class Refusals:
-    """Count what becomes of the lines of a file. `most` lines may be refused if hardly any came in.
+    """Count the good, refused and blank lines of a file. `most` lines may be refused if hardly any came in.
 
     `holds` names what the file should hold, for the sentence.
     """
@@ -91,7 +91,7 @@ def _try(refusals: Refusals, number: int, line: bytes, limits: Limits, mapping: 
 
 
 def in_batches(all_lines: Iterable[Lines], most: int) -> Iterator[Lines]:
-    """Split pieces of very short lines, so that what is refused of one batch fits in memory."""
+    """Split pieces of very short lines, so that the refusals of one batch fit in memory."""
     for lines in all_lines:
         if len(lines) <= most:
             yield lines

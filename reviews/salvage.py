@@ -33,7 +33,7 @@ STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
 # Beyond these, and beyond its `Budget`, nothing is read from a text.
 MAX_CHARACTERS = 256 * 1024
 MAX_OBJECTS = 500
-# Longer names and scores are none.
+# Longer names and scores are ignored.
 MAX_NAME = 1_000
 
 # Of what was mended, on either side of it.

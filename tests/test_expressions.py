@@ -1,4 +1,4 @@
-"""Expressions of mappings: what they may cost, counted in steps and characters."""
+"""Expressions of mappings stay within their budget of steps and characters."""
 
 import json
 import tracemalloc

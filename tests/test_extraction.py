@@ -18,7 +18,7 @@ from tests.lines import bring_in, file_of, line
 pytestmark = pytest.mark.django_db
 
 READABLE = {"evaluation": {"Clarity": {"score": "No", "justification": r"Off by \(\frac{1}{2}\)."}}}
-# What each hostile text says again and again.
+# Each hostile text repeats one of these.
 UNITS = (
     '{"a": [',
     '{"a": "',

@@ -140,6 +140,22 @@ class TestImport:
         assert answer.status_code == 413
         assert "COGNIREVIEW_MAX_UPLOAD_BYTES" in answer.json()["detail"]
 
+    def test_file_beyond_the_quota_of_uploads_is_refused(self, settings: Any, of_max: Program) -> None:
+        settings.MAX_OPEN_UPLOAD_BYTES = len(TWO) - 1
+        answer = of_max.ask("POST", "runs/large/imports", TWO, kind=JSONL)
+        assert answer.status_code == 413
+        assert "COGNIREVIEW_MAX_OPEN_UPLOAD_BYTES" in answer.json()["detail"]
+        settings.MAX_OPEN_UPLOADS_OVERALL = 0
+        answer = of_max.ask("POST", "runs/large/imports", TWO, kind=JSONL)
+        assert answer.status_code == 429
+        assert "COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL" in answer.json()["detail"]
+
+    def test_file_without_records_is_refused_at_once(self, of_max: Program) -> None:
+        packed = gzip.compress(b"0\n" * 100_000)
+        answer = of_max.ask("POST", "runs/zeros/imports", packed, kind="application/gzip")
+        assert answer.status_code == 422
+        assert answer.json()["detail"].startswith("This is not a file of records: the first 10,000 lines")
+
     @pytest.mark.parametrize("length", ["", "x", "-1", str(len(TWO) + 1)])
     def test_that_breaks_off_or_has_no_length_brings_nothing(self, length: str, of_max: Program) -> None:
         # As a server has it: the test client's own stream must not be read to its end.

@@ -90,6 +90,12 @@ class TestWhatIsRefused:
         assert response["Tus-Resumable"] == "1.0.0"
         assert sentence in response.content.decode()
 
+    def test_too_many_uploads_or_bytes(self, as_max: Client, address: str, settings: Any) -> None:
+        settings.MAX_OPEN_UPLOAD_BYTES = len(FILE) - 1
+        self.answer(send(as_max, address, FILE, offset=0), 413, "COGNIREVIEW_MAX_OPEN_UPLOAD_BYTES")
+        settings.MAX_OPEN_UPLOADS = 1
+        self.answer(make(as_max), 429, "COGNIREVIEW_MAX_OPEN_UPLOADS")
+
     def test_another_version(self, as_max: Client, address: str) -> None:
         response = as_max.head(address, headers={"Tus-Resumable": "0.2.2"})
         assert (response.status_code, response["Tus-Version"]) == (412, "1.0.0")
