@@ -287,6 +287,7 @@ FRAMES: dict[str, Callable[[], object]] = {
 }
 ROWS: dict[str, Callable[[], object]] = {
     "lines of the import": lambda: change(Import, first, lines=33),
+    "name of the file": lambda: change(Import, first, file_name="another.jsonl"),
     "size of the import": lambda: change(Import, first, size=5),
     "sha256 of the import": lambda: change(Import, first, sha256="0" * 64),
     "byte order mark of the import": lambda: change(Import, second, has_bom=True),
@@ -542,6 +543,7 @@ class TestAFinishedExport:
             AND number = (SELECT max(number) FROM export_part WHERE kind = 'file')
         """,
         "a checksum is gone": "UPDATE export_part SET digest = NULL WHERE number = 1",
+        "it has no size": "UPDATE export SET size = 0; DELETE FROM export_part WHERE kind = 'file'",
         "the size is smaller": "UPDATE export SET size = size - 1",
         "the size is larger": "UPDATE export SET size = size + 1",
         "the size is much smaller": "UPDATE export SET size = 10",
