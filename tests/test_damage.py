@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from reviews import exporter, exports, importer, run_check, source, tasks, uploads
+from reviews import exporter, exports, importer, parsing, run_check, source, tasks, uploads
 from reviews.damage import Damaged
 from reviews.exports import Order, Output
 from reviews.models import (
@@ -59,6 +59,7 @@ SECOND = file_of(
 def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The run `evaluations` of two files in a dozen frames, with three decisions."""
     monkeypatch.setattr(source, "BLOCK_SIZE", 3000)
+    monkeypatch.setattr(parsing, "usable_cores", lambda: 1)  # processes would take longer than the lines
     run = bring_in(FIRST).run
     bring_in(SECOND)
     bring_in(FIRST[:4000], run="another")
