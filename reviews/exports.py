@@ -362,11 +362,10 @@ def kept_receipt(export: Export) -> Iterator[bytes]:
 
 
 def _check_size(export: Export) -> None:
-    """Raise `Damaged` if the last part is not the end of a file of that size."""
-    last = max(export.size - 1, 0) // PART_SIZE
-    size = len(part_of(export, Kind.FILE, last)) if export.parts.filter(kind=Kind.FILE).exists() else 0
-    if (
-        last * PART_SIZE + size != export.size
-        or export.parts.filter(kind=Kind.FILE, number__gt=last).exists()
-    ):
+    """Raise `Damaged` if the last part is not the end of a file of that size, and for a wrong empty file."""
+    parts, last = export.parts.filter(kind=Kind.FILE), max(export.size - 1, 0) // PART_SIZE
+    size = len(part_of(export, Kind.FILE, last)) if parts.exists() else 0
+    if last * PART_SIZE + size != export.size or parts.filter(number__gt=last).exists():
         raise Damaged(export_fault(export, f"the file does not have its {export.size:,} bytes"))
+    if not export.size and export.sha256 != Meter(()).sha256:
+        raise Damaged(export_fault(export, "the file does not have its SHA-256"))

@@ -14,7 +14,8 @@ from django.db.models import Q
 from reviews.damage import Damaged, Fault, KeptFile
 from reviews.models import Evaluation, Import, ImportSums, Run
 
-_FIGURES = ("run_id", "state", "size", "sha256", "has_bom", "repeated_lines", "lines", *Import.OUTCOMES)
+_OF_THE_FILE = ("run_id", "file_name", "state", "size", "sha256", "has_bom", "repeated_lines", "lines")
+_FIGURES = (*_OF_THE_FILE, *Import.OUTCOMES)
 # The count, and sums that change with any line number, outcome or record of a row.
 _NOTED = """
     SELECT outcome, concat_ws(' ', count(*), sum(line), sum(line::numeric * line),

@@ -97,8 +97,9 @@ class _KeptFile:
         number, inside = 0, False
         decompressor = zstandard.ZstdDecompressor()
         for chunk in chunks_of(self._source):
-            for missing in range(number, chunk.number):
-                yield self._broken(self._kept.bytes_fault("it is missing", missing))
+            if (gap := chunk.number - number) > 0:
+                what = "it is missing" if gap == 1 else f"it and the next {gap - 1:,} are missing"
+                yield self._broken(self._kept.bytes_fault(what, number))
             number = chunk.number + 1
             self._checked.frames += 1
             try:

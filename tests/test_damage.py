@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from reviews import exporter, exports, importer, run_check, source, tasks, uploads
+from reviews import exporter, exports, importer, parsing, run_check, source, tasks, uploads
 from reviews.damage import Damaged
 from reviews.exports import Order, Output
 from reviews.models import (
@@ -59,6 +59,7 @@ SECOND = file_of(
 def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The run `evaluations` of two files in a dozen frames, with three decisions."""
     monkeypatch.setattr(source, "BLOCK_SIZE", 3000)
+    monkeypatch.setattr(parsing, "usable_cores", lambda: 1)  # processes would take longer than the lines
     run = bring_in(FIRST).run
     bring_in(SECOND)
     bring_in(FIRST[:4000], run="another")
@@ -287,6 +288,7 @@ FRAMES: dict[str, Callable[[], object]] = {
 }
 ROWS: dict[str, Callable[[], object]] = {
     "lines of the import": lambda: change(Import, first, lines=33),
+    "name of the file": lambda: change(Import, first, file_name="another.jsonl"),
     "size of the import": lambda: change(Import, first, size=5),
     "sha256 of the import": lambda: change(Import, first, sha256="0" * 64),
     "byte order mark of the import": lambda: change(Import, second, has_bom=True),
@@ -542,6 +544,7 @@ class TestAFinishedExport:
             AND number = (SELECT max(number) FROM export_part WHERE kind = 'file')
         """,
         "a checksum is gone": "UPDATE export_part SET digest = NULL WHERE number = 1",
+        "it has no size": "UPDATE export SET size = 0; DELETE FROM export_part WHERE kind = 'file'",
         "the size is smaller": "UPDATE export SET size = size - 1",
         "the size is larger": "UPDATE export SET size = size + 1",
         "the size is much smaller": "UPDATE export SET size = 10",

@@ -41,7 +41,7 @@ SELECT import.id, chunks.size, import.lines,
        CASE WHEN import.size = chunks.size THEN import.sha256 ELSE '' END,
        encode(sha256(chunks.digests), 'hex'),
        jsonb_build_object(
-           'run_id', run_id, 'state', state, 'size', import.size, 'sha256', sha256, 'has_bom', has_bom,
+           'run_id', run_id, 'file_name', file_name, 'state', state, 'size', import.size, 'sha256', sha256, 'has_bom', has_bom,
            'repeated_lines', repeated_lines, 'lines', import.lines, 'new', new, 'unchanged', unchanged,
            'updated', updated, 'conflicts', conflicts, 'rejected', rejected, 'blank', blank),
        noted.sums
