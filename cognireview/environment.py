@@ -5,16 +5,13 @@ The settings table in the README is checked against this class by a test.
 """
 
 import difflib
-import re
 from collections.abc import Mapping
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.errors import ProgrammingError
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -26,7 +23,17 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
-from cognireview.secret_key import SHORTEST, check_old_keys
+from cognireview.setting_values import (
+    SHORTEST_KEY,
+    check_old_keys,
+    entries,
+    group_roles,
+    hosts,
+    long_enough,
+    mail_url,
+    postgresql_url,
+    web_url,
+)
 
 _PACKAGE = Path(__file__).resolve().parent
 # A wheel has in the package what lies beside it in a checkout: templates, static files, package.json.
@@ -49,67 +56,7 @@ _CONFIDENTIAL = {
     "oidc_client_secret",
     "metrics_token",
 }
-_SHORTEST_TOKEN = 20
-# A name or an address, an IPv6 address in brackets, and maybe a port.
-_HOST = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.IGNORECASE)
-_ROLES = ("reviewer", "lead", "admin")
 LOCAL_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
-
-
-def _postgresql_url(url: str) -> str:
-    if url and not url.startswith(("postgresql://", "postgres://")):
-        raise ValueError("takes a URL that starts with postgresql://")
-    try:
-        conninfo_to_dict(url)
-    except ProgrammingError as error:
-        raise ValueError(f"takes a PostgreSQL URL: {error}") from error
-    return url
-
-
-def _web_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ValueError("takes a URL like https://review.example.org")
-    return url.rstrip("/")
-
-
-def _mail_url(url: SecretStr) -> SecretStr:
-    parts = urlsplit(url.get_secret_value())
-    if url.get_secret_value() and (parts.scheme not in {"smtp", "smtps"} or not parts.hostname):
-        raise ValueError("takes a URL like smtp://name:password@mail.example.org:587")
-    return url
-
-
-def _long_enough(token: SecretStr) -> SecretStr:
-    if token.get_secret_value() and len(token.get_secret_value()) < _SHORTEST_TOKEN:
-        raise ValueError(f"takes {_SHORTEST_TOKEN} characters or more")
-    return token
-
-
-def _group_roles(text: str) -> str:
-    pairs = [pair.partition("=") for pair in text.split(",")] if text else []
-    if any(not group.strip() or role.strip() not in _ROLES for group, _, role in pairs):
-        raise ValueError(f"takes group=role, group=role, ... where a role is one of {', '.join(_ROLES)}")
-    return text
-
-
-def _hosts(text: str) -> str:
-    for entry in _entries(text):
-        if not (_HOST.fullmatch(entry) or _is_network(entry)):
-            raise ValueError(f"takes host, host:port, address or network, with commas between: not {entry!r}")
-    return text
-
-
-def _entries(text: str) -> list[str]:
-    return [entry.strip().lower() for entry in text.split(",")] if text else []
-
-
-def _is_network(text: str) -> bool:
-    try:
-        ip_network(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _from_base_dir(path: Path) -> Path:
@@ -128,7 +75,7 @@ class Environment(BaseSettings):
         description="Folder of the embedded PostgreSQL, the secret key and the collected static files.",
         validate_default=True,
     )
-    database_url: Annotated[str, AfterValidator(_postgresql_url)] = Field(
+    database_url: Annotated[str, AfterValidator(postgresql_url)] = Field(
         "",
         validation_alias=AliasChoices("DATABASE_URL"),
         description="PostgreSQL server (15 or later) to use instead of the embedded one.",
@@ -139,7 +86,7 @@ class Environment(BaseSettings):
         "(PgBouncer's transaction mode).",
         validate_default=True,
     )
-    database_replica_url: Annotated[str, AfterValidator(_postgresql_url)] = Field(
+    database_replica_url: Annotated[str, AfterValidator(postgresql_url)] = Field(
         "",
         validation_alias=AliasChoices("DATABASE_REPLICA_URL"),
         description="Streaming replica of that server, by which exports and reports are read.",
@@ -154,7 +101,7 @@ class Environment(BaseSettings):
     )
     secret_key: SecretStr | None = Field(
         None,
-        min_length=SHORTEST,
+        min_length=SHORTEST_KEY,
         description="Signs sessions and links. When unset, one is made in the data folder at first use.",
     )
     old_secret_keys: Annotated[SecretStr, AfterValidator(check_old_keys)] = Field(
@@ -162,7 +109,7 @@ class Environment(BaseSettings):
         description="The secret keys before that one, the latest first. What they signed and encrypted is "
         "accepted until `manage.py rotate_keys` has run and they are taken out.",
     )
-    public_url: Annotated[str, AfterValidator(_web_url)] = Field(
+    public_url: Annotated[str, AfterValidator(web_url)] = Field(
         "http://localhost:8000",
         description="Where people reach the site. With https, cookies are secure and HSTS is sent.",
     )
@@ -231,7 +178,7 @@ class Environment(BaseSettings):
     stalled_worker_seconds: int = Field(
         30, ge=2, le=3600, description="After how long without a sign of life a job worker counts as dead."
     )
-    mail_url: Annotated[SecretStr, AfterValidator(_mail_url)] = Field(
+    mail_url: Annotated[SecretStr, AfterValidator(mail_url)] = Field(
         SecretStr(""),
         description="Mail server for invitations: `smtp://name:password@host:587`, or `smtps://` for port "
         "465. Unset, no mail is sent.",
@@ -247,13 +194,13 @@ class Environment(BaseSettings):
     oidc_name: str = Field("single sign-on", description="What people call the provider.")
     oidc_scopes: str = Field("openid profile email", description="What the provider is asked for.")
     oidc_group_claim: str = Field("groups", description="The claim that lists the groups of a person.")
-    oidc_roles: Annotated[str, AfterValidator(_group_roles)] = Field(
+    oidc_roles: Annotated[str, AfterValidator(group_roles)] = Field(
         "",
         description="The role of each group: `judges=reviewer, heads=lead`. Of several, the highest; "
         "without one, no access.",
         validate_default=True,
     )
-    webhook_hosts: Annotated[str, AfterValidator(_hosts)] = Field(
+    webhook_hosts: Annotated[str, AfterValidator(hosts)] = Field(
         "",
         description="Hosts that webhooks may go to, each with a port if it is not 443, and networks that are "
         "not public: `hooks.example.org, ci.lan:8443, 10.1.0.0/16`. Empty: webhooks are off.",
@@ -268,7 +215,7 @@ class Environment(BaseSettings):
         pattern="^(text|json)$",
         description="How log lines are written: text, or json with the ids of request and user.",
     )
-    metrics_token: Annotated[SecretStr, AfterValidator(_long_enough)] = Field(
+    metrics_token: Annotated[SecretStr, AfterValidator(long_enough)] = Field(
         SecretStr(""),
         description="What Prometheus sends as bearer token to read `/metrics`. Unset, there is no such page.",
     )
@@ -289,7 +236,7 @@ class Environment(BaseSettings):
     @field_validator("oidc_issuer")
     @classmethod
     def _check_issuer(cls, issuer: str) -> str:
-        return _web_url(issuer) if issuer else issuer
+        return web_url(issuer) if issuer else issuer
 
     @field_validator("oidc_client_id", "oidc_client_secret", "oidc_roles")
     @classmethod
@@ -302,7 +249,7 @@ class Environment(BaseSettings):
     @property
     def webhook_targets(self) -> list[str]:
         """The entries of `webhook_hosts`."""
-        return _entries(self.webhook_hosts)
+        return entries(self.webhook_hosts)
 
     @property
     def roles_of_groups(self) -> dict[str, str]:

@@ -1,27 +1,8 @@
-"""The signing key of an installation that was not given one, and the keys it had before."""
+"""The signing key of an installation that was not given one."""
 
 import os
 import secrets
 from pathlib import Path
-
-from pydantic import SecretStr
-
-SHORTEST = 50
-
-
-def split_old_keys(keys: SecretStr) -> list[str]:
-    """Return the keys of a list with commas, spaces or line ends between."""
-    return keys.get_secret_value().replace(",", " ").split()
-
-
-def check_old_keys(keys: SecretStr) -> SecretStr:
-    """Raise `ValueError` unless each key of the list is long enough."""
-    if any(len(key) < SHORTEST for key in split_old_keys(keys)):
-        raise ValueError(
-            f"takes keys of {SHORTEST} characters or more, with a comma, a space or a line end between"
-        )
-    return keys
-
 
 _REMEDY = (
     "Put the key back that was kept beside the backups, or set COGNIREVIEW_SECRET_KEY. To go on with a new "

@@ -13,7 +13,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from cognireview import embedded_postgres, environment
 from cognireview.logs import is_news, without_traceback_of_refusals
-from cognireview.secret_key import read_or_create, split_old_keys
+from cognireview.secret_key import read_or_create
+from cognireview.setting_values import split_old_keys
 from reviews.record import Limits
 
 ENVIRONMENT = environment.read()

@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from cognireview import environment
-from cognireview.secret_key import split_old_keys
+from cognireview.setting_values import split_old_keys
 from reviews import ciphers, key_rotation, webhooks
 from reviews.models import AuditEvent, User, Webhook
 from tests.factories import PASSWORD
