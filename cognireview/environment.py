@@ -23,17 +23,8 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
-from cognireview.setting_values import (
-    SHORTEST_KEY,
-    check_old_keys,
-    entries,
-    group_roles,
-    hosts,
-    long_enough,
-    mail_url,
-    postgresql_url,
-    web_url,
-)
+from cognireview import setting_values
+from cognireview.setting_values import SHORTEST_KEY
 
 _PACKAGE = Path(__file__).resolve().parent
 # A wheel has in the package what lies beside it in a checkout: templates, static files, package.json.
@@ -75,7 +66,7 @@ class Environment(BaseSettings):
         description="Folder of the embedded PostgreSQL, the secret key and the collected static files.",
         validate_default=True,
     )
-    database_url: Annotated[str, AfterValidator(postgresql_url)] = Field(
+    database_url: Annotated[str, AfterValidator(setting_values.postgresql_url)] = Field(
         "",
         validation_alias=AliasChoices("DATABASE_URL"),
         description="PostgreSQL server (15 or later) to use instead of the embedded one.",
@@ -86,7 +77,7 @@ class Environment(BaseSettings):
         "(PgBouncer's transaction mode).",
         validate_default=True,
     )
-    database_replica_url: Annotated[str, AfterValidator(postgresql_url)] = Field(
+    database_replica_url: Annotated[str, AfterValidator(setting_values.postgresql_url)] = Field(
         "",
         validation_alias=AliasChoices("DATABASE_REPLICA_URL"),
         description="Streaming replica of that server, by which exports and reports are read.",
@@ -104,12 +95,12 @@ class Environment(BaseSettings):
         min_length=SHORTEST_KEY,
         description="Signs sessions and links. When unset, one is made in the data folder at first use.",
     )
-    old_secret_keys: Annotated[SecretStr, AfterValidator(check_old_keys)] = Field(
+    old_secret_keys: Annotated[SecretStr, AfterValidator(setting_values.check_old_keys)] = Field(
         SecretStr(""),
         description="The secret keys before that one, the latest first. What they signed and encrypted is "
         "accepted until `manage.py rotate_keys` has run and they are taken out.",
     )
-    public_url: Annotated[str, AfterValidator(web_url)] = Field(
+    public_url: Annotated[str, AfterValidator(setting_values.web_url)] = Field(
         "http://localhost:8000",
         description="Where people reach the site. With https, cookies are secure and HSTS is sent.",
     )
@@ -178,7 +169,7 @@ class Environment(BaseSettings):
     stalled_worker_seconds: int = Field(
         30, ge=2, le=3600, description="After how long without a sign of life a job worker counts as dead."
     )
-    mail_url: Annotated[SecretStr, AfterValidator(mail_url)] = Field(
+    mail_url: Annotated[SecretStr, AfterValidator(setting_values.mail_url)] = Field(
         SecretStr(""),
         description="Mail server for invitations: `smtp://name:password@host:587`, or `smtps://` for port "
         "465. Unset, no mail is sent.",
@@ -194,13 +185,13 @@ class Environment(BaseSettings):
     oidc_name: str = Field("single sign-on", description="What people call the provider.")
     oidc_scopes: str = Field("openid profile email", description="What the provider is asked for.")
     oidc_group_claim: str = Field("groups", description="The claim that lists the groups of a person.")
-    oidc_roles: Annotated[str, AfterValidator(group_roles)] = Field(
+    oidc_roles: Annotated[str, AfterValidator(setting_values.group_roles)] = Field(
         "",
         description="The role of each group: `judges=reviewer, heads=lead`. Of several, the highest; "
         "without one, no access.",
         validate_default=True,
     )
-    webhook_hosts: Annotated[str, AfterValidator(hosts)] = Field(
+    webhook_hosts: Annotated[str, AfterValidator(setting_values.hosts)] = Field(
         "",
         description="Hosts that webhooks may go to, each with a port if it is not 443, and networks that are "
         "not public: `hooks.example.org, ci.lan:8443, 10.1.0.0/16`. Empty: webhooks are off.",
@@ -215,7 +206,7 @@ class Environment(BaseSettings):
         pattern="^(text|json)$",
         description="How log lines are written: text, or json with the ids of request and user.",
     )
-    metrics_token: Annotated[SecretStr, AfterValidator(long_enough)] = Field(
+    metrics_token: Annotated[SecretStr, AfterValidator(setting_values.long_enough)] = Field(
         SecretStr(""),
         description="What Prometheus sends as bearer token to read `/metrics`. Unset, there is no such page.",
     )
@@ -236,7 +227,7 @@ class Environment(BaseSettings):
     @field_validator("oidc_issuer")
     @classmethod
     def _check_issuer(cls, issuer: str) -> str:
-        return web_url(issuer) if issuer else issuer
+        return setting_values.web_url(issuer) if issuer else issuer
 
     @field_validator("oidc_client_id", "oidc_client_secret", "oidc_roles")
     @classmethod
@@ -249,7 +240,7 @@ class Environment(BaseSettings):
     @property
     def webhook_targets(self) -> list[str]:
         """The entries of `webhook_hosts`."""
-        return entries(self.webhook_hosts)
+        return setting_values.entries(self.webhook_hosts)
 
     @property
     def roles_of_groups(self) -> dict[str, str]:
