@@ -43,8 +43,9 @@ _COUNTS = """
     SELECT run_id, name, value, value FROM facet_count;
     -- Shares are rounded down; without this the run would be taken for uncounted.
     INSERT INTO run_count (run_id, status, evaluations)
-    SELECT %(run)s, 'Not Required', (SELECT sum(evaluations) FROM stratum_count)
-                                    - (SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %(run)s)
+    SELECT %(run)s, 'Not Required',
+           (SELECT sum(evaluations) FROM stratum_count)
+           - (SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %(run)s)
 """
 # Three criteria, of which every eleventh review changes one and says why; every seventh was blind, and one in
 # ten is of a sampled record.
