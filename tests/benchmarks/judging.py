@@ -40,7 +40,12 @@ _COUNTS = """
     INSERT INTO facet_count (run_id, name, value, evaluations)
     SELECT %(run)s, 'reason', 'family-' || number, 1000 * number FROM generate_series(1, 12) AS number;
     INSERT INTO run_facet (run_id, name, value, title)
-    SELECT run_id, name, value, value FROM facet_count
+    SELECT run_id, name, value, value FROM facet_count;
+    -- Shares are rounded down; without this the run would be taken for uncounted.
+    INSERT INTO run_count (run_id, status, evaluations)
+    SELECT %(run)s, 'Not Required',
+           (SELECT sum(evaluations) FROM stratum_count)
+           - (SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %(run)s)
 """
 # Three criteria, of which every eleventh review changes one and says why; every seventh was blind, and one in
 # ten is of a sampled record.
