@@ -21,7 +21,7 @@ from tests.work import decide
 pytestmark = pytest.mark.django_db
 
 ANSWER = {"response": {"final_answer": "54"}}
-values = st.sampled_from(
+values: st.SearchStrategy[Any] = st.sampled_from(
     [None, "", "54", 0, 1, 0.0, -0.0, False, True, [], {}, [""], {"": ""}, {"a": {}}, [None]]
 )
 answers = values | st.dictionaries(st.sampled_from(["response", "model", "final_answer"]), values, max_size=3)
@@ -104,8 +104,8 @@ def test_condition_is_the_rule_of_one_record(ana: User, bo: User, lea: User) -> 
         with transaction.atomic():
             run = RunFactory.create(blind_share=0)
             run.context_imports.create(file_name="tasks.jsonl", size=0)
-            for one in of_tasks:
-                answer_to(run, one)
+            for answer in of_tasks:
+                answer_to(run, answer)
             for number, one in enumerate(drawn):
                 make(run, number, people, one)
             run.blind_share = share

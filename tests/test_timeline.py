@@ -283,4 +283,4 @@ class TestPages:
             queue.skip(evaluation_id=record.pk, reviewer=ana)
         decide(Evaluation.objects.get(), ana)
         decide(Evaluation.objects.get(), ana, by=revise)
-        assert cost() == few
+        assert cost() <= few

@@ -100,7 +100,7 @@ class World:
     def __init__(self, lead: User, reviewer: User) -> None:
         self.run = Run.objects.create(name="twins", blind_share=0.5, sample_share=1)
         blind, shown = names(is_blind=True), names(is_blind=False)
-        made = {
+        made: dict[str, list[tuple[str, dict[str, Any]]]] = {
             "verdict": [(next(blind), FAILS), (next(blind), PASSES)],
             "flag": [(next(shown), FLAGGED), (next(shown), CALM)],
             "both": [(next(blind), FLAGGED), (next(blind), CALM)],
@@ -250,11 +250,11 @@ class Asker:
                 yield f"page sort {query}", self._get(f"{place}?{query}")
                 listed = f"evaluations?run={quote(run.name)}&{query}"
                 yield f"API sort {query}", self._by_program("GET", listed)
-        for query in self.world.queries():
-            if query[0][0] != "q":
-                yield from self._of_query(query)
-            # Also what only counts records, or gives one of them, shows which of a pair it is.
-            yield from self._of_query(query + self.world.firsts)
+        for pairs in self.world.queries():
+            if pairs[0][0] != "q":
+                yield from self._of_query(pairs)
+            # With the first of each pair alone, a count or a claim shows which of them a filter finds.
+            yield from self._of_query(pairs + self.world.firsts)
 
     def _of_query(self, pairs: list[tuple[str, str]]) -> Iterator[Question]:
         run, query = self.world.run, urlencode(pairs)
