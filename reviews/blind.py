@@ -8,7 +8,7 @@ The judge's output of a record is hidden from a person if all of these hold (`hi
 
 1. The record is in the queue, and no decision is in force.
 2. It was never out of the queue (`Evaluation.was_shown`, set by a trigger). A decision that was undone,
-   reopened or brought by a file, or a sample that was put back, showed the scores to everybody.
+   reopened or brought by a file showed the scores to everybody.
 3. It is in the run's blind share.
 4. No row of `Reveal` says that this person was shown the scores, of this record or of the whole run.
 5. They have not reviewed it before.

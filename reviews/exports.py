@@ -356,7 +356,9 @@ def kept_receipt(export: Export) -> Iterator[bytes]:
     """The receipt of a finished export in blocks of JSON. Raises `Damaged` at once or as it goes out."""
     count = export.parts.filter(kind=Kind.RECEIPT).count()
     check_parts(export, Kind.RECEIPT, 0, max(count - 1, 0))
-    if not part_of(export, Kind.RECEIPT, count - 1).endswith(END_OF_RECEIPT):
+    # The end itself may be cut in two.
+    last = b"".join(part_of(export, Kind.RECEIPT, number) for number in range(count)[-2:])
+    if not last.endswith(END_OF_RECEIPT):
         raise Damaged(export_fault(export, "the end of its receipt is missing"))
     return (part_of(export, Kind.RECEIPT, number) for number in range(count))
 

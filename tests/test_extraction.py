@@ -114,7 +114,7 @@ class TestReaders:
         client.force_login(ana)
         for place in (f"/evaluations/{record.pk}/", f"/runs/{record.run_id}/"):
             assert client.get(place).status_code == 200
-        assert shapes.evaluation_out(record)
+        assert shapes.evaluation_out(record, is_hidden=False)
         assert len(counted) == 21
 
     def test_verdict_of_every_sibling_is_known(self) -> None:

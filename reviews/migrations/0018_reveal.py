@@ -12,7 +12,8 @@ CREATE TRIGGER reveal_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON reve
 UNPROTECT = "DROP TRIGGER reveal_is_append_only ON reveal;"
 
 # Out of the queue everybody may read what the judge said. A record that comes back is blind for nobody.
-# One that needs no review, and is drawn for the first time, does not come back.
+# One that needs no review and is drawn does not come back, also if it was drawn and put back before: else a
+# sampled record could be told from a flagged one.
 MARK = """
 CREATE FUNCTION mark_shown() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -24,7 +25,8 @@ CREATE TRIGGER evaluation_was_shown BEFORE UPDATE ON evaluation FOR EACH ROW
         OLD.review_id IS NOT NULL
         OR OLD.human_review_status IN ('Completed', 'Reviewed')
         OR (OLD.human_review_status IN ('Needs Review', 'Pending')
-            AND NEW.human_review_status NOT IN ('Needs Review', 'Pending'))
+            AND NEW.human_review_status NOT IN ('Needs Review', 'Pending')
+            AND NOT (OLD.is_sampled AND NOT NEW.is_sampled AND NEW.review_id IS NULL))
     ))
     EXECUTE FUNCTION mark_shown();
 """
