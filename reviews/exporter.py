@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Expression, F, Func, Q, TextField, Value
 from django.db.models.functions import Cast
 
-from reviews import ledger, source
+from reviews import ledger, source, unchanged
 from reviews.models import Evaluation, Import, ImportLine, Run
 from reviews.receipt import Input, Source, Tally
 from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED
@@ -224,9 +224,11 @@ def _joined(lines: list[bytes], gone: set[int]) -> _Block:
 
 def _special(kept: Import, *, with_rejected: bool) -> Iterator[_Told]:
     """The lines of an import that do not simply go out as they are."""
+    noted_rows = kept.exceptions.order_by("line")
     noted = (
-        _Told(line, written=with_rejected and outcome == ImportLine.Outcome.REJECTED)
-        for line, outcome in kept.exceptions.order_by("line").values_list("line", "outcome").iterator()
+        _Told(number, written=with_rejected and outcome == ImportLine.Outcome.REJECTED)
+        for line, lines, outcome in noted_rows.values_list("line", "lines", "outcome").iterator()
+        for number in range(line, line + lines)
     )
     decided_or_moved = Q(review__isnull=False) | ~Q(source_import=F("first_import"))
     return heapq.merge(noted, _evaluations(kept, decided_or_moved))
@@ -256,8 +258,16 @@ def _decided(kept: Import, only: str) -> Iterator[_Told]:
         .filter(**{f"evaluation__{name}": value for name, value in decided.items()})
         .order_by("line")
     )
+    same = (
+        Evaluation.objects.filter(run=kept.run_id, **decided)
+        .exclude(first_import=kept)
+        .annotate(line_here=unchanged.line_in(kept))
+        .filter(line_here__isnull=False)
+        .order_by("line_here")
+    )
     rows = heapq.merge(
         new.values_list("first_line", "evaluation_id", *_decision()).iterator(),
+        same.values_list("line_here", "evaluation_id", *_decision()).iterator(),
         known.values_list("line", "evaluation__evaluation_id", *_decision("evaluation__")).iterator(),
         key=itemgetter(0),
     )

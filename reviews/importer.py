@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
-from reviews import audit, facets, learning, parsing, sampling, source, unpack
+from reviews import audit, facets, learning, parsing, sampling, source, unchanged, unpack
 from reviews.copying import copy_import_lines, copy_new
 from reviews.mapping import Mapping
 from reviews.merge import TAKE_TURNS, Incoming, Known, Settled, known_records, settle
@@ -49,7 +49,7 @@ class StrictRefusal(Exception):
     def listed_exceptions(self) -> Iterator[dict[str, Any]]:
         """As `Import.listed_exceptions`."""
         for line in self.import_lines:
-            yield {name: getattr(line, name) for name in ("line", "outcome", "field", "reason")}
+            yield from line.listed()
 
 
 class Cancelled(Exception):
@@ -172,6 +172,7 @@ class _Importing:
         self._target = target
         self._mapping = mapping_of(target.run)
         self._kept_lines = source.LineReader()
+        self._ranges = unchanged.Ranges()
         for name in target.counts:
             setattr(target, name, 0)
 
@@ -230,11 +231,11 @@ class _Importing:
                 new[record.evaluation_id] = record
             else:
                 settled.append(self._settle(record, row))
-        noted += [self._note(outcome) for outcome in settled]
+                noted.append(self._note(settled[-1], row))
         copy_new(new.values())
         if settled:
             apply_updates(target, settled)
-        copy_import_lines(noted)
+        copy_import_lines(self._ranges.joined(noted))
         target.lines += len(lines)
         target.blank += len(lines) - len(incoming) - len(parsed.errors)
         self._count(len(new), noted)
@@ -245,15 +246,19 @@ class _Importing:
         row.seen_in_line = row.seen_in_line or record.line
         return settled
 
-    def _note(self, settled: Settled) -> ImportLine:
-        return ImportLine(
+    def _note(self, settled: Settled, row: Known) -> ImportLine:
+        noted = ImportLine(
             source=self._target,
             line=settled.line,
             outcome=settled.outcome,
             field=settled.field,
             reason=settled.reason,
-            evaluation_id=settled.evaluation,
         )
+        if settled.outcome == ImportLine.Outcome.UNCHANGED:
+            noted.first_import_id, noted.first_line = row.first_import_id, row.first_line
+        else:
+            noted.evaluation_id = settled.evaluation
+        return noted
 
     def _rejected(self, line: int, error: LineError) -> ImportLine:
         return ImportLine(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
+from reviews import unchanged
 from reviews.criteria import Offer
 from reviews.differences import Change, changes
 from reviews.escalation import REASONS
@@ -159,9 +160,14 @@ def _list_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChange
 def _lines(evaluation: Evaluation, before: _Place) -> list[ImportLine]:
     """The lines of files that held the record, with the first one, which brought it."""
     at = Coalesce(F("source__finished_at"), F("source__created_at"))
-    lines = ImportLine.objects.filter(evaluation=evaluation).select_related("source").alias(moment=at)
     earlier = Q(moment__lt=before.at) | Q(moment=before.at, source__gt=-before.number)
-    found: list[ImportLine] = [*lines.filter(earlier).order_by("-moment", "source")[: PAGE_SIZE + 1]]
+    found: list[ImportLine] = []
+    for lines in (ImportLine.objects.filter(evaluation=evaluation), unchanged.lines_of(evaluation)):
+        page = lines.select_related("source").alias(moment=at).filter(earlier).order_by("-moment", "source")
+        found += page[: PAGE_SIZE + 1]
+    found = [unchanged.narrowed(row, evaluation) if row.first_import_id else row for row in found]
+    found.sort(key=lambda row: (_moment(row.source), -row.source_id), reverse=True)
+    del found[PAGE_SIZE + 1 :]
     brought = evaluation.first_import
     if len(found) <= PAGE_SIZE and _Place(_moment(brought), -brought.pk) < before:
         found.append(ImportLine(source=brought, line=evaluation.first_line, outcome="new"))

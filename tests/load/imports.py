@@ -50,11 +50,14 @@ _LISTED = """
                array_agg(line) FILTER (WHERE outcome = 'updated') AS updated,
                array_agg(line) FILTER (WHERE outcome = 'conflict') AS conflict,
                array_agg(line) FILTER (WHERE outcome = 'rejected') AS rejected
-        FROM import_line WHERE source_id = import.id
+        FROM (
+            SELECT outcome, generate_series(line, line + lines - 1) AS line
+            FROM import_line WHERE source_id = import.id
+        ) each
     ) listed
     ORDER BY import.id
 """
-_COUNT = "SELECT count(*) FROM import_line WHERE source_id = %s AND outcome = %s"
+_COUNT = "SELECT coalesce(sum(lines), 0) FROM import_line WHERE source_id = %s AND outcome = %s"
 _WAYS_TO_COUNT = {
     "heap": ("enable_indexscan", "enable_indexonlyscan", "enable_bitmapscan"),
     "index": ("enable_seqscan",),
