@@ -14,11 +14,12 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import Expression, F, Func, Q, TextField, Value
 from django.db.models.functions import Cast
 
 from reviews import ledger, source, unchanged
+from reviews.held_transaction import HeldTransaction
 from reviews.models import Evaluation, Import, ImportLine, Run
 from reviews.receipt import Input, Source, Tally
 from reviews.record import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED
@@ -46,7 +47,7 @@ def export(
     brought, with the decisions made here. `tally` is told what becomes of lines. Raises `replica.Lost`.
     """
     tally = tally or Tally()
-    with transaction.atomic():
+    with HeldTransaction():
         _freeze_view()
         tally.ledger = str(ledger.head())
         if only_import:
@@ -343,7 +344,7 @@ def rejected_lines(kept: Import) -> Iterator[bytes]:
     """The rejected lines of an import as they came, each with its line end."""
     rejected = kept.exceptions.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
     numbers = rejected.values_list("line", flat=True)
-    with transaction.atomic():
+    with HeldTransaction():
         agenda = _Agenda(_Told(line, written=True) for line in numbers.iterator())
         for piece in source.kept_pieces(kept):
             stretch = agenda.of(piece)

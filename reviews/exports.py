@@ -5,6 +5,7 @@ the database: every web server can send what any worker built, from any byte on.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -88,20 +89,24 @@ class Output:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.tally = Tally()
-        jsonl = exporter.export(
+        self._jsonl = exporter.export(
             order.run,
             only=order.only,
             with_rejected=order.keeps_rejected,
             only_import=order.only_import,
             tally=self.tally,
         )
-        self._unpacked = Meter(formats.converted(jsonl, order.format, mapping_of(order.run)))
+        self._unpacked = Meter(formats.converted(self._jsonl, order.format, mapping_of(order.run)))
         self._file = self._unpacked
         if order.compression:
             self._file = Meter(formats.compressed(self._unpacked, order.compression))
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._file)
+
+    def close(self) -> None:
+        """End the export where it is. Call it in its thread, before its transaction or one around it ends."""
+        self._jsonl.close()
 
     @property
     def size(self) -> int:
@@ -165,8 +170,8 @@ def stream(order: Order, actor: User) -> Iterator[bytes]:
 
 
 def _told(order: Order, actor: User) -> Iterator[bytes]:
-    output = Output(order)
-    yield from output
+    with closing(Output(order)) as output:
+        yield from output
     with transaction.atomic():
         note(order, actor, output.figures)
 
@@ -232,10 +237,10 @@ def _build(export_id: int, check_in: Callable[[], None]) -> None:
         )
         if export.state != Export.State.UNFINISHED or export.sha256:
             return
-        output = Output(order_of(export))
-        for _ in _kept(export, Kind.FILE, output):
-            progress.report(_REPORT, {"export": export_id, "bytes": output.tally.bytes_read})
-            check_in()
+        with closing(Output(order_of(export))) as output:
+            for _ in _kept(export, Kind.FILE, output):
+                progress.report(_REPORT, {"export": export_id, "bytes": output.tally.bytes_read})
+                check_in()
         for _ in _kept(export, Kind.RECEIPT, output.receipt(output.order.file_name)):
             check_in()
         for name, figure in output.figures.items():

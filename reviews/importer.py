@@ -52,6 +52,20 @@ class StrictRefusal(Exception):
             yield from line.listed()
 
 
+_WRITTEN = """
+    SELECT (SELECT count(*) FROM evaluation WHERE first_import_id = %(import)s),
+           coalesce(sum(lines) FILTER (WHERE outcome = 'unchanged'), 0)::bigint,
+           coalesce(sum(lines) FILTER (WHERE outcome = 'updated'), 0)::bigint,
+           coalesce(sum(lines) FILTER (WHERE outcome = 'conflict'), 0)::bigint,
+           coalesce(sum(lines) FILTER (WHERE outcome = 'rejected'), 0)::bigint
+    FROM import_line WHERE source_id = %(import)s
+"""
+
+
+class Incomplete(Exception):
+    """Rows of an import are missing that it wrote. Its transaction was cut short, and must not commit."""
+
+
 class Cancelled(Exception):
     """For a `Progress` to raise: nothing of the import stays."""
 
@@ -148,6 +162,7 @@ def _finish(done: Import) -> None:
     """Close an import that went through, or raise `StrictRefusal`."""
     if done.strict and done.rejected:
         raise StrictRefusal(done, list(done.exceptions.order_by("line")))
+    _check_written(done)
     done.state, done.finished_at = Import.State.DONE, timezone.now()
     done.save()
     audit.record(
@@ -157,6 +172,16 @@ def _finish(done: Import) -> None:
     learning.learn(done.run)
     facets.after_import(done)
     sampling.after_import(done)
+
+
+def _check_written(done: Import) -> None:
+    """Compare what was counted in memory with what is in the database. Raises `Incomplete`."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITTEN, {"import": done.pk})
+        row = cursor.fetchone()
+    counted = [done.new, done.unchanged, done.updated, done.conflicts, done.rejected]
+    if row is None or list(row) != counted:
+        raise Incomplete(f"Counted {counted} new, unchanged, updated, ... lines, but wrote {row}.")
 
 
 def _fail(failed: Import, error: str) -> None:

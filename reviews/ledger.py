@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import connection
 
 from reviews.chain import EMPTY, Chain, Head, Sealed, digest_of
+from reviews.held_transaction import HeldTransaction
 from reviews.models import Run
 
 # An event as it is sealed, every column of it. It is sent from here and not asked of the function that the
@@ -79,7 +80,7 @@ def lines(run: Run | None = None, *, after: int = 0) -> Iterator[bytes]:
 @contextmanager
 def _one_moment() -> Iterator[None]:
     """Let all queries see the same moment (inside another transaction: as that has it)."""
-    with transaction.atomic():
+    with HeldTransaction():
         if not connection.savepoint_ids:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

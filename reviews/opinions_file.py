@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
-from django.db import transaction
 from django.db.models import F, Q
 
+from reviews.held_transaction import HeldTransaction
 from reviews.models import Opinion, Review, Run
 from reviews.replica import by_replica_in_steps
 
@@ -25,7 +25,7 @@ def lines(run: Run) -> Iterator[bytes]:
     found = said.filter(run=run, evaluation__in=several).select_related("reviewer")
     found = found.annotate(record=F("evaluation__evaluation_id"), in_force=F("evaluation__review"))
     found = found.order_by("evaluation__first_import", "evaluation__first_line", "version")
-    with transaction.atomic():
+    with HeldTransaction():
         for review in found.iterator(chunk_size=500):
             yield orjson.dumps(_line(review)) + b"\n"
 

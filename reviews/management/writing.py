@@ -10,6 +10,7 @@ from typing import BinaryIO, TypeVar
 
 from django.core.management.base import CommandError
 
+from reviews.held_transaction import close
 from reviews.replica import Lost, again_if_lost
 
 _Blocks = TypeVar("_Blocks", bound=Iterable[bytes])
@@ -29,6 +30,8 @@ def write(name: str | None, blocks: Iterable[bytes]) -> None:
             written.result()
     except OSError as error:
         raise CommandError(f"{name or 'standard output'}: {error.strerror}", returncode=2) from error
+    finally:
+        close(blocks)
 
 
 def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Blocks:

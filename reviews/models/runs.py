@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import models
 from django.db.models.functions import Now
 
+from reviews.held_transaction import HeldTransaction
 from reviews.models.people import User
 
 RUN_NAME_LENGTH = 200
@@ -125,7 +126,7 @@ class Import(models.Model):
 
     def listed_exceptions(self) -> Iterator[dict[str, Any]]:
         """Every line that is not a new record or blank: line, outcome, field, reason; in order."""
-        with transaction.atomic():
+        with HeldTransaction():
             for row in self.exceptions.order_by("line").iterator():
                 yield from row.listed()
 

@@ -47,10 +47,10 @@ def spoil(before: Path, path: Path, chance: random.Random) -> Path:
     return path
 
 
-def revise(before: Path, path: Path, *, decided: Collection[str], chance: random.Random) -> Path:
-    """Copy a file with new evidence in some records, and other decisions in some of the decided ones."""
+def revise(before: Path, path: Path, *, most: int, decided: Collection[str], chance: random.Random) -> Path:
+    """Copy some lines of a file, with new evidence and other decisions on records that are decided."""
     with before.open("rb") as lines, path.open("wb") as file:
-        for line in lines:
+        for line in islice(lines, chance.randint(1, most)):
             changes = _changes(chance)
             file.write(_revised(line, changes, decided) if changes else line)
     return path

@@ -111,7 +111,7 @@ class Load:
             for number in count():
                 if stopped.wait(self._chance.uniform(0, 2)):
                     break
-                again = not self._waiting or self._chance.random() < AGAIN
+                again = not self._waiting or (self._brought[1:] and self._chance.random() < AGAIN)
                 self._bring(self._again(number) if again else self._waiting.pop(0))
             # With all decisions there are: however few kills, some lines are updated and some conflict.
             self._bring(self._revised(self._brought[0], "last"))
@@ -119,15 +119,16 @@ class Load:
             self._wrong.append(str(error))
 
     def _again(self, number: int) -> Path:
-        before = self._chance.choice(self._brought[1:] or self._brought)
         if self._chance.random() < REVISED:
-            return self._revised(before, str(number))
+            return self._revised(self._chance.choice(self._brought), str(number))
+        # The first one takes long to send.
+        before = self._chance.choice(self._brought[1:] or self._brought)
         return files.spoil(before, before.with_name(f"again-{number}.jsonl"), self._chance)
 
     def _revised(self, before: Path, number: str) -> Path:
         decided = {one.evaluation_id for one in self._accepted}
         path = before.with_name(f"revised-{number}.jsonl")
-        return files.revise(before, path, decided=decided, chance=self._chance)
+        return files.revise(before, path, most=LARGEST_FILE, decided=decided, chance=self._chance)
 
     def _look(self) -> None:
         """Right after a kill, or as soon as the database is back, nothing is there by half."""
