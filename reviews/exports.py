@@ -1,4 +1,4 @@
-"""Exports as people ask for them: checked, in any format, with a receipt, and kept for a day.
+"""Exports as people ask for them: checked, in any format, with a receipt, and kept for a while.
 
 The CLI writes an `Output` to a file as it comes. The browser's are built by a job into frames in
 the database: every web server can send what any worker built, from any byte on.
@@ -7,10 +7,10 @@ the database: every web server can send what any worker built, from any byte on.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import zstandard
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Sum
 from django.utils import timezone
@@ -25,7 +25,6 @@ from reviews.replica import again_if_lost
 from reviews.source import Meter
 
 JOB = "reviews.tasks.build_export"
-KEPT_FOR = timedelta(hours=24)
 PART_SIZE = 1024**2
 Kind = ExportPart.Kind
 
@@ -298,9 +297,10 @@ def fail(export_id: int, error: str) -> None:
 
 
 def remove_expired() -> None:
-    """Remove the exports that were finished `KEPT_FOR` ago. What they were stays in the audit events."""
+    """Remove the exports that were finished `KEEP_EXPORTS` ago. What they were stays in the audit events."""
     with transaction.atomic():
-        for export in Export.objects.select_for_update().filter(finished_at__lt=timezone.now() - KEPT_FOR):
+        expired = Export.objects.filter(finished_at__lt=timezone.now() - settings.KEEP_EXPORTS)
+        for export in expired.select_for_update():
             audit.record("export removed", actor=None, run=export.run, export=export.pk, sha256=export.sha256)
             export.delete()
 

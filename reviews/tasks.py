@@ -9,7 +9,7 @@ from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
 from cognireview import outage
-from reviews import exports, facets, import_job, importer, sampling, uploads, webhooks
+from reviews import exports, facets, import_job, importer, retention, sampling, webhooks
 
 
 class DatabaseAway(Exception):
@@ -129,28 +129,12 @@ def deliver_message(delivery_id: int, attempt: int) -> None:
     webhooks.deliver(delivery_id, attempt)
 
 
-@app.periodic(cron="0 * * * *")
-@app.task(queueing_lock="remove_old_messages")
-def remove_old_messages(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Remove what became of messages to webhooks long ago."""
-    with _left_to_the_next_after_an_outage():
-        webhooks.remove_old()
-
-
 @app.periodic(cron="*/10 * * * *")
-@app.task(queueing_lock="remove_expired_exports")
-def remove_expired_exports(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Remove the files of exports that were kept long enough."""
+@app.task(queueing_lock="remove_old")
+def remove_old(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Remove what is old enough: exports, sessions and the like."""
     with _left_to_the_next_after_an_outage():
-        exports.remove_expired()
-
-
-@app.periodic(cron="0 * * * *")
-@app.task(queueing_lock="remove_expired_uploads")
-def remove_expired_uploads(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Remove uploads that nobody went on with for a day."""
-    with _left_to_the_next_after_an_outage():
-        uploads.remove_expired()
+        retention.remove_old()
 
 
 @app.periodic(cron="* * * * * */10")

@@ -5,7 +5,6 @@ cut off goes on from the last of them, on any web server.
 """
 
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 
 from django.conf import settings
 from django.db import transaction
@@ -14,8 +13,6 @@ from django.utils import timezone
 from reviews import audit, importer, receiving
 from reviews.models import Import, Upload, UploadPart, User
 from reviews.source import Refused
-
-KEPT_FOR = timedelta(hours=24)
 
 
 class TooLarge(Exception):
@@ -120,8 +117,9 @@ def drop(upload: Upload, actor: User) -> None:
 
 @transaction.atomic
 def remove_expired() -> None:
-    """Remove the uploads that nothing came to for `KEPT_FOR`. Of finished ones the import stays."""
-    for upload in Upload.objects.select_for_update().filter(changed_at__lt=timezone.now() - KEPT_FOR):
+    """Remove the uploads that nothing came to for `KEEP_UPLOADS`. Of finished ones the import stays."""
+    expired = Upload.objects.filter(changed_at__lt=timezone.now() - settings.KEEP_UPLOADS)
+    for upload in expired.select_for_update():
         if not upload.source_id:
             audit.record("upload expired", actor=None, upload=str(upload.pk), file_name=upload.file_name)
         upload.delete()

@@ -26,6 +26,7 @@ WRITERS = {
     "drafts",
     "escalation",
     "exports",
+    "retention",
     "facets",
     "import_job",
     "importer",

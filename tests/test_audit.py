@@ -37,6 +37,7 @@ from reviews import (
     preferences,
     queue,
     receiving,
+    retention,
     review_version,
     rubric,
     sampling,
@@ -192,6 +193,7 @@ WRITING_MODULES = [
     queue,
     receiving,
     review_version,
+    retention,
     rubric,
     sampling,
     saved_views,
@@ -313,6 +315,12 @@ TOLD_BY = {
     "webhooks.tell_reviewed": "webhooks.add",
     "webhooks.deliver": "webhooks.add",
     "webhooks.remove_old": "webhooks.add",
+    # These remove what is over. What people did with it has events.
+    "retention.remove_cached": "people.deactivate",
+    "retention.remove_jobs": "importer.fail_upload",
+    "retention.remove_links": "links.invite",
+    "retention.remove_old": "exports.remove_expired",
+    "retention.remove_sessions": "people.deactivate",
     "overturning.note": "workflow.reopen",
     "overturning.note_revision": "workflow.revise",
 }

@@ -87,7 +87,7 @@ def of_jobs() -> Iterator[str]:
     """No job is left, and none has failed: those that run by the clock aside, which come again."""
     for export in Export.objects.exclude(state=Export.State.DONE):
         yield f"export {export.pk} is {export.state}: {export.error}"
-    periodic = {"reviews.tasks.take_up_stalled_jobs", "reviews.tasks.remove_expired_exports"}
+    periodic = {"reviews.tasks.take_up_stalled_jobs", "reviews.tasks.remove_old"}
     for job in ProcrastinateJob.objects.exclude(task_name__in=periodic):
         yield f"the job {job.task_name}({job.args}) is {job.status} after {job.attempts} attempts"
     for left in Uncovered.objects.all():
