@@ -7,8 +7,10 @@ would then roll back the transaction of that thread: half of an import, say, whi
 import logging
 import threading
 from types import TracebackType
+from typing import cast
 
 from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.transaction import Atomic
 
 log = logging.getLogger(__name__)
@@ -44,7 +46,7 @@ class HeldTransaction(Atomic):
     def _drop(self) -> None:
         """Close the connection: what it had begun is rolled back, and nothing can be committed by mistake."""
         log.error("A generator was not closed: the connection that it left in a transaction is closed.")
-        connection = self._connection
+        connection = cast("DatabaseWrapper", self._connection)
         if connection.connection is not None:
             connection.connection.close()
             connection._close()  # noqa: SLF001 (`close` is for its own thread; this returns it to its pool)

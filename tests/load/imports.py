@@ -120,11 +120,11 @@ def of_imports(files: Iterable[Path]) -> Iterator[str]:
 def _listed() -> Iterator[Listed]:
     with connection.cursor() as cursor:
         cursor.execute(_LISTED)
-        for *head, counted, new, unchanged, updated, conflict, rejected in cursor.fetchall():
-            numbers = [sorted(some or []) for some in (new, unchanged, updated, conflict, rejected)]
-            yield Listed(
-                *head, dict(zip(OUTCOMES, counted, strict=True)), dict(zip(OUTCOMES, numbers, strict=True))
-            )
+        for row in cursor.fetchall():
+            pk, file_name, state, error, sha256, lines, blank, counted, *listed = row
+            numbers = [sorted(some or []) for some in listed]
+            by_outcome = (dict(zip(OUTCOMES, some, strict=True)) for some in (counted, numbers))
+            yield Listed(pk, file_name, state, error, sha256, lines, blank, *by_outcome)
 
 
 def _sums(one: Listed) -> Iterator[str]:
