@@ -199,10 +199,10 @@ class Environment(BaseSettings):
         24, ge=1, le=8760, description="How long an upload that is not finished is kept after its last part."
     )
     keep_messages_days: int = Field(
-        90, ge=1, le=3650, description="How long it is kept what became of a message to a webhook."
+        90, ge=1, le=3650, description="How long a delivered or failed webhook message is kept."
     )
     keep_jobs_days: int = Field(
-        30, ge=1, le=3650, description="How long a failed job is kept; what it did is in the audit events."
+        30, ge=1, le=3650, description="How long a failed job is kept. The audit events are kept for good."
     )
     keep_sessions_days: int = Field(7, ge=1, le=3650, description="How long an expired session is kept.")
     keep_links_days: int = Field(

@@ -7,10 +7,8 @@ would then roll back the transaction of that thread: half of an import, say, whi
 import logging
 import threading
 from types import TracebackType
-from typing import cast
 
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.backends.postgresql.base import DatabaseWrapper
 from django.db.transaction import Atomic
 
 log = logging.getLogger(__name__)
@@ -44,12 +42,13 @@ class HeldTransaction(Atomic):
         return is_here and self._connection.atomic_blocks[-1:] == [self]
 
     def _drop(self) -> None:
-        """Close the connection: what it had begun is rolled back, and nothing can be committed by mistake."""
+        """Close the connection: PostgreSQL rolls back, and nothing can be committed by mistake."""
         log.error("A generator was not closed: the connection that it left in a transaction is closed.")
-        connection = cast("DatabaseWrapper", self._connection)
+        connection = self._connection
         if connection.connection is not None:
             connection.connection.close()
-            connection._close()  # noqa: SLF001 (`close` is for its own thread; this returns it to its pool)
+            # Back to its pool, if any. `close` is for its own thread.
+            connection._close()  # type: ignore[attr-defined]  # noqa: SLF001
         connection.connection = None
         connection.savepoint_ids, connection.atomic_blocks = [], []
         connection.in_atomic_block = connection.needs_rollback = False

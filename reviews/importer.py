@@ -175,7 +175,7 @@ def _finish(done: Import) -> None:
 
 
 def _check_written(done: Import) -> None:
-    """Compare what was counted in memory with what is in the database. Raises `Incomplete`."""
+    """Compare the counts in memory with the rows in the database. Raises `Incomplete`."""
     with connection.cursor() as cursor:
         cursor.execute(_WRITTEN, {"import": done.pk})
         row = cursor.fetchone()

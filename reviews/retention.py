@@ -1,7 +1,7 @@
-"""Remove what is only of use for a while. Decisions, audit events and imported files are kept for good.
+"""Remove rows that are only of use for a while. Decisions, audit events and imported files stay.
 
 Each of `RULES` names a setting, which says how old its rows have to be. Nobody can use these rows any more,
-and what people did with them is in the audit events.
+and the audit events about them stay.
 """
 
 import logging
@@ -20,7 +20,7 @@ from reviews.models import OneTimeLink
 
 log = logging.getLogger(__name__)
 
-# Of jobs that are over, the last event is their end. Procrastinate's own statement sorts all events.
+# The last event of a finished job is its end. Procrastinate's own statement sorts all events.
 _REMOVE_JOBS = """
     DELETE FROM procrastinate_jobs job
     WHERE status IN ('failed', 'cancelled', 'aborted', 'succeeded') AND NOT EXISTS (
@@ -30,7 +30,7 @@ _REMOVE_JOBS = """
 
 
 class Rule(NamedTuple):
-    """What is removed, the setting of `settings` with the age, and the function that removes it."""
+    """A kind of rows, the name of its age in `settings`, and the function that removes them."""
 
     what: str
     setting: str

@@ -132,7 +132,7 @@ def deliver_message(delivery_id: int, attempt: int) -> None:
 @app.periodic(cron="*/10 * * * *")
 @app.task(queueing_lock="remove_old")
 def remove_old(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Remove what is old enough: exports, sessions and the like."""
+    """Remove expired exports, sessions and the like."""
     with _left_to_the_next_after_an_outage():
         retention.remove_old()
 

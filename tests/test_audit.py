@@ -315,7 +315,7 @@ TOLD_BY = {
     "webhooks.tell_reviewed": "webhooks.add",
     "webhooks.deliver": "webhooks.add",
     "webhooks.remove_old": "webhooks.add",
-    # These remove what is over. What people did with it has events.
+    # These remove rows that nobody can use any more.
     "retention.remove_cached": "people.deactivate",
     "retention.remove_jobs": "importer.fail_upload",
     "retention.remove_links": "links.invite",

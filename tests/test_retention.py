@@ -1,4 +1,4 @@
-"""What is removed by itself: what is over and old enough goes, what is younger or still of use stays."""
+"""Rows that are over and old enough are removed; younger ones and those still in use stay."""
 
 import datetime as dt
 from collections.abc import Callable

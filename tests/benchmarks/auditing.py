@@ -1,4 +1,4 @@
-"""Verify the chain of a large audit log: how long it takes beside reading the events, and its memory."""
+"""Verify the chain of a large audit log: its time against reading the events, and its memory."""
 
 import sys
 from collections.abc import Iterator

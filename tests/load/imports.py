@@ -159,7 +159,7 @@ def _kept(one: Listed) -> str:
 
 @dataclass
 class _Current:
-    """What the database should hold for a record after the files so far."""
+    """The expected state of a record after the files so far."""
 
     import_id: int
     line: int

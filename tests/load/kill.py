@@ -27,7 +27,7 @@ RUN = "killed"
 SHARE_TO_REVIEW = 0.2
 LARGEST_FILE = 4_000
 SECONDS_TO_BE_QUIET = 240
-# Of the files, those that were brought before, and of these those with new evidence and other decisions.
+# The share of files that came before, and among them the share with new evidence and other decisions.
 AGAIN, REVISED = 0.4, 0.5
 # What processes raise when they, or what they talk to, are killed.
 _EXPECTED = {
