@@ -42,7 +42,8 @@ def main() -> None:
     for problem in problems[:SHOWN]:
         print(problem, file=sys.stderr)  # noqa: T201
     if problems:
-        print(f"The database, the logs and the files are kept in {folder}", file=sys.stderr)  # noqa: T201
+        (folder / "problems.txt").write_text("\n".join(problems) + "\n")
+        print(f"The database, the logs, the files and problems.txt are kept in {folder}", file=sys.stderr)  # noqa: T201
     elif not options.folder:
         shutil.rmtree(folder)
     print(f"Does not hold: {len(problems):,}" if problems else "Everything holds.")  # noqa: T201
