@@ -16,7 +16,7 @@ from cognireview import embedded_postgres
 from cognireview.environment import BASE_DIR
 from tests.waiting import eventually, free_port
 
-SECONDS_TO_START = 90
+SECONDS_TO_START = 300
 SECONDS_TO_STOP = 40
 # Two web processes, and a worker that died counts as dead sooner than usual.
 _VARIABLES = {
