@@ -169,6 +169,23 @@ class Environment(BaseSettings):
     stalled_worker_seconds: int = Field(
         30, ge=2, le=3600, description="After how long without a sign of life a job worker counts as dead."
     )
+    keep_exports_hours: int = Field(24, ge=1, le=8760, description="How long the file of an export is kept.")
+    keep_uploads_hours: int = Field(
+        24, ge=1, le=8760, description="How long an upload that is not finished is kept after its last part."
+    )
+    keep_messages_days: int = Field(
+        90, ge=1, le=3650, description="How long a delivered or failed webhook message is kept."
+    )
+    keep_jobs_days: int = Field(
+        30, ge=1, le=3650, description="How long a failed job is kept. The audit events are kept for good."
+    )
+    keep_sessions_days: int = Field(7, ge=1, le=3650, description="How long an expired session is kept.")
+    keep_links_days: int = Field(
+        365,
+        ge=1,
+        le=3650,
+        description="How long a used or expired invitation or password link is kept.",
+    )
     mail_url: Annotated[SecretStr, AfterValidator(setting_values.mail_url)] = Field(
         SecretStr(""),
         description="Mail server for invitations: `smtp://name:password@host:587`, or `smtps://` for port "

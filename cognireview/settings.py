@@ -326,6 +326,13 @@ PROCRASTINATE_WORKER_DEFAULTS = {
 if ENVIRONMENT.transaction_pooler:
     # LISTEN needs a connection that stays: workers look for jobs instead.
     PROCRASTINATE_WORKER_DEFAULTS |= {"listen_notify": False, "fetch_job_polling_interval": 1.0}
+# How long things are kept that are only of use for a while: see `reviews.retention`.
+KEEP_EXPORTS = timedelta(hours=ENVIRONMENT.keep_exports_hours)
+KEEP_UPLOADS = timedelta(hours=ENVIRONMENT.keep_uploads_hours)
+KEEP_MESSAGES = timedelta(days=ENVIRONMENT.keep_messages_days)
+KEEP_JOBS = timedelta(days=ENVIRONMENT.keep_jobs_days)
+KEEP_SESSIONS = timedelta(days=ENVIRONMENT.keep_sessions_days)
+KEEP_LINKS = timedelta(days=ENVIRONMENT.keep_links_days)
 CLAIM_LENGTH = timedelta(minutes=ENVIRONMENT.claim_minutes)
 # The record after the one on the screen, fetched ahead: shorter, which also tells the two apart.
 SPARE_CLAIM_LENGTH = CLAIM_LENGTH / 3

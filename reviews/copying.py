@@ -12,8 +12,18 @@ from reviews import rows
 from reviews.merge import Incoming
 from reviews.models import Evaluation, ImportLine
 
-_LINE_COLUMNS = ("source_id", "line", "outcome", "field", "reason", "evaluation_id")
-_LINE_TYPES = ["int8", "int8", "varchar", "varchar", "text", "int8"]
+_LINE_COLUMNS = (
+    "source_id",
+    "line",
+    "lines",
+    "outcome",
+    "field",
+    "reason",
+    "evaluation_id",
+    "first_import_id",
+    "first_line",
+)
+_LINE_TYPES = ["int8", "int8", "int8", "varchar", "varchar", "text", "int8", "int8", "int8"]
 
 
 def copy_statement(model: type[Model], columns: tuple[str, ...]) -> sql.Composed:
@@ -50,5 +60,6 @@ def copy_import_lines(lines: Collection[ImportLine]) -> None:
         with connection.cursor() as cursor, cursor.copy(_COPY_IMPORT_LINES) as copy:
             copy.set_types(_LINE_TYPES)
             for line in lines:
-                place = (line.source_id, line.line)
-                copy.write_row((*place, str(line.outcome), line.field, line.reason, line.evaluation_id))
+                place = (line.source_id, line.line, line.lines)
+                outcome = (str(line.outcome), line.field, line.reason)
+                copy.write_row((*place, *outcome, line.evaluation_id, line.first_import_id, line.first_line))

@@ -13,11 +13,12 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F, Q
 
-from reviews import kept_sums, ledger, source
+from reviews import kept_sums, ledger, source, unchanged
 from reviews.damage import Damaged, KeptFile
+from reviews.held_transaction import HeldTransaction
 from reviews.human_values import decision_columns, human_values, in_order_of
 from reviews.mapping import Mapping
 from reviews.models import Evaluation, Import, ImportLine, Run
@@ -50,7 +51,7 @@ def export(
     `Damaged` before a byte that is not as it came or was decided, and at the end if something is missing.
     """
     tally = tally or Tally()
-    with transaction.atomic():
+    with HeldTransaction():
         freeze_view()
         tally.ledger = str(ledger.head())
         if only_import:
@@ -279,9 +280,11 @@ def _joined(lines: list[bytes], gone: set[int]) -> _Block:
 
 def _special(kept: Import, *, with_rejected: bool) -> Generator[_Told, None, None]:
     """The lines of an import that do not simply go out as they are."""
+    noted_rows = kept.exceptions.order_by("line")
     noted = (
-        _Told(line, written=with_rejected and outcome == ImportLine.Outcome.REJECTED)
-        for line, outcome in kept.exceptions.order_by("line").values_list("line", "outcome").iterator()
+        _Told(number, written=with_rejected and outcome == ImportLine.Outcome.REJECTED)
+        for line, lines, outcome in noted_rows.values_list("line", "lines", "outcome").iterator()
+        for number in range(line, line + lines)
     )
     decided_or_moved = Q(review__isnull=False) | ~Q(source_import=F("first_import"))
     return _by_line(noted, _evaluations(kept, decided_or_moved))
@@ -334,9 +337,17 @@ def _decided(kept: Import, only: str) -> Generator[_Told, None, None]:
         .filter(**{f"evaluation__{name}": value for name, value in decided.items()})
         .order_by("line")
     )
+    same = (
+        Evaluation.objects.filter(run=kept.run_id, **decided)
+        .exclude(first_import=kept)
+        .annotate(line_here=unchanged.line_in(kept))
+        .filter(line_here__isnull=False)
+        .order_by("line_here")
+    )
     newest = [f"evaluation__{name}" for name in _NEWEST]
     rows = heapq.merge(
         new.values_list("first_line", *_NEWEST, *decision_columns()).iterator(),
+        same.values_list("line_here", *_NEWEST, *decision_columns()).iterator(),
         known.values_list("line", *newest, *decision_columns("evaluation__")).iterator(),
         key=itemgetter(0),
     )
@@ -357,7 +368,7 @@ def rejected_lines(kept: Import) -> Iterator[bytes]:
     """The rejected lines of an import as they came, each with its line end. Raises `Damaged`."""
     rejected = kept.exceptions.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
     numbers = rejected.values_list("line", flat=True)
-    with transaction.atomic():
+    with HeldTransaction():
         kept_sums.check(kept)
         with closing(_Agenda(kept, (_Told(line, written=True) for line in numbers.iterator()))) as agenda:
             for piece in source.kept_pieces(kept):

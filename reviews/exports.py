@@ -1,4 +1,4 @@
-"""Exports as people ask for them: checked, in any format, with a receipt, and kept for a day.
+"""Exports as people ask for them: checked, in any format, with a receipt, and kept for a while.
 
 The CLI writes an `Output` to a file as it comes. The browser's are built by a job into frames in
 the database: every web server can send what any worker built, from any byte on. Each frame has a checksum
@@ -6,11 +6,12 @@ over its bytes and its place, which is verified before a download begins and aga
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 import zstandard
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Sum
 from django.utils import timezone
@@ -29,7 +30,6 @@ from reviews.signing import signed
 from reviews.source import Meter
 
 JOB = "reviews.tasks.build_export"
-KEPT_FOR = timedelta(hours=24)
 PART_SIZE = 1024**2
 Kind = ExportPart.Kind
 
@@ -93,20 +93,24 @@ class Output:
     def __init__(self, order: Order) -> None:
         self.order = order
         self.tally = Tally()
-        jsonl = exporter.export(
+        self._jsonl = exporter.export(
             order.run,
             only=order.only,
             with_rejected=order.keeps_rejected,
             only_import=order.only_import,
             tally=self.tally,
         )
-        self._unpacked = Meter(formats.converted(jsonl, order.format, mapping_of(order.run)))
+        self._unpacked = Meter(formats.converted(self._jsonl, order.format, mapping_of(order.run)))
         self._file = self._unpacked
         if order.compression:
             self._file = Meter(formats.compressed(self._unpacked, order.compression))
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._file)
+
+    def close(self) -> None:
+        """End the export where it is. Call it in its thread, before its transaction or one around it ends."""
+        self._jsonl.close()
 
     @property
     def size(self) -> int:
@@ -172,8 +176,8 @@ def stream(order: Order, actor: User) -> Iterator[bytes]:
 
 
 def _told(order: Order, actor: User) -> Iterator[bytes]:
-    output = Output(order)
-    yield from output
+    with closing(Output(order)) as output:
+        yield from output
     with transaction.atomic():
         note(order, actor, output.figures)
 
@@ -253,10 +257,10 @@ def _build(export_id: int, check_in: Callable[[], None]) -> None:
         )
         if export.state != Export.State.UNFINISHED or export.sha256:
             return
-        output = Output(order_of(export))
-        for _ in _kept(export, Kind.FILE, output):
-            progress.report(_REPORT, {"export": export_id, "bytes": output.tally.bytes_read})
-            check_in()
+        with closing(Output(order_of(export))) as output:
+            for _ in _kept(export, Kind.FILE, output):
+                progress.report(_REPORT, {"export": export_id, "bytes": output.tally.bytes_read})
+                check_in()
         for _ in _kept(export, Kind.RECEIPT, output.receipt(output.order.file_name)):
             check_in()
         for name, figure in output.figures.items():
@@ -314,9 +318,10 @@ def fail(export_id: int, error: str) -> None:
 
 
 def remove_expired() -> None:
-    """Remove the exports that were finished `KEPT_FOR` ago. What they were stays in the audit events."""
+    """Remove the exports that were finished `KEEP_EXPORTS` ago. What they were stays in the audit events."""
     with transaction.atomic():
-        for export in Export.objects.select_for_update().filter(finished_at__lt=timezone.now() - KEPT_FOR):
+        expired = Export.objects.filter(finished_at__lt=timezone.now() - settings.KEEP_EXPORTS)
+        for export in expired.select_for_update():
             audit.record("export removed", actor=None, run=export.run, export=export.pk, sha256=export.sha256)
             export.delete()
 

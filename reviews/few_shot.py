@@ -5,11 +5,11 @@ from itertools import islice
 from typing import Any
 
 import orjson
-from django.db import transaction
 from django.db.models import QuerySet
 
 from reviews import contexts, defects
 from reviews.contexts import Context
+from reviews.held_transaction import HeldTransaction
 from reviews.judging import Scope
 from reviews.models import CauseMention
 from reviews.replica import by_replica_in_steps
@@ -24,7 +24,7 @@ def lines(scope: Scope) -> Iterator[bytes]:
 
     Decisions whose record has changed since are left out: the judge was asked something else.
     """
-    with transaction.atomic():
+    with HeldTransaction():
         named = iter(_mentions(scope).iterator(_BATCH))
         while batch := list(islice(named, _BATCH)):
             records = [mention.review.evaluation for mention in batch]

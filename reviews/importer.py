@@ -18,7 +18,7 @@ from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
 from cognireview.disk_full import check_space
-from reviews import audit, facets, kept_sums, learning, parsing, sampling, source, unpack
+from reviews import audit, facets, kept_sums, learning, parsing, sampling, source, unchanged, unpack
 from reviews.copying import copy_import_lines, copy_new
 from reviews.kept_sums import Text
 from reviews.mapping import Mapping
@@ -53,7 +53,21 @@ class StrictRefusal(Exception):
     def listed_exceptions(self) -> Iterator[dict[str, Any]]:
         """As `Import.listed_exceptions`."""
         for line in self.import_lines:
-            yield {name: getattr(line, name) for name in ("line", "outcome", "field", "reason")}
+            yield from line.listed()
+
+
+_WRITTEN = """
+    SELECT (SELECT count(*) FROM evaluation WHERE first_import_id = %(import)s),
+           coalesce(sum(lines) FILTER (WHERE outcome = 'unchanged'), 0)::bigint,
+           coalesce(sum(lines) FILTER (WHERE outcome = 'updated'), 0)::bigint,
+           coalesce(sum(lines) FILTER (WHERE outcome = 'conflict'), 0)::bigint,
+           coalesce(sum(lines) FILTER (WHERE outcome = 'rejected'), 0)::bigint
+    FROM import_line WHERE source_id = %(import)s
+"""
+
+
+class Incomplete(Exception):
+    """Rows of an import are missing that it wrote. Its transaction was cut short, and must not commit."""
 
 
 class Cancelled(Exception):
@@ -165,6 +179,7 @@ def _finish(done: Import, text: Text) -> None:
     """Close an import that went through, or raise `StrictRefusal`. `text` are the sums of its lines."""
     if done.strict and done.rejected:
         raise StrictRefusal(done, list(done.exceptions.order_by("line")))
+    _check_written(done)
     # A trigger gives it its place among the run's files now, while `TAKE_TURNS` keeps other imports waiting.
     done.state, done.finished_at = Import.State.DONE, timezone.now()
     done.save()
@@ -177,6 +192,16 @@ def _finish(done: Import, text: Text) -> None:
     learning.learn(done.run)
     facets.after_import(done)
     sampling.after_import(done)
+
+
+def _check_written(done: Import) -> None:
+    """Compare the counts in memory with the rows in the database. Raises `Incomplete`."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WRITTEN, {"import": done.pk})
+        row = cursor.fetchone()
+    counted = [done.new, done.unchanged, done.updated, done.conflicts, done.rejected]
+    if row is None or list(row) != counted:
+        raise Incomplete(f"Counted {counted} new, unchanged, updated, ... lines, but wrote {row}.")
 
 
 def _fail(failed: Import, error: str) -> None:
@@ -194,6 +219,7 @@ class _Importing:
         self._mapping = mapping_of(target.run)
         self._kept_lines = source.LineReader()
         self._refusals = Refusals(settings.MAX_REJECTED_LINES)
+        self._ranges = unchanged.Ranges()
         for name in target.counts:
             setattr(target, name, 0)
 
@@ -253,7 +279,7 @@ class _Importing:
                 new[record.evaluation_id] = record
             else:
                 settled.append(self._settle(record, row))
-        noted += [self._note(outcome) for outcome in settled]
+                noted.append(self._note(settled[-1], row))
         blank = len(lines) - len(incoming) - len(parsed.errors)
         rejected = [line for line in noted if line.outcome == ImportLine.Outcome.REJECTED]
         self._refusals.take(
@@ -264,7 +290,7 @@ class _Importing:
         copy_new(new.values())
         if settled:
             apply_updates(target, settled)
-        copy_import_lines(noted)
+        copy_import_lines(self._ranges.joined(noted))
         target.lines += len(lines)
         target.blank += blank
         self._count(len(new), noted)
@@ -275,15 +301,19 @@ class _Importing:
         row.seen_in_line = row.seen_in_line or record.line
         return settled
 
-    def _note(self, settled: Settled) -> ImportLine:
-        return ImportLine(
+    def _note(self, settled: Settled, row: Known) -> ImportLine:
+        noted = ImportLine(
             source=self._target,
             line=settled.line,
             outcome=settled.outcome,
             field=settled.field,
             reason=settled.reason,
-            evaluation_id=settled.evaluation,
         )
+        if settled.outcome == ImportLine.Outcome.UNCHANGED:
+            noted.first_import_id, noted.first_line = row.first_import_id, row.first_line
+        else:
+            noted.evaluation_id = settled.evaluation
+        return noted
 
     def _rejected(self, line: int, error: LineError) -> ImportLine:
         return ImportLine(

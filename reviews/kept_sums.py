@@ -16,10 +16,13 @@ from reviews.models import Evaluation, Import, ImportSums, Run
 
 _OF_THE_FILE = ("run_id", "file_name", "state", "size", "sha256", "has_bom", "repeated_lines", "lines")
 _FIGURES = (*_OF_THE_FILE, *Import.OUTCOMES)
-# The count, and sums that change with any line number, outcome or record of a row.
+# The lines, and sums that change with any line number, outcome or record of a row.
 _NOTED = """
-    SELECT outcome, concat_ws(' ', count(*), sum(line), sum(line::numeric * line),
-                              sum(line::numeric * coalesce(evaluation_id, 0)))
+    SELECT outcome, concat_ws(' ', sum(lines), sum(line), sum(line::numeric * line),
+                              sum(line::numeric * lines),
+                              sum(line::numeric * coalesce(evaluation_id, 0)),
+                              sum(line::numeric * coalesce(first_import_id, 0)),
+                              sum(line::numeric * coalesce(first_line, 0)))
     FROM import_line WHERE source_id = %s GROUP BY outcome
 """
 _OUTCOMES = {"unchanged": "unchanged", "updated": "updated", "conflict": "conflicts", "rejected": "rejected"}

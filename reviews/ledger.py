@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import connection
 
 from reviews import decision_check
 from reviews.chain import EMPTY, Chain, Head, Sealed, digest_of
+from reviews.held_transaction import HeldTransaction
 from reviews.models import AuditEvent, Evaluation, Run, User
 from reviews.reveals import sealed_from
 
@@ -110,7 +111,7 @@ def _withheld(entries: Sequence[Entry], reader: User) -> set[int]:
 @contextmanager
 def _one_moment() -> Iterator[None]:
     """Let all queries see the same moment (inside another transaction: as that has it)."""
-    with transaction.atomic():
+    with HeldTransaction():
         if not connection.savepoint_ids:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")

@@ -73,6 +73,8 @@ class Known:
     is_reviewed: bool
     is_sampled: bool
     is_confirmed: bool
+    first_import_id: int
+    first_line: int
     seen_in_line: int | None
     human: dict[str, Any]
     overruled: set[bytes] = field(default_factory=set)
@@ -109,10 +111,18 @@ class Settled(NamedTuple):
 _KNOWN = """
     SELECT e.evaluation_id, e.id, e.run_id, (SELECT name FROM run WHERE run.id = e.run_id),
            e.content_hash, e.source_import_id, e.source_line, e.review_id IS NOT NULL, e.is_sampled,
-           CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE (
+           e.first_import_id, e.first_line,
+           CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE coalesce((
                SELECT min(seen.line) FROM import_line seen
                WHERE seen.evaluation_id = e.id AND seen.source_id = %(import)s
-           ) END,
+           ), (
+               SELECT CASE WHEN e.first_line < seen.first_line + seen.lines
+                      THEN seen.line + e.first_line - seen.first_line END
+               FROM import_line seen
+               WHERE seen.source_id = %(import)s AND seen.first_import_id = e.first_import_id
+                     AND seen.first_line <= e.first_line
+               ORDER BY seen.first_line DESC LIMIT 1
+           )) END,
            {human}
     FROM evaluation e
     WHERE e.evaluation_id = ANY(%(ids)s)
@@ -131,7 +141,8 @@ def known_records(target: Import, incoming: Iterable[Incoming]) -> dict[str, Kno
 
 
 def _known(*row: Any) -> Known:
-    pk, run_id, run_name, content, import_id, line, has_review, is_sampled, seen, *human = row
+    pk, run_id, run_name, content, import_id, line, has_review, is_sampled, *others = row
+    first_import_id, first_line, seen, *human = others
     values = dict(zip(HUMAN_FIELDS, human, strict=True))
     scores = values["human_corrected_scores"]
     values["human_corrected_scores"] = orjson.loads(scores) if scores else None
@@ -148,6 +159,8 @@ def _known(*row: Any) -> Known:
         is_reviewed=has_review and not is_confirmed,
         is_sampled=is_sampled,
         is_confirmed=is_confirmed,
+        first_import_id=first_import_id,
+        first_line=first_line,
         seen_in_line=seen,
         human=values,
     )

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
-from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, F, Q
 
 from reviews import reveals
+from reviews.held_transaction import HeldTransaction
 from reviews.models import Opinion, Review, Run, User
 from reviews.replica import by_replica_in_steps
 
@@ -28,7 +28,7 @@ def lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
     found = found.annotate(record=F("evaluation__evaluation_id"), in_force=F("evaluation__review"))
     found = found.order_by("evaluation__first_import__sequence", "evaluation__first_line", "version")
     found = found.annotate(withheld=_withheld(run, reader))
-    with transaction.atomic():
+    with HeldTransaction():
         for review in found.iterator(chunk_size=500):
             yield orjson.dumps(_line(review)) + b"\n"
 

@@ -10,12 +10,12 @@ from operator import attrgetter
 from typing import NamedTuple
 
 import zstandard
-from django.db import transaction
 from django.db.models import Q
 
 from reviews import exports, kept_sums
 from reviews.damage import Damaged, Fault, KeptFile
 from reviews.exporter import freeze_view
+from reviews.held_transaction import HeldTransaction
 from reviews.kept_sums import Text
 from reviews.mapping import Mapping
 from reviews.models import Evaluation, Export, ExportPart, Import, ImportSums, Run
@@ -40,7 +40,7 @@ class Checked:
 def check(run: Run, checked: Checked) -> Iterator[Fault]:
     """Check a run as of one moment, whatever people do meanwhile; memory does not grow with it."""
     checked.runs += 1
-    with transaction.atomic():
+    with HeldTransaction():
         freeze_view()
         recorded = {source.pk for source in kept_sums.imports_of(run)}
         sources = Import.objects.filter(Q(run=run) | Q(pk__in=recorded)).select_related("run").order_by("pk")
@@ -160,7 +160,7 @@ def _rows(source: Import) -> Generator[_Row, None, None]:
         .exclude(first_import=source)
         .order_by("source_line")
     )
-    noted = source.exceptions.order_by("line").values_list("line", flat=True)
+    noted = source.exceptions.order_by("line").values_list("line", "lines")
     rows = (
         (
             _Row(line, True, evaluation_id, _expected(source, line, *newest))  # noqa: FBT003
@@ -172,7 +172,11 @@ def _rows(source: Import) -> Generator[_Row, None, None]:
                 "source_line", "evaluation_id", "content_hash"
             ).iterator()
         ),
-        (_Row(line, accounts=True) for line in noted.iterator()),
+        (
+            _Row(number, accounts=True)
+            for line, lines in noted.iterator()
+            for number in range(line, line + lines)
+        ),
     )
     with ExitStack() as stack:
         for each in rows:

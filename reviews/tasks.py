@@ -11,7 +11,7 @@ from procrastinate.exceptions import JobAborted
 
 from cognireview import disk_full, outage
 from cognireview.error_texts import describe
-from reviews import damage, exports, facets, import_job, importer, ledger, sampling, uploads, webhooks
+from reviews import damage, exports, facets, import_job, importer, ledger, retention, sampling, webhooks
 from reviews.damage import Damaged
 
 
@@ -160,28 +160,12 @@ def publish_audit_head(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks 
         ledger.publish_head()
 
 
-@app.periodic(cron="0 * * * *")
-@app.task(queueing_lock="remove_old_messages")
-def remove_old_messages(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Remove what became of messages to webhooks long ago."""
-    with _left_to_the_next_after_an_outage():
-        webhooks.remove_old()
-
-
 @app.periodic(cron="*/10 * * * *")
-@app.task(queueing_lock="remove_expired_exports")
-def remove_expired_exports(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Remove the files of exports that were kept long enough."""
+@app.task(queueing_lock="remove_old")
+def remove_old(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Remove expired exports, sessions and the like."""
     with _left_to_the_next_after_an_outage():
-        exports.remove_expired()
-
-
-@app.periodic(cron="0 * * * *")
-@app.task(queueing_lock="remove_expired_uploads")
-def remove_expired_uploads(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Remove uploads that nobody went on with for a day."""
-    with _left_to_the_next_after_an_outage():
-        uploads.remove_expired()
+        retention.remove_old()
 
 
 @app.periodic(cron="* * * * * */10")

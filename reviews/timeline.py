@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from reviews import damage
+from reviews import damage, unchanged
 from reviews.criteria import Offer
 from reviews.damage import Damaged
 from reviews.differences import Change, changes, without_flag
@@ -174,8 +174,13 @@ def _list_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChange
 
 def _lines(evaluation: Evaluation, before: _Place) -> list[ImportLine]:
     """The lines of files that held the record, with the first one, which brought it."""
-    lines = ImportLine.objects.filter(evaluation=evaluation, source__sequence__lt=before.file)
-    found = [*lines.select_related("source").order_by("-source__sequence")[: PAGE_SIZE + 1]]
+    found: list[ImportLine] = []
+    for lines in (ImportLine.objects.filter(evaluation=evaluation), unchanged.lines_of(evaluation)):
+        earlier = lines.filter(source__sequence__lt=before.file).select_related("source")
+        found += earlier.order_by("-source__sequence")[: PAGE_SIZE + 1]
+    found = [unchanged.narrowed(row, evaluation) if row.first_import_id else row for row in found]
+    found.sort(key=lambda row: row.source.sequence or 0, reverse=True)
+    del found[PAGE_SIZE + 1 :]
     brought = evaluation.first_import
     if len(found) <= PAGE_SIZE and (brought.sequence or 0) < before.file:
         found.append(ImportLine(source=brought, line=evaluation.first_line, outcome="new"))

@@ -20,7 +20,6 @@ from reviews.copying import execute_apart
 from reviews.models import Import, Upload, UploadPart, User
 from reviews.source import Refused
 
-KEPT_FOR = timedelta(days=1)
 _INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
 log = logging.getLogger(__name__)
 
@@ -87,7 +86,7 @@ def _check_count(actor: User) -> None:
         sentence = (
             f"You have {own:,} unfinished uploads, and may have {most:,} (COGNIREVIEW_MAX_OPEN_UPLOADS)."
         )
-        raise OverQuota(f"{sentence} {_WHAT_TO_DO}", too_many=True)
+        raise OverQuota(f"{sentence} {_what_to_do()}", too_many=True)
     everybody, most = unfinished.count(), settings.MAX_OPEN_UPLOADS_OVERALL
     if everybody >= most:
         limit = f"{most:,} are allowed (COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL)"
@@ -111,12 +110,12 @@ def _check_bytes(upload: Upload, more: int) -> None:
             limit = f"{most:,} are allowed (COGNIREVIEW_MAX_OPEN_UPLOAD_{name})"
             whose = "yours" if name == "BYTES" else "all"
             sentence = f"Unfinished uploads, {whose} together, hold {arrived:,} bytes, and {limit}."
-            raise OverQuota(f"{sentence} {_WHAT_TO_DO}", too_many=False)
+            raise OverQuota(f"{sentence} {_what_to_do()}", too_many=False)
 
 
-_WHAT_TO_DO = (
-    f"Finish or cancel one; an upload that nothing arrives for is removed after {KEPT_FOR.days * 24} hours."
-)
+def _what_to_do() -> str:
+    hours = settings.KEEP_UPLOADS // timedelta(hours=1)
+    return f"Finish or cancel one; an upload that nothing arrives for is removed after {hours:,} hours."
 
 
 @transaction.atomic
@@ -202,8 +201,9 @@ def drop(upload: Upload, actor: User) -> None:
 
 @transaction.atomic
 def remove_expired() -> None:
-    """Remove the uploads that nothing came to for `KEPT_FOR`. Of finished ones the import stays."""
-    for upload in Upload.objects.select_for_update().filter(changed_at__lt=timezone.now() - KEPT_FOR):
+    """Remove the uploads that nothing came to for `KEEP_UPLOADS`. Of finished ones the import stays."""
+    expired = Upload.objects.filter(changed_at__lt=timezone.now() - settings.KEEP_UPLOADS)
+    for upload in expired.select_for_update():
         if not upload.source_id:
             audit.record("upload expired", actor=None, upload=str(upload.pk), file_name=upload.file_name)
         upload.delete()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from cryptography.fernet import InvalidToken
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
@@ -39,7 +40,6 @@ PAUSES = (
     *(timedelta(hours=hours) for hours in (1, 2, 4, 8, 8)),
 )
 # How long what became of a message can be looked at.
-KEPT_FOR = timedelta(days=90)
 State = WebhookDelivery.State
 
 # One statement, and so one moment: who fills a queue meanwhile leaves a note that this does not see. Of two
@@ -190,9 +190,9 @@ def _made(delivery: WebhookDelivery) -> int:
 
 
 def remove_old() -> None:
-    """Remove the messages that are over and were made more than `KEPT_FOR` ago, with their attempts."""
+    """Remove the messages that are over and were made more than `KEEP_MESSAGES` ago, with their attempts."""
     over = WebhookDelivery.objects.exclude(state=State.WAITING)
-    over.filter(created_at__lt=timezone.now() - KEPT_FOR).delete()
+    over.filter(created_at__lt=timezone.now() - settings.KEEP_MESSAGES).delete()
 
 
 def in_force() -> QuerySet[Webhook]:

@@ -27,6 +27,7 @@ WRITERS = {
     "drafts",
     "escalation",
     "exports",
+    "retention",
     "facets",
     "import_job",
     "importer",

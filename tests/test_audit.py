@@ -39,6 +39,7 @@ from reviews import (
     queue,
     receiving,
     repair,
+    retention,
     reveals,
     review_version,
     rubric,
@@ -198,6 +199,7 @@ WRITING_MODULES = [
     reveals,
     repair,
     review_version,
+    retention,
     rubric,
     sampling,
     saved_views,
@@ -327,6 +329,12 @@ TOLD_BY = {
     "webhooks.tell_reviewed": "webhooks.add",
     "webhooks.deliver": "webhooks.add",
     "webhooks.remove_old": "webhooks.add",
+    # These remove rows that nobody can use any more.
+    "retention.remove_cached": "people.deactivate",
+    "retention.remove_jobs": "importer.fail_upload",
+    "retention.remove_links": "links.invite",
+    "retention.remove_old": "exports.remove_expired",
+    "retention.remove_sessions": "people.deactivate",
     "overturning.note": "workflow.reopen",
     "overturning.note_revision": "workflow.revise",
 }

@@ -594,7 +594,7 @@ class TestMigration:
     """The statements for databases without checksums."""
 
     def test_fills_checksums_and_sums_as_an_import_does(self, run: Run, expected: dict[str, bytes]) -> None:
-        migration = importlib.import_module("reviews.migrations.0019_frame_checksums")
+        migration = importlib.import_module("reviews.migrations.0020_frame_checksums")
         recorded = list(ImportSums.objects.order_by("pk").values())
         ImportSums.objects.all().delete()
         SourceChunk.objects.update(digest=None)

@@ -53,11 +53,9 @@ def test_it_begins_anew_after_an_outage(
     ("job", "part"),
     [
         (tasks.tell_reviewed_runs, "reviews.webhooks.tell_reviewed"),
-        (tasks.remove_expired_exports, "reviews.exports.remove_expired"),
-        (tasks.remove_expired_uploads, "reviews.uploads.remove_expired"),
-        (tasks.remove_old_messages, "reviews.webhooks.remove_old"),
+        (tasks.remove_old, "reviews.retention.remove_old"),
     ],
-    ids=["webhooks", "exports", "uploads", "messages"],
+    ids=["webhooks", "retention"],
 )
 def test_it_is_left_to_the_next_where_one_comes_by_the_clock(
     job: Any, part: str, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,7 @@ from reviews import queue
 from reviews.api.decisions import _SUBMISSIONS
 from reviews.models import Evaluation, Export, Import, Review, User
 from tests.lines import bring_in, file_of, line, take_out
-from tests.load import invariants, recounts
+from tests.load import imports, invariants, recounts
 from tests.load.reviewer import Accepted
 from tests.load.reviewers import after
 from tests.work import SCORES, agree, decide
@@ -107,9 +107,12 @@ class TestTheChecks:
         ("changes", "sentence"),
         [
             ({"lines": 3}, "has 3 lines and accounts for"),
-            ({"new": 1, "rejected": 1}, "has 1 lines that are rejected, and lists 0"),
+            (
+                {"new": 1, "rejected": 1},
+                "has 1 lines that are rejected, and lists 0 (by heap: 0, by index: 0)",
+            ),
             ({"sha256": "0" * 64}, "keeps other bytes than were brought"),
-            ({"state": "running"}, "which is running with 2 new records, 2 can be seen"),
+            ({"state": "running"}, "it is running, 2 records are new, and 2 show"),
             ({"state": "failed", "error": "a bug"}, "is failed: a bug"),
         ],
     )
@@ -117,7 +120,7 @@ class TestTheChecks:
         self, changes: dict[str, object], sentence: str, tmp_path: Path
     ) -> None:
         Import.objects.update(**changes)
-        assert sentence in "\n".join(invariants.of_imports([brought(tmp_path)]))
+        assert sentence in "\n".join(imports.of_imports([brought(tmp_path)]))
 
     def test_find_what_is_held_and_what_is_left_to_do(self, ana: User) -> None:
         record = Evaluation.objects.get(evaluation_id="eval_1")

@@ -13,6 +13,7 @@ from django.core.management.base import CommandError
 
 from cognireview.whole_files import NotAFile, is_special, written_beside
 from reviews.damage import Damaged
+from reviews.held_transaction import close
 from reviews.replica import Lost, again_if_lost
 
 # Names of what this process has open, which may be a file that others write too: it is not replaced.
@@ -38,6 +39,8 @@ def write(name: str | None, blocks: Iterable[bytes]) -> None:
         raise CommandError(str(error), returncode=2) from error
     except OSError as error:
         raise CommandError(f"{name or 'Standard output'}: {error.strerror}.", returncode=2) from error
+    finally:
+        close(blocks)
 
 
 def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Blocks:

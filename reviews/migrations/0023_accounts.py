@@ -6,7 +6,7 @@ import reviews.models.people
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reviews", "0021_extracted_scores")]
+    dependencies = [("reviews", "0022_extracted_scores")]
 
     operations = [
         migrations.AlterField(

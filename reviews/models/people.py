@@ -55,7 +55,7 @@ class User(AbstractUser):
 class OneTimeLink(models.Model):
     """A link that an admin hands to somebody: to join, or to choose a new password.
 
-    Its token is shown once and kept as a hash. Whatever has ended stays, for the people page and the audit.
+    Its token is shown once and kept as a hash. Links that are over are removed in the end (`retention`).
     """
 
     class Purpose(models.TextChoices):

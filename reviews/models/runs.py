@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import models
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
+from reviews.held_transaction import HeldTransaction
 from reviews.models.people import User
 from reviews.record import QUEUE_WORDS
 
@@ -141,10 +142,9 @@ class Import(models.Model):
 
     def listed_exceptions(self) -> Iterator[dict[str, Any]]:
         """Every line that is not a new record or blank: line, outcome, field, reason; in order."""
-        rows = self.exceptions.order_by("line").values("line", "outcome", "field", "reason")
-        with transaction.atomic():
-            for row in rows.iterator():
-                yield dict(row)
+        with HeldTransaction():
+            for row in self.exceptions.order_by("line").iterator():
+                yield from row.listed()
 
 
 class ImportProgress(models.Model):
@@ -251,7 +251,11 @@ class SourceChunk(models.Model):
 
 
 class ImportLine(models.Model):
-    """A line that did not become a new record: what became of it, and why."""
+    """A line that did not become a new record: what became of it, and why.
+
+    Unchanged lines that follow each other are one row, if their records came in one after the other too.
+    Their row refers to the first record by the place where it came in, which never changes.
+    """
 
     class Outcome(models.TextChoices):
         UNCHANGED = "unchanged"
@@ -260,23 +264,51 @@ class ImportLine(models.Model):
         REJECTED = "rejected"
 
     source = models.ForeignKey(Import, models.PROTECT, related_name="exceptions", db_index=False)
-    line = models.BigIntegerField(help_text="From 1, split on LF.")
+    line = models.BigIntegerField(help_text="From 1, split on LF. The first one of a range.")
+    lines = models.BigIntegerField(
+        default=1, db_default=1, help_text="The length of the range: more than 1 only for unchanged lines."
+    )
     outcome = models.CharField(max_length=10, choices=Outcome)
     field = models.CharField(max_length=100, default="", blank=True)
     reason = models.TextField(default="", blank=True)
     evaluation = models.ForeignKey(
         "Evaluation", models.PROTECT, null=True, related_name="import_lines", db_index=False
     )
+    first_import = models.ForeignKey(
+        Import,
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="Of unchanged lines: the import that brought their records.",
+    )
+    first_line = models.BigIntegerField(
+        null=True, help_text="Of unchanged lines: the line of that import that brought the first record."
+    )
 
     class Meta:
         db_table = "import_line"
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["source", "line"], name="import_line_place"),
+            models.CheckConstraint(
+                condition=models.Q(lines=1) | models.Q(lines__gt=1, outcome="unchanged"),
+                name="import_line_range_is_unchanged",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(
                 fields=["evaluation", "source"],
                 name="import_line_evaluation",
                 condition=models.Q(evaluation__isnull=False),
-            )
+            ),
+            models.Index(
+                fields=["source", "first_import", "first_line"],
+                name="import_line_unchanged",
+                condition=models.Q(first_import__isnull=False),
+            ),
         ]
+
+    def listed(self) -> Iterator[dict[str, Any]]:
+        """Each line of the row: line, outcome, field, reason."""
+        for line in range(self.line, self.line + self.lines):
+            yield {"line": line, "outcome": self.outcome, "field": self.field, "reason": self.reason}

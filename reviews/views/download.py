@@ -8,6 +8,7 @@ import zstandard
 from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
+from reviews.held_transaction import close
 from reviews.source import BLOCK_SIZE
 
 _MOST_IN_MEMORY = 4 * 1024**2
@@ -50,6 +51,8 @@ class _Made:
         except BaseException:
             self.close()
             raise
+        finally:
+            close(blocks)
         self._file.seek(0)
 
     def __iter__(self) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -97,6 +98,7 @@ def export(request: Request, run_pk: int) -> HttpResponse:
         "run": run,
         "form": form,
         "has_opinions": Opinion.objects.filter(evaluation__run=run).exists(),
+        "kept_for": settings.KEEP_EXPORTS // timedelta(hours=1),
         "exports": run.exports.select_related("created_by").order_by("-pk")[:SHOWN_EXPORTS],
     }
     return render(request, "exports/list.html", context, status=422 if form.is_bound else 200)
@@ -115,7 +117,7 @@ def export_page(request: Request, pk: int) -> HttpResponse:
         "unfinished": export.state == Export.State.UNFINISHED,
         "seconds_to_next_look": 1 if waiting < timedelta(minutes=2) else 5,
         "file_name": exports.order_of(export).file_name,
-        "kept_until": export.finished_at and export.finished_at + exports.KEPT_FOR,
+        "kept_until": export.finished_at and export.finished_at + settings.KEEP_EXPORTS,
     }
     template = "exports/page.html#state" if request.htmx else "exports/page.html"
     response = render(request, template, context)

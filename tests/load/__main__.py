@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -28,14 +29,23 @@ def main() -> None:
     parser.add_argument("--kills", type=int, help="of worker, web server and database, each (20)")
     parser.add_argument("--pause", type=float, default=8.0, help="most seconds from one kill to the next (8)")
     parser.add_argument("--seed", type=int, default=1, help="of the records, and of what happens when")
-    parser.add_argument("--folder", type=Path, help="keep what was made and logged there, to look at")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="use this folder, and keep it; without it, a folder is kept if anything fails",
+    )
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="cognireview-load-") as scratch:
-        folder = (options.folder or Path(scratch)).absolute()
-        folder.mkdir(parents=True, exist_ok=True)
-        problems = _run(options, folder)
+    folder = (options.folder or Path(tempfile.mkdtemp(prefix="cognireview-load-"))).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    # After an error nothing is deleted either: it is the evidence.
+    problems = _run(options, folder)
     for problem in problems[:SHOWN]:
         print(problem, file=sys.stderr)  # noqa: T201
+    if problems:
+        (folder / "problems.txt").write_text("\n".join(problems) + "\n")
+        print(f"The database, the logs, the files and problems.txt are kept in {folder}", file=sys.stderr)  # noqa: T201
+    elif not options.folder:
+        shutil.rmtree(folder)
     print(f"Does not hold: {len(problems):,}" if problems else "Everything holds.")  # noqa: T201
     sys.exit(1 if problems else 0)
 

@@ -1,17 +1,20 @@
 """The files that are brought: by the generator beside the checkout where there is one, else by our own."""
 
+import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from cognireview.environment import BASE_DIR
 from tests.benchmarks import dataset
 
 _GENERATOR = BASE_DIR.parent / "shared" / "bench" / "make_dataset.py"
 SPOILED = 0.02
+CHANGED, DISPUTED = 0.02, 0.2
 
 
 def write(path: Path, count: int, *, seed: int) -> Path:
@@ -42,3 +45,39 @@ def spoil(before: Path, path: Path, chance: random.Random) -> Path:
                 file.write(chance.choice((b"\n", b"no record\n", b'{"evaluation_id": "cut\n')))
             file.write(line)
     return path
+
+
+def revise(before: Path, path: Path, *, most: int, decided: Collection[str], chance: random.Random) -> Path:
+    """Copy some lines of a file, with new evidence and other decisions on records that are decided."""
+    with before.open("rb") as lines, path.open("wb") as file:
+        for line in islice(lines, chance.randint(1, most)):
+            changes = _changes(chance)
+            file.write(_revised(line, changes, decided) if changes else line)
+    return path
+
+
+def _changes(chance: random.Random) -> dict[str, Any]:
+    """New values for a record: mostly none."""
+    number = chance.getrandbits(32)
+    changes: dict[str, Any] = {}
+    if chance.random() < CHANGED:
+        changes["verification_message"] = f"Verified again: {number}"
+    if chance.random() < DISPUTED:
+        changes |= {
+            "human_review_status": "Completed",
+            "human_reviewer_id": "pipeline",
+            "human_review_timestamp": "2026-01-01T00:00:00Z",
+            "human_review_comments": f"Decided elsewhere: {number}",
+        }
+    return changes
+
+
+def _revised(line: bytes, changes: dict[str, Any], decided: Collection[str]) -> bytes:
+    """The line with new values; other decisions only where there is one. Lines without a record stay."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return line
+    if record["evaluation_id"] not in decided:
+        changes = {name: value for name, value in changes.items() if not name.startswith("human_")}
+    return json.dumps(record | changes).encode() + b"\n" if changes else line

@@ -1,6 +1,5 @@
 """What must hold, whatever happened: each function gives a sentence for each thing that does not."""
 
-import hashlib
 import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,10 +10,10 @@ from django.conf import settings
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews import ledger, receipt_check, source
+from reviews import ledger, receipt_check
 from reviews.api.decisions import _SUBMISSIONS
 from reviews.chain import Chain
-from reviews.models import AuditEvent, Evaluation, Export, Import, ImportLine, Review, Uncovered, User
+from reviews.models import AuditEvent, Evaluation, Export, Review, Uncovered, User
 from reviews.verification import compare
 from tests.load.reviewer import Accepted
 
@@ -22,13 +21,6 @@ _GAPS = """
     SELECT evaluation_id, array_agg(version ORDER BY version) FROM review
     GROUP BY evaluation_id HAVING max(version) <> count(*) OR min(version) <> 1
 """
-# One statement, so one moment: an import is there whole or not at all.
-_HALF_IMPORTS = """
-    SELECT import.id, state, new, records.count FROM import
-    LEFT JOIN LATERAL (SELECT count(*) FROM evaluation WHERE first_import_id = import.id) records ON true
-    WHERE records.count <> CASE state WHEN 'done' THEN new ELSE 0 END
-"""
-_OUTCOMES = "SELECT source_id || outcome, count(*) FROM import_line GROUP BY source_id, outcome"
 # A submit is in the ledger once, with what it left of the record.
 _LEDGER = """
     SELECT review.id, review.version, count(event.id) FROM review
@@ -91,42 +83,11 @@ def _scores(corrected: dict[str, Any] | None) -> dict[str, Any]:
     return {name: entry["score"] for name, entry in (corrected or {}).items()}
 
 
-def of_imports(files: Iterable[Path]) -> Iterator[str]:
-    """Every line of every file is accounted for, nothing of an import is there by half, and all are over."""
-    by_name = {file.name: file for file in files}
-    digests = {name: _sha256(file) for name, file in by_name.items()}
-    outcomes = dict(_rows(_OUTCOMES))
-    for one in Import.objects.order_by("pk"):
-        name = f"import {one.pk} of {one.file_name}"
-        if one.state != Import.State.DONE:
-            yield f"{name} is {one.state}: {one.error}"
-            continue
-        counts = one.counts
-        lines = counts.pop("lines")
-        if sum(counts.values()) != lines:
-            yield f"{name} has {lines} lines and accounts for {counts}"
-        for outcome in ImportLine.Outcome:
-            counted = counts["conflicts" if outcome == ImportLine.Outcome.CONFLICT else str(outcome)]
-            listed = outcomes.get(f"{one.pk}{outcome}", 0)
-            if listed != counted:
-                yield f"{name} has {counted} lines that are {outcome}, and lists {listed}"
-        kept = hashlib.sha256(b"".join(piece.data for piece in source.kept_pieces(one))).hexdigest()
-        if not kept == one.sha256 == digests[one.file_name]:
-            yield f"{name} keeps other bytes than were brought"
-    yield from half_imports()
-
-
-def half_imports() -> Iterator[str]:
-    """Imports of which not all can be seen, or anything before they are done."""
-    for pk, state, new, records in _rows(_HALF_IMPORTS):
-        yield f"of import {pk}, which is {state} with {new} new records, {records} can be seen"
-
-
 def of_jobs() -> Iterator[str]:
     """No job is left, and none has failed: those that run by the clock aside, which come again."""
     for export in Export.objects.exclude(state=Export.State.DONE):
         yield f"export {export.pk} is {export.state}: {export.error}"
-    periodic = {"reviews.tasks.take_up_stalled_jobs", "reviews.tasks.remove_expired_exports"}
+    periodic = {"reviews.tasks.take_up_stalled_jobs", "reviews.tasks.remove_old"}
     for job in ProcrastinateJob.objects.exclude(task_name__in=periodic):
         yield f"the job {job.task_name}({job.args}) is {job.status} after {job.attempts} attempts"
     for left in Uncovered.objects.all():
@@ -177,8 +138,3 @@ def _rows(statement: str) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement)
         return cursor.fetchall()
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()

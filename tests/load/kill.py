@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, count
 from pathlib import Path
 
+from django.db.models import Sum
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from reviews.models import Export, Import, Uncovered
-from tests.load import files, invariants
+from tests.load import files, imports
 from tests.load.bringing import Bringing
 from tests.load.client import Client, GaveUp, Times
 from tests.load.exporting import Exporting, patiently
@@ -26,6 +27,8 @@ RUN = "killed"
 SHARE_TO_REVIEW = 0.2
 LARGEST_FILE = 4_000
 SECONDS_TO_BE_QUIET = 240
+# The share of files that came before, and among them the share with new evidence and other decisions.
+AGAIN, REVISED = 0.4, 0.5
 # What processes raise when they, or what they talk to, are killed.
 _EXPECTED = {
     "OperationalError",
@@ -92,6 +95,9 @@ class Load:
 
     def check(self) -> Iterator[str]:
         """What does not hold once the site is stopped."""
+        for outcome in ("updated", "conflicts"):
+            if not Import.objects.filter(**{f"{outcome}__gt": 0}).exists():
+                yield f"no line of any file has the outcome {outcome!r}: nothing was tested of it"
         yield from self._exporting.problems(self._brought, self._folder)
         yield from after(self._accepted, self._brought, once=False)
 
@@ -100,23 +106,33 @@ class Load:
         self._bringing.bring(file)
 
     def _bring_until(self, stopped: threading.Event) -> None:
-        """Bring one file after the other, and now and then one that was brought before, with bad lines."""
+        """Bring one file after the other, and now and then one that was brought before, with other lines."""
         try:
             for number in count():
                 if stopped.wait(self._chance.uniform(0, 2)):
-                    return
-                again = not self._waiting or self._chance.random() < 0.3
+                    break
+                again = not self._waiting or (self._brought[1:] and self._chance.random() < AGAIN)
                 self._bring(self._again(number) if again else self._waiting.pop(0))
+            # With all decisions there are: however few kills, some lines are updated and some conflict.
+            self._bring(self._revised(self._brought[0], "last"))
         except GaveUp as error:
             self._wrong.append(str(error))
 
     def _again(self, number: int) -> Path:
+        if self._chance.random() < REVISED:
+            return self._revised(self._chance.choice(self._brought), str(number))
+        # The first one takes long to send.
         before = self._chance.choice(self._brought[1:] or self._brought)
         return files.spoil(before, before.with_name(f"again-{number}.jsonl"), self._chance)
 
+    def _revised(self, before: Path, number: str) -> Path:
+        decided = {one.evaluation_id for one in self._accepted}
+        path = before.with_name(f"revised-{number}.jsonl")
+        return files.revise(before, path, most=LARGEST_FILE, decided=decided, chance=self._chance)
+
     def _look(self) -> None:
         """Right after a kill, or as soon as the database is back, nothing is there by half."""
-        self._wrong += patiently(lambda: list(invariants.half_imports()))
+        self._wrong += patiently(lambda: list(imports.half_imports()))
 
     def _logged(self) -> Iterator[str]:
         """Errors in the logs that are not of a database that was away."""
@@ -135,9 +151,16 @@ class Load:
         refused = sum(one.refused for one in self._reviewers)
         print(  # noqa: T201
             f"{len(self._accepted):,} decisions, {refused:,} refused, {len(self._times.interrupted):,} "
-            f"requests failed; {len(self._brought):,} files; {len(self._exporting.streamed):,} exports "
-            f"streamed, {self._exporting.broken_off:,} broken off, {Export.objects.count():,} built"
+            f"requests failed; {len(self._brought):,} files with {_outcomes()}; "
+            f"{len(self._exporting.streamed):,} exports streamed, {self._exporting.broken_off:,} broken off, "
+            f"{Export.objects.count():,} built"
         )
+
+
+def _outcomes() -> str:
+    """How many lines of the files had each outcome."""
+    sums = Import.objects.aggregate(**{name: Sum(name) for name in Import.OUTCOMES})
+    return ", ".join(f"{count:,} {name}" for name, count in sums.items())
 
 
 def _is_quiet() -> bool:

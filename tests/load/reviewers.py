@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reviews.models import Uncovered
-from tests.load import files, invariants, recounts
+from tests.load import files, imports, invariants, recounts
 from tests.load.bringing import Bringing
 from tests.load.client import Client, Times
 from tests.load.people import team, token_of
@@ -139,13 +139,14 @@ class Load:
 
 
 def after(accepted: list[Accepted], brought: list[Path], *, once: bool) -> Iterator[str]:
-    """What holds after any load, once all is quiet."""
-    yield from invariants.of_decisions(accepted, once=once)
-    yield from invariants.of_imports(brought)
-    yield from invariants.of_claims()
-    yield from invariants.of_jobs()
-    yield from invariants.of_ledger()
-    yield from recounts.of_counts()
+    """Check what holds after any load, in one snapshot of the database."""
+    with imports.snapshot():
+        yield from invariants.of_decisions(accepted, once=once)
+        yield from imports.of_imports(brought)
+        yield from invariants.of_claims()
+        yield from invariants.of_jobs()
+        yield from invariants.of_ledger()
+        yield from recounts.of_counts()
 
 
 def _is_covered() -> bool:

@@ -9,11 +9,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+from psycopg import pq
+from psycopg.conninfo import make_conninfo
 
+from cognireview import embedded_postgres
 from cognireview.environment import BASE_DIR
 from tests.waiting import eventually, free_port
 
-SECONDS_TO_START = 90
+SECONDS_TO_START = 300
 SECONDS_TO_STOP = 40
 # Two web processes, and a worker that died counts as dead sooner than usual.
 _VARIABLES = {
@@ -79,6 +82,12 @@ class Site:
             process = psutil.Process(pid)
             return process if process.name() == "postgres" else None
         return None
+
+    def database_answers(self) -> bool:
+        """Whether PostgreSQL takes connections: it does not while it recovers."""
+        place = embedded_postgres.database(self.data_dir)
+        parameters = {"host": place["HOST"], "port": place["PORT"], "user": place["USER"]}
+        return pq.PGconn.ping(make_conninfo(dbname=place["NAME"], **parameters).encode()) == pq.Ping.OK
 
     def log(self, name: str) -> str:
         """What a process has said, of which no more is kept than its last 32 MB."""

@@ -34,7 +34,7 @@ DROP FUNCTION number_import;
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("reviews", "0019_frame_checksums"),
+        ("reviews", "0020_frame_checksums"),
     ]
 
     operations = [

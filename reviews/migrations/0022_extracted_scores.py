@@ -22,7 +22,7 @@ def extract_all(apps: Any, schema_editor: Any) -> None:  # noqa: ARG001 (Django 
 
 
 class Migration(migrations.Migration):
-    dependencies = [("reviews", "0020_file_order")]
+    dependencies = [("reviews", "0021_file_order")]
 
     operations = [
         migrations.AddField(

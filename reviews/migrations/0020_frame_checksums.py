@@ -52,8 +52,11 @@ LATERAL (
 ) chunks,
 LATERAL (
     SELECT coalesce(jsonb_object_agg(outcome, text), '{}') AS sums FROM (
-        SELECT outcome, concat_ws(' ', count(*), sum(line), sum(line::numeric * line),
-                                  sum(line::numeric * coalesce(evaluation_id, 0))) AS text
+        SELECT outcome, concat_ws(' ', sum(lines), sum(line), sum(line::numeric * line),
+                                  sum(line::numeric * lines),
+                                  sum(line::numeric * coalesce(evaluation_id, 0)),
+                                  sum(line::numeric * coalesce(first_import_id, 0)),
+                                  sum(line::numeric * coalesce(first_line, 0))) AS text
         FROM import_line WHERE source_id = import.id GROUP BY outcome
     ) of_outcome
 ) noted
@@ -84,7 +87,7 @@ def checksum(model: str, table: str, digest: str) -> list[migrations.RunSQL]:
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("reviews", "0018_reveal")]
+    dependencies = [("reviews", "0019_retention")]
 
     operations = [
         *checksum("sourcechunk", "source_chunk", CHUNK_DIGEST),

@@ -1,0 +1,86 @@
+"""Store unchanged lines as ranges, and find records in them.
+
+A file that comes again is mostly unchanged: one row for each such line would grow with every import.
+"""
+
+from collections.abc import Iterable
+from operator import attrgetter
+
+from django.db.models import Case, F, OuterRef, QuerySet, Subquery, When
+
+from reviews.models import Evaluation, Import, ImportLine
+
+UNCHANGED = ImportLine.Outcome.UNCHANGED
+
+
+class Ranges:
+    """Joins the unchanged lines of an import that follow each other."""
+
+    def __init__(self) -> None:
+        # The last range that was handed out to be written.
+        self._last: ImportLine | None = None
+
+    def joined(self, noted: Iterable[ImportLine]) -> list[ImportLine]:
+        """Return the rows to write for the lines of a piece. A range of the piece before is extended."""
+        rows: list[ImportLine] = []
+        for row in sorted(noted, key=attrgetter("line")):
+            if rows and _continues(rows[-1], row):
+                rows[-1].lines += row.lines
+            else:
+                rows.append(row)
+        return [row for row in rows if not self._goes_on(row)]
+
+    def _goes_on(self, row: ImportLine) -> bool:
+        """Whether a row went into the range before it, which was written already."""
+        if row.outcome != UNCHANGED:
+            return False
+        last = self._last
+        if last is None or not _continues(last, row):
+            self._last = row
+            return False
+        last.lines += row.lines
+        ImportLine.objects.filter(source=last.source_id, line=last.line).update(lines=last.lines)
+        return True
+
+
+def _continues(before: ImportLine, row: ImportLine) -> bool:
+    """Whether a row is about the next unchanged line, and the record that came in behind that of `before`."""
+    return (
+        row.outcome == before.outcome == UNCHANGED
+        and (row.field, row.reason) == (before.field, before.reason)
+        and row.line == before.line + before.lines
+        and row.first_import_id == before.first_import_id
+        and row.first_line == (before.first_line or 0) + before.lines
+    )
+
+
+def line_in(source: Import) -> Subquery:
+    """For a query of evaluations: the unchanged line of an import that holds the record, or null."""
+    behind = F("line") + OuterRef("first_line") - F("first_line")
+    is_inside = {"first_line__gt": OuterRef("first_line") - F("lines")}
+    # The ranges do not overlap, so the one that begins last before the record is the only candidate.
+    candidates = ImportLine.objects.filter(
+        source=source, first_import=OuterRef("first_import"), first_line__lte=OuterRef("first_line")
+    )
+    return Subquery(candidates.order_by("-first_line").values(place=Case(When(**is_inside, then=behind)))[:1])
+
+
+def lines_of(evaluation: Evaluation) -> QuerySet[ImportLine]:
+    """The ranges that hold a record, at most one for each import of its run."""
+    candidates = ImportLine.objects.filter(
+        source=OuterRef("pk"),
+        first_import=evaluation.first_import_id,
+        first_line__lte=evaluation.first_line,
+    )
+    found = Subquery(candidates.order_by("-first_line").values("pk")[:1])
+    ranges = Import.objects.filter(run=evaluation.run_id).annotate(range=found).values("range")
+    return ImportLine.objects.filter(
+        pk__in=ranges.exclude(range=None), first_line__gt=evaluation.first_line - F("lines")
+    )
+
+
+def narrowed(row: ImportLine, evaluation: Evaluation) -> ImportLine:
+    """The row of a range as if it were about the line of one record alone."""
+    row.line += evaluation.first_line - (row.first_line or 0)
+    row.lines, row.first_line = 1, evaluation.first_line
+    return row
