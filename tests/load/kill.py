@@ -11,6 +11,7 @@ from pathlib import Path
 from django.db.models import Sum
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from reviews import held_transaction
 from reviews.models import Export, Import, Uncovered
 from tests.load import files, imports
 from tests.load.bringing import Bringing
@@ -140,6 +141,8 @@ class Load:
             for raised in _RAISED.finditer(self._site.log(name)):
                 if raised[1] not in _EXPECTED:
                     yield f"in {name}.log: {raised[0][:300]}"
+            if held_transaction.NOT_CLOSED in self._site.log(name):
+                yield f"in {name}.log: {held_transaction.NOT_CLOSED}"
 
     @property
     def _accepted(self) -> list[Accepted]:
