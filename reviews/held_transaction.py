@@ -11,6 +11,7 @@ from types import TracebackType
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.transaction import Atomic
 
+NOT_CLOSED = "A generator was not closed: the connection that it left in a transaction is closed."
 log = logging.getLogger(__name__)
 
 
@@ -43,7 +44,7 @@ class HeldTransaction(Atomic):
 
     def _drop(self) -> None:
         """Close the connection: PostgreSQL rolls back, and nothing can be committed by mistake."""
-        log.error("A generator was not closed: the connection that it left in a transaction is closed.")
+        log.error(NOT_CLOSED)
         connection = self._connection
         if connection.connection is not None:
             connection.connection.close()

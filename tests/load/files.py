@@ -14,7 +14,7 @@ from tests.benchmarks import dataset
 
 _GENERATOR = BASE_DIR.parent / "shared" / "bench" / "make_dataset.py"
 SPOILED = 0.02
-CHANGED, DISPUTED = 0.02, 0.2
+CHANGED, DISPUTED = 0.05, 0.8
 
 
 def write(path: Path, count: int, *, seed: int) -> Path:
@@ -47,10 +47,12 @@ def spoil(before: Path, path: Path, chance: random.Random) -> Path:
     return path
 
 
-def revise(before: Path, path: Path, *, most: int, decided: Collection[str], chance: random.Random) -> Path:
-    """Copy some lines of a file, with new evidence and other decisions on records that are decided."""
+def revise(
+    before: Path, path: Path, *, lines_taken: int | None, decided: Collection[str], chance: random.Random
+) -> Path:
+    """Copy the first lines of a file, or all, with new evidence and other decisions on decided records."""
     with before.open("rb") as lines, path.open("wb") as file:
-        for line in islice(lines, chance.randint(1, most)):
+        for line in islice(lines, lines_taken):
             changes = _changes(chance)
             file.write(_revised(line, changes, decided) if changes else line)
     return path

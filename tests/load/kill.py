@@ -11,6 +11,7 @@ from pathlib import Path
 from django.db.models import Sum
 from procrastinate.contrib.django.models import ProcrastinateJob
 
+from reviews import held_transaction
 from reviews.models import Export, Import, Uncovered
 from tests.load import files, imports
 from tests.load.bringing import Bringing
@@ -95,7 +96,7 @@ class Load:
 
     def check(self) -> Iterator[str]:
         """What does not hold once the site is stopped."""
-        for outcome in ("updated", "conflicts"):
+        for outcome in ("updated", "conflicts") if self._accepted else ("updated",):
             if not Import.objects.filter(**{f"{outcome}__gt": 0}).exists():
                 yield f"no line of any file has the outcome {outcome!r}: nothing was tested of it"
         yield from self._exporting.problems(self._brought, self._folder)
@@ -114,21 +115,22 @@ class Load:
                 again = not self._waiting or (self._brought[1:] and self._chance.random() < AGAIN)
                 self._bring(self._again(number) if again else self._waiting.pop(0))
             # With all decisions there are: however few kills, some lines are updated and some conflict.
-            self._bring(self._revised(self._brought[0], "last"))
+            self._bring(self._revised(self._brought[0], "last", lines=None))
         except GaveUp as error:
             self._wrong.append(str(error))
 
     def _again(self, number: int) -> Path:
         if self._chance.random() < REVISED:
-            return self._revised(self._chance.choice(self._brought), str(number))
+            lines = self._chance.randint(1, LARGEST_FILE)
+            return self._revised(self._chance.choice(self._brought), str(number), lines=lines)
         # The first one takes long to send.
         before = self._chance.choice(self._brought[1:] or self._brought)
         return files.spoil(before, before.with_name(f"again-{number}.jsonl"), self._chance)
 
-    def _revised(self, before: Path, number: str) -> Path:
+    def _revised(self, before: Path, number: str, *, lines: int | None) -> Path:
         decided = {one.evaluation_id for one in self._accepted}
         path = before.with_name(f"revised-{number}.jsonl")
-        return files.revise(before, path, most=LARGEST_FILE, decided=decided, chance=self._chance)
+        return files.revise(before, path, lines_taken=lines, decided=decided, chance=self._chance)
 
     def _look(self) -> None:
         """Right after a kill, or as soon as the database is back, nothing is there by half."""
@@ -140,6 +142,8 @@ class Load:
             for raised in _RAISED.finditer(self._site.log(name)):
                 if raised[1] not in _EXPECTED:
                     yield f"in {name}.log: {raised[0][:300]}"
+            if held_transaction.NOT_CLOSED in self._site.log(name):
+                yield f"in {name}.log: {held_transaction.NOT_CLOSED}"
 
     @property
     def _accepted(self) -> list[Accepted]:
