@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from zstandard import ZstdDecompressor
 
-from reviews import exporter
+from reviews import exporter, signing
 from reviews.models import AuditEvent, Evaluation, Import, User
 from reviews.record import HUMAN_FIELDS
 from tests.commands import manage
@@ -129,7 +129,9 @@ class TestExport:
         manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
         assert unpack(target.read_bytes()) == file_of(A, B)
 
-    @pytest.mark.parametrize(("name", "start"), [("csv", b"evaluation_id,task_id,"), ("parquet", b"PAR1")])
+    @pytest.mark.parametrize(
+        ("name", "start"), [("csv", b'"evaluation_id","task_id",'), ("parquet", b"PAR1")]
+    )
     def test_is_a_table_on_demand(
         self, name: str, start: bytes, original: Path, capsysbinary: Capture
     ) -> None:
@@ -208,7 +210,8 @@ class TestVerify:
     ) -> None:
         decide(Evaluation.objects.get(evaluation_id="eval_a"), ana, comments="So.")
         exported = self.exported(capsysbinary, original)
-        files = (str(original), str(exported), "--receipt", f"{exported}.receipt.json")
+        receipt = ("--receipt", f"{exported}.receipt.json", "--public-key", signing.public_key())
+        files = (str(original), str(exported), *receipt)
         finished = manage(capsysbinary, "verify_export", *files)
         assert finished == (
             0,

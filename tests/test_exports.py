@@ -124,7 +124,7 @@ class TestTheFileOfOneImport:
 
     def test_as_a_table_holds_its_records(self) -> None:
         table = self.file_of_import(bring_in(FILE), format="csv")
-        assert [row[:6] for row in table.split(b"\r\n")[1:]] == [b"eval_a", b"eval_b", b""]
+        assert [row[:8] for row in table.split(b"\r\n")[1:]] == [b'"eval_a"', b'"eval_b"', b""]
 
 
 class TestBuilding:
