@@ -65,7 +65,8 @@ class Escapes:
     `records` were not flagged and have a verdict; `reviewed` of these were sampled and have a human's,
     `blind` of which were given before the judge's scores showed. `unsampled` reviews are of records that were
     neither flagged nor drawn, and count for nothing here. While the run is not counted completely `unknown`
-    says so; then `records` is None, and no figure about all records is defined.
+    says so; then `records` is None, and no figure about all records is defined. `left_out` says which records
+    no figure counts.
     """
 
     scope: Scope
@@ -77,6 +78,7 @@ class Escapes:
     caught: Stratified
     criteria: tuple[CriterionEscapes, ...]
     unknown: str = ""
+    left_out: str = ""
 
     @property
     def share(self) -> float:
@@ -114,10 +116,10 @@ def of(scope: Scope) -> Escapes:
     """What the flags miss in a scope, whoever reviewed."""
     if unknown := strata.why_not_counted(scope.run):
         return _unknown(scope, unknown)
-    found = judging_population.cells(scope)
-    if withheld := judging_population.why_withheld(found, scope.run):
-        return _unknown(scope, withheld)
-    cells = [cell for cell in found if cell.verdict]
+    population = judging_population.read(scope)
+    if population.withheld and not population.cells:
+        return _unknown(scope, population.sentence)
+    cells = [cell for cell in population.cells if cell.verdict]
     others = [cell for cell in cells if not cell.is_flagged]
     return Escapes(
         scope=scope,
@@ -128,6 +130,7 @@ def of(scope: Scope) -> Escapes:
         rate=stratified(_parts(others)) if others else _NONE_COULD_ESCAPE,
         caught=stratified(_parts(cell for cell in cells if cell.is_flagged)),
         criteria=tuple(_criteria(scope)),
+        left_out=population.sentence,
     )
 
 
@@ -182,6 +185,8 @@ def _sentences(found: Escapes) -> Iterator[str]:
         yield found.unknown
     else:
         yield from _sentences_of(found, found.records)
+    if found.left_out:
+        yield found.left_out
 
 
 def _sentences_of(found: Escapes, records: int) -> Iterator[str]:

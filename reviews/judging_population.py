@@ -5,24 +5,23 @@ the reviewed ones in it the others are estimated: flagged ones as far as reviewe
 they were drawn at random.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Sum
 
 from reviews.judging import Scope
-from reviews.models import JudgedCount, Run, StratumCount
+from reviews.judging_facts import counted
+from reviews.models import JudgedCount, StratumCount
 
 # A stratum's columns, and the verdict by which its cells differ.
 _STRATUM = ("judge_llm_model", "judge_prompt_template_path", "model_id", "is_flagged")
 
-# Figures about all of fewer records would reveal the judge's verdict on those that are scored blind.
+# In a smaller group of one judge, prompt and model, a figure would reveal the judge's verdict on a record
+# that is scored blind.
 FEWEST = 10
-WITHHELD = (
-    f"Fewer than {FEWEST} records, and some may still be scored blind: a figure would reveal the judge's "
-    "verdict on them."
-)
 
 
 @dataclass
@@ -59,12 +58,46 @@ class Cell:
         return f"{self.verdict or 'no verdict'} of {self.model or 'no model'}"
 
 
-def cells(scope: Scope) -> list[Cell]:
-    """The cells of a scope, whoever reviewed. Two queries.
+class Population(NamedTuple):
+    """The cells of a scope. `withheld` is how many records are left out: see `FEWEST`."""
+
+    cells: list[Cell]
+    withheld: int
+
+    @property
+    def sentence(self) -> str:
+        """Say which records are left out; empty where none are."""
+        if not self.withheld:
+            return ""
+        return (
+            f"Left out: {counted(self.withheld, 'record')} of groups (judge, prompt and model) of fewer than "
+            f"{FEWEST}. A figure would reveal the judge's verdict on those that are still scored blind."
+        )
+
+
+def read(scope: Scope) -> Population:
+    """Read the cells of a scope, whoever reviewed. Two queries.
 
     Call it only for a run whose records are all counted (`strata.why_not_counted`). A review of a record that
     has left its cell since counts nowhere if no record is left there.
     """
+    found = [cell for cell in _cells(scope) if cell.records]
+    if not scope.run.blind_share:
+        return Population(found, withheld=0)
+    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    for cell in found:
+        groups[cell.judge, cell.template, cell.model].append(cell)
+    shown = [cell for group in groups.values() if not _is_withheld(group) for cell in group]
+    records = sum(cell.records for cell in found) - sum(cell.records for cell in shown)
+    return Population(shown, withheld=records)
+
+
+def _is_withheld(group: list[Cell]) -> bool:
+    records = sum(cell.records for cell in group)
+    return sum(cell.reviewed + cell.aside for cell in group) < records < FEWEST
+
+
+def _cells(scope: Scope) -> Iterable[Cell]:
     found: dict[tuple[Any, ...], Cell] = {}
 
     def cell(place: tuple[Any, ...]) -> Cell:
@@ -74,8 +107,8 @@ def cells(scope: Scope) -> list[Cell]:
     strata = StratumCount.objects.filter(scope.condition())
     for *place, records in strata.values_list(*columns, "verdict", "evaluations"):
         cell(tuple(place)).records += records
-    counted = JudgedCount.objects.filter(scope.condition(), criterion=None, final__isnull=False)
-    rows = counted.values_list(*columns, "judge", "final", "is_blind", "is_sampled").annotate(Sum("reviews"))
+    judged = JudgedCount.objects.filter(scope.condition(), criterion=None, final__isnull=False)
+    rows = judged.values_list(*columns, "judge", "final", "is_blind", "is_sampled").annotate(Sum("reviews"))
     for *stratum, judge, final, is_blind, is_sampled, reviews in rows.filter(reviews__sum__gt=0).order_by():
         one = cell((*stratum, judge or ""))
         if not (one.is_flagged or is_sampled):
@@ -83,13 +116,4 @@ def cells(scope: Scope) -> list[Cell]:
             continue
         one.said[final] = one.said.get(final, 0) + int(reviews)
         one.blind += int(reviews) if is_blind else 0
-    return [cell for cell in found.values() if cell.records]
-
-
-def why_withheld(cells: Iterable[Cell], run: Run) -> str:
-    """Return why figures about all records of these cells are withheld; empty where they are not."""
-    records = reviewed = 0
-    for cell in cells:
-        records += cell.records
-        reviewed += cell.reviewed + cell.aside
-    return WITHHELD if run.blind_share and reviewed < records < FEWEST else ""
+    return found.values()

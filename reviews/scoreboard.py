@@ -118,8 +118,8 @@ class Swap:
 class Scoreboard:
     """The models by their estimates, those without one last by the judge's rate. `pairs` were compared.
 
-    While the records of the run are not all counted there are no models, and `unknown` says why. `withheld`
-    is how many models are left out by `judging_population.why_withheld`.
+    While the records of the run are not all counted there are no models, and `unknown` says why. `left_out`
+    says which records no figure counts.
     """
 
     scope: Scope
@@ -127,7 +127,7 @@ class Scoreboard:
     swaps: tuple[Swap, ...]
     pairs: int
     unknown: str = ""
-    withheld: int = 0
+    left_out: str = ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -138,7 +138,6 @@ class Scoreboard:
             "models": [model.as_json() for model in self.models],
             "swaps": [swap.as_json() for swap in self.swaps],
             "pairs": self.pairs,
-            "withheld": self.withheld,
             "sentences": list(self.sentences),
         }
 
@@ -148,17 +147,14 @@ def of(scope: Scope) -> Scoreboard:
     if unknown := strata.why_not_counted(scope.run):
         return Scoreboard(scope, (), (), 0, unknown)
     by_model: dict[str, list[Cell]] = defaultdict(list)
-    for cell in judging_population.cells(replace(scope, model=None)):
+    population = judging_population.read(replace(scope, model=None))
+    for cell in population.cells:
         by_model[cell.model].append(cell)
-    run = scope.run
-    shown = {
-        name: cells for name, cells in by_model.items() if not judging_population.why_withheld(cells, run)
-    }
-    models = _ranked([_model(name, cells) for name, cells in shown.items()])
+    models = _ranked([_model(name, cells) for name, cells in by_model.items()])
     compared = intervals.pairs([model.estimate for model in models])
     swaps = [swap for pair in compared if (swap := _swap(models[pair.first], models[pair.second], pair))]
     swaps.sort(key=lambda swap: (swap.p, swap.ahead, swap.behind))
-    return Scoreboard(scope, tuple(models), tuple(swaps), len(compared), withheld=len(by_model) - len(shown))
+    return Scoreboard(scope, tuple(models), tuple(swaps), len(compared), left_out=population.sentence)
 
 
 def _model(name: str, cells: Sequence[Cell]) -> Model:
@@ -236,9 +232,8 @@ def _sentences(board: Scoreboard) -> Iterator[str]:
     if board.unknown:
         yield board.unknown
         return
-    if board.withheld:
-        left_out = counted(board.withheld, "model is", "models are")
-        yield f"{left_out} left out. {judging_population.WITHHELD}"
+    if board.left_out:
+        yield board.left_out
     estimated = [model for model in board.models if model.estimate.value is not None]
     if not estimated:
         yield "No record is reviewed yet: these are the judge's rates, and nothing corrects them."

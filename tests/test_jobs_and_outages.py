@@ -8,7 +8,7 @@ import pytest
 from procrastinate.exceptions import JobAborted
 from psycopg import errors
 
-from cognireview import job_worker
+from cognireview import disk_full, job_worker
 from reviews import exports, facets, importer, tasks
 from tests.test_outage import wrapped
 
@@ -75,7 +75,7 @@ def test_it_fails_by_what_would_come_again(
     monkeypatch.setattr(part, failing(wrapped(errors.DiskFull("no space left"))))
     with pytest.raises(Exception, match="no space left"):
         job()
-    assert failed == ["OperationalError: no space left"]
+    assert failed == [disk_full.SENTENCE]
 
 
 def test_a_worker_that_has_to_stop_is_no_outage(failed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,14 +19,14 @@ def run() -> Run:
 
 
 def by_label(scope: Scope) -> dict[str, Cell]:
-    return {cell.label: cell for cell in judging_population.cells(scope)}
+    return {cell.label: cell for cell in judging_population.read(scope).cells}
 
 
 class TestSmallGroups:
     """Figures about few records would reveal the judge's verdict on a blind one."""
 
-    def withheld(self, run: Run) -> str:
-        return judging_population.why_withheld(judging_population.cells(Scope(run)), run)
+    def withheld(self, run: Run) -> int:
+        return judging_population.read(Scope(run)).withheld
 
     @pytest.mark.parametrize(
         ("share", "passed", "is_withheld"), [(0.5, 5, True), (0.5, 6, False), (0, 5, False)]
@@ -51,13 +51,17 @@ class TestSmallGroups:
         stratum(run, {"Pass": 9}, model_id="few")
         stratum(run, {"Pass": 10}, model_id="many")
         board = scoreboard.of(Scope(run))
-        assert ([model.name for model in board.models], board.withheld) == (["many"], 1)
-        assert board.sentences[0].startswith("1 model is left out. Fewer than 10 records")
+        assert [model.name for model in board.models] == ["many"]
+        assert board.sentences[0].startswith("Left out: 9 records of groups")
 
-    def test_leave_missed_errors_undefined(self, run: Run) -> None:
+    def test_are_no_part_of_missed_errors(self, run: Run) -> None:
         run.blind_share = 0.5
-        stratum(run, {"Pass": 9})
-        assert judging_escapes.of(Scope(run)).rate.share.value is None
+        stratum(run, {"Pass": 9}, is_flagged=False)
+        assert judging_escapes.of(Scope(run)).records is None
+        stratum(run, {"Pass": 20}, is_flagged=False, model_id="many")
+        found = judging_escapes.of(Scope(run))
+        assert found.records == 20
+        assert found.sentences[-1].startswith("Left out: 9 records of groups")
 
 
 class TestCells:
@@ -77,34 +81,34 @@ class TestCells:
         others = stratum(run, {"Pass": 10}, is_flagged=False)
         decided(others, ana, "Pass", "Fail", 1)
         decided(others, ana, "Pass", "Pass", 4, is_sampled=False)
-        [cell] = judging_population.cells(Scope(run))
+        [cell] = judging_population.read(Scope(run)).cells
         assert (cell.reviewed, cell.wrong, cell.aside) == (1, 1, 4)
 
     def test_leave_out_decisions_without_a_verdict(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"Pass": 10})
         decided(flagged, ana, "Pass", None, 2)
-        [cell] = judging_population.cells(Scope(run))
+        [cell] = judging_population.read(Scope(run)).cells
         assert cell.reviewed == 0
 
     def test_keep_records_without_a_verdict_of_the_judge(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"": 3}, model_id="")
         decided(flagged, ana, None, "Pass", 1)
-        [cell] = judging_population.cells(Scope(run))
+        [cell] = judging_population.read(Scope(run)).cells
         assert (cell.label, cell.verdict, cell.said) == ("no verdict of no model", "", {"Pass": 1})
 
     def test_a_cell_has_its_records_however_many_reviews(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"Pass": 1})
         decided(flagged, ana, "Pass", "Pass", 3)
         decided(flagged, ana, "Fail", "Fail", 2)
-        [cell] = judging_population.cells(Scope(run))
+        [cell] = judging_population.read(Scope(run)).cells
         assert (cell.verdict, cell.records) == ("Pass", 1)
 
     def test_of_a_scope_are_its_own(self, run: Run, ana: User) -> None:
         stratum(run, {"Pass": 1})
         stratum(run, {"Pass": 2}, judge_llm_model="judge-2")
         stratum(RunFactory.create(), {"Pass": 4})
-        assert sum(cell.records for cell in judging_population.cells(Scope(run))) == 3
-        assert [cell.records for cell in judging_population.cells(Scope(run, judge="judge-2"))] == [2]
+        assert sum(cell.records for cell in judging_population.read(Scope(run)).cells) == 3
+        assert [cell.records for cell in judging_population.read(Scope(run, judge="judge-2")).cells] == [2]
 
     def test_take_two_queries(
         self, run: Run, ana: User, django_assert_num_queries: DjangoAssertNumQueries
@@ -112,4 +116,4 @@ class TestCells:
         for model in ("o1", "o3", "gpt-4o"):
             decided(stratum(run, {"Pass": 1, "Fail": 1}, model_id=model), ana, "Pass", "Fail", 1)
         with django_assert_num_queries(2):
-            judging_population.cells(Scope(run))
+            judging_population.read(Scope(run))

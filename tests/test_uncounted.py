@@ -165,7 +165,7 @@ class TestWhileRecordsAreNotCounted:
         recall = next(answer for answer in card.answers if answer.name == "recall")
         assert (recall.cell.value, recall.cell.why) == (None, strata.NOT_COUNTED)
         table = client.get(reverse("judge-table", args=[counted.pk, "misses"])).getvalue().decode()
-        assert table.splitlines()[1].startswith("Escape rate,,")
+        assert table.splitlines()[1].startswith('"Escape rate",,')
 
 
 def test_list_by_a_filter_that_is_not_ready_has_no_total(
