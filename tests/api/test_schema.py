@@ -23,7 +23,7 @@ from schemathesis.specs.openapi import checks as found_by
 
 from reviews import escalation, queue
 from reviews.api.addresses import api
-from reviews.models import Import, User
+from reviews.models import Evaluation, Import, User
 from tests.api.conftest import program_of
 from tests.api.test_access import ACCESS
 from tests.factories import SCORES, EvaluationFactory, RunFactory
@@ -74,8 +74,10 @@ REACHED: dict[str, set[int]] = {
 def operations(max: User, ana: User) -> dict[str, Operation]:
     """The operations, on runs that hold a record in each state, and one to be scored blind."""
     bring_in(file_of(line("imported"), b"no record"), run="imported")
-    run, blind = RunFactory.create(name="one"), RunFactory.create(name="blind", blind_share=1)
-    made = {key: EvaluationFactory.create(run=run, evaluation_id=key) for key in RECORDS[:-1]}
+    lines = (line(key, parsed_rubric_scores=SCORES, aggregated_score="Fail") for key in RECORDS[:-1])
+    bring_in(file_of(*lines), run="one")
+    made = {one.evaluation_id: one for one in Evaluation.objects.filter(run__name="one")}
+    blind = RunFactory.create(name="blind", blind_share=1)
     RunFactory.create(name="empty")
     decide(made["decided"], ana)
     queue.claim(evaluation_id=made["held"].pk, reviewer=ana)

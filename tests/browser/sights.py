@@ -762,6 +762,7 @@ NO_PAGES = {
     "remove-webhook",
     "test-webhook",
     "cancel-import",
+    "retry-import",
     "change-role",
     "decisions-csv",
     "desk-release",

@@ -29,7 +29,7 @@ from tests.views.access import ACCESS, PEOPLE
 from tests.views.test_access import ROUTES, address, one_of_everything
 from tests.work import agree
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 # Columns that identify a record. All others are secrets in one of the pairs.
 IDENTITY = {
