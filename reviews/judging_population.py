@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 
 from django.db.models import Sum
 
+from reviews.hidden import hidden_from
 from reviews.judging import Scope
 from reviews.judging_facts import counted
-from reviews.models import JudgedCount, StratumCount
+from reviews.models import JudgedCount, Run, StratumCount
 
 # A stratum's columns, and the verdict by which its cells differ.
 _STRATUM = ("judge_llm_model", "judge_prompt_template_path", "model_id", "is_flagged")
 
-# In a smaller group of one judge, prompt and model, a figure would reveal the judge's verdict on a record
-# that is scored blind.
+# Of a model with fewer records, a figure would reveal the judge's verdict on a record that is scored blind.
 FEWEST = 10
 
 
@@ -70,31 +70,37 @@ class Population(NamedTuple):
         if not self.withheld:
             return ""
         return (
-            f"Left out: {counted(self.withheld, 'record')} of groups (judge, prompt and model) of fewer than "
-            f"{FEWEST}. A figure would reveal the judge's verdict on those that are still scored blind."
+            f"Left out: {counted(self.withheld, 'record')} of models with fewer than {FEWEST} here. A figure "
+            "would reveal the judge's verdict on those that are still scored blind."
         )
 
 
 def read(scope: Scope) -> Population:
-    """Read the cells of a scope, whoever reviewed. Two queries.
+    """Read the cells of a scope, whoever reviewed. Two queries, three if a model has few records.
 
     Call it only for a run whose records are all counted (`strata.why_not_counted`). A review of a record that
     has left its cell since counts nowhere if no record is left there.
     """
     found = [cell for cell in _cells(scope) if cell.records]
-    if not scope.run.blind_share:
-        return Population(found, withheld=0)
-    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    models: dict[str, list[Cell]] = defaultdict(list)
     for cell in found:
-        groups[cell.judge, cell.template, cell.model].append(cell)
-    shown = [cell for group in groups.values() if not _is_withheld(group) for cell in group]
-    records = sum(cell.records for cell in found) - sum(cell.records for cell in shown)
-    return Population(shown, withheld=records)
+        models[cell.model].append(cell)
+    few = [name for name, cells in models.items() if _are_few(cells)]
+    if not (few and _hides_any(scope.run)):
+        return Population(found, withheld=0)
+    shown = [cell for cell in found if cell.model not in few]
+    return Population(shown, sum(cell.records for name in few for cell in models[name]))
 
 
-def _is_withheld(group: list[Cell]) -> bool:
-    records = sum(cell.records for cell in group)
-    return sum(cell.reviewed + cell.aside for cell in group) < records < FEWEST
+def _are_few(cells: list[Cell]) -> bool:
+    """Return whether there are too few records, of which some are not reviewed."""
+    records = sum(cell.records for cell in cells)
+    return sum(cell.reviewed + cell.aside for cell in cells) < records < FEWEST
+
+
+def _hides_any(run: Run) -> bool:
+    """Return whether the judge's verdict on a record of the run is still hidden from anybody."""
+    return bool(run.blind_share) and run.evaluations.filter(hidden_from(None, run)).exists()
 
 
 def _cells(scope: Scope) -> Iterable[Cell]:

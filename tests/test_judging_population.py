@@ -6,8 +6,8 @@ from pytest_django import DjangoAssertNumQueries
 from reviews import judging_escapes, judging_population, scoreboard
 from reviews.judging import Scope
 from reviews.judging_population import Cell
-from reviews.models import Run, User
-from tests.factories import RunFactory
+from reviews.models import Evaluation, Run, User
+from tests.factories import EvaluationFactory, RunFactory
 from tests.population import decided, stratum
 
 pytestmark = pytest.mark.django_db
@@ -22,46 +22,52 @@ def by_label(scope: Scope) -> dict[str, Cell]:
     return {cell.label: cell for cell in judging_population.read(scope).cells}
 
 
-class TestSmallGroups:
+class TestFewRecords:
     """Figures about few records would reveal the judge's verdict on a blind one."""
 
-    def withheld(self, run: Run) -> int:
-        return judging_population.read(Scope(run)).withheld
+    @pytest.fixture
+    def blind_record(self, run: Run) -> Evaluation:
+        run.blind_share = 1
+        return EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
 
-    @pytest.mark.parametrize(
-        ("share", "passed", "is_withheld"), [(0.5, 5, True), (0.5, 6, False), (0, 5, False)]
-    )
-    def test_are_withheld_where_records_are_scored_blind(
-        self, run: Run, share: float, passed: int, is_withheld: bool
+    @pytest.mark.parametrize(("passed", "is_withheld"), [(5, True), (6, False)])
+    def test_are_withheld_while_a_record_is_to_be_scored_blind(
+        self, run: Run, blind_record: Evaluation, passed: int, is_withheld: bool
     ) -> None:
-        run.blind_share = share
         stratum(run, {"Pass": passed, "Fail": 4})
-        assert bool(self.withheld(run)) == is_withheld
+        assert bool(judging_population.read(Scope(run)).withheld) == is_withheld
 
-    def test_are_shown_once_all_records_are_reviewed(self, run: Run, ana: User) -> None:
-        run.blind_share = 0.5
+    def test_are_shown_where_no_record_is_to_be_scored_blind(self, run: Run, ana: User) -> None:
+        stratum(run, {"Pass": 5})
+        assert not judging_population.read(Scope(run)).withheld
+        run.blind_share = 1
+        assert not judging_population.read(Scope(run)).withheld
+
+    def test_are_shown_once_all_of_them_are_reviewed(
+        self, run: Run, blind_record: Evaluation, ana: User
+    ) -> None:
         few = stratum(run, {"Pass": 3})
         decided(few, ana, "Pass", "Fail", 2)
-        assert self.withheld(run)
+        assert judging_population.read(Scope(run)).withheld == 3
         decided(few, ana, "Pass", "Pass", 1)
-        assert not self.withheld(run)
+        assert judging_population.read(Scope(run)).withheld == 0
 
-    def test_leave_a_model_out_of_the_leaderboard(self, run: Run) -> None:
-        run.blind_share = 0.5
+    def test_leave_a_model_out_of_the_leaderboard(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(judging_population, "_hides_any", lambda _run: True)
         stratum(run, {"Pass": 9}, model_id="few")
         stratum(run, {"Pass": 10}, model_id="many")
         board = scoreboard.of(Scope(run))
         assert [model.name for model in board.models] == ["many"]
-        assert board.sentences[0].startswith("Left out: 9 records of groups")
+        assert board.sentences[0].startswith("Left out: 9 records of models with fewer than 10")
 
-    def test_are_no_part_of_missed_errors(self, run: Run) -> None:
-        run.blind_share = 0.5
+    def test_are_no_part_of_missed_errors(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(judging_population, "_hides_any", lambda _run: True)
         stratum(run, {"Pass": 9}, is_flagged=False)
         assert judging_escapes.of(Scope(run)).records is None
         stratum(run, {"Pass": 20}, is_flagged=False, model_id="many")
         found = judging_escapes.of(Scope(run))
         assert found.records == 20
-        assert found.sentences[-1].startswith("Left out: 9 records of groups")
+        assert found.sentences[-1].startswith("Left out: 9 records of models with fewer than 10")
 
 
 class TestCells:
