@@ -279,7 +279,7 @@ class Server:
             log.seek(begin)
             lines = log.read().decode(errors="replace").splitlines()
         # Those who ask too early are told so, as a FATAL of their own.
-        fatal = [line for line in lines if re.search(r"(FATAL|PANIC): (?!.*starting up)", line)]
+        fatal = [line for line in lines if re.search(r"(FATAL|PANIC): (?!the database system is )", line)]
         return (fatal or lines or ["it said nothing"])[-1].strip()
 
 
