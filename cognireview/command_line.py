@@ -17,10 +17,12 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line, get_commands
 
-from cognireview import embedded_postgres, environment, secret_key
-from cognireview.error_texts import report_uncaught
-from cognireview.faults import explain
-from cognireview.migrating import check_session, migrate
+from cognireview import environment
+from cognireview.operations import secret_key
+from cognireview.operations.error_texts import report_uncaught
+from cognireview.operations.faults import explain
+from cognireview.postgres import embedded
+from cognireview.postgres.migrating import check_session, migrate
 
 # Everything else may use the database. `up` keeps the server itself, since it outlives what it starts.
 WITHOUT_DATABASE = frozenset(
@@ -109,7 +111,7 @@ def _postgres() -> AbstractContextManager[Any]:
     if _has_own_server():
         return nullcontext()
     data_dir: Path = settings.DATA_DIR
-    return embedded_postgres.running(data_dir)
+    return embedded.running(data_dir)
 
 
 def _needs_database(arguments: list[str]) -> bool:

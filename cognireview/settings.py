@@ -11,11 +11,12 @@ from urllib.parse import unquote, urlsplit
 from csp.constants import NONE, SELF
 from psycopg.conninfo import conninfo_to_dict
 
-from cognireview import embedded_postgres, environment
-from cognireview.logs import is_news, without_traceback_of_refusals
-from cognireview.secret_key import read_or_create
+from cognireview import environment
+from cognireview.operations.logs import is_news, without_traceback_of_refusals
+from cognireview.operations.secret_key import read_or_create
+from cognireview.postgres import embedded
 from cognireview.setting_values import split_old_keys
-from reviews.record import Limits
+from reviews.records.schema import Limits
 
 ENVIRONMENT = environment.read()
 BASE_DIR = environment.BASE_DIR
@@ -28,7 +29,7 @@ SECRET_KEY = (
     ENVIRONMENT.secret_key.get_secret_value()
     if ENVIRONMENT.secret_key
     else read_or_create(
-        DATA_DIR / "secret_key", None if ENVIRONMENT.database_url else embedded_postgres.cluster(DATA_DIR)
+        DATA_DIR / "secret_key", None if ENVIRONMENT.database_url else embedded.cluster(DATA_DIR)
     )
 )
 SECRET_KEY_FALLBACKS = split_old_keys(ENVIRONMENT.old_secret_keys)
@@ -42,7 +43,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
-    "cognireview.static_files.StaticFiles",
+    "cognireview.web.static_files.StaticFiles",
     "django.contrib.humanize",
     "django_htmx",
     "template_partials",
@@ -57,29 +58,29 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "cognireview.headers.HeadersMiddleware",
+    "cognireview.web.headers.HeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "reviews.views.hosts.HostMiddleware",
+    "reviews.http.hosts.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "reviews.views.health.HealthMiddleware",
-    "reviews.views.metrics.MetricsMiddleware",
+    "reviews.http.health.HealthMiddleware",
+    "reviews.views.site.metrics.MetricsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "cognireview.logs.RequestMiddleware",
-    "reviews.views.metrics.CountingMiddleware",
+    "cognireview.operations.logs.RequestMiddleware",
+    "reviews.views.site.metrics.CountingMiddleware",
     "reviews.api.problems.ProblemMiddleware",
-    "reviews.views.errors.OutageMiddleware",
-    "reviews.views.errors.Utf8Middleware",
+    "reviews.http.errors.OutageMiddleware",
+    "reviews.http.errors.Utf8Middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "reviews.views.activity.ActivityMiddleware",
-    "reviews.views.account.LoginMiddleware",
+    "reviews.http.activity.ActivityMiddleware",
+    "reviews.views.accounts.account.LoginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "reviews.views.errors.DeniedMiddleware",
+    "reviews.http.errors.DeniedMiddleware",
 ]
 
 ROOT_URLCONF = "cognireview.urls"
@@ -115,18 +116,14 @@ def _server(url: str) -> dict[str, Any]:
 
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
-        "ENGINE": "cognireview.postgresql",
+        "ENGINE": "cognireview.postgres.backend",
         "CONN_HEALTH_CHECKS": True,
-        **(
-            _server(ENVIRONMENT.database_url)
-            if ENVIRONMENT.database_url
-            else embedded_postgres.database(DATA_DIR)
-        ),
+        **(_server(ENVIRONMENT.database_url) if ENVIRONMENT.database_url else embedded.database(DATA_DIR)),
     }
 }
 if ENVIRONMENT.database_replica_url:
     DATABASES["replica"] = {
-        "ENGINE": "cognireview.postgresql",
+        "ENGINE": "cognireview.postgres.backend",
         # For tests it is the same database.
         "TEST": {"MIRROR": "default"},
         **_server(ENVIRONMENT.database_replica_url),
@@ -144,7 +141,7 @@ WEB_ROLE = ENVIRONMENT.web_role
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "reviews.User"
-AUTHENTICATION_BACKENDS = ["cognireview.authentication.RoleBackend"]
+AUTHENTICATION_BACKENDS = ["cognireview.web.authentication.RoleBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "login"
@@ -159,8 +156,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 # allauth does logins, second factors and the sessions' list; accounts are made by `reviews.people` alone.
-ACCOUNT_ADAPTER = "reviews.views.sign_in.AccountAdapter"
-ACCOUNT_FORMS = {"login": "reviews.views.account.LoginForm"}
+ACCOUNT_ADAPTER = "reviews.views.accounts.sign_in.AccountAdapter"
+ACCOUNT_FORMS = {"login": "reviews.views.accounts.account.LoginForm"}
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -171,17 +168,17 @@ ACCOUNT_RATE_LIMITS = {"login": "300/m/ip", "login_failed": "30/m/ip,5/300s/key"
 MFA_RATE_LIMITS = {"webauthn_login": "300/m/ip"}
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if ENVIRONMENT.trust_proxy else 0
 MFA_FORMS = {
-    "authenticate": "reviews.views.second_factor.CodeForm",
-    "reauthenticate": "reviews.views.second_factor.CodeAgainForm",
+    "authenticate": "reviews.views.accounts.second_factor.CodeForm",
+    "reauthenticate": "reviews.views.accounts.second_factor.CodeAgainForm",
 }
-MFA_ADAPTER = "reviews.views.sign_in.SecondFactorAdapter"
+MFA_ADAPTER = "reviews.views.accounts.sign_in.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "CogniReview"
 MFA_TOTP_TOLERANCE = 1
 # Browsers take passkeys over http on localhost alone.
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not ENVIRONMENT.https
-SOCIALACCOUNT_ADAPTER = "reviews.views.single_sign_on.ProviderAdapter"
+SOCIALACCOUNT_ADAPTER = "reviews.views.accounts.single_sign_on.ProviderAdapter"
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "OAUTH_PKCE_ENABLED": True,
@@ -233,7 +230,7 @@ STORAGES = {
 FILE_UPLOAD_TEMP_DIR = None
 DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024**2
 
-SESSION_ENGINE = "reviews.session_store"
+SESSION_ENGINE = "reviews.accounts.session_store"
 SESSION_IDLE_LENGTH = timedelta(minutes=ENVIRONMENT.session_idle_minutes)
 SESSION_MAX_LENGTH = timedelta(hours=ENVIRONMENT.session_max_hours)
 # The browser keeps the cookie for the longest time that a login can last.
@@ -247,7 +244,7 @@ SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}sessionid"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrftoken"
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
-CSRF_FAILURE_VIEW = "reviews.views.errors.csrf_failure"
+CSRF_FAILURE_VIEW = "reviews.http.errors.csrf_failure"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SECURE_SSL_REDIRECT = ENVIRONMENT.https
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # probes come by whatever scheme
@@ -275,11 +272,11 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "text": {
-            "()": "cognireview.logs.TextFormatter",
+            "()": "cognireview.operations.logs.TextFormatter",
             "fmt": "{asctime} {levelname} {name}: {message}",
             "style": "{",
         },
-        "json": {"()": "cognireview.logs.JsonFormatter"},
+        "json": {"()": "cognireview.operations.logs.JsonFormatter"},
     },
     "filters": {
         "news": {"()": lambda: is_news},

@@ -29,7 +29,7 @@ urlpatterns = [
     ),
 ]
 
-handler400 = "reviews.views.errors.bad_request"
-handler403 = "reviews.views.errors.permission_denied"
-handler404 = "reviews.views.errors.not_found"
-handler500 = "reviews.views.errors.server_error"
+handler400 = "reviews.http.errors.bad_request"
+handler403 = "reviews.http.errors.permission_denied"
+handler404 = "reviews.http.errors.not_found"
+handler500 = "reviews.http.errors.server_error"

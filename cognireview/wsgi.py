@@ -5,7 +5,7 @@ import os
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
 
-from cognireview import outage
+from cognireview.operations import outage
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
 # Only web processes pool: a command has one connection, and tests count theirs.

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 from django.core.checks import Tags, register
 from django.db.models.signals import post_migrate
 
-from cognireview import web_role
+from cognireview.postgres import web_role
 
 
 class ReviewsConfig(AppConfig):
@@ -14,8 +14,8 @@ class ReviewsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from reviews import key_rotation  # noqa: PLC0415 (needs the app registry)
-        from reviews.permissions import sync_roles  # noqa: PLC0415 (needs the app registry)
+        from reviews.accounts.permissions import sync_roles  # noqa: PLC0415 (needs the app registry)
+        from reviews.maintenance import key_rotation  # noqa: PLC0415 (needs the app registry)
 
         register(key_rotation.check, Tags.security, deploy=True)
         post_migrate.connect(sync_roles, sender=self)

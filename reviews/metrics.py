@@ -12,9 +12,10 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 
-from cognireview import outage
-from reviews import counts, ledger
+from cognireview.operations import outage
+from reviews.audit import log
 from reviews.models import Import, ImportProgress
+from reviews.queue import progress as queue_progress
 
 # So many runs have series of their own, the newest of those with work; the rest are one.
 MOST_RUNS = 50
@@ -64,7 +65,7 @@ def _rows(statement: str, values: Iterable[Any] = ()) -> list[Any]:
 
 
 def _of_audit() -> Iterator[Metric]:
-    head = ledger.head()
+    head = log.head()
     yield GaugeMetricFamily(
         "cognireview_audit_events", "Events in the audit log's hash chain.", value=head.position
     )
@@ -79,7 +80,7 @@ def _of_runs() -> Iterator[Metric]:
         labels=["run", "state"],
     )
     sums: dict[tuple[str, str], int] = {}
-    with_work_first = sorted(counts.of_all(), key=lambda pair: not pair[1].left)
+    with_work_first = sorted(queue_progress.of_all(), key=lambda pair: not pair[1].left)
     for place, (run, progress) in enumerate(with_work_first):
         name = run.name if place < MOST_RUNS else OTHER_RUNS
         for state in ("waiting", "held", "escalated", "done"):

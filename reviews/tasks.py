@@ -9,10 +9,18 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
-from cognireview import disk_full, outage
-from cognireview.error_texts import describe
-from reviews import damage, exports, facets, import_job, importer, ledger, retention, sampling, webhooks
-from reviews.damage import Damaged
+from cognireview.operations import disk_full, outage
+from cognireview.operations.error_texts import describe
+from reviews.audit import log
+from reviews.exports import jobs
+from reviews.imports import importer
+from reviews.imports import job as imports_job
+from reviews.maintenance import retention
+from reviews.sampling import draws
+from reviews.search import indexing
+from reviews.storage import damage
+from reviews.storage.damage import Damaged
+from reviews.webhooks import deliveries
 
 
 class DatabaseAway(Exception):
@@ -65,12 +73,12 @@ def import_kept_file(context: JobContext, import_id: int) -> None:
     If its worker has to stop, or its database goes away, it begins anew.
     """
     try:
-        with _begun_anew_after_an_outage(), import_job.reported(import_id) as report:
+        with _begun_anew_after_an_outage(), imports_job.reported(import_id) as report:
             importer.import_upload(import_id, _unless_stopped(context, report))
     except (JobAborted, DatabaseAway):
         raise
     except importer.Cancelled:
-        import_job.end_cancelled(import_id)
+        imports_job.end_cancelled(import_id)
     except Exception as error:
         _note(partial(importer.fail_upload, import_id, _reason(error)))
         raise
@@ -97,7 +105,7 @@ def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.
 
 
 @app.task(
-    name=exports.JOB,
+    name=jobs.JOB,
     queue="export",
     pass_context=True,
     retry=_BEGINS_ANEW,
@@ -112,28 +120,28 @@ def build_export(context: JobContext, export_id: int) -> None:
 
     try:
         with _begun_anew_after_an_outage():
-            exports.build(export_id, check_in)
+            jobs.build(export_id, check_in)
     except (JobAborted, DatabaseAway):
         raise
     except Exception as error:
-        _note(partial(exports.fail, export_id, _reason(error)))
+        _note(partial(jobs.fail, export_id, _reason(error)))
         raise
 
 
 @app.periodic(cron="*/10 * * * *")
-@app.task(name=facets.JOB, pass_context=True, retry=_BEGINS_ANEW)
+@app.task(name=indexing.JOB, pass_context=True, retry=_BEGINS_ANEW)
 def cover_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Give records that a large import brought their facets and words. Whoever stops is gone on from."""
     with _begun_anew_after_an_outage():
-        while facets.cover_next():
+        while indexing.cover_next():
             if context.should_abort():
                 raise JobAborted
 
 
-@app.task(name=sampling.JOB, retry=3)
+@app.task(name=draws.JOB, retry=3)
 def draw_sample(run_id: int) -> None:
     """Draw records of a large run that nobody flagged, to be reviewed all the same."""
-    sampling.draw(run_id)
+    draws.draw(run_id)
 
 
 # The last part of the pattern are seconds. A worker that starts does at once what was last due.
@@ -142,14 +150,14 @@ def draw_sample(run_id: int) -> None:
 def tell_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Make the messages about runs whose queue has become empty."""
     with _left_to_the_next_after_an_outage():
-        webhooks.tell_reviewed()
+        deliveries.tell_reviewed()
 
 
 # An attempt that fails enqueues the next one; this is for errors of ours, and a database that was away.
-@app.task(name=webhooks.JOB, retry=RetryStrategy(max_attempts=10, wait=60))
+@app.task(name=deliveries.JOB, retry=RetryStrategy(max_attempts=10, wait=60))
 def deliver_message(delivery_id: int, attempt: int) -> None:
     """Make one attempt to deliver a message to a webhook."""
-    webhooks.deliver(delivery_id, attempt)
+    deliveries.deliver(delivery_id, attempt)
 
 
 @app.periodic(cron="*/10 * * * *")
@@ -157,7 +165,7 @@ def deliver_message(delivery_id: int, attempt: int) -> None:
 def publish_audit_head(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Write the head of the audit chain to the log, which is outside the database."""
     with _left_to_the_next_after_an_outage():
-        ledger.publish_head()
+        log.publish_head()
 
 
 @app.periodic(cron="*/10 * * * *")

@@ -13,10 +13,11 @@ from django.db import connection
 from django.test import override_settings
 from hypothesis import settings as examples
 
-from cognireview import embedded_postgres, outage
+from cognireview.operations import outage
+from cognireview.postgres import embedded
 from reviews.models import User
-from tests.factories import UserFactory
-from tests.template_database import test_database_from_template
+from tests.support.factories import UserFactory
+from tests.support.template_database import test_database_from_template
 
 # How long one example takes says more of the machine than of the program.
 examples.register_profile("patient", deadline=None)
@@ -65,8 +66,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
         yield
         return
     data_dir = settings.DATA_DIR / "tests"
-    with _alone(data_dir), embedded_postgres.running(data_dir, disposable=True):
-        settings.DATABASES["default"].update(embedded_postgres.database(data_dir))
+    with _alone(data_dir), embedded.running(data_dir, disposable=True):
+        settings.DATABASES["default"].update(embedded.database(data_dir))
         with test_database_from_template():
             yield
 

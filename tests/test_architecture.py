@@ -64,7 +64,7 @@ WRITING = {"save", "create", "bulk_create", "get_or_create", "update_or_create",
 
 
 def name_of(path: Path) -> str:
-    """`views.queue` for `reviews/views/queue.py`."""
+    """`views.queue` for `reviews/views/runs/run_page.py`."""
     return ".".join(path.relative_to(BASE_DIR / "reviews").with_suffix("").parts).removesuffix(".__init__")
 
 

@@ -10,8 +10,8 @@ from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
 from cognireview.environment import BASE_DIR, Environment, variable_name
-from reviews.record import STATUS_WORDS
-from reviews.workflow import TRANSITIONS
+from reviews.records.schema import STATUS_WORDS
+from reviews.review.decisions import TRANSITIONS
 
 README = (BASE_DIR / "README.md").read_text()
 DOCUMENTS = sorted([*BASE_DIR.glob("*.md"), *(BASE_DIR / "docs").rglob("*.md")])

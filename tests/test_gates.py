@@ -5,9 +5,9 @@ import warnings
 import pytest
 from django.template import Context, Template
 
-from reviews import people
+from reviews.accounts import people
 from reviews.models import AuditEvent
-from tests.factories import PASSWORD
+from tests.support.factories import PASSWORD
 
 
 def test_a_variable_that_a_template_does_not_get_fails() -> None:

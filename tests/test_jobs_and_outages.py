@@ -8,15 +8,19 @@ import pytest
 from procrastinate.exceptions import JobAborted
 from psycopg import errors
 
-from cognireview import disk_full, job_worker
-from reviews import exports, facets, importer, tasks
-from tests.test_outage import wrapped
+from cognireview.operations import disk_full
+from cognireview.processes import job_worker
+from reviews import tasks
+from reviews.exports import jobs
+from reviews.imports import importer
+from reviews.search import indexing
+from tests.cognireview.operations.test_outage import wrapped
 
 CONTEXT: Any = SimpleNamespace(should_abort=lambda: False)
 JOBS: dict[str, tuple[Callable[[], Any], str]] = {
-    "import": (lambda: tasks.import_kept_file.func(CONTEXT, 1), "reviews.import_job.reported"),
-    "export": (lambda: tasks.build_export.func(CONTEXT, 1), "reviews.exports.build"),
-    "facets": (lambda: tasks.cover_records.func(CONTEXT), "reviews.facets.cover_next"),
+    "import": (lambda: tasks.import_kept_file.func(CONTEXT, 1), "reviews.imports.job.reported"),
+    "export": (lambda: tasks.build_export.func(CONTEXT, 1), "reviews.exports.jobs.build"),
+    "facets": (lambda: tasks.cover_records.func(CONTEXT), "reviews.search.indexing.cover_next"),
 }
 
 
@@ -32,7 +36,7 @@ def failed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was noted as failed."""
     noted: list[str] = []
     monkeypatch.setattr(importer, "fail_upload", lambda _pk, error: noted.append(error))
-    monkeypatch.setattr(exports, "fail", lambda _pk, error: noted.append(error))
+    monkeypatch.setattr(jobs, "fail", lambda _pk, error: noted.append(error))
     return noted
 
 
@@ -52,8 +56,8 @@ def test_it_begins_anew_after_an_outage(
 @pytest.mark.parametrize(
     ("job", "part"),
     [
-        (tasks.tell_reviewed_runs, "reviews.webhooks.tell_reviewed"),
-        (tasks.remove_old, "reviews.retention.remove_old"),
+        (tasks.tell_reviewed_runs, "reviews.webhooks.deliveries.tell_reviewed"),
+        (tasks.remove_old, "reviews.maintenance.retention.remove_old"),
     ],
     ids=["webhooks", "retention"],
 )
@@ -79,7 +83,7 @@ def test_it_fails_by_what_would_come_again(
 
 
 def test_a_worker_that_has_to_stop_is_no_outage(failed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facets, "cover_next", lambda: True)
+    monkeypatch.setattr(indexing, "cover_next", lambda: True)
     monkeypatch.setattr(CONTEXT, "should_abort", lambda: True)
     with pytest.raises(JobAborted):
         tasks.cover_records.func(CONTEXT)

@@ -10,14 +10,14 @@ from django.db import connection
 from django.utils import timezone
 
 from cognireview.environment import BASE_DIR
-from reviews import queue
 from reviews.api.decisions import _SUBMISSIONS
 from reviews.models import Evaluation, Export, Import, Review, User
-from tests.lines import bring_in, file_of, line, take_out
+from reviews.queue import claims
 from tests.load import imports, invariants, recounts
 from tests.load.reviewer import Accepted
 from tests.load.reviewers import after
-from tests.work import SCORES, agree, decide
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.work import SCORES, agree, decide
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ class TestTheChecks:
 
     def test_find_what_is_held_and_what_is_left_to_do(self, ana: User) -> None:
         record = Evaluation.objects.get(evaluation_id="eval_1")
-        queue.claim(evaluation_id=record.pk, reviewer=ana)
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
         Export.objects.create(run=record.run, with_rejected=False, created_by=ana)
         assert list(invariants.of_claims()) == ["eval_1 is still held by ana"]
         assert "is unfinished" in "\n".join(invariants.of_jobs())

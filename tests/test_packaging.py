@@ -15,8 +15,9 @@ import pytest
 import yaml
 from django.contrib.staticfiles import finders
 
-from cognireview import environment, static_files
+from cognireview import environment
 from cognireview.environment import BASE_DIR
+from cognireview.web import static_files
 
 SETTINGS = "cognireview.settings"
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "docker-compose.yml").read_text())

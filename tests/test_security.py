@@ -19,10 +19,11 @@ from django.conf import LazySettings
 from django.test import Client
 
 from cognireview.environment import BASE_DIR, Environment
-from cognireview.secret_key import read_or_create
-from reviews import importer, tokens, uploads
+from cognireview.operations.secret_key import read_or_create
+from reviews.accounts import api_tokens
+from reviews.imports import importer, uploads
 from reviews.models import Evaluation, Import, ImportLine, Upload, User
-from tests.lines import bring_in, file_of, line
+from tests.support.lines import bring_in, file_of, line
 from tests.test_architecture import MODULES, calls, place, tree
 
 SECURITY = (BASE_DIR / "SECURITY.md").read_text()
@@ -31,16 +32,16 @@ HELD_BY = (BASE_DIR / "docs" / "security.md").read_text()
 PROGRAMS = [*MODULES.values(), *sorted((BASE_DIR / "cognireview").glob("*.py"))]
 # Modules that reach out of the process, each with what for. One more is to be looked at, and written here.
 REACH_OUT = {
-    "cognireview/backup.py": "runs pg_dump and pg_restore",
-    "cognireview/embedded_postgres.py": "runs PostgreSQL",
-    "cognireview/server_account.py": "makes an account for it",
-    "cognireview/supervisor.py": "runs web server and worker, and asks the one whether it is ready",
-    "cognireview/web_server.py": "runs its processes",
-    "reviews/parsing.py": "parses in processes of its own, and talks with them by pickle",
-    "reviews/views/invitations.py": "sends mail, by the server of the settings",
-    "reviews/views/single_sign_on.py": "asks the provider of the settings",
-    "reviews/webhook_sending.py": "sends messages to hosts that the operator allows",
-    "reviews/webhook_targets.py": "looks up what addresses their names have",
+    "cognireview/operations/backup.py": "runs pg_dump and pg_restore",
+    "cognireview/postgres/embedded.py": "runs PostgreSQL",
+    "cognireview/postgres/server_account.py": "makes an account for it",
+    "cognireview/processes/supervisor.py": "runs web server and worker, and asks the one whether it is ready",
+    "cognireview/processes/web_server.py": "runs its processes",
+    "reviews/imports/parser_pool.py": "parses in processes of its own, and talks with them by pickle",
+    "reviews/views/accounts/invitations.py": "sends mail, by the server of the settings",
+    "reviews/views/accounts/single_sign_on.py": "asks the provider of the settings",
+    "reviews/webhooks/sender.py": "sends messages to hosts that the operator allows",
+    "reviews/webhooks/allowlist.py": "looks up what addresses their names have",
 }
 REACHING = re.compile(
     r"(requests|urllib3|httpx|aiohttp|socket|smtplib|ftplib|http\.client|urllib\.request|xmlrpc|subprocess|pickle"
@@ -176,7 +177,7 @@ def in_parts(data: bytes, max: User) -> None:
 
 
 def by_the_api(data: bytes, max: User) -> None:
-    token = tokens.make(person=max, scopes=["import"], actor=None).text
+    token = api_tokens.make(person=max, scopes=["import"], actor=None).text
     program = Client(headers={"Authorization": f"Bearer {token}"})
     sent = program.post("/api/v1/runs/evaluations/imports", data, content_type="application/x-ndjson")
     assert sent.status_code == 202

@@ -19,7 +19,9 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from cognireview.environment import BASE_DIR
-from reviews import beside, exports, import_job, importer, source, webhooks
+from reviews.exports import jobs
+from reviews.imports import importer
+from reviews.imports import job as imports_job
 from reviews.models import (
     AuditEvent,
     Evaluation,
@@ -30,12 +32,14 @@ from reviews.models import (
     User,
     WebhookDelivery,
 )
-from tests import receiver
-from tests.factories import EvaluationFactory
-from tests.lines import bring_in, file_of, line
-from tests.threads import together
-from tests.waiting import eventually
-from tests.work import decide
+from reviews.storage import second_connection, source_files
+from reviews.webhooks import deliveries
+from tests.support import receiver
+from tests.support.factories import EvaluationFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.threads import together
+from tests.support.waiting import eventually
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -105,8 +109,8 @@ class TestAJobThatLosesTheDatabase:
         assert not jobs_of(waiting).exists()
 
     def test_builds_an_export_anew(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
-        export = exports.ask_for(exports.Order(bring_in(file_of(line("eval_1"))).run), lea)
-        lose_the_database(monkeypatch, exports, "_parts", times=2)
+        export = jobs.ask_for(jobs.Order(bring_in(file_of(line("eval_1"))).run), lea)
+        lose_the_database(monkeypatch, jobs, "_parts", times=2)
         work()
         export.refresh_from_db()
         assert (export.state, export.error) == (Export.State.DONE, "")
@@ -144,7 +148,7 @@ def test_the_job_of_a_worker_that_died_is_taken_up_by_the_next(max: User) -> Non
 class TestCancelling:
     def test_a_waiting_import_leaves_the_worker_nothing_to_do(self, max: User) -> None:
         waiting = upload(max, [line("eval_1")])
-        import_job.cancel(waiting.pk, max)
+        imports_job.cancel(waiting.pk, max)
         work()
         waiting.refresh_from_db()
         assert (waiting.state, Evaluation.objects.count()) == (Import.State.CANCELLED, 0)
@@ -154,14 +158,14 @@ class TestCancelling:
         self, max: User, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         running = upload(max, blocks(2_000))
-        monkeypatch.setattr(beside, "SECONDS_BETWEEN_REPORTS", 0)
-        when_reported(monkeypatch, lambda: import_job.cancel(running.pk, lea))
+        monkeypatch.setattr(second_connection, "SECONDS_BETWEEN_REPORTS", 0)
+        when_reported(monkeypatch, lambda: imports_job.cancel(running.pk, lea))
         work()
         running.refresh_from_db()
         assert (running.state, running.lines) == (Import.State.CANCELLED, 0)
         assert not Evaluation.objects.exists()
         assert not running.exceptions.exists()
-        assert b"".join(piece.data for piece in source.kept_pieces(running)) == b"".join(blocks(2_000))
+        assert b"".join(piece.data for piece in source_files.kept_pieces(running)) == b"".join(blocks(2_000))
         events = AuditEvent.objects.order_by("pk").values_list("action", "actor_name")
         assert list(events) == [("upload", "max"), ("cancel import", "lea"), ("import cancelled", "lea")]
 
@@ -169,7 +173,7 @@ class TestCancelling:
         done = upload(max, [line("eval_1")])
         work()
         before = AuditEvent.objects.count()
-        import_job.cancel(done.pk, max)
+        imports_job.cancel(done.pk, max)
         done.refresh_from_db()
         assert (done.state, AuditEvent.objects.count()) == (Import.State.DONE, before)
 
@@ -180,7 +184,7 @@ class TestProgress:
     ) -> None:
         running = upload(max, blocks(2_000))
         seen: list[tuple[str, int, int]] = []
-        monkeypatch.setattr(beside, "SECONDS_BETWEEN_REPORTS", 0)
+        monkeypatch.setattr(second_connection, "SECONDS_BETWEEN_REPORTS", 0)
 
         def look() -> None:
             now = Import.objects.select_related("progress").get(pk=running.pk)
@@ -197,7 +201,7 @@ class TestProgress:
     def test_begins_anew_with_each_try(self, max: User) -> None:
         waiting = upload(max, [line("eval_1")])
         ImportProgress.objects.update(bytes_done=5, started_at=timezone.now(), reported_at=timezone.now())
-        with import_job.reported(waiting.pk):
+        with imports_job.reported(waiting.pk):
             progress = ImportProgress.objects.get()
             assert (progress.bytes_done, progress.seconds, progress.lines_per_second) == (0, 0, None)
         work()
@@ -269,7 +273,7 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
     lea: User,
 ) -> None:
     data = file_of(line("eval_1"), line("eval_2"))
-    export = exports.ask_for(exports.Order(bring_in(data).run), lea)
+    export = jobs.ask_for(jobs.Order(bring_in(data).run), lea)
     with worker() as first, transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE export_part IN EXCLUSIVE MODE")
         assert eventually(somebody_waits)
@@ -278,10 +282,10 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
     assert export.state == Export.State.UNFINISHED
     with worker():
         assert eventually(lambda: not Export.objects.filter(state=Export.State.UNFINISHED).exists())
-        assert eventually(lambda: not ProcrastinateJob.objects.filter(task_name=exports.JOB).exists())
+        assert eventually(lambda: not ProcrastinateJob.objects.filter(task_name=jobs.JOB).exists())
     export.refresh_from_db()
     assert export.state == Export.State.DONE
-    assert b"".join(exports.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)) == data
+    assert b"".join(jobs.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)) == data
     assert AuditEvent.objects.filter(action="export").count() == 1
 
 
@@ -292,9 +296,9 @@ def test_a_worker_that_is_killed_while_it_sends_loses_no_message(
     """What it sent may come again, under the same id; that the run is reviewed is told once all the same."""
     with receiver.running() as there:
         settings.WEBHOOK_HOSTS = [there.host]
-        webhooks.add(url=there.url, run=None, actor=max)
+        deliveries.add(url=there.url, run=None, actor=max)
         decide(EvaluationFactory.create(), ana)
-        webhooks.tell_reviewed()
+        deliveries.tell_reviewed()
         allowed = {"COGNIREVIEW_WEBHOOK_HOSTS": there.host}
         with worker(**allowed) as first:
             there.meanwhile = first.kill

@@ -3,12 +3,12 @@
 from django.http import StreamingHttpResponse
 from ninja import P, QueryEx, Router
 
-from reviews import ledger
+from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
 from reviews.api.loading import run_named
-from reviews.permissions import check
-from reviews.views.download import download
+from reviews.audit import log
+from reviews.http.streaming import download
 
 router = Router(tags=["audit"])
 
@@ -24,5 +24,5 @@ def audit(
     """
     check(request.user, "read_audit")
     return download(
-        ledger.lines(run_named(run) if run else None, after=after, reader=request.user), "audit.jsonl"
+        log.lines(run_named(run) if run else None, after=after, reader=request.user), "audit.jsonl"
     )

@@ -10,11 +10,11 @@ from django.http import HttpRequest
 from ninja import Router
 from ninja.security import HttpBearer
 
-from cognireview import logs
-from reviews import tokens
+from cognireview.operations import logs
+from reviews.accounts import api_tokens
+from reviews.accounts.permissions import Denied, check
 from reviews.api.problems import Problem, problem_answer
 from reviews.models import ApiToken, User
-from reviews.permissions import Denied, check
 
 View = TypeVar("View", bound=Callable[..., Any])
 # Whatever an operation is about: a token that is none or does not reach that far, and unknown parameters.
@@ -35,13 +35,13 @@ class Token(HttpBearer):
         self._scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
-        found = tokens.find(token)
+        found = api_tokens.find(token)
         if found is None:
             return None
         logs.asked_by(found.person_id)
         if self._scope not in found.scopes:
             raise Denied(f"This token does not have the scope {self._scope}.")
-        check(found.person, tokens.SCOPES[self._scope])
+        check(found.person, api_tokens.SCOPES[self._scope])
         request.user = found.person
         return found
 

@@ -13,7 +13,7 @@ from ninja.renderers import BaseRenderer
 from pydantic import ConfigDict
 
 from reviews.api.problems import Problem
-from reviews.source import BLOCK_SIZE, Refused
+from reviews.storage.source_files import BLOCK_SIZE, Refused
 
 JSON = "application/json"
 JSONL = "application/x-ndjson"

@@ -13,7 +13,6 @@ from typing import Any
 from django.http import QueryDict
 from ninja import Field, HeaderEx, P, Router, Status
 
-from reviews import blind, queue, review_version, workflow
 from reviews.api import entering, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
@@ -21,8 +20,10 @@ from reviews.api.entering import BlindIn, DecisionIn
 from reviews.api.evaluations import problem_of_filters
 from reviews.api.loading import record_of, run_named
 from reviews.api.problems import Problem
-from reviews.filters import FILTERS, Filters
 from reviews.models import Evaluation, Review
+from reviews.queue import claims
+from reviews.review import blind_scoring, decisions, versions
+from reviews.search.filters import FILTERS, Filters
 
 router = Router(tags=["review"])
 # What can be wrong with any body of JSON.
@@ -55,7 +56,7 @@ def claim(request: ApiRequest, wanted: ClaimIn) -> Status[Any]:
     filters = _filters(wanted)
     run = run_named(wanted.run)
     condition = filters.condition(run, request.user)
-    claimed = queue.claim_next(run=run, reviewer=request.user, condition=condition)
+    claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
     if claimed is None:
         return Status(204, None)
     return Status(200, shapes.record_out(record_of(claimed.evaluation_id), request.user))
@@ -82,7 +83,7 @@ def _filters(wanted: ClaimIn) -> Filters:
 )
 def give_back(request: ApiRequest, evaluation_id: str) -> Status[Any]:
     """Give a record back; a lead also what somebody else holds. What nobody holds stays as it is."""
-    queue.release(evaluation_id=record_of(evaluation_id).pk, actor=request.user)
+    claims.release(evaluation_id=record_of(evaluation_id).pk, actor=request.user)
     return Status(204, None)
 
 
@@ -102,7 +103,7 @@ def commit(request: ApiRequest, evaluation_id: str, sent: BlindIn) -> dict[str, 
     record = record_of(evaluation_id)
     arguments = entering.blind_scores(record, sent)
     with _conflicts(record):
-        blind.commit(evaluation_id=record.pk, reviewer=request.user, **arguments)
+        blind_scoring.commit(evaluation_id=record.pk, reviewer=request.user, **arguments)
     return shapes.record_out(record_of(evaluation_id), request.user)
 
 
@@ -127,18 +128,18 @@ def review(
     record = record_of(evaluation_id)
     submission = uuid.uuid5(_SUBMISSIONS, f"{request.user.pk} {key}")
     with _conflicts(record):
-        before = review_version.sent_before(submission, record, request.user)
+        before = versions.sent_before(submission, record, request.user)
         if before:
             return _saved(_the_same(before, sent))
-        if blind.is_hidden(record, request.user):
+        if blind_scoring.is_hidden(record, request.user):
             raise Problem(
                 HTTPStatus.CONFLICT,
                 "This record is scored blind. Commit your scores first (PUT .../blind-scores): then you see "
                 "the judge's, and can decide.",
             )
-        committed = blind.committed(record, request.user)
+        committed = blind_scoring.committed(record, request.user)
         arguments = entering.decision(record, sent, submission, committed)
-        made = workflow.submit_review(evaluation_id=record.pk, reviewer=request.user, **arguments)
+        made = decisions.submit_review(evaluation_id=record.pk, reviewer=request.user, **arguments)
     return _saved(made)
 
 
@@ -165,15 +166,15 @@ def _conflicts(record: Evaluation) -> Iterator[None]:
     """Turn what stands in the way of a decision into a problem that says who, and since when."""
     try:
         yield
-    except workflow.Conflict as conflict:
+    except decisions.Conflict as conflict:
         now = record_of(record.evaluation_id)
         raise Problem(HTTPStatus.CONFLICT, conflict.reason, **_first(now)) from conflict
 
 
 def _first(record: Evaluation) -> dict[str, Any]:
     """Who holds or decided a record, and since when; empty where nobody does."""
-    if record.claimed_by and record.in_queue and queue.is_held(record):
-        return {"who": record.claimed_by.username, "since": queue.held_since(record)}
+    if record.claimed_by and record.in_queue and claims.is_held(record):
+        return {"who": record.claimed_by.username, "since": claims.held_since(record)}
     if record.review:
         return {"who": record.review.reviewer.username, "since": record.review.submitted_at}
     return {}

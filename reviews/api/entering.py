@@ -9,14 +9,14 @@ from ninja import Field
 
 from reviews.api.bodies import Body
 from reviews.api.problems import Problem
-from reviews.blind_form import BlindForm
-from reviews.criteria import Offer
-from reviews.file_decisions import text_of
-from reviews.forms import ReviewForm
 from reviews.models import BlindScores, Evaluation, Review
-from reviews.overrides import is_same_score
-from reviews.rubric import Choice
-from reviews.scores import identity, is_score, score_of, score_word
+from reviews.records.scores import identity, is_score, score_of, score_word
+from reviews.review.file_decisions import text_of
+from reviews.review.forms.blind import BlindForm
+from reviews.review.forms.review import ReviewForm
+from reviews.rubric.definition import Choice
+from reviews.rubric.overrides import is_same_score
+from reviews.rubric.proposals import Offer
 
 Errors = list[tuple[str, str]]
 

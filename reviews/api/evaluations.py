@@ -5,14 +5,15 @@ from typing import Any
 
 from ninja import P, QueryEx, Router
 
-from reviews import counts, facets, listing
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.loading import record_of, run_named
 from reviews.api.problems import Problem
-from reviews.filters import FILTERS, Filter, Filters
-from reviews.listing import SORTS, USUAL, View
 from reviews.models import Run
+from reviews.queue import progress
+from reviews.search import indexing, listing
+from reviews.search.filters import FILTERS, Filter, Filters
+from reviews.search.listing import SORTS, USUAL, View
 
 router = Router(tags=["evaluations"])
 Sort = QueryEx[str, P(enum=[*SORTS])]
@@ -62,7 +63,7 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = USUAL, after: str = 
     for row in page.rows:
         row.run = found
         rows.append(shapes.evaluation_out(row, is_hidden=row.pk in page.hidden))
-    is_complete = not view.filters.needs_cover or facets.is_covered(found)
+    is_complete = not view.filters.needs_cover or indexing.is_covered(found)
     return {
         "evaluations": rows,
         "total": page.total if is_complete else None,
@@ -73,7 +74,7 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = USUAL, after: str = 
 
 def _known(run: Run, filters: Filters) -> int | None:
     """How many records there are, where that is counted already."""
-    return None if filters else counts.of(run).total
+    return None if filters else progress.of(run).total
 
 
 def problem_of_filters(sentences: list[str] | tuple[str, ...]) -> Problem:

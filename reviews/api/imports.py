@@ -7,13 +7,15 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Router, Status
 
-from reviews import exporter, mapping, receiving, uploads
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILES, JSONL, check_type, file_of
 from reviews.api.problems import PREFIX, Problem
+from reviews.exports import jsonl
+from reviews.http.streaming import download
+from reviews.imports import target_run, uploads
 from reviews.models import Import, ImportLine
-from reviews.views.download import download
+from reviews.records import mapping
 
 router = Router(tags=["imports"])
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
@@ -73,7 +75,7 @@ def map_run(request: ApiRequest, run: str) -> dict[str, Any]:
     except mapping.MappingError as error:
         sentence = "Nothing is saved: this is no mapping."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, error.problems) from error
-    found = receiving.run_named(run, mapping=wanted, actor=request.user)
+    found = target_run.run_named(run, mapping=wanted, actor=request.user)
     return {"run": found.name, "mapping": found.mapping}
 
 
@@ -97,7 +99,7 @@ def one(request: ApiRequest, import_id: int) -> dict[str, Any]:
 def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """The lines that did not come in, as JSONL: number, outcome, field and reason of each."""
     source = _load(import_id)
-    rejected = exporter.exceptions(source, outcome=ImportLine.Outcome.REJECTED)
+    rejected = jsonl.exceptions(source, outcome=ImportLine.Outcome.REJECTED)
     return download(rejected, f"import-{source.pk}-rejects.jsonl")
 
 

@@ -10,13 +10,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Un
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from cognireview import disk_full
-from reviews import damage
-from reviews.damage import Damaged
-from reviews.listing import TooSlow
-from reviews.permissions import Denied
-from reviews.source import Refused
-from reviews.uploads import OverQuota, TooLarge
+from cognireview.operations import disk_full
+from reviews.accounts.permissions import Denied
+from reviews.imports.uploads import OverQuota, TooLarge
+from reviews.search.listing import TooSlow
+from reviews.storage import damage
+from reviews.storage.damage import Damaged
+from reviews.storage.source_files import Refused
 
 PREFIX = "/api/v1/"
 CONTENT_TYPE = "application/problem+json"

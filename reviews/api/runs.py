@@ -6,16 +6,18 @@ from typing import Any, Literal
 from django.http import StreamingHttpResponse
 from ninja import P, QueryEx, Router
 
-from reviews import counts, exports, report, requirements
+from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
 from reviews.api.loading import run_named
 from reviews.api.problems import Problem
-from reviews.exports import Order
-from reviews.judging import Scope
-from reviews.permissions import check
-from reviews.views.download import download
+from reviews.exports import jobs
+from reviews.exports.jobs import Order
+from reviews.http.streaming import download
+from reviews.judge import quality_gates, report
+from reviews.judge.agreement import Scope
+from reviews.queue import progress as queue_progress
 
 router = Router(tags=["runs"])
 
@@ -23,7 +25,7 @@ router = Router(tags=["runs"])
 @operation(router, "GET", "/runs", scope="read", response=list[shapes.RunOut])
 def runs(request: ApiRequest) -> list[dict[str, Any]]:
     """All runs, newest first, each with its counts by state."""
-    return [shapes.run_out(run, progress) for run, progress in counts.of_all()]
+    return [shapes.run_out(run, progress) for run, progress in queue_progress.of_all()]
 
 
 @operation(
@@ -41,7 +43,7 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
     A line nobody reviewed is byte for byte as it came.
     """
     order = Order(run_named(run), only=only)
-    return download(exports.stream(order, request.user), order.file_name)
+    return download(jobs.stream(order, request.user), order.file_name)
 
 
 @operation(router, "GET", "/runs/{path:run}/report", scope="read", response=shapes.ReportOut, problems=(404,))
@@ -64,13 +66,13 @@ def judge_report(
     """
     check(request.user, "lead_review")
     found = report.of(Scope(run_named(run)))
-    return requirements.as_json(found, requirements.check(found, _required(require)))
+    return quality_gates.as_json(found, quality_gates.check(found, _required(require)))
 
 
-def _required(texts: list[str]) -> list[requirements.Requirement]:
+def _required(texts: list[str]) -> list[quality_gates.Requirement]:
     try:
-        return [requirements.parse(text) for text in texts]
-    except requirements.NotUnderstood as error:
+        return [quality_gates.parse(text) for text in texts]
+    except quality_gates.NotUnderstood as error:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         raise Problem(status, str(error), [("require", str(error))]) from error
 
@@ -79,4 +81,4 @@ def _required(texts: list[str]) -> list[requirements.Requirement]:
 def run(request: ApiRequest, run: str) -> dict[str, Any]:
     """One run with its counts by state."""
     found = run_named(run)
-    return shapes.run_out(found, counts.of(found))
+    return shapes.run_out(found, queue_progress.of(found))

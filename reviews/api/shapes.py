@@ -8,13 +8,17 @@ from typing import Any, Literal
 
 from ninja import Field, Schema
 
-from reviews import blind, contexts, evidence, queue, rubric
-from reviews.blind_form import BlindForm
-from reviews.counts import Progress
-from reviews.criteria import Offer
-from reviews.forms import ReviewForm
+from reviews.evidence import record as evidence_record
+from reviews.evidence import task_context
+from reviews.judge.quality_gates import Outcome
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
-from reviews.requirements import Outcome
+from reviews.queue import claims
+from reviews.queue.progress import Progress
+from reviews.review import blind_scoring
+from reviews.review.forms.blind import BlindForm
+from reviews.review.forms.review import ReviewForm
+from reviews.rubric import definition
+from reviews.rubric.proposals import Offer
 
 
 class RunOut(Schema):
@@ -221,8 +225,8 @@ def import_out(source: Import) -> dict[str, Any]:
 
 
 def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
-    is_held = queue.is_held(record)
-    human_verdict = rubric.of(record.run).rule.verdict(record.human_corrected_scores)
+    is_held = claims.is_held(record)
+    human_verdict = definition.of(record.run).rule.verdict(record.human_corrected_scores)
     names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
     more = ("version", "created_at", "is_escalated", "is_stale")
     return {
@@ -241,9 +245,9 @@ def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
 
 def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
     """The record as the review screen shows it to that person."""
-    is_blind = blind.is_hidden(record, reader)
+    is_blind = blind_scoring.is_hidden(record, reader)
     form = BlindForm(record) if is_blind else ReviewForm(record)
-    is_held = queue.is_held(record)
+    is_held = claims.is_held(record)
     return {
         "evaluation_id": record.evaluation_id,
         "run": record.run.name,
@@ -252,7 +256,7 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
         "claimed_by": _name(record.claimed_by) if is_held else None,
         "claimed_until": record.claimed_until if is_held else None,
         "is_blind": is_blind,
-        "fields": dict(evidence.fields(record, is_blind=is_blind)),
+        "fields": dict(evidence_record.fields(record, is_blind=is_blind)),
         "criteria": [_criterion(offer, form) for offer in form.offers],
         "causes": {cause.word: cause.title for cause in form.rubric.causes},
         "context": _context(record),
@@ -288,7 +292,7 @@ def _criterion(offer: Offer, form: ReviewForm) -> dict[str, Any]:
 
 
 def _context(record: Evaluation) -> dict[str, Any] | None:
-    context = contexts.of(record)
+    context = task_context.of(record)
     if context is None:
         return None
     return {

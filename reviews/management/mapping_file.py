@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError
 
-from reviews.mapping import Mapping, MappingError, read
+from reviews.records.mapping import Mapping, MappingError, read
 
 
 def mapping_in(name: str | None) -> Mapping | None:

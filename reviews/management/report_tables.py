@@ -6,15 +6,15 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reviews.defects import Defects
-from reviews.intervals import Estimate
-from reviews.judging import JudgeVsHuman
-from reviews.judging_escapes import Escapes
-from reviews.judging_facts import percent
-from reviews.judging_reasons import Reasons
-from reviews.judging_reviewers import Figures
-from reviews.report import Report
-from reviews.scoreboard import Scoreboard
+from reviews.judge.agreement import JudgeVsHuman
+from reviews.judge.error_analysis import Defects
+from reviews.judge.flag_precision import Reasons
+from reviews.judge.leaderboard import Scoreboard
+from reviews.judge.missed_errors import Escapes
+from reviews.judge.report import Report
+from reviews.judge.reviewer_agreement import Figures
+from reviews.judge.run_facts import percent
+from reviews.statistics.intervals import Estimate
 
 NOTHING = "-"
 

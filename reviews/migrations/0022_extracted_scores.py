@@ -8,7 +8,7 @@ from typing import Any
 from django.db import migrations, models
 from django.db.models import Q
 
-from reviews.extraction import extract
+from reviews.records.extracted_scores import extract
 
 _UNPARSED = Q(parsed_rubric_scores={})
 

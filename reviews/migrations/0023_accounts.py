@@ -1,4 +1,4 @@
-"""Usernames follow the rules of `reviews.usernames`. The database stays as it is."""
+"""Usernames follow the rules of `reviews.models.usernames`. The database stays as it is."""
 
 from django.db import migrations, models
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce, Collate, Length, Now
 
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
-from reviews.record import DONE_WORDS, HUMAN_FIELDS, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_WORDS
+from reviews.records.schema import DONE_WORDS, HUMAN_FIELDS, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_WORDS
 
 # What lists are ordered by where a column alone does not do. Never null, so that places can be compared; by
 # code points, so that they are the same here as in PostgreSQL. Shorter task ids come first: 9 before 10.

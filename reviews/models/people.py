@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Lower, Now
 
-from reviews import usernames
+from reviews.models import usernames
 
 
 def check_username(username: str) -> None:

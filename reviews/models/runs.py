@@ -8,9 +8,9 @@ from django.db import models
 from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
-from reviews.held_transaction import HeldTransaction
+from reviews.database.held_transaction import HeldTransaction
 from reviews.models.people import User
-from reviews.record import QUEUE_WORDS
+from reviews.records.schema import QUEUE_WORDS
 
 RUN_NAME_LENGTH = 200
 

@@ -3,7 +3,7 @@
 from django import template
 from django.utils.html import format_html
 
-from reviews import preferences
+from reviews.accounts import preferences
 from reviews.models import User
 
 register = template.Library()

@@ -2,7 +2,7 @@
 
 from django import template
 
-from reviews import permissions
+from reviews.accounts import permissions
 from reviews.models import Escalation, Evaluation, User
 
 register = template.Library()

@@ -6,7 +6,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from reviews import rendering
+from reviews.evidence import rendering
 
 register = template.Library()
 

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from django.http import StreamingHttpResponse
 
-from reviews.formats import CONTENT_TYPES, csv_line
-from reviews.intervals import Estimate
-from reviews.views.download import download
+from reviews.exports.formats import CONTENT_TYPES, csv_line
+from reviews.http.streaming import download
+from reviews.statistics.intervals import Estimate
 
 _MOST_UNFOLDED = 12
 

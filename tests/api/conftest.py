@@ -6,10 +6,10 @@ import orjson
 import pytest
 from django.test import Client
 
-from reviews import tokens
+from reviews.accounts import api_tokens
 from reviews.models import User
 
-ALL = tuple(tokens.SCOPES)
+ALL = tuple(api_tokens.SCOPES)
 JSON = "application/json"
 
 
@@ -37,7 +37,7 @@ def program_of(person: User, *scopes: str) -> Program:
     if not scopes:
         able = {"reviewer": ("review", "read"), "lead": ("export", "review", "read"), "admin": ALL}
         scopes = able[person.groups.get().name]
-    return Program(tokens.make(person=person, scopes=scopes, actor=None).text)
+    return Program(api_tokens.make(person=person, scopes=scopes, actor=None).text)
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from reviews import people, tokens
+from reviews.accounts import api_tokens, people
 from reviews.api.addresses import api
 from reviews.models import ApiToken, Evaluation, User
 from tests.api.conftest import ALL, Program, program_of
-from tests.factories import EvaluationFactory
+from tests.support.factories import EvaluationFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +73,7 @@ class TestOperation:
         scope, *statuses = ACCESS[name]
         for person, status in zip((ana, lea, max), statuses, strict=True):
             if status is None:
-                with pytest.raises(tokens.Refused, match=scope):
+                with pytest.raises(api_tokens.Refused, match=scope):
                     program_of(person, scope)
             else:
                 assert send(program_of(person, scope), name, record).status_code == status
@@ -93,7 +93,7 @@ class TestOperation:
     def test_takes_nobody_without_a_token_in_force(self, name: str, record: Evaluation, max: User) -> None:
         revoked, expired, gone = (program_of(max, *ALL) for _ in range(3))
         made = ApiToken.objects.order_by("pk")
-        tokens.revoke(token=made[0], actor=max)
+        api_tokens.revoke(token=made[0], actor=max)
         ApiToken.objects.filter(pk=made[1].pk).update(expires_at=timezone.now())
         User.objects.filter(pk=max.pk).update(is_active=False)
         for program in (Program(), Program("cr_nothing"), Program("ä \x7f"), revoked, expired, gone):

@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from reviews.filters import FILTERS
-from reviews.listing import SORTS
 from reviews.models import User
+from reviews.search.filters import FILTERS
+from reviews.search.listing import SORTS
 from tests.api.conftest import Program, program_of
 from tests.api.test_access import ACCESS
-from tests.factories import SCORES, EvaluationFactory, RunFactory
+from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 
 pytestmark = pytest.mark.django_db
 

@@ -6,11 +6,12 @@ from typing import Any
 import orjson
 import pytest
 
-from reviews import opinions, queue
 from reviews.models import AuditEvent, Evaluation, Review, Run, User
+from reviews.queue import claims
+from reviews.review import opinions
 from tests.api.conftest import Program, program_of
-from tests.factories import SCORES, EvaluationFactory, RunFactory
-from tests.work import decide, end_claim
+from tests.support.factories import SCORES, EvaluationFactory, RunFactory
+from tests.support.work import decide, end_claim
 
 pytestmark = pytest.mark.django_db
 
@@ -89,7 +90,7 @@ class TestClaim:
     def test_of_somebody_else_is_for_leads_to_give_back(
         self, record: Evaluation, of_ana: Program, of_lea: Program, bo: User
     ) -> None:
-        queue.claim(evaluation_id=record.pk, reviewer=bo)
+        claims.claim(evaluation_id=record.pk, reviewer=bo)
         path = f"evaluations/{record.evaluation_id}/claim"
         assert of_ana.ask("DELETE", path).status_code == 403
         assert of_lea.ask("DELETE", path).status_code == 204
@@ -160,7 +161,7 @@ class TestReview:
     def test_says_who_holds_the_record_and_since_when(
         self, record: Evaluation, of_ana: Program, bo: User
     ) -> None:
-        queue.claim(evaluation_id=record.pk, reviewer=bo)
+        claims.claim(evaluation_id=record.pk, reviewer=bo)
         answer = review(of_ana, record)
         assert answer.status_code == 409
         problem = answer.json()

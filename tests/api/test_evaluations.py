@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from reviews.filters import FILTERS
-from reviews.listing import PAGE_SIZE
 from reviews.models import Evaluation, Run, User
+from reviews.search.filters import FILTERS
+from reviews.search.listing import PAGE_SIZE
 from tests.api.conftest import Program
-from tests.factories import EvaluationFactory, RunFactory
-from tests.work import decide, evaluations
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
 

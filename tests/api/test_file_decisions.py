@@ -6,7 +6,7 @@ import pytest
 
 from reviews.models import Evaluation, Run, User
 from tests.api.conftest import Program
-from tests.lines import bring_in, file_of, line
+from tests.support.lines import bring_in, file_of, line
 
 pytestmark = pytest.mark.django_db
 

@@ -12,13 +12,14 @@ import pytest
 import zstandard
 from django.db import OperationalError
 
-from reviews import exporter, importer
+from reviews.exports import jsonl
+from reviews.imports import importer
 from reviews.models import AuditEvent, Import, Run, Upload
 from tests.api.conftest import Program
-from tests.commands import manage
-from tests.lines import bring_in, file_of, line, take_out
-from tests.test_ledger import seal
-from tests.test_mapping import MAPPINGS, MT_BENCH
+from tests.audit.test_log import seal
+from tests.records.test_mapping import MAPPINGS, MT_BENCH
+from tests.support.commands import manage
+from tests.support.lines import bring_in, file_of, line, take_out
 
 pytestmark = pytest.mark.django_db
 
@@ -214,7 +215,7 @@ class TestExport:
             raise OperationalError("server closed the connection unexpectedly")
 
         bring_in(TWO)
-        monkeypatch.setattr(exporter, "_blocks", broken)
+        monkeypatch.setattr(jsonl, "_blocks", broken)
         of_lea._client.raise_request_exception = False
         answer = of_lea.get("runs/evaluations/export")
         assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")

@@ -21,15 +21,16 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks as found_by
 
-from reviews import escalation, queue
 from reviews.api.addresses import api
 from reviews.models import Evaluation, Import, User
+from reviews.queue import claims
+from reviews.review import escalations
 from tests.api.conftest import program_of
 from tests.api.test_access import ACCESS
-from tests.factories import SCORES, EvaluationFactory, RunFactory
-from tests.lines import bring_in, file_of, line
-from tests.test_mapping import MAPPINGS
-from tests.work import decide
+from tests.records.test_mapping import MAPPINGS
+from tests.support.factories import SCORES, EvaluationFactory, RunFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -80,13 +81,13 @@ def operations(max: User, ana: User) -> dict[str, Operation]:
     blind = RunFactory.create(name="blind", blind_share=1)
     RunFactory.create(name="empty")
     decide(made["decided"], ana)
-    queue.claim(evaluation_id=made["held"].pk, reviewer=ana)
+    claims.claim(evaluation_id=made["held"].pk, reviewer=ana)
     asked = {"kind": "question", "reason": "question", "note": "Is it 2?"}
-    escalation.escalate(evaluation_id=made["with a lead"].pk, reviewer=ana, **asked)
+    escalations.escalate(evaluation_id=made["with a lead"].pk, reviewer=ana, **asked)
     hidden = EvaluationFactory.create(
         run=blind, evaluation_id=RECORDS[-1], structured_model_response={"final_answer": "2"}
     )
-    queue.claim(evaluation_id=hidden.pk, reviewer=max)
+    claims.claim(evaluation_id=hidden.pk, reviewer=max)
     schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler())
     found = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
     return {operation.label.replace("/api/v1", ""): operation for operation in found}

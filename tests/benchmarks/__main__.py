@@ -11,7 +11,7 @@ import django
 from django.core.management import call_command
 from django.db import connection
 
-from cognireview import embedded_postgres
+from cognireview.postgres import embedded
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def _measure(folder: Path, scale: float, only: list[str] | None) -> bool:
     # Its models can be imported from here on only.
     figures = import_module("tests.benchmarks.figures")
     bench, met = figures.Bench(folder, scale), True
-    with embedded_postgres.running(folder / "var"):
+    with embedded.running(folder / "var"):
         call_command("migrate", verbosity=0)
         print(f"{'':58} {'measured':>9} {'limit':>9} {'ratio':>7}  target")  # noqa: T201
         for group in only or figures.FIGURES:

@@ -6,8 +6,8 @@ from statistics import median
 
 from django.contrib.auth.models import Group
 
-from reviews import analytics, analytics_decisions, analytics_presence, spot_checks
-from reviews.analytics import Selection
+from reviews.dashboard import drilldown, metrics, presence, spot_checks
+from reviews.dashboard.metrics import Selection
 from reviews.models import Run, User
 from tests.benchmarks import database, reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, seconds
@@ -71,17 +71,17 @@ def reports(scale: float) -> Iterator[Figure]:
     for name, selection in (("", Selection()), (", a run", Selection(run)), (", a month of one", month)):
         for report, action in _reports(selection).items():
             yield _figure(f"{report}{name}", action)
-    yield _figure("who is working", analytics_presence.now_working)
+    yield _figure("who is working", presence.now_working)
 
 
 def _reports(selection: Selection) -> dict[str, Callable[[], object]]:
     return {
-        "reviewers": lambda: analytics.reviewers(selection),
-        "criteria": lambda: analytics.criteria(selection),
-        "criteria by reviewer": lambda: analytics.criteria_by_reviewer(selection),
-        "days": lambda: analytics.days(selection),
-        "fast decisions": lambda: analytics_decisions.decisions(selection, signal="fast"),
-        "overturned": lambda: analytics_decisions.overturned(selection),
+        "reviewers": lambda: metrics.reviewers(selection),
+        "criteria": lambda: metrics.criteria(selection),
+        "criteria by reviewer": lambda: metrics.criteria_by_reviewer(selection),
+        "days": lambda: metrics.days(selection),
+        "fast decisions": lambda: drilldown.decisions(selection, signal="fast"),
+        "overturned": lambda: drilldown.overturned(selection),
         "spot checks": lambda: spot_checks.settled(selection),
     }
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from django.conf import settings
 from django.db import connection, transaction
 
-from reviews import ledger
-from reviews.chain import Chain
+from reviews.audit import log
+from reviews.audit.hash_chain import Chain
 from tests.benchmarks import database
 from tests.benchmarks.measuring import Figure, alternating, peak_memory
 
@@ -48,7 +48,7 @@ def verification(scale: float) -> Iterator[Figure]:
 
 def _verify() -> None:
     chain = Chain()
-    assert list(ledger.verify(chain)) == []
+    assert list(log.verify(chain)) == []
     assert chain.head.position
 
 

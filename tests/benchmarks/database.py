@@ -7,8 +7,9 @@ from pathlib import Path
 from django.db import connection, transaction
 from psycopg import sql
 
-from reviews import copying, importer, rows, source
+from reviews.imports import bulk_insert, importer
 from reviews.models import Import, User
+from reviews.storage import copy_encoding, source_files
 
 RUN = "benchmark"
 
@@ -69,12 +70,14 @@ def remove_records() -> None:
 
 def bring_in(file: Path, *, run: str = RUN) -> Import:
     with file.open("rb") as opened, transaction.atomic():
-        return importer.import_stream(source.blocks_of(opened), run_name=run, file_name=file.name, actor=None)
+        return importer.import_stream(
+            source_files.blocks_of(opened), run_name=run, file_name=file.name, actor=None
+        )
 
 
 def save_rows(path: Path) -> None:
     """Write the rows of all records as the importer sends them."""
-    columns = sql.SQL(", ").join(map(sql.Identifier, rows.COLUMNS))
+    columns = sql.SQL(", ").join(map(sql.Identifier, copy_encoding.COLUMNS))
     select = sql.SQL("COPY (SELECT {} FROM evaluation ORDER BY id) TO STDOUT (FORMAT BINARY)").format(columns)
     with path.open("wb") as file, connection.cursor() as cursor, cursor.copy(select) as copy:
         for block in copy:
@@ -83,9 +86,9 @@ def save_rows(path: Path) -> None:
 
 def copy_rows(path: Path) -> None:
     """Send such rows and nothing else."""
-    rows_in = copying.COPY_EVALUATIONS
+    rows_in = bulk_insert.COPY_EVALUATIONS
     with path.open("rb") as file, connection.cursor() as cursor, cursor.copy(rows_in) as copy:
-        for block in source.blocks_of(file):
+        for block in source_files.blocks_of(file):
             copy.write(block)
 
 

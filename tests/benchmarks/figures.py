@@ -9,7 +9,7 @@ import zstandard
 from django.conf import settings
 from django.db import transaction
 
-from reviews import exporter
+from reviews.exports import jsonl
 from reviews.models import Import, Run
 from tests.benchmarks import analysing, auditing, database, dataset, judging, reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, alternating, call, into_pipe, peak_memory, seconds
@@ -87,7 +87,7 @@ def export_against_zstd(bench: Bench) -> Iterator[Figure]:
     frames = [bytes(frame) for frame in done.chunks.order_by("number").values_list("frame", flat=True)]
 
     def exporting() -> None:
-        into_pipe(exporter.export(done.run))
+        into_pipe(jsonl.export(done.run))
 
     def decompressing() -> None:
         decompressor = zstandard.ZstdDecompressor()

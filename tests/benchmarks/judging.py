@@ -5,18 +5,18 @@ from statistics import median
 
 from django.contrib.auth.models import Group
 
-from reviews import (
-    defects,
-    judging,
-    judging_escapes,
-    judging_facts,
-    judging_reasons,
-    judging_records,
+from reviews.judge import (
+    agreement,
+    drilldown,
+    error_analysis,
+    flag_precision,
+    leaderboard,
+    missed_errors,
     report,
-    scoreboard,
+    run_facts,
 )
-from reviews.judging import Scope
-from reviews.judging_records import Asked
+from reviews.judge.agreement import Scope
+from reviews.judge.drilldown import Asked
 from reviews.models import Run, User
 from tests.benchmarks import database, reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, seconds
@@ -117,13 +117,13 @@ def figures(scale: float) -> Iterator[Figure]:
 def _figures(scope: Scope) -> dict[str, Callable[[], object]]:
     changed = Asked(criterion="Rigor", judge_said='"No"', human_said='"Yes"')
     return {
-        "facts": lambda: judging_facts.of(scope.run).as_json(),
-        "judge vs human": lambda: judging.compare(scope).as_json(),
-        "reasons": lambda: judging_reasons.of(scope).as_json(),
-        "escapes": lambda: judging_escapes.of(scope).as_json(),
-        "scoreboard": lambda: scoreboard.of(scope).as_json(),
-        "defects with examples": lambda: defects.of(scope).as_json(),
-        "decisions behind a cell": lambda: judging_records.records(scope, changed),
+        "facts": lambda: run_facts.of(scope.run).as_json(),
+        "judge vs human": lambda: agreement.compare(scope).as_json(),
+        "reasons": lambda: flag_precision.of(scope).as_json(),
+        "escapes": lambda: missed_errors.of(scope).as_json(),
+        "scoreboard": lambda: leaderboard.of(scope).as_json(),
+        "defects with examples": lambda: error_analysis.of(scope).as_json(),
+        "decisions behind a cell": lambda: drilldown.records(scope, changed),
         "the whole report": lambda: report.of(scope).as_json(),
     }
 

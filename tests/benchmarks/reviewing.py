@@ -12,8 +12,9 @@ from django.contrib.auth.models import Group
 from django.db import connections
 from django.db.models import Q
 
-from reviews import counts, queue, workflow
 from reviews.models import Evaluation, Import, Run, User
+from reviews.queue import claims, progress
+from reviews.review import decisions
 from tests.benchmarks import database
 from tests.benchmarks.measuring import Figure, seconds
 
@@ -76,8 +77,8 @@ def submit_and_next(scale: float) -> Iterator[Figure]:
         count = max(int(size * scale), 1_000)
         run = filled(count)
         for name, people, steps, condition, aim in (
-            ("one reviewer", 1, ALONE, queue.EVERYTHING, AIM_ALONE),
-            ("eight", REVIEWERS, TOGETHER, queue.EVERYTHING, AIM_TOGETHER),
+            ("one reviewer", 1, ALONE, claims.EVERYTHING, AIM_ALONE),
+            ("eight", REVIEWERS, TOGETHER, claims.EVERYTHING, AIM_TOGETHER),
             ("eight, filtered", REVIEWERS, FILTERED, ONE_MODEL, AIM_TOGETHER),
         ):
             times = _measure(run, people, steps, condition)
@@ -95,7 +96,7 @@ def submit_and_next(scale: float) -> Iterator[Figure]:
     other, _ = User.objects.get_or_create(username="other")
     database.execute(_CROWD, {"other": other.pk, "count": crowd, "held": CROWD_HELD})
     database.execute("VACUUM ANALYZE evaluation")
-    times = _measure(run, 1, ALONE, queue.EVERYTHING)
+    times = _measure(run, 1, ALONE, claims.EVERYTHING)
     yield _figure(f"behind {crowd:,} done or assigned", times, AIM_ALONE)
 
 
@@ -128,28 +129,28 @@ def _reviewer(number: int) -> int:
 def _go_through(run: Run, condition: Q, steps: int, reviewer: int) -> Times:
     """Decide so many records, each time loading the reviewer anew as a request does."""
     times = Times([], [])
-    claimed = queue.claim_next(run=run, reviewer=User.objects.get(pk=reviewer), condition=condition)
+    claimed = claims.claim_next(run=run, reviewer=User.objects.get(pk=reviewer), condition=condition)
 
     def step() -> None:
         nonlocal claimed
         assert claimed
         person = User.objects.get(pk=reviewer)
         _agree(claimed, person)
-        claimed = queue.claim_next(run=run, reviewer=person, condition=condition)
-        counts.of(run)
+        claimed = claims.claim_next(run=run, reviewer=person, condition=condition)
+        progress.of(run)
 
     while claimed and len(times.taken) < steps:
         times.records.append(claimed.pk)
         times.taken.append(seconds(step) * 1000)
     if claimed:
-        queue.release(evaluation_id=claimed.pk, actor=User.objects.get(pk=reviewer))
+        claims.release(evaluation_id=claimed.pk, actor=User.objects.get(pk=reviewer))
     connections.close_all()
     return times
 
 
 def _agree(evaluation: Evaluation, reviewer: User) -> None:
     scores = evaluation.parsed_rubric_scores
-    workflow.submit_review(
+    decisions.submit_review(
         evaluation_id=evaluation.pk,
         reviewer=reviewer,
         version=evaluation.version,

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
 from tests.browser.screen import SCORES
-from tests.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory, RunFactory
 
 PASSWORD = "a password for tests"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

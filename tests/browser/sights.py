@@ -19,25 +19,12 @@ from django.utils import timezone
 from playwright.sync_api import Page, Route
 
 from cognireview.environment import BASE_DIR
-from reviews import (
-    bulk,
-    drafts,
-    escalation,
-    exports,
-    importer,
-    links,
-    opinions,
-    people,
-    queue,
-    saved_views,
-    spot_checks,
-    strata,
-    tokens,
-    workflow,
-)
-from reviews.analytics import Selection
-from reviews.filters import Filters
-from reviews.mapping import read
+from reviews.accounts import api_tokens, one_time_links, people
+from reviews.dashboard import bulk_changes, spot_checks
+from reviews.dashboard.metrics import Selection
+from reviews.exports import jobs
+from reviews.imports import importer
+from reviews.imports.target_run import run_named
 from reviews.models import (
     BlindScores,
     Evaluation,
@@ -49,11 +36,23 @@ from reviews.models import (
     User,
     Webhook,
 )
-from reviews.receiving import run_named
-from tests.factories import PASSWORD, EvaluationFactory, ExportFactory, ImportFactory, RunFactory, UserFactory
-from tests.lines import bring_in, file_of, line
-from tests.threads import together
-from tests.work import decide
+from reviews.queue import claims
+from reviews.records.mapping import read
+from reviews.review import decisions, drafts, escalations, opinions
+from reviews.sampling import strata
+from reviews.search import saved_views
+from reviews.search.filters import Filters
+from tests.support.factories import (
+    PASSWORD,
+    EvaluationFactory,
+    ExportFactory,
+    ImportFactory,
+    RunFactory,
+    UserFactory,
+)
+from tests.support.lines import bring_in, file_of, line
+from tests.support.threads import together
+from tests.support.work import decide
 
 LONG = "a_name_without_a_single_space_" * 6
 MODEL = "openai/o4-mini"
@@ -99,7 +98,7 @@ def run() -> int:
         file_of(line("eval_0", task_id="0", **theirs), line("eval_1", task_id="1", **newer)), run=made.name
     )
     with transaction.atomic():
-        queue.claim(evaluation_id=records[4].pk, reviewer=bo)
+        claims.claim(evaluation_id=records[4].pk, reviewer=bo)
     return made.pk
 
 
@@ -114,8 +113,10 @@ def saved_view() -> int:
 def changed_list() -> int:
     """The run, with its waiting records put first."""
     made = Run.objects.get(pk=run())
-    order = bulk.Order(made, Filters.of("verdict=Pass"), bulk.Kind.PRIORITISE, priority=bulk.FIRST)
-    bulk.apply(order, User.objects.get(username="lea"))
+    order = bulk_changes.Order(
+        made, Filters.of("verdict=Pass"), bulk_changes.Kind.PRIORITISE, priority=bulk_changes.FIRST
+    )
+    bulk_changes.apply(order, User.objects.get(username="lea"))
     return made.pk
 
 
@@ -145,7 +146,7 @@ def own_record() -> int:
         structured_ideal_response={"response": "| a | b |\n|---|---|\n| 1 | 2 |"},
     )
     with transaction.atomic():
-        queue.claim(evaluation_id=record.pk, reviewer=User.objects.get(username="ana"))
+        claims.claim(evaluation_id=record.pk, reviewer=User.objects.get(username="ana"))
     return record.pk
 
 
@@ -153,7 +154,7 @@ def opinion(answer: str, *names: str) -> int:
     """The record of which everything is long, for two people; those of these names gave it other scores."""
     record = Evaluation.objects.get(pk=own_record())
     Run.objects.update(overlap_share=1)
-    queue.free(record)
+    claims.free(record)
     for number, name in enumerate(names):
         scores = {
             LONG: {"score": ("No", "Yes")[number], "justification": rf"{answer} \(\frac{{1}}{{2}}\), {LONG}"},
@@ -168,7 +169,7 @@ def disagreement() -> int:
     """Two opinions on a record differ, and lea has it."""
     record = opinion("I find", "ana", "bo")
     with transaction.atomic():
-        queue.claim(evaluation_id=record, reviewer=User.objects.get(username="lea"))
+        claims.claim(evaluation_id=record, reviewer=User.objects.get(username="lea"))
     return record
 
 
@@ -186,7 +187,7 @@ def late_opinion() -> int:
 def submit_too_late(page: Page) -> None:
     """Somebody else decides the record while it is on the screen."""
     record = Evaluation.objects.get(claimed_by__username="ana")
-    queue.free(record)
+    claims.free(record)
     decide(record, User.objects.get(username="bo"))
     # The form by itself: an answer of 409 to a script stands in the console as an error.
     page.route("**/draft/", lambda route: route.fulfill(status=204))
@@ -259,7 +260,7 @@ def commit_all(page: Page) -> None:
 def asked_record() -> int:
     """Ana asks a lead about her record."""
     record, ana = own_record(), User.objects.get(username="ana")
-    escalation.escalate(evaluation_id=record, reviewer=ana, kind="question", reason="question", note=LONG)
+    escalations.escalate(evaluation_id=record, reviewer=ana, kind="question", reason="question", note=LONG)
     return record
 
 
@@ -269,7 +270,7 @@ def history() -> int:
     ana = User.objects.get(username="ana")
     decided, skipped = (EvaluationFactory.create(run=record.run, task_id=LONG) for _ in range(2))
     decide(decided, ana)
-    queue.skip(evaluation_id=skipped.pk, reviewer=ana)
+    claims.skip(evaluation_id=skipped.pk, reviewer=ana)
     return record.run_id
 
 
@@ -281,7 +282,7 @@ def desk() -> None:
     decide(EvaluationFactory.create(), User.objects.get(username="bo"), judged=judged)
     record = Evaluation.objects.get(evaluation_id="eval_2")
     lea = User.objects.get(username="lea")
-    workflow.reopen(evaluation_id=record.pk, actor=lea, reason=f"See {LONG}.")
+    decisions.reopen(evaluation_id=record.pk, actor=lea, reason=f"See {LONG}.")
 
 
 def person_at_work() -> int:
@@ -367,12 +368,12 @@ def eventful_record() -> int:
         file_of(line("eval_1", aggregated_score="Fail", verification_message=LONG)), run=f"Algebra {LONG}"
     )
     record, ana, lea = Evaluation.objects.get(), *(User.objects.get(username=name) for name in ("ana", "lea"))
-    asked = escalation.escalate(evaluation_id=record.pk, reviewer=ana, kind="question", reason="", note=LONG)
-    escalation.settle(escalation_id=asked.pk, actor=lea, outcome="returned", answer=LONG)
-    queue.claim(evaluation_id=record.pk, reviewer=ana)
+    asked = escalations.escalate(evaluation_id=record.pk, reviewer=ana, kind="question", reason="", note=LONG)
+    escalations.settle(escalation_id=asked.pk, actor=lea, outcome="returned", answer=LONG)
+    claims.claim(evaluation_id=record.pk, reviewer=ana)
     decided = decide(record, ana, causes={"Clarity": "too strict"}).evaluation
     scores = {"Clarity": {"score": "No", "justification": r"Ends with \(\frac{1}{3}\)."}}
-    decide(decided, lea, by=workflow.revise, scores=scores, comments=LONG)
+    decide(decided, lea, by=decisions.revise, scores=scores, comments=LONG)
     return record.pk
 
 
@@ -437,8 +438,8 @@ def cancelled_import() -> int:
 
 def built_export() -> int:
     run()
-    export = exports.ask_for(exports.Order(Run.objects.get()), User.objects.get(username="lea"))
-    together(lambda: exports.build(export.pk))
+    export = jobs.ask_for(jobs.Order(Run.objects.get()), User.objects.get(username="lea"))
+    together(lambda: jobs.build(export.pk))
     return export.pk
 
 
@@ -452,15 +453,17 @@ def first_start() -> str:
 
 
 def invitation() -> str:
-    return links.invite(role="reviewer", email=f"{LONG[:60]}@example.org", actor=the_person("max")).token
+    return one_time_links.invite(
+        role="reviewer", email=f"{LONG[:60]}@example.org", actor=the_person("max")
+    ).token
 
 
 def new_password() -> str:
-    return links.password_link(person=the_person("ana"), actor=the_person("max")).token
+    return one_time_links.password_link(person=the_person("ana"), actor=the_person("max")).token
 
 
 def token() -> None:
-    tokens.make(person=User.objects.get(username="ana"), scopes=["review", "read"], actor=None)
+    api_tokens.make(person=User.objects.get(username="ana"), scopes=["review", "read"], actor=None)
 
 
 def second_factor() -> None:

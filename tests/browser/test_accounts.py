@@ -15,14 +15,15 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.environment import Environment
-from reviews import people, queue
+from reviews.accounts import people
+from reviews.accounts.permissions import role_of
 from reviews.models import AuditEvent, Evaluation, User
-from reviews.permissions import role_of
-from tests import oidc_provider
+from reviews.queue import claims
 from tests.browser.conftest import PASSWORD, log_in
-from tests.factories import EvaluationFactory
-from tests.oidc_provider import Provider
-from tests.work import decide
+from tests.support import oidc_provider
+from tests.support.factories import EvaluationFactory
+from tests.support.oidc_provider import Provider
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GOOD = "eleven purple oxen dance"
@@ -315,7 +316,7 @@ class TestAnAdmin:
         self, page: Page, other: Page, url: str, max: User, ana: User
     ) -> None:
         decided = decide(EvaluationFactory.create(), ana).evaluation
-        held = queue.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         log_in(other, url, ana)
         assert other.context.browser
         third = other.context.browser.new_page()

@@ -8,8 +8,8 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
 
-from reviews import queue
 from reviews.models import Draft, Evaluation, Review, User
+from reviews.queue import claims
 from tests.browser.conftest import PASSWORD
 from tests.browser.screen import draft_is, heading, label, press, record, saved, settle, verdict
 
@@ -125,8 +125,8 @@ def test_a_server_that_fails_for_a_while_gets_the_draft_later(screen: Page) -> N
 
 def test_what_was_typed_survives_that_another_was_first(screen: Page, ana: User, bo: User) -> None:
     first = record("a-model")
-    queue.release(evaluation_id=first.pk, actor=ana)
-    queue.claim(evaluation_id=first.pk, reviewer=bo)
+    claims.release(evaluation_id=first.pk, actor=ana)
+    claims.claim(evaluation_id=first.pk, reviewer=bo)
     press(screen, "c")
     screen.keyboard.type("I was here.")
     alert = screen.get_by_role("alert")
@@ -148,7 +148,7 @@ def test_a_hold_that_ran_out_is_taken_up_again_and_the_page_says_so(screen: Page
     press(screen, "c")
     screen.keyboard.type("Back from lunch.")
     expect(screen.get_by_text("Nobody else opened this record, so it is yours again.")).to_be_visible()
-    assert queue.is_held(record("a-model"))
+    assert claims.is_held(record("a-model"))
 
 
 def test_a_hold_that_runs_out_is_told_before_and_kept(screen: Page) -> None:

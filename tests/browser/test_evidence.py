@@ -6,8 +6,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, User
 from tests.browser.conftest import log_in
-from tests.contexts import bring, task
-from tests.factories import EvaluationFactory
+from tests.support.contexts import bring, task
+from tests.support.factories import EvaluationFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -6,13 +6,13 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews import exports, receipt_check
+from reviews.exports import jobs, verify_receipt
 from reviews.models import Evaluation, Export, User
-from reviews.record import Limits
+from reviews.records.schema import Limits
 from tests.browser.conftest import log_in
-from tests.lines import bring_in, file_of, line
-from tests.threads import together
-from tests.work import decide
+from tests.support.lines import bring_in, file_of, line
+from tests.support.threads import together
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,7 +21,7 @@ FILE = file_of(line("eval_a"), line("eval_b"))
 
 def build() -> None:
     """What the job does, elsewhere."""
-    together(lambda: exports.build(Export.objects.get().pk))
+    together(lambda: jobs.build(Export.objects.get().pk))
 
 
 def save(page: Page, name: str, path: Path) -> Path:
@@ -50,8 +50,8 @@ def test_a_file_is_built_and_downloaded_with_its_receipt(
     original = tmp_path / "original.jsonl"
     original.write_bytes(FILE)
     exported = save(page, "Download", tmp_path / "algebra.jsonl.gz")
-    receipt = receipt_check.read_receipt(save(page, "Receipt", tmp_path / "receipt.json"))
-    result = receipt_check.check(receipt, [original], exported, Limits())
+    receipt = verify_receipt.read_receipt(save(page, "Receipt", tmp_path / "receipt.json"))
+    result = verify_receipt.check(receipt, [original], exported, Limits())
     assert (result.problems, result.identical, result.changed) == ([], 1, 1)
 
 

@@ -6,8 +6,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
 from tests.browser.conftest import log_in
-from tests.factories import EvaluationFactory
-from tests.work import decide
+from tests.support.factories import EvaluationFactory
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -18,7 +18,7 @@ from tests.browser.screen import (
     verdict,
     words_of,
 )
-from tests.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory, RunFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from reviews import queue
 from reviews.models import Evaluation, Review, User
+from reviews.queue import claims
 from tests.browser.screen import heading, is_at, press, record, saved, settle, words_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -100,8 +100,8 @@ def test_the_old_record_comes_back_when_its_submit_fails(screen: Page, failure: 
 def test_the_old_record_comes_back_when_another_has_it(screen: Page, ana: User, bo: User) -> None:
     wait_for_the_spare(screen, "b-model")
     first = record("a-model")
-    queue.release(evaluation_id=first.pk, actor=ana)
-    queue.claim(evaluation_id=first.pk, reviewer=bo)
+    claims.release(evaluation_id=first.pk, actor=ana)
+    claims.claim(evaluation_id=first.pk, reviewer=bo)
     press(screen, "y", "a")
     expect(screen.get_by_role("alert")).to_contain_text("bo has been reviewing this since")
     heading(screen, "a-model")
@@ -114,8 +114,8 @@ def test_another_record_takes_the_place_of_a_spare_that_somebody_took(
 ) -> None:
     wait_for_the_spare(screen, "b-model")
     spare = record("b-model")
-    queue.release(evaluation_id=spare.pk, actor=ana)
-    queue.claim(evaluation_id=spare.pk, reviewer=bo)
+    claims.release(evaluation_id=spare.pk, actor=ana)
+    claims.claim(evaluation_id=spare.pk, reviewer=bo)
     press(screen, "a")
     saved(screen, "a-model")
     heading(screen, "c-model")

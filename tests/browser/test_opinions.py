@@ -4,11 +4,11 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews import queue
 from reviews.models import Escalation, Run, User
+from reviews.queue import claims
 from tests.browser.conftest import log_in
 from tests.browser.screen import SCORES, heading, label, press, record, words_of
-from tests.work import decide
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,7 +54,7 @@ def test_opinions_that_differ_are_decided_by_a_lead(
 def test_who_comes_too_late_sends_a_second_opinion(screen: Page, bo: User) -> None:
     heading(screen, "a-model")
     seen = record("a-model")
-    queue.free(seen)
+    claims.free(seen)
     decide(record("a-model"), bo, scores=OTHER)
     press(screen, "a")
     expect(screen.get_by_role("alert").first).to_contain_text("You differ on 1 criterion.")

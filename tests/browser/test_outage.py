@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from cognireview import outage
+from cognireview.operations import outage
 from reviews.models import Review
 from tests.browser.screen import press, saved
 

@@ -5,10 +5,10 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, Run, User
-from reviews.workflow import revise
+from reviews.review.decisions import revise
 from tests.browser.conftest import log_in
 from tests.browser.screen import SCORES
-from tests.work import decide
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,8 +8,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, Review, User
 from tests.browser.conftest import log_in
-from tests.lines import bring_in, file_of, line
-from tests.work import decide
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

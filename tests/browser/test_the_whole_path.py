@@ -9,12 +9,12 @@ from django.db import transaction
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews import receipt_check
-from reviews.importer import import_stream
+from reviews.exports import verify_receipt
+from reviews.exports.verify_export import compare
+from reviews.imports.importer import import_stream
 from reviews.models import Evaluation, Run, User
-from reviews.record import HUMAN_FIELDS
-from reviews.source import blocks_of
-from reviews.verification import compare
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.storage.source_files import blocks_of
 from tests.browser.conftest import log_in
 
 SAMPLE = settings.BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
@@ -53,7 +53,7 @@ def test_a_record_is_reviewed_with_keyboard_and_mouse_and_nothing_else_changes(
 
     exported = tmp_path / "exported.jsonl"
     call_command("export_run", "sample", output=str(exported))
-    result = compare(receipt_check.files([SAMPLE]), receipt_check.lines(exported))
+    result = compare(verify_receipt.files([SAMPLE]), verify_receipt.lines(exported))
     assert (result.identical, result.changed) == (74, 1)
     assert result.changed_keys == list(HUMAN_FIELDS)
     assert result.holds

@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Import, Upload, User
 from tests.browser.conftest import log_in
-from tests.lines import line
+from tests.support.lines import line
 
 PIECE = 16 * 1024**2
 

@@ -9,9 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cognireview import embedded_postgres
 from cognireview.environment import BASE_DIR
-from tests import servers
+from cognireview.postgres import embedded
+from tests.support import servers
 
 # Tests hold two connections and more at once, to wait for each other.
 POOL_SIZE = 8
@@ -20,8 +20,8 @@ POOL_SIZE = 8
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="cognireview-growth-") as name:
         folder = Path(name)
-        with embedded_postgres.running(folder, disposable=True):
-            direct = servers.Place.of(embedded_postgres.database(folder))
+        with embedded.running(folder, disposable=True):
+            direct = servers.Place.of(embedded.database(folder))
             with servers.pgbouncer(direct, folder, pool_size=POOL_SIZE) as pooled:
                 told = {"DATABASE_URL": pooled.url, "COGNIREVIEW_TRANSACTION_POOLER": "true"}
                 # Its connections stay open: the test database cannot be dropped, and goes with the folder.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from tests.servers import Place
+from tests.support.servers import Place
 
 
 @pytest.fixture(scope="module")

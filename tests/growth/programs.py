@@ -6,13 +6,13 @@ from typing import Any
 import requests
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-from reviews import tokens
+from reviews.accounts import api_tokens
 from reviews.models import Run, User
-from reviews.record import HUMAN_FIELDS
-from tests.factories import PASSWORD, UserFactory
-from tests.lines import RECORD, file_of, line
-from tests.servers import Server
-from tests.waiting import eventually
+from reviews.records.schema import HUMAN_FIELDS
+from tests.support.factories import PASSWORD, UserFactory
+from tests.support.lines import RECORD, file_of, line
+from tests.support.servers import Server
+from tests.support.waiting import eventually
 
 SECONDS = 30  # until an answer, or the end of a job
 
@@ -33,7 +33,7 @@ class Program:
 
     def __init__(self, name: str, role: str, *scopes: str) -> None:
         self.person = UserFactory.create(username=name, role=role)
-        text = tokens.make(person=self.person, scopes=scopes, actor=None).text
+        text = api_tokens.make(person=self.person, scopes=scopes, actor=None).text
         self._headers = {"Authorization": f"Bearer {text}"}
 
     def ask(self, site: Server, method: str, path: str, **options: Any) -> requests.Response:

@@ -21,7 +21,7 @@ import psutil
 from django.core.management import call_command
 from django.db import connection
 
-from cognireview import embedded_postgres
+from cognireview.postgres import embedded
 
 RUN = "sizing"
 SECONDS_OF_REVIEWING = 10.0
@@ -57,7 +57,7 @@ def main() -> None:
             "DJANGO_SETTINGS_MODULE": "cognireview.settings",
         }
         django.setup()
-        with embedded_postgres.running(folder):
+        with embedded.running(folder):
             call_command("migrate", verbosity=0)
             records = _commands(file, folder)
             _weights(records)
@@ -92,7 +92,7 @@ def _commands(file: Path, folder: Path) -> int:
 
 def _weights(records: int) -> None:
     """What a record takes, table by table, once the jobs behind the import are done."""
-    facets = import_module("reviews.facets")
+    facets = import_module("reviews.search.indexing")
     while facets.cover_next():
         pass
     with connection.cursor() as cursor:
@@ -107,7 +107,7 @@ def _weights(records: int) -> None:
 
 def _reviewing(folder: Path) -> None:
     """Programs that claim and decide one record after the other."""
-    servers, programs = (import_module(name) for name in ("tests.servers", "tests.growth.programs"))
+    servers, programs = (import_module(name) for name in ("tests.support.servers", "tests.growth.programs"))
     database = servers.Place.of(connection.settings_dict).url
     with ExitStack() as running:
         worker = running.enter_context(servers.worker(database, folder))

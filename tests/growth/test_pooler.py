@@ -10,11 +10,11 @@ from django.conf import settings
 from django.db import connection
 
 from reviews.models import Review, Run
-from tests import servers
-from tests.commands import manage_py
 from tests.growth.programs import Browser, Program, scored, undecided
-from tests.lines import take_out
-from tests.servers import PGBOUNCER, Place, Server
+from tests.support import servers
+from tests.support.commands import manage_py
+from tests.support.lines import take_out
+from tests.support.servers import PGBOUNCER, Place, Server
 
 needs_pgbouncer = pytest.mark.skipif(
     not (PGBOUNCER or os.environ.get("CI")), reason="no PgBouncer here (Debian: apt-get install pgbouncer)"

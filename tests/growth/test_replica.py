@@ -16,19 +16,21 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from cognireview.embedded_postgres import Server
-from cognireview.server_account import server_account
-from reviews import exporter, exports, replica, report
-from reviews.exports import Order
-from reviews.judging import Scope
+from cognireview.postgres.embedded import Server
+from cognireview.postgres.server_account import server_account
+from reviews.database import replica
+from reviews.database.replica import Lost, by_replica
+from reviews.exports import jobs, jsonl
+from reviews.exports.jobs import Order
+from reviews.judge import report
+from reviews.judge.agreement import Scope
 from reviews.models import Evaluation, Export, Run, User
-from reviews.replica import Lost, by_replica
-from tests import servers
-from tests.commands import manage_py
-from tests.lines import bring_in, file_of, line
-from tests.servers import Place
-from tests.waiting import eventually
-from tests.work import decide
+from tests.support import servers
+from tests.support.commands import manage_py
+from tests.support.lines import bring_in, file_of, line
+from tests.support.servers import Place
+from tests.support.waiting import eventually
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "replica"])
 
@@ -142,7 +144,7 @@ def by_the_primary(run: Run) -> str:
     """The digest of an export inside a transaction of the primary."""
     with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(replica, "_is_fit", lambda: False)
-        return sha256(exporter.export(run))
+        return sha256(jsonl.export(run))
 
 
 def where() -> str:
@@ -164,7 +166,7 @@ class TestAnExport:
             record = decided(run, ana, f"a{number}")
             noted: list[str] = []
             with noting(noted):
-                data = b"".join(exporter.export(run))
+                data = b"".join(jsonl.export(run))
             assert any("source_chunk" in query for query in noted)
             told = {one["evaluation_id"]: one for one in map(json.loads, data.splitlines())}
             assert told[record.evaluation_id]["human_reviewer_id"] == "ana"
@@ -172,14 +174,14 @@ class TestAnExport:
 
     def test_shows_one_moment_while_the_primary_is_written(self, run: Run, ana: User) -> None:
         before = by_the_primary(run)
-        blocks = exporter.export(run)
+        blocks = jsonl.export(run)
         begun = next(blocks)
         decided(run, ana, "b7")
         assert where() == "primary"
         assert sha256([begun, *blocks]) == before != by_the_primary(run)
 
     def test_leaves_the_connection_as_it_was_when_nobody_wants_the_rest(self, run: Run, ana: User) -> None:
-        blocks = exporter.export(run)
+        blocks = jsonl.export(run)
         next(blocks)
         blocks.close()
         assert not connections[replica.ALIAS].in_atomic_block
@@ -187,20 +189,20 @@ class TestAnExport:
 
     def test_by_a_job_is_read_there_and_kept_here(self, run: Run, lea: User, ana: User) -> None:
         decided(run, ana, "b0")
-        export = exports.ask_for(Order(run), lea)
+        export = jobs.ask_for(Order(run), lea)
         noted: list[str] = []
         with noting(noted):
-            exports.build(export.pk)
+            jobs.build(export.pk)
         assert any("source_chunk" in query for query in noted)
         assert not any("export_part" in query for query in noted)
         export.refresh_from_db()
-        kept = exports.stretch(export, exports.Kind.FILE, 0, export.size - 1)
+        kept = jobs.stretch(export, jobs.Kind.FILE, 0, export.size - 1)
         assert export.sha256 == sha256(kept) == by_the_primary(run)
 
     def test_by_a_job_that_is_thrown_out_is_built_by_the_primary(
         self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr(exports, "PART_SIZE", 1000)
+        monkeypatch.setattr(jobs, "PART_SIZE", 1000)
         parts: list[None] = []
 
         def check_in() -> None:
@@ -208,8 +210,8 @@ class TestAnExport:
                 in_its_way()
             parts.append(None)
 
-        export = exports.ask_for(Order(run), lea)
-        exports.build(export.pk, check_in)
+        export = jobs.ask_for(Order(run), lea)
+        jobs.build(export.pk, check_in)
         export.refresh_from_db()
         assert (export.state, export.sha256) == (Export.State.DONE, by_the_primary(run))
         assert "The primary is read" in caplog.text
@@ -217,12 +219,12 @@ class TestAnExport:
     def test_as_a_stream_breaks_off_when_it_is_thrown_out_and_is_whole_when_asked_again(
         self, run: Run, lea: User
     ) -> None:
-        blocks = exports.stream(Order(run), lea)
+        blocks = jobs.stream(Order(run), lea)
         next(blocks)
         in_its_way()
         with pytest.raises(Lost, match="The replica broke off: "):
             list(blocks)
-        assert sha256(exports.stream(Order(run), lea)) == by_the_primary(run)
+        assert sha256(jobs.stream(Order(run), lea)) == by_the_primary(run)
 
     @pytest.mark.parametrize("command", ["export_run", "export_opinions"])
     def test_by_a_command_begins_its_file_anew(
@@ -274,10 +276,10 @@ class TestWithoutAFitReplica:
         def both() -> str:
             record = decided(run, ana, "b3")
             for _ in range(2):
-                data = b"".join(exporter.export(run))
+                data = b"".join(jsonl.export(run))
                 assert b'"human_reviewer_id": "ana"' in data.splitlines()[record.first_line + 19]
                 assert sha256([data]) == by_the_primary(run)
-            said = [each.getMessage() for each in caplog.records if each.name == "reviews.replica"]
+            said = [each.getMessage() for each in caplog.records if each.name == "reviews.database.replica"]
             assert len(said) == 1
             return said[0]
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import pytest
 
 from reviews.models import Import, Review, Run
-from tests import servers
 from tests.growth.programs import Browser, Program, scored, undecided
-from tests.lines import take_out
-from tests.servers import Place, Server
-from tests.waiting import eventually
+from tests.support import servers
+from tests.support.lines import take_out
+from tests.support.servers import Place, Server
+from tests.support.waiting import eventually
 
 RECORDS = 30
 

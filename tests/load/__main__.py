@@ -14,7 +14,7 @@ from pathlib import Path
 import django
 from django.db import connection
 
-from cognireview import embedded_postgres
+from cognireview.postgres import embedded
 
 # What to run, its module, and the usual records, reviewers and kills of each part.
 _TESTS = {"reviewers": ("tests.load.reviewers", 100_000, 25, 0), "kill": ("tests.load.kill", 60_000, 12, 20)}
@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace, folder: Path) -> list[str]:
     begin = time.monotonic()
     chosen = (options.records, options.reviewers, options.kills)
     numbers = [of if given is None else given for given, of in zip(chosen, usual, strict=True)]
-    with embedded_postgres.running(data_dir):
+    with embedded.running(data_dir):
         with site.running(data_dir) as running:
             load = test.Load(running, folder, test.Options(*numbers, options.pause, options.seed))
             problems = _found(load.work())

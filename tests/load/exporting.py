@@ -14,11 +14,12 @@ import orjson
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
-from reviews import exports, ledger, ledger_check
-from reviews.exports import Order
-from reviews.ledger_check import LedgerFile
+from reviews.audit import log
+from reviews.exports import jobs, verify_log
+from reviews.exports.jobs import Order
+from reviews.exports.verify_log import LedgerFile
+from reviews.exports.verify_receipt import read_receipt
 from reviews.models import AuditEvent, Export, ExportPart, Import, Run, User
-from reviews.receipt_check import read_receipt
 from tests.load.client import SECONDS_TO_COME_BACK, Client, GaveUp, Unknown
 
 SECONDS_TO_BUILD = 120
@@ -78,7 +79,7 @@ class Exporting:
             time.sleep(0.3)
 
     def _asked_for(self) -> Export:
-        return exports.ask_for(Order(Run.objects.get(name=self.run)), User.objects.get(username="max"))
+        return jobs.ask_for(Order(Run.objects.get(name=self.run)), User.objects.get(username="max"))
 
     def problems(self, originals: list[Path], folder: Path) -> Iterator[str]:
         """What was streamed to its end is whole, and what was built is original + ledger."""
@@ -88,7 +89,7 @@ class Exporting:
                 yield f"an export ended as if it were whole, and is not: {digest}"
         written = folder / "ledger.jsonl"
         with written.open("wb") as file:
-            file.writelines(ledger.lines())
+            file.writelines(log.lines())
         by_name = {original.name: original for original in originals}
         for export in Export.objects.filter(state=Export.State.DONE).order_by("-pk")[:CHECKED]:
             yield from (f"export {export.pk}: {problem}" for problem in _compared(export, by_name, written))
@@ -97,14 +98,14 @@ class Exporting:
 def _compared(export: Export, by_name: dict[str, Path], written: Path) -> list[str]:
     """What is wrong with an export that was built, by its receipt and the ledger that was written later."""
     exported, receipt = written.with_name("built.jsonl"), written.with_name("built.receipt.json")
-    exported.write_bytes(b"".join(exports.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)))
-    receipt.write_bytes(b"".join(exports.kept_receipt(export)))
+    exported.write_bytes(b"".join(jobs.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)))
+    receipt.write_bytes(b"".join(jobs.kept_receipt(export)))
     told = read_receipt(receipt)
     inputs = [by_name[Import.objects.get(pk=one["import_id"]).file_name] for one in told["inputs"]]
     inputs = _with_moved_lines(told, inputs, written.parent)
     with written.open("rb") as file:
         opened = LedgerFile(file, str(written))
-        return ledger_check.check(opened, inputs, exported, settings.LIMITS, told).problems
+        return verify_log.check(opened, inputs, exported, settings.LIMITS, told).problems
 
 
 def _with_moved_lines(told: dict[str, Any], originals: list[Path], folder: Path) -> list[Path]:

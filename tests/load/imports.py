@@ -11,10 +11,10 @@ from typing import NamedTuple
 import orjson
 from django.db import connection, transaction
 
-from reviews import source
 from reviews.models import Evaluation, FileConflict, Import, Run
-from reviews.record import HUMAN_FIELDS
-from reviews.rows import content_hash
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.storage import source_files
+from reviews.storage.copy_encoding import content_hash
 
 NEW, UNCHANGED, UPDATED, CONFLICT, REJECTED = OUTCOMES = (
     "new",
@@ -153,7 +153,7 @@ def _counted_each_way(pk: int, outcome: str) -> str:
 
 
 def _kept(one: Listed) -> str:
-    pieces = source.kept_pieces(Import.objects.get(pk=one.pk))
+    pieces = source_files.kept_pieces(Import.objects.get(pk=one.pk))
     return hashlib.sha256(b"".join(piece.data for piece in pieces)).hexdigest()
 
 

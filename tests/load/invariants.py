@@ -10,11 +10,12 @@ from django.conf import settings
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews import ledger, receipt_check
 from reviews.api.decisions import _SUBMISSIONS
-from reviews.chain import Chain
+from reviews.audit import log
+from reviews.audit.hash_chain import Chain
+from reviews.exports import verify_receipt
+from reviews.exports.verify_export import compare
 from reviews.models import AuditEvent, Evaluation, Export, Review, Uncovered, User
-from reviews.verification import compare
 from tests.load.reviewer import Accepted
 
 _GAPS = """
@@ -103,7 +104,7 @@ def of_claims() -> Iterator[str]:
 
 def of_ledger() -> Iterator[str]:
     """As `manage.py verify_audit`."""
-    yield from ledger.verify(Chain())
+    yield from log.verify(Chain())
 
 
 def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted]) -> Iterator[str]:
@@ -124,7 +125,7 @@ def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted
             if told != (one.key, one.reviewer, one.scores):
                 yield f"the export has another decision on {one.evaluation_id} than {one.key}"
     yield from (f"the export lacks {record}" for record in missing)
-    compared = compare(receipt_check.files(originals), receipt_check.lines(exported), settings.LIMITS)
+    compared = compare(verify_receipt.files(originals), verify_receipt.lines(exported), settings.LIMITS)
     yield from compared.problems
     if compared.changed != len(last):
         yield f"{compared.changed:,} lines are not as they came, and {len(last):,} records were decided"

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db.models import Sum
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews import held_transaction
+from reviews.database import held_transaction
 from reviews.models import Export, Import, Uncovered
 from tests.load import files, imports
 from tests.load.bringing import Bringing

@@ -2,7 +2,7 @@
 
 import random
 
-from reviews import people, tokens
+from reviews.accounts import api_tokens, people
 from tests.load.client import Client, Times
 from tests.load.reviewer import Reviewer
 
@@ -10,7 +10,7 @@ from tests.load.reviewer import Reviewer
 def token_of(name: str, role: str, *scopes: str) -> str:
     """Add somebody, and make a token."""
     person = people.add_user(username=name, password=None, role=role, actor=None)
-    return tokens.make(person=person, scopes=scopes, days=1, actor=None).text
+    return api_tokens.make(person=person, scopes=scopes, days=1, actor=None).text
 
 
 def team(port: int, run: str, size: int, times: Times, chance: random.Random) -> list[Reviewer]:

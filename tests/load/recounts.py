@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from django.db import connection, transaction
 
-from reviews import facets
 from reviews.models import Run
+from reviews.search import indexing
 
 # Both sides of each pair have to give the same rows.
 _SUMS = {
@@ -93,7 +93,7 @@ def of_counts() -> Iterator[str]:
     before = _counted()
     with transaction.atomic():
         for run in Run.objects.all():
-            facets._count(run)
+            indexing._count(run)
         after = _counted()
         transaction.set_rollback(True)
     for what, rows in before.items():

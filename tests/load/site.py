@@ -12,9 +12,9 @@ import psutil
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-from cognireview import embedded_postgres
 from cognireview.environment import BASE_DIR
-from tests.waiting import eventually, free_port
+from cognireview.postgres import embedded
+from tests.support.waiting import eventually, free_port
 
 SECONDS_TO_START = 300
 SECONDS_TO_STOP = 40
@@ -85,7 +85,7 @@ class Site:
 
     def database_answers(self) -> bool:
         """Whether PostgreSQL takes connections: it does not while it recovers."""
-        place = embedded_postgres.database(self.data_dir)
+        place = embedded.database(self.data_dir)
         parameters = {"host": place["HOST"], "port": place["PORT"], "user": place["USER"]}
         return pq.PGconn.ping(make_conninfo(dbname=place["NAME"], **parameters).encode()) == pq.Ping.OK
 

@@ -8,7 +8,7 @@ from typing import Self
 
 from tests.operations.checking import expect, tell
 from tests.operations.site import Answer, Site, ask
-from tests.waiting import eventually
+from tests.support.waiting import eventually
 
 PATHS = ("/login/", "/api/v1/runs", "/readyz", "/healthz")
 _SECONDS_TO_ANSWER = 6

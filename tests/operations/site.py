@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 import psycopg
 
-from cognireview import embedded_postgres
 from cognireview.environment import BASE_DIR
-from tests.waiting import eventually, free_port
+from cognireview.postgres import embedded
+from tests.support.waiting import eventually, free_port
 
 
 @dataclass
@@ -51,12 +51,12 @@ class Site:
     """One database; as many processes on it as are started."""
 
     data_dir: Path
-    postgres: embedded_postgres.Server
+    postgres: embedded.Server
     settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def database_url(self) -> str:
-        place = embedded_postgres.database(self.data_dir)
+        place = embedded.database(self.data_dir)
         host = quote(place["HOST"], safe="")
         return f"postgresql://{place['USER']}@/{place['NAME']}?host={host}&port={place['PORT']}"
 
@@ -157,7 +157,7 @@ def running(data_dir: Path, **settings: str) -> Iterator[Site]:
     """A site with its tables and static files, and no process yet."""
     data_dir.mkdir(exist_ok=True)
     with ExitStack() as stack:
-        postgres = stack.enter_context(embedded_postgres.running(data_dir, disposable=True))
+        postgres = stack.enter_context(embedded.running(data_dir, disposable=True))
         site = Site(data_dir, postgres, settings)
         site.run("migrate", "--no-input", "--verbosity=0")
         site.run("collectstatic", "--no-input", "--verbosity=0")

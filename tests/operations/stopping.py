@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 import requests
 
-from reviews.demo import demo_lines
+from reviews.demo.run import demo_lines
 from tests.operations.checking import expect, tell
 from tests.operations.site import Answer, Site, ask
 from tests.operations.traffic import Proxy, flowing
-from tests.waiting import eventually, free_port
+from tests.support.waiting import eventually, free_port
 
 METRICS = "a token for the figures"
 

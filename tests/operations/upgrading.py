@@ -16,7 +16,7 @@ from cognireview.environment import BASE_DIR
 from tests.operations.checking import expect, tell
 from tests.operations.site import Site, ask
 from tests.operations.traffic import Proxy, flowing
-from tests.waiting import eventually, free_port
+from tests.support.waiting import eventually, free_port
 
 # What the rules of docs/upgrading.md let migrations do to tables that are at work.
 _NEXT = {

@@ -19,12 +19,12 @@ from django.db import transaction
 from pyarrow import parquet
 
 from cognireview.environment import BASE_DIR
-from reviews import formats
+from reviews.exports import formats
 from reviews.models import Evaluation
-from reviews.record import FIELDS
-from tests.factories import UserFactory
-from tests.lines import bring_in, file_of, line, take_out
-from tests.work import decide
+from reviews.records.schema import FIELDS
+from tests.support.factories import UserFactory
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 

@@ -15,11 +15,11 @@ from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.environment import BASE_DIR
-from reviews import tokens
+from reviews.accounts import api_tokens
 from reviews.models import Import, Run, User
-from tests.commands import manage
-from tests.lines import bring_in, file_of, line, take_out
-from tests.population import decided, stratum
+from tests.support.commands import manage
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.population import decided, stratum
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -40,7 +40,7 @@ Recipe = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def surroundings(live_server: LiveServer, max: User) -> dict[str, str]:
     """Where the site is, and a token of an admin."""
-    token = tokens.make(person=max, scopes=["import", "read"], actor=None).text
+    token = api_tokens.make(person=max, scopes=["import", "read"], actor=None).text
     return {"COGNIREVIEW_URL": live_server.url, "COGNIREVIEW_TOKEN": token}
 
 

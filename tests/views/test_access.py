@@ -10,7 +10,7 @@ from django.db import InternalError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from reviews import links, queue, tokens
+from reviews.accounts import api_tokens, one_time_links
 from reviews.models import (
     ApiToken,
     BulkChange,
@@ -23,11 +23,12 @@ from reviews.models import (
     User,
     Webhook,
 )
+from reviews.queue import claims
 from reviews.urls import urlpatterns
-from tests.factories import EvaluationFactory, ExportFactory
+from tests.support.factories import EvaluationFactory, ExportFactory
+from tests.support.pages import HTMX
+from tests.support.work import decide
 from tests.views.access import ACCESS, METHODS, NO_METHOD, PEOPLE, WAYS_IN
-from tests.views.pages import HTMX
-from tests.work import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -49,8 +50,8 @@ def one_of_everything(max: User, record: Evaluation | None = None) -> Evaluation
     )
     BulkChange.objects.create(run=record.run, actor=max, kind=BulkChange.Kind.RELEASE)
     SavedView.objects.create(run=record.run, owner=max, name="all", is_shared=True)
-    links.invite(role="reviewer", actor=max)
-    tokens.make(person=max, scopes=["read"], actor=None)
+    one_time_links.invite(role="reviewer", actor=max)
+    api_tokens.make(person=max, scopes=["read"], actor=None)
     Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
     drawn = decide(EvaluationFactory.create(run=record.run), max)
     SpotCheck.objects.create(review=drawn, run=record.run, reviewer=max, drawn_by=max)
@@ -154,7 +155,7 @@ def test_a_write_while_reading_would_be_noticed(record: Evaluation, ana: User) -
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
         with pytest.raises(InternalError, match="read-only transaction"):
-            queue.claim(evaluation_id=record.pk, reviewer=ana)
+            claims.claim(evaluation_id=record.pk, reviewer=ana)
         transaction.set_rollback(True)
 
 

@@ -22,12 +22,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from cognireview.logs import TextFormatter
-from reviews import tokens
+from cognireview.operations.logs import TextFormatter
+from reviews.accounts import api_tokens
 from reviews.models import AuditEvent, Evaluation, User
-from tests.factories import PASSWORD, EvaluationFactory
+from tests.support.factories import PASSWORD, EvaluationFactory
+from tests.support.pages import text
 from tests.views.access import ACCESS
-from tests.views.pages import text
 from tests.views.test_access import address, ask, one_of_everything
 
 pytestmark = pytest.mark.django_db
@@ -106,7 +106,7 @@ class TestFiltersAndOrders:
 
 
 def token(person: User) -> str:
-    return tokens.make(person=person, scopes=["read", "review"], actor=None).text
+    return api_tokens.make(person=person, scopes=["read", "review"], actor=None).text
 
 
 class TestEveryParameter:
@@ -383,8 +383,8 @@ class TestGuessing:
         """It is found by its hash: what begins as a token does is as far from it as anything."""
         known = token(ana)
         with CaptureQueriesContext(connection) as asked:
-            assert tokens.find(known[:-1]) is None
-            assert tokens.find(known[:12]) is None
+            assert api_tokens.find(known[:-1]) is None
+            assert api_tokens.find(known[:12]) is None
         assert [query for query in asked if known[:12] in query["sql"]] == []
 
 
@@ -425,7 +425,7 @@ class TestTheLog:
         def failing(*_: object) -> None:
             raise RuntimeError(made_up)
 
-        monkeypatch.setattr("reviews.links.find", failing)
+        monkeypatch.setattr("reviews.accounts.one_time_links.find", failing)
         client.raise_request_exception = False
         assert client.get(f"/join/{made_up.replace('/', '')}/").status_code == 500
         assert len(written) > 6

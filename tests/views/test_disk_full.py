@@ -18,15 +18,16 @@ from django.test import Client
 from django.urls import reverse
 from psycopg import errors
 
-from cognireview import disk_full, embedded_postgres
-from cognireview.disk_full import is_disk_full
-from reviews import copying, import_job, importer
+from cognireview.operations import disk_full
+from cognireview.operations.disk_full import is_disk_full
+from cognireview.postgres import embedded
+from reviews.imports import bulk_insert, importer, job
 from reviews.models import AuditEvent, Evaluation, Import, Run, Upload, UploadPart, User
 from tests.api.conftest import program_of
-from tests.lines import file_of, line
+from tests.support.lines import file_of, line
+from tests.support.pages import HTMX, text
 from tests.test_tasks import work
-from tests.views.pages import HTMX, text
-from tests.views.test_uploads import TUS, make, send
+from tests.views.files.test_uploads import TUS, make, send
 
 FILE = file_of(line("e-1"), line("e-2"))
 MARKER = "MARKER-9f3a7c"
@@ -175,7 +176,7 @@ class TestAJob:
         work()
         source.refresh_from_db()
         assert source.state == Import.State.FAILED
-        import_job.retry(source.pk, max)
+        job.retry(source.pk, max)
         source.refresh_from_db()
         assert source.state == Import.State.FAILED
 
@@ -191,7 +192,7 @@ class TestAJob:
 
         monkeypatch.setattr(importer, "fail_upload", fail)
         with monkeypatch.context() as patch:
-            patch.setattr(importer, "copy_new", fail_once(copying.copy_new))
+            patch.setattr(importer, "copy_new", fail_once(bulk_insert.copy_new))
             work()
         source.refresh_from_db()
         assert (source.state, source.new) == (Import.State.DONE, 2)
@@ -236,7 +237,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_database_that_fills_its_disk_logs_no_contents(small_disk: Path, statement: LiteralString) -> None:
     """The first statement cannot extend a table; the second one fills the log of changes, a PANIC."""
     data_dir = small_disk / "var"
-    with embedded_postgres.running(data_dir):
+    with embedded.running(data_dir):
         with connect(data_dir) as opened, (small_disk / "filler").open("wb", buffering=0) as filler:
             opened.execute("CREATE TABLE part (data bytea)")
             free = shutil.disk_usage(small_disk).free
@@ -257,7 +258,7 @@ def repeat(opened: psycopg.Connection[Any], statement: LiteralString) -> None:
 
 
 def connect(data_dir: Path) -> psycopg.Connection[Any]:
-    place = embedded_postgres.database(data_dir)
+    place = embedded.database(data_dir)
     return psycopg.connect(
         dbname=place["NAME"], user=place["USER"], host=place["HOST"], port=place["PORT"], autocommit=True
     )

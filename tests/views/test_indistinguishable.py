@@ -15,19 +15,20 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from reviews import facets, shares
 from reviews.api.addresses import api
-from reviews.filters import FILTERS
-from reviews.listing import SORTS
 from reviews.models import Evaluation, Run, RunFacet, User
-from reviews.views.desk_tables import TABLES as DESK_TABLES
-from reviews.views.judge import TABLES as JUDGE_TABLES
-from reviews.words import words_of
+from reviews.queue import allocation
+from reviews.search import indexing
+from reviews.search.filters import FILTERS
+from reviews.search.listing import SORTS
+from reviews.search.terms import words_of
+from reviews.views.dashboard.tables import TABLES as DESK_TABLES
+from reviews.views.judge.overview import TABLES as JUDGE_TABLES
 from tests.api.conftest import Program, program_of
-from tests.lines import bring_in, file_of, line
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import agree
 from tests.views.access import ACCESS, PEOPLE
 from tests.views.test_access import ROUTES, address, one_of_everything
-from tests.work import agree
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -83,7 +84,7 @@ def names(*, is_blind: bool) -> Iterator[str]:
     """Ids of records in the blind share of the run, or out of it."""
     for number in range(1_000):
         name = f"record-{number}"
-        if (shares.share_of(shares.BLIND, name) < 0.5) == is_blind:
+        if (allocation.share_of(allocation.BLIND, name) < 0.5) == is_blind:
             yield name
 
 
@@ -121,7 +122,7 @@ class World:
             for number, (name, secrets) in enumerate(two)
         ]
         self.source = bring_in(file_of(*lines), run=self.run.name)
-        facets.after_import(self.source)
+        indexing.after_import(self.source)
         by_task = {record.task_id: record for record in self.run.evaluations.select_related("run")}
         self.pairs = [
             Pair(by_task[f"{kind}-0"], by_task[f"{kind}-1"]) for kind in ("verdict", "flag", "both")
@@ -129,7 +130,7 @@ class World:
         for number in (0, 1):
             agree(by_task[f"decided-{number}"], reviewer)
         one_of_everything(lead, by_task["plain-0"])
-        facets._count(self.run)
+        indexing._count(self.run)
 
     def exchange(self, *pairs: Pair) -> None:
         """Give each record of a pair the secrets of the other, and find them by those."""
@@ -142,8 +143,8 @@ class World:
                 setattr(second, name, ours)
             for one in (first, second):
                 one.save(update_fields=columns)
-        facets._cover(self.source, after=0, until=self.source.lines)
-        facets._count(self.run)
+        indexing._cover(self.source, after=0, until=self.source.lines)
+        indexing._count(self.run)
 
     @property
     def records(self) -> list[Evaluation]:

@@ -8,13 +8,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews import escalation, queue
 from reviews.models import Evaluation, User
-from reviews.workflow import revise
-from tests.factories import EvaluationFactory, RunFactory
+from reviews.queue import claims
+from reviews.review import escalations
+from reviews.review.decisions import revise
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.work import decide
 from tests.views.access import ACCESS
 from tests.views.test_access import address, ask, expected, record
-from tests.work import decide
 
 pytestmark = pytest.mark.django_db
 __all__ = ["record"]
@@ -85,8 +86,8 @@ def records(bo: User, lea: User) -> dict[str, Evaluation]:
     found = {
         name: EvaluationFactory.create(run=run) for name in ("held", "decided", "revised", "with a lead")
     }
-    queue.claim(evaluation_id=found["held"].pk, reviewer=bo)
-    escalation.escalate(
+    claims.claim(evaluation_id=found["held"].pk, reviewer=bo)
+    escalations.escalate(
         evaluation_id=found["with a lead"].pk, reviewer=bo, kind="question", reason="", note=""
     )
     decide(found["decided"], bo)

@@ -7,15 +7,18 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from reviews import blind, exports, ledger, queue
-from reviews.chain import Chain, Sealed
-from reviews.meanwhile import Conflict
+from reviews.audit import log
+from reviews.audit.hash_chain import Chain, Sealed
+from reviews.exports import jobs
 from reviews.models import AuditEvent, Evaluation, Opinion, Reveal, Run, User
+from reviews.queue import claims
+from reviews.review import blind_scoring
+from reviews.review.preconditions import Conflict
 from tests.api.conftest import program_of
-from tests.factories import EvaluationFactory, RunFactory
-from tests.lines import bring_in, file_of, line
-from tests.views.pages import HTMX, text, url
-from tests.work import decide
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.pages import HTMX, text, url
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -48,11 +51,11 @@ class TestAFileOfTheRun:
         self, as_lea: Client, run: Run, record: Evaluation, lea: User, max: User
     ) -> None:
         assert ASSISTED in text(as_lea.get(url("export", run)))
-        assert blind.is_hidden(record, lea)
+        assert blind_scoring.is_hidden(record, lea)
         for _ in range(2):
             as_lea.post(url("export", run), {"only": "all"})
-        assert not blind.is_hidden(record, lea)
-        assert blind.is_hidden(record, max)
+        assert not blind_scoring.is_hidden(record, lea)
+        assert blind_scoring.is_hidden(record, max)
         [shown] = Reveal.objects.all()
         assert (shown.run, shown.evaluation, shown.reviewer, shown.how) == (run, None, lea, "downloaded")
         assert AuditEvent.objects.filter(action="reveal", actor=lea, run=run).count() == 1
@@ -61,29 +64,29 @@ class TestAFileOfTheRun:
         self, as_lea: Client, run: Run, record: Evaluation, lea: User
     ) -> None:
         as_lea.post(url("export", run), {"only": "reviewed"})
-        assert blind.is_hidden(record, lea)
+        assert blind_scoring.is_hidden(record, lea)
 
     def test_by_the_api_reveals_it(self, run: Run, record: Evaluation, lea: User) -> None:
         assert b"e-1" in body(program_of(lea).get("runs/algebra/export"))
-        assert not blind.is_hidden(record, lea)
+        assert not blind_scoring.is_hidden(record, lea)
 
     def test_of_somebody_elses_export_reveals_it_when_it_is_downloaded(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User, max: User
     ) -> None:
-        export = exports.ask_for(exports.Order(run), max)
-        exports.build(export.pk)
+        export = jobs.ask_for(jobs.Order(run), max)
+        jobs.build(export.pk)
         assert ASSISTED in text(as_lea.get(url("export-page", export)))
-        assert blind.is_hidden(record, lea)
+        assert blind_scoring.is_hidden(record, lea)
         as_lea.get(url("export-receipt", export))
-        assert blind.is_hidden(record, lea)
+        assert blind_scoring.is_hidden(record, lea)
         as_lea.get(url("export-file", export), headers={"Range": "bytes=0-0"})
-        assert not blind.is_hidden(record, lea)
+        assert not blind_scoring.is_hidden(record, lea)
 
     def test_of_rejected_lines_reveals_it(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User
     ) -> None:
         as_lea.get(url("import-rejected", record.first_import))
-        assert not blind.is_hidden(record, lea)
+        assert not blind_scoring.is_hidden(record, lea)
 
     def test_before_the_share_was_raised_reveals_it_too(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User
@@ -91,7 +94,7 @@ class TestAFileOfTheRun:
         Run.objects.update(blind_share=0)
         as_lea.post(url("export", run), {"only": "all"})
         Run.objects.update(blind_share=1)
-        assert not blind.is_hidden(Evaluation.objects.get(pk=record.pk), lea)
+        assert not blind_scoring.is_hidden(Evaluation.objects.get(pk=record.pk), lea)
 
 
 class TestADraft:
@@ -102,12 +105,12 @@ class TestADraft:
     ) -> None:
         run = RunFactory.create(blind_share=1)
         record = EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
-        queue.claim(evaluation_id=record.pk, reviewer=ana)
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
         for client, status in ((as_bo, 409), (as_ana, 204)):
             response = client.post(url("draft", record), {"revision": "1", "comments": "?"}, headers=HTMX)
             assert response.status_code == status
             assert client.get(url("evaluation", record)).context["form"].is_blind
-        blind.commit(
+        blind_scoring.commit(
             evaluation_id=record.pk,
             reviewer=ana,
             version=record.version,
@@ -174,7 +177,7 @@ class TestOpenOpinions:
 
     def test_are_whole_on_the_server(self, record: Evaluation, opinion: Opinion) -> None:
         seal_events()
-        assert SECRET in b"".join(ledger.lines(record.run)).decode()
+        assert SECRET in b"".join(log.lines(record.run)).decode()
 
     def test_may_be_read_by_a_lead_who_took_the_record_over_and_then_gives_none(
         self, as_lea: Client, record: Evaluation, opinion: Opinion, lea: User
@@ -189,7 +192,7 @@ class TestOpenOpinions:
         for name in ("claim", "submit"):
             refused = as_lea.post(url(name, record), headers=HTMX)
             assert refused.status_code in {409, 422}
-        assert queue.claim_next(run=record.run, reviewer=lea) is None
+        assert claims.claim_next(run=record.run, reviewer=lea) is None
         with pytest.raises(Conflict, match="You have read what others say of this"):
             decide(Evaluation.objects.get(), lea)
 
@@ -203,9 +206,9 @@ class TestOpenOpinions:
     def test_blind_scores_are_withheld_as_well(self, ana: User, lea: User) -> None:
         run = RunFactory.create(name="algebra", blind_share=1)
         record = EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
-        queue.claim(evaluation_id=record.pk, reviewer=ana)
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
         scores = {"Clarity": "Yes"}
-        blind.commit(
+        blind_scoring.commit(
             evaluation_id=record.pk, reviewer=ana, version=1, scores=scores, fields=[], active_ms=None
         )
         told = [entry["event"]["action"] for entry in self.events_of(lea) if "event" in entry]

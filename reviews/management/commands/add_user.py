@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reviews import people
-from reviews.management.asking import ask_password
-from reviews.permissions import ROLES
+from reviews.accounts import people
+from reviews.accounts.permissions import ROLES
+from reviews.management.prompts import ask_password
 
 
 class Command(BaseCommand):

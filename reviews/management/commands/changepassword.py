@@ -6,8 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from reviews import audit, people
-from reviews.management.asking import ask_password
+from reviews.accounts import people
+from reviews.audit import events
+from reviews.management.prompts import ask_password
 from reviews.models import User
 
 
@@ -34,7 +35,7 @@ class Command(BaseCommand):
             revoked = people.set_password(person=person, password=password, actor=None)
         except people.Refused as refused:
             raise CommandError(refused.reason) from refused
-        audit.record("password set by command", actor=None, username=person.username, tokens=revoked)
+        events.record("password set by command", actor=None, username=person.username, tokens=revoked)
         self.stdout.write(
             f"{person.username} has a new password. Their sessions have ended; API tokens revoked: {revoked}."
         )

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reviews import tokens
+from reviews.accounts import api_tokens
 from reviews.models import User
 
 
@@ -15,21 +15,21 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="whom the program acts as")
-        parser.add_argument("--scope", required=True, help=f"one or more of {','.join(tokens.SCOPES)}")
+        parser.add_argument("--scope", required=True, help=f"one or more of {','.join(api_tokens.SCOPES)}")
         parser.add_argument(
             "--days",
             type=int,
-            default=tokens.USUAL_DAYS,
-            help=f"how long it is good for (default: {tokens.USUAL_DAYS}, at most {tokens.MOST_DAYS})",
+            default=api_tokens.USUAL_DAYS,
+            help=f"days until it expires (default: {api_tokens.USUAL_DAYS}, at most {api_tokens.MOST_DAYS})",
         )
 
     def handle(self, *_: Any, name: str, scope: str, days: int, **__: Any) -> None:
         try:
             person = User.objects.get(username=name)
-            made = tokens.make(person=person, scopes=scope.split(","), days=days, actor=None)
+            made = api_tokens.make(person=person, scopes=scope.split(","), days=days, actor=None)
         except User.DoesNotExist:
             raise CommandError(f"There is nobody called {name!r}.") from None
-        except tokens.Refused as refused:
+        except api_tokens.Refused as refused:
             raise CommandError(refused.reason) from refused
         self.stdout.write(made.text)
         until = f"{made.token.expires_at:%Y-%m-%d}"

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews import ledger
-from reviews.management.writing import write
+from reviews.audit import log
+from reviews.management.output_files import write
 from reviews.models import Run
 
 
@@ -30,4 +30,4 @@ class Command(BaseCommand):
         if options["run"] is not None and run is None:
             raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
         target = None if options["output"] in {None, "-"} else options["output"]
-        write(target, ledger.lines(run))
+        write(target, log.lines(run))

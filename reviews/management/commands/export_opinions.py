@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews import opinions_file
-from reviews.management.writing import write_anew_if_lost
+from reviews.exports import opinions
+from reviews.management.output_files import write_anew_if_lost
 from reviews.models import Run
 
 
@@ -28,4 +28,4 @@ class Command(BaseCommand):
         if run is None:
             raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
         target = None if options["output"] in {None, "-"} else options["output"]
-        write_anew_if_lost(target, lambda: opinions_file.lines(run))
+        write_anew_if_lost(target, lambda: opinions.lines(run))

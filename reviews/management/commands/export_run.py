@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
-from reviews import exporter, formats
-from reviews.exports import CannotExport, Order, Output, note
-from reviews.management.writing import is_file, write, write_anew_if_lost
+from reviews.exports import formats, jsonl
+from reviews.exports.jobs import CannotExport, Order, Output, note
+from reviews.management.output_files import is_file, write, write_anew_if_lost
 from reviews.models import Run
 
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
             metavar="FILE",
             help="where to write (default: standard output); compressed if its name ends in .gz or .zst",
         )
-        parser.add_argument("--only", choices=exporter.ONLY, default="all", help="which lines (default: all)")
+        parser.add_argument("--only", choices=jsonl.ONLY, default="all", help="which lines (default: all)")
         parser.add_argument(
             "--with-rejected", action="store_true", help="keep rejected lines in their places"
         )

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from reviews.context_import import import_context
+from reviews.imports.task_context import import_context
 from reviews.models import ContextImport
-from reviews.source import Refused, blocks_of
+from reviews.storage.source_files import Refused, blocks_of
 
 ACCEPTED, SOME_REJECTED, NOTHING_DONE = 0, 1, 2
 SHOWN = 20

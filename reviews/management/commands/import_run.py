@@ -15,13 +15,13 @@ from django.db import transaction
 from rich import progress as rich_progress
 from rich.console import Console
 
-from reviews import unpack
-from reviews.damage import Damaged
-from reviews.importer import Progress, StrictRefusal, import_stream
+from reviews.imports.importer import Progress, StrictRefusal, import_stream
 from reviews.management.mapping_file import mapping_in
-from reviews.mapping import Mapping
 from reviews.models import Import
-from reviews.source import Refused, blocks_of
+from reviews.records.mapping import Mapping
+from reviews.storage import decompression
+from reviews.storage.damage import Damaged
+from reviews.storage.source_files import Refused, blocks_of
 
 ACCEPTED, SOME_REJECTED, NOTHING_DONE = 0, 1, 2
 SHOWN = 20
@@ -123,7 +123,7 @@ def _run_name(file_name: str, given: str | None) -> str:
         return given
     if file_name == "-":
         raise Refused("Standard input has no name: say --run NAME.")
-    return unpack.stem(file_name)
+    return decompression.stem(file_name)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from rich.console import Console
 
-from reviews import report, requirements
-from reviews.judging import Scope
+from reviews.judge import quality_gates, report
+from reviews.judge.agreement import Scope
 from reviews.management.report_tables import tables
 from reviews.models import Run
 
@@ -37,8 +37,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            required = [requirements.parse(text) for text in options["require"]]
-        except requirements.NotUnderstood as error:
+            required = [quality_gates.parse(text) for text in options["require"]]
+        except quality_gates.NotUnderstood as error:
             raise CommandError(str(error), returncode=2) from error
         run = Run.objects.filter(name=options["run"]).first()
         if run is None:
@@ -48,15 +48,15 @@ class Command(BaseCommand):
         except DatabaseError as error:
             # Not 1, which says that a bar is shown to be missed.
             raise CommandError(f"There is no report: {error}".strip(), returncode=2) from error
-        checked = requirements.check(found, required)
+        checked = quality_gates.check(found, required)
         if options["json"]:
-            told = requirements.as_json(found, checked)
+            told = quality_gates.as_json(found, checked)
             self.stdout.write(json.dumps(told, ensure_ascii=False, allow_nan=False))
         elif required:
             self.stdout.write("\n".join(one.sentence for one in checked))
         else:
             _print(found)
-        if status := requirements.worst(checked).status:
+        if status := quality_gates.worst(checked).status:
             sys.exit(status)
 
 

@@ -7,12 +7,12 @@ from django.conf import settings
 from django.core.management.commands import migrate
 from django.db import connections
 
-from cognireview.migrating import alone, patiently
-from cognireview.server_log import contents_may_be_logged
+from cognireview.postgres.migrating import alone, patiently
+from cognireview.postgres.server_log import contents_may_be_logged
 
 
 class Command(migrate.Command):
-    """See `cognireview.migrating`."""
+    """See `cognireview.postgres.migrating`."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         database = connections[options["database"]]

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from reviews import signing
+from reviews.exports import signing
 
 
 class Command(BaseCommand):

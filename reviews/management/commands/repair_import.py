@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews.damage import Damaged
+from reviews.maintenance.repair import repair
 from reviews.models import Import
-from reviews.repair import repair
-from reviews.source import Refused, blocks_of
+from reviews.storage.damage import Damaged
+from reviews.storage.source_files import Refused, blocks_of
 
 
 class Command(BaseCommand):

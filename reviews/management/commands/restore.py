@@ -1,4 +1,4 @@
-"""`manage.py restore FILE`: see `cognireview.backup`."""
+"""`manage.py restore FILE`: see `cognireview.operations.backup`."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from cognireview import backup
+from cognireview.operations import backup
 
 
 class Command(BaseCommand):

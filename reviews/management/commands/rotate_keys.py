@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews import key_rotation
+from reviews.maintenance import key_rotation
 
 
 class Command(BaseCommand):

@@ -1,4 +1,4 @@
-"""`manage.py serve`: see `cognireview.web_server`."""
+"""`manage.py serve`: see `cognireview.processes.web_server`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
-from cognireview import web_server
+from cognireview.processes import web_server
 
 
 class Command(BaseCommand):

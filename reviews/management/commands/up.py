@@ -1,4 +1,4 @@
-"""`manage.py up`: see `cognireview.supervisor`."""
+"""`manage.py up`: see `cognireview.processes.supervisor`."""
 
 from contextlib import suppress
 from functools import partial
@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cognireview import supervisor
-from reviews import first_start
+from cognireview.processes import supervisor
+from reviews.demo import first_start
 
 
 class Command(BaseCommand):

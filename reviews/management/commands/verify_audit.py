@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews import ledger
-from reviews.chain import Chain, Head
+from reviews.audit import log
+from reviews.audit.hash_chain import Chain, Head
 
 SHOWN = 100
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, head: list[Head], heads: list[Head], **options: Any) -> None:
         kept = [*head, *heads]
         chain, count = Chain(*kept), 0
-        for count, problem in enumerate(ledger.verify(chain), start=1):
+        for count, problem in enumerate(log.verify(chain), start=1):
             if count <= SHOWN:
                 self.stderr.write(problem)
         self.stdout.write(f"{chain.head.position:,} events sealed, head {chain.head}")

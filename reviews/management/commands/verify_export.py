@@ -9,10 +9,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews import ledger_check, receipt_check
-from reviews.ledger_check import LedgerFile
+from reviews.exports import verify_log, verify_receipt
+from reviews.exports.verify_export import Comparison, compare
+from reviews.exports.verify_log import LedgerFile
 from reviews.management.mapping_file import mapping_in
-from reviews.verification import Comparison, compare
 
 _NOT_TRUSTED = (
     "Signer not checked: whoever can edit a receipt can sign it with a key of their own. Give the site's key "
@@ -54,24 +54,24 @@ class Command(BaseCommand):
         originals, exported = [Path(name) for name in options["originals"]], Path(options["exported"])
         ledger, mapping = None, mapping_in(options["map"])
         try:
-            receipt = receipt_check.read_receipt(Path(options["receipt"])) if options["receipt"] else None
+            receipt = verify_receipt.read_receipt(Path(options["receipt"])) if options["receipt"] else None
             if options["ledger"]:
                 with Path(options["ledger"]).open("rb") as file:
                     ledger = LedgerFile(file, options["ledger"])
-                    result = ledger_check.check(
+                    result = verify_log.check(
                         ledger, originals, exported, settings.LIMITS, receipt, mapping=mapping
                     )
             elif receipt:
-                result = receipt_check.check(receipt, originals, exported, settings.LIMITS, mapping=mapping)
+                result = verify_receipt.check(receipt, originals, exported, settings.LIMITS, mapping=mapping)
             else:
-                files, exported_lines = receipt_check.files(originals), receipt_check.lines(exported)
+                files, exported_lines = verify_receipt.files(originals), verify_receipt.lines(exported)
                 result = compare(files, exported_lines, settings.LIMITS, mapping=mapping)
-        except (receipt_check.NoReceipt, ledger_check.NoLedger) as error:
+        except (verify_receipt.NoReceipt, verify_log.NoLedger) as error:
             raise CommandError(str(error), returncode=2) from error
-        except receipt_check.UNREADABLE as error:
+        except verify_receipt.UNREADABLE as error:
             raise CommandError(_told(error), returncode=2) from error
         if receipt:
-            unsigned = receipt_check.signature_problem(Path(options["receipt"]), options["public_key"] or "")
+            unsigned = verify_receipt.signature_problem(Path(options["receipt"]), options["public_key"] or "")
             if unsigned:
                 result.found(unsigned)
             elif not options["public_key"]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews import run_check
+from reviews.maintenance import run_check
+from reviews.maintenance.run_check import Checked
 from reviews.models import Run
-from reviews.run_check import Checked
 
 
 class Command(BaseCommand):

@@ -1,10 +1,10 @@
-"""`manage.py work`: see `cognireview.job_worker`."""
+"""`manage.py work`: see `cognireview.processes.job_worker`."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from cognireview import job_worker
+from cognireview.processes import job_worker
 
 
 class Command(BaseCommand):

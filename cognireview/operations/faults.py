@@ -1,0 +1,56 @@
+"""Errors that an operator has to put right, in one line each."""
+
+import errno
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, OperationalError, ProgrammingError
+from psycopg.errors import UndefinedTable
+
+from cognireview import environment
+from cognireview.operations.disk_full import is_disk_full
+from cognireview.operations.error_texts import describe
+from cognireview.postgres import embedded
+
+# Others, such as a file that does not exist, may be a fault of ours.
+_ERRNOS = {
+    *(errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
+    *(errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE),
+}
+# Input and output errors, files that are missing, broken pages and indexes.
+_STATES_OF_DAMAGE = {"58030", "58P01", "58P02", "XX001", "XX002"}
+
+
+def explain(error: Exception) -> str | None:
+    """Return a sentence about a fault that the operator has to put right, or None for a fault of ours."""
+    if isinstance(error, ImproperlyConfigured | embedded.CannotStart):
+        return str(error)
+    if is_disk_full(error):
+        return f"The disk is full ({_first_line(error)}). Free some space, then try again."
+    if isinstance(error, OSError):
+        return _explain_file(error)
+    return _explain_database(error) if isinstance(error, DatabaseError) else None
+
+
+def _explain_file(error: OSError) -> str | None:
+    if isinstance(error, BrokenPipeError):
+        return "Standard output was closed by its reader: what it got is not whole."
+    if isinstance(error, PermissionError):
+        return f"{error.filename} is not ours to use: {error.strerror}"
+    if error.errno in _ERRNOS:
+        return f"{error.filename or 'A file'} cannot be used: {error.strerror}"
+    return None
+
+
+def _explain_database(error: DatabaseError) -> str | None:
+    state = getattr(error.__cause__, "sqlstate", None)
+    if state in _STATES_OF_DAMAGE:
+        return f"The database is damaged ({_first_line(error)}). Restore a backup."
+    if isinstance(error, OperationalError) and state is None:
+        return f"The database cannot be reached: {str(error).splitlines()[0]}"
+    if isinstance(error, ProgrammingError) and isinstance(error.__cause__, UndefinedTable):
+        return f"The database is not up to date. Run: {environment.PROGRAM} migrate"
+    return None
+
+
+def _first_line(error: Exception) -> str:
+    return describe(error).partition(": ")[2].splitlines()[0].rstrip(".")

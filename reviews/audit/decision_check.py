@@ -1,0 +1,167 @@
+"""Compare the decisions in the database with the audit log, which holds a copy of each. Reads only.
+
+The hash chain protects the log alone. Somebody who writes to the tables past their triggers changes a
+decision and leaves the log as it was: then the two differ.
+"""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import connection
+
+from reviews.records.schema import HUMAN_FIELDS, NOT_REQUIRED
+
+# The events that put a version in force or bring it. `undo` and `reopen` end one.
+_DECIDING = ("submit", "resolve", "revise", "restore", "close", "settle conflict")
+# A file's decision becomes a version when it is reopened.
+_BRINGING = (*_DECIDING, "opinion", "reopen")
+_WITHDRAWING = ("undo", "take back opinion")
+
+# The newest event with human_* values of each record, beside the record. JSON is compared as text: as jsonb,
+# 1 equals 1.0. The log spells times in its own way, so those are compared in Python.
+_IN_FORCE = """
+    WITH newest AS (
+        SELECT event.evaluation_id, max(seal.position) AS position
+        FROM audit_event event JOIN audit_seal seal ON seal.event_id = event.id
+        WHERE event.detail ? 'human' AND event.evaluation_id IS NOT NULL
+        GROUP BY event.evaluation_id
+    )
+    SELECT evaluation.evaluation_id, evaluation.human_review_status, evaluation.is_sampled,
+           evaluation.review_id, review.version, evaluation.human_review_timestamp,
+           event.id, event.action, event.actor_name,
+           CASE WHEN jsonb_typeof(event.detail -> 'version') = 'number'
+                THEN event.detail -> 'version' = to_jsonb(review.version) END,
+           event.detail #> '{human,keeps_line}' IS NOT NULL,
+           event.detail #>> '{human,after,human_review_timestamp}',
+           undone.before #>> '{review}',
+           ARRAY_REMOVE(ARRAY[
+               CASE WHEN evaluation.human_review_status IS DISTINCT FROM
+                   event.detail #>> '{human,after,human_review_status}' THEN 'human_review_status' END,
+               CASE WHEN evaluation.human_reviewer_id IS DISTINCT FROM
+                   event.detail #>> '{human,after,human_reviewer_id}' THEN 'human_reviewer_id' END,
+               CASE WHEN coalesce(evaluation.human_corrected_scores, 'null')::text IS DISTINCT FROM
+                   coalesce(event.detail #> '{human,after,human_corrected_scores}', 'null')::text
+                   THEN 'human_corrected_scores' END,
+               CASE WHEN evaluation.human_review_comments IS DISTINCT FROM
+                   event.detail #>> '{human,after,human_review_comments}' THEN 'human_review_comments' END
+           ], NULL)
+    FROM evaluation
+    LEFT JOIN review ON review.id = evaluation.review_id
+    LEFT JOIN newest ON newest.evaluation_id = evaluation.id
+    LEFT JOIN audit_seal seal ON seal.position = newest.position
+    LEFT JOIN audit_event event ON event.id = seal.event_id
+    LEFT JOIN review undone ON event.action = 'undo' AND undone.evaluation_id = evaluation.id
+        AND to_jsonb(undone.version) = event.detail -> 'version'
+    WHERE evaluation.review_id IS NOT NULL OR newest.position IS NOT NULL
+    ORDER BY evaluation.id
+"""
+_VERSIONS = """
+    SELECT evaluation.evaluation_id, review.version, person.username
+    FROM review
+    JOIN evaluation ON evaluation.id = review.evaluation_id
+    JOIN person ON person.id = review.reviewer_id
+    WHERE NOT EXISTS (
+        SELECT FROM audit_event event
+        WHERE event.evaluation_id = review.evaluation_id AND event.actor_id = review.reviewer_id
+          AND event.action = ANY(%s) AND event.detail -> 'version' = to_jsonb(review.version)
+          AND coalesce(event.detail -> 'scores', event.detail #> '{human,after,human_corrected_scores}',
+                       'null')::text = coalesce(review.corrected_scores, 'null')::text
+          AND coalesce(event.detail ->> 'comments', event.detail #>> '{human,after,human_review_comments}')
+              IS NOT DISTINCT FROM review.comments
+          AND coalesce(event.detail -> 'causes', '{}')::text = review.causes::text
+    )
+    ORDER BY review.id
+"""
+_BLIND_SCORES = """
+    SELECT evaluation.evaluation_id, person.username
+    FROM blind_scores
+    JOIN evaluation ON evaluation.id = blind_scores.evaluation_id
+    JOIN person ON person.id = blind_scores.reviewer_id
+    WHERE NOT EXISTS (
+        SELECT FROM audit_event event
+        WHERE event.evaluation_id = blind_scores.evaluation_id AND event.actor_id = blind_scores.reviewer_id
+          AND event.action = 'blind scores' AND (event.detail -> 'scores')::text = blind_scores.scores::text
+    )
+    ORDER BY blind_scores.id
+"""
+_WITHDRAWALS = """
+    SELECT evaluation.evaluation_id, review.version
+    FROM withdrawal
+    JOIN review ON review.id = withdrawal.review_id
+    JOIN evaluation ON evaluation.id = review.evaluation_id
+    WHERE NOT EXISTS (
+        SELECT FROM audit_event event
+        WHERE event.evaluation_id = review.evaluation_id AND event.actor_id = withdrawal.actor_id
+          AND event.action = ANY(%s) AND event.detail -> 'version' = to_jsonb(review.version)
+    )
+    ORDER BY withdrawal.id
+"""
+_REMOVED = """
+    SELECT event.id, event.action, event.actor_name, event.record, event.detail ->> 'version'
+    FROM audit_event event
+    LEFT JOIN review ON review.evaluation_id = event.evaluation_id
+        AND to_jsonb(review.version) = event.detail -> 'version'
+    LEFT JOIN withdrawal ON withdrawal.review_id = review.id
+    WHERE jsonb_typeof(event.detail -> 'version') = 'number' AND (
+        (event.action = ANY(%s) AND review.id IS NULL)
+        OR (event.action = ANY(%s) AND withdrawal.id IS NULL)
+    )
+    ORDER BY event.id
+"""
+
+
+def verify() -> Iterator[str]:
+    """Yield a sentence for each decision that differs from the audit log.
+
+    Compared are the human_* values and the version in force of each record, the scores, comments, causes and
+    reviewer of each version, blind scores, and which versions were undone. The caller opens the transaction.
+    """
+    yield from _current_decisions()
+    for record, version, reviewer in _rows(_VERSIONS, [*_BRINGING]):
+        yield f"{record}: version {version} by {reviewer} is not in the audit log as it is in the database"
+    for record, reviewer in _rows(_BLIND_SCORES):
+        yield f"{record}: the blind scores of {reviewer} are not in the audit log as they are in the database"
+    for record, version in _rows(_WITHDRAWALS, [*_WITHDRAWING]):
+        yield f"{record}: version {version} is marked as undone, and the audit log has no undo of it"
+    for event, action, actor, record, version in _rows(_REMOVED, [*_BRINGING], [*_WITHDRAWING]):
+        gone = "the undo" if action in _WITHDRAWING else "the decision"
+        yield f"{record}: {gone} of version {version} in event {event} ({action} by {actor}) was removed"
+
+
+def _current_decisions() -> Iterator[str]:
+    for record, status, is_sampled, *row in _rows(_IN_FORCE):
+        review, version, moment, event, action, actor, is_its, keeps_line, told_moment, before, differing = (
+            row
+        )
+        if event is None:
+            yield f"{record}: a decision is in force, and the audit log has none"
+            continue
+        name = f"event {event} ({action} by {actor or 'the program'})"
+        if keeps_line or review is None:
+            is_kept = review is None or (is_sampled and status == NOT_REQUIRED)
+            may_be_open = keeps_line or (action == "undo" and before is None)
+            if not (is_kept and may_be_open):
+                yield f"{record}: the decision of {name} is not in force"
+        elif (action in _DECIDING and is_its is False) or (action == "undo" and before != str(review)):
+            yield f"{record}: version {version} is in force, which is not that of {name}"
+        else:
+            found = {*differing, *_differing_moment(moment, told_moment)}
+            if found:
+                fields = ", ".join(name for name in HUMAN_FIELDS if name in found)
+                yield f"{record}: {fields} not as {name} left it"
+
+
+def _differing_moment(moment: dt.datetime | None, told: str | None) -> list[str]:
+    try:
+        same = moment == (dt.datetime.fromisoformat(told) if told else None)
+    except ValueError:
+        same = False
+    return [] if same else ["human_review_timestamp"]
+
+
+def _rows(statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(statement, values)
+        while rows := cursor.fetchmany(2_000):
+            yield from rows

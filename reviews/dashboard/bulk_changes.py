@@ -1,0 +1,184 @@
+"""Changes of many records at once: what a lead decides about the order of work, never about a score.
+
+Each change keeps what it found in every record, so that it can be undone.
+"""
+
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from reviews.accounts.permissions import check
+from reviews.audit import events
+from reviews.models import BulkChange, BulkChangeItem, Evaluation, Run, User
+from reviews.queue.claims import IN_QUEUE
+from reviews.search import listing
+from reviews.search.filters import STATUSES, Filters
+
+MOST_AT_ONCE = 10_000
+FIRST, USUAL = 1, 0
+Kind = BulkChange.Kind
+
+
+class Refused(Exception):
+    """The change cannot be undone; the reason is a sentence."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Order(NamedTuple):
+    """What to change in which records: who they are assigned to (None: nobody), or their priority.
+
+    Filters leave out records that are hidden from anybody, because everybody sees the change.
+    """
+
+    run: Run
+    filters: Filters
+    kind: Kind
+    assigned_to: User | None = None
+    priority: int = USUAL
+
+
+class Plan(NamedTuple):
+    """What would come of an order: `changes` is None for more than one change takes, `MOST_AT_ONCE`.
+
+    `held` are the records that stay as they are because others hold them.
+    """
+
+    changes: int | None
+    held: int
+
+
+class Outcome(NamedTuple):
+    """How many records an undo brought back, and how many stay because they were changed since."""
+
+    restored: int
+    stayed: int
+
+
+def plan(order: Order) -> Plan:
+    """Look what an order would do. Raises `listing.TooSlow`."""
+    with listing.limited():
+        changes = _changing(order)[: MOST_AT_ONCE + 1].count()
+        held = _held_by_others(order)[: MOST_AT_ONCE + 1].count() if order.kind == Kind.ASSIGN else 0
+    return Plan(changes if changes <= MOST_AT_ONCE else None, held)
+
+
+@transaction.atomic
+def apply(order: Order, actor: User) -> BulkChange:
+    """Do it, to at most `MOST_AT_ONCE` records; what somebody is deciding on this moment is passed over."""
+    check(actor, "lead_review")
+    change = BulkChange.objects.create(
+        run=order.run,
+        actor=actor,
+        kind=order.kind,
+        query=order.filters.query_string,
+        assigned_to=order.assigned_to,
+        priority=order.priority if order.kind == Kind.PRIORITISE else None,
+    )
+    items = [_item(change, evaluation) for evaluation in _locked(_changing(order))]
+    BulkChangeItem.objects.bulk_create(items, batch_size=1000)
+    changed = Evaluation.objects.filter(pk__in=change.items.values("evaluation"))
+    if order.kind == Kind.ASSIGN:
+        changed.update(assigned_to=order.assigned_to)
+    elif order.kind == Kind.PRIORITISE:
+        changed.update(priority=order.priority)
+    else:
+        changed.update(claimed_by=None, claimed_until=None)
+    change.evaluations = len(items)
+    change.save(update_fields=["evaluations"])
+    _record(change, change.kind, actor, evaluations=change.evaluations)
+    return change
+
+
+@transaction.atomic
+def undo(*, change_id: int, actor: User) -> Outcome:
+    """Give each record back what the change found, unless it was changed since. Raises `Refused`."""
+    check(actor, "lead_review")
+    change = BulkChange.objects.select_for_update(of=("self",)).select_related("run").get(pk=change_id)
+    if change.undone_at:
+        raise Refused("This change has been undone already.")
+    item = change.items.filter(evaluation=OuterRef("pk"))
+    unchanged = [evaluation.pk for evaluation in _locked(_as_changed(change))]
+    restored = Evaluation.objects.filter(pk__in=unchanged)
+    if change.kind == Kind.ASSIGN:
+        restored.update(assigned_to=Subquery(item.values("assigned_to")))
+    elif change.kind == Kind.PRIORITISE:
+        restored.update(priority=Subquery(item.values("priority")))
+    else:
+        until = timezone.now() + settings.CLAIM_LENGTH
+        restored.update(claimed_by=Subquery(item.values("claimed_by")), claimed_until=until)
+    change.undone_at = timezone.now()
+    change.save(update_fields=["undone_at"])
+    outcome = Outcome(len(unchanged), change.evaluations - len(unchanged))
+    _record(change, f"undo {change.kind}", actor, restored=outcome.restored, stayed=outcome.stayed)
+    return outcome
+
+
+def latest(run: Run) -> QuerySet[BulkChange]:
+    """The last changes of a run, newest first."""
+    return run.bulk_changes.select_related("actor", "assigned_to").order_by("-pk")[:20]
+
+
+def _changing(order: Order) -> QuerySet[Evaluation]:
+    """The records that an order changes."""
+    found = listing.find(order.run, order.filters, None).filter(IN_QUEUE, is_escalated=False)
+    if order.kind == Kind.PRIORITISE:
+        return found.exclude(priority=order.priority)
+    if order.kind == Kind.RELEASE:
+        return found.filter(STATUSES["held"])
+    free = Q(claimed_until=None) | Q(claimed_until__lte=Now())
+    if order.assigned_to is None:
+        return found.filter(free, assigned_to__isnull=False)
+    theirs = Q(assigned_to=order.assigned_to)
+    return found.filter(free | Q(claimed_by=order.assigned_to)).filter(Q(assigned_to=None) | ~theirs)
+
+
+def _held_by_others(order: Order) -> QuerySet[Evaluation]:
+    held = listing.find(order.run, order.filters, None).filter(STATUSES["held"])
+    return held.exclude(claimed_by=order.assigned_to) if order.assigned_to else held
+
+
+def _as_changed(change: BulkChange) -> QuerySet[Evaluation]:
+    """Those of a change's records that are still as it left them."""
+    rows = Evaluation.objects.filter(pk__in=change.items.values("evaluation"))
+    if change.kind == Kind.ASSIGN:
+        return rows.filter(assigned_to=change.assigned_to)
+    if change.kind == Kind.PRIORITISE:
+        return rows.filter(Q(priority=change.priority))
+    return rows.filter(IN_QUEUE, is_escalated=False, claimed_by=None)
+
+
+def _locked(rows: QuerySet[Evaluation]) -> list[Evaluation]:
+    # What others have locked is passed over: to wait for a record here while its importer waits for one of
+    # these would end in a deadlock.
+    rows = rows.order_by("first_import", "first_line").only("assigned_to", "priority", "claimed_by")
+    return list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:MOST_AT_ONCE])
+
+
+def _item(change: BulkChange, evaluation: Evaluation) -> BulkChangeItem:
+    return BulkChangeItem(
+        change=change,
+        evaluation=evaluation,
+        assigned_to_id=evaluation.assigned_to_id,
+        priority=evaluation.priority,
+        claimed_by_id=evaluation.claimed_by_id,
+    )
+
+
+def _record(change: BulkChange, action: str, actor: User, **numbers: Any) -> None:
+    events.record(
+        f"bulk {action}",
+        actor=actor,
+        run=change.run,
+        change=change.pk,
+        query=change.query,
+        assigned_to=change.assigned_to.username if change.assigned_to else None,
+        priority=change.priority,
+        **numbers,
+    )

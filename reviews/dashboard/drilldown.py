@@ -1,0 +1,67 @@
+"""The decisions behind a figure, to look at one by one."""
+
+import re
+from typing import NamedTuple
+
+from django.db.models import BigIntegerField, F, Q
+from django.db.models.functions import Cast
+
+from reviews.dashboard.metrics import STANDS, Selection
+from reviews.evidence.reading_time import MS_PER_WORD
+from reviews.models import Opinion, Overturning, Review, User
+from reviews.queue.claims import LARGE_COLUMNS
+
+PAGE_SIZE = 50
+LISTED = 200
+SIGNALS = {
+    "all": "All decisions",
+    "changed": "Changed something",
+    "unchanged": "Agreed with the judge in everything",
+    "verdict-changed": "Changed the verdict",
+    "fast": "Faster than reading",
+}
+_CONDITIONS = {
+    "all": Q(),
+    "changed": Q(changes__gt=0),
+    "unchanged": Q(changes=0),
+    "verdict-changed": Q(verdict__isnull=False, judged_verdict__isnull=False)
+    & ~Q(verdict=F("judged_verdict")),
+    "fast": Q(active_ms__lt=Cast("words", BigIntegerField()) * MS_PER_WORD),
+}
+_CURSOR = re.compile(r"[0-9]{1,18}")
+
+
+class Page(NamedTuple):
+    """`next_after` is the cursor of the page behind it, empty on the last."""
+
+    rows: list[Review]
+    next_after: str
+
+
+def decisions(
+    selection: Selection, *, reader: User | None = None, signal: str = "all", after: str = ""
+) -> Page:
+    """A page of the decisions that a figure counts, newest first. Raises `KeyError` for an unknown signal.
+
+    Opinions that wait for others are left out unless they are the reader's own. A cursor that is none gives
+    the first page.
+    """
+    counted = Review.objects.filter(_CONDITIONS[signal], selection.condition(), before__isnull=False)
+    counted = counted.filter(withdrawal=None).exclude(
+        ~Q(reviewer=reader), pk__in=Opinion.objects.filter(is_open=True).values("review")
+    )
+    if _CURSOR.fullmatch(after):
+        counted = counted.filter(pk__lt=int(after))
+    # First the keys, which stand in the index with all that is asked for, then these few rows.
+    keys = list(counted.order_by("-pk").values_list("pk", flat=True)[: PAGE_SIZE + 1])
+    shown = keys[:PAGE_SIZE]
+    rows = Review.objects.filter(pk__in=shown).order_by("-pk").select_related("reviewer", "evaluation__run")
+    rows = rows.defer(*(f"evaluation__{column}" for column in LARGE_COLUMNS))
+    return Page(list(rows), str(shown[-1]) if keys[PAGE_SIZE:] else "")
+
+
+def overturned(selection: Selection) -> list[Overturning]:
+    """The newest of what others changed or put back, with reason; by the day of the overturned decision."""
+    found = Overturning.objects.filter(STANDS, selection.of_reviews()).order_by("-pk")
+    found = found.select_related("review__reviewer", "review__evaluation__run", "actor", "by")
+    return list(found.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))[:LISTED])

@@ -1,0 +1,342 @@
+"""Figures about the work of reviewers: signals that are worth a look, no verdicts about anybody.
+
+All are drawn from reviews made here and not taken back since; what a file brought is nobody's work. What was
+not measured, as in reviews from before it was kept, is left out, and each figure has what it is out of.
+Whoever asks has been checked: others' figures are for leads.
+"""
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import Count, Q, QuerySet, Sum
+
+from reviews.evidence.reading_time import MS_PER_WORD, WORDS_PER_MINUTE
+from reviews.models import CriterionDay, Escalation, Overturning, Run, SpotCheck, User
+from reviews.records.schema import QUEUE_WORDS
+
+# What a figure is, where it is from, and what it does not say. By the names of `Figures`.
+DEFINITIONS = {
+    "done": "Decisions submitted and not taken back. A revision counts again. Opinions that wait for "
+    "those of others count here, and in figures about changes once the record is decided.",
+    "skipped": "How often a record was put off with Skip, whatever became of it later.",
+    "returned": "How often a record was given back to the queue by whoever held it.",
+    "escalated": "Records handed to a lead, as “cannot judge” or with a question, and not taken back.",
+    "median_seconds": "Half of the reviews took less active time than this. Time is active while the page is "
+    "visible and in use; idle time is capped, and reading on paper or in another window does not count.",
+    "override_rate": "Of the criteria that the judge had scored, the share where the human's score differs "
+    "or the criterion was removed. Neither low nor high is right by itself: it depends on the judge.",
+    "change_rate": "The share of reviews that differ from the judge in the score of at least one criterion, "
+    "or say why the judge was wrong.",
+    "verdict_change_rate": "The share of reviews whose verdict (Pass, Partial, Fail) is not the judge's.",
+    "longest_agreement": "Most reviews in a row that changed nothing the judge said. A good judge brings "
+    "long rows, and so does pressing one key without looking: a spot check tells which it was.",
+    "current_agreement": "Reviews since the last one that changed anything.",
+    "fast_rate": "The share of reviews with less active time than it takes to read the model's response and "
+    f"the judge's justifications once, at {WORDS_PER_MINUTE} words a minute (silent reading of English "
+    "non-fiction: Brysbaert 2019, Journal of Memory and Language 109). Who knows a task well needs less.",
+    "overturned": "Decisions whose scores somebody else changed, that somebody else put back into the "
+    "queue, or that were settled for what a file says. The reason stands with each.",
+    "agreement_rate": "Of the decisions that a lead drew at random and checked, the share that stood.",
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which work is counted. Days are UTC's, both inclusive; None does not narrow anything."""
+
+    run: Run | None = None
+    first: dt.date | None = None
+    last: dt.date | None = None
+    reviewer: User | None = None
+
+    @property
+    def _start(self) -> dt.datetime | None:
+        return _midnight(self.first) if self.first else None
+
+    @property
+    def _end(self) -> dt.datetime | None:
+        """The midnight after the last day; None where there is no such day in the calendar."""
+        if self.last is None or self.last == dt.date.max:
+            return None
+        return _midnight(self.last + dt.timedelta(days=1))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the statements of this module are about."""
+        return {
+            "run": self.run.pk if self.run else None,
+            "reviewer": self.reviewer.pk if self.reviewer else None,
+            "start": self._start,
+            "end": self._end,
+        }
+
+    def condition(self, *, run: str = "run", reviewer: str = "reviewer", at: str = "submitted_at") -> Q:
+        """The same for a query, by the fields that hold these."""
+        return _given(
+            {run: self.run, reviewer: self.reviewer, f"{at}__gte": self._start, f"{at}__lt": self._end}
+        )
+
+    def of_reviews(self, review: str = "review") -> Q:
+        """The same by the reviews that a field leads to."""
+        return self.condition(
+            run=f"{review}__run", reviewer=f"{review}__reviewer", at=f"{review}__submitted_at"
+        )
+
+    def on_days(self) -> Q:
+        """The same for rows that stand for a whole day."""
+        return _given(
+            {"run": self.run, "reviewer": self.reviewer, "day__gte": self.first, "day__lte": self.last}
+        )
+
+
+def _given(values: dict[str, Any]) -> Q:
+    return Q(**{field: value for field, value in values.items() if value is not None})
+
+
+def _midnight(day: dt.date) -> dt.datetime:
+    return dt.datetime.combine(day, dt.time(), dt.UTC)
+
+
+def _rate(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+class Figures(NamedTuple):
+    """What one reviewer did. `DEFINITIONS` says what each figure is; rates are from 0 to 1, None of nothing.
+
+    `timed`, `compared`, `verdicts`, `read` and `judged` are how many reviews (criteria, for `judged`) are
+    known enough to be counted in `median_seconds`, `changed`, `verdict_changes`, `fast` and `overridden`.
+    """
+
+    reviewer: User
+    done: int = 0
+    timed: int = 0
+    median_seconds: float | None = None
+    compared: int = 0
+    changed: int = 0
+    verdicts: int = 0
+    verdict_changes: int = 0
+    read: int = 0
+    fast: int = 0
+    longest_agreement: int = 0
+    current_agreement: int = 0
+    judged: int = 0
+    overridden: int = 0
+    skipped: int = 0
+    returned: int = 0
+    escalated: int = 0
+    overturned: int = 0
+    checked: int = 0
+    upheld: int = 0
+
+    @property
+    def override_rate(self) -> float | None:
+        return _rate(self.overridden, self.judged)
+
+    @property
+    def change_rate(self) -> float | None:
+        return _rate(self.changed, self.compared)
+
+    @property
+    def verdict_change_rate(self) -> float | None:
+        return _rate(self.verdict_changes, self.verdicts)
+
+    @property
+    def fast_rate(self) -> float | None:
+        return _rate(self.fast, self.read)
+
+    @property
+    def agreement_rate(self) -> float | None:
+        return _rate(self.upheld, self.checked)
+
+
+class CriterionFigures(NamedTuple):
+    """How often the judge's score of a criterion was overridden; by one reviewer, or by all (None)."""
+
+    criterion: str
+    judged: int
+    overridden: int
+    reviewer: User | None = None
+
+    @property
+    def override_rate(self) -> float | None:
+        return _rate(self.overridden, self.judged)
+
+
+class DayFigures(NamedTuple):
+    """What one reviewer decided on one day (of UTC), and how many of these reviews changed anything."""
+
+    day: dt.date
+    reviewer: User
+    done: int
+    changed: int
+
+
+# Open opinions count as work done, but their changes are not counted yet: the difference that one makes would
+# reveal it to leads who may still give theirs.
+_WORDS = ", ".join(f"'{word}'" for word in QUEUE_WORDS)
+_OPEN = f"""
+    SELECT opinion.review_id FROM opinion JOIN evaluation ON evaluation.id = opinion.evaluation_id
+    WHERE opinion.is_open AND evaluation.human_review_status IN ({_WORDS})
+"""  # noqa: S608 (constants)
+_SELECTED = """
+    (%(run)s::bigint IS NULL OR run_id = %(run)s)
+      AND (%(run)s::bigint IS NULL OR run_id = %(run)s)
+      AND (%(reviewer)s::bigint IS NULL OR reviewer_id = %(reviewer)s)
+      AND (%(start)s::timestamptz IS NULL OR submitted_at >= %(start)s)
+      AND (%(end)s::timestamptz IS NULL OR submitted_at < %(end)s)
+"""
+# The reviews that count. Everything here is in an index of its own: the rows hold texts, and are not read.
+_COUNTED = f"""
+    FROM review LEFT JOIN ({_OPEN}) waiting ON waiting.review_id = id
+    WHERE before IS NOT NULL AND id NOT IN (SELECT review_id FROM withdrawal) AND {_SELECTED}
+"""  # noqa: S608 (constants)
+# The part of `CriterionDay` that open opinions make up, by criterion and reviewer.
+_OPEN_BY_CRITERION = f"""
+    SELECT left(key, 200), reviewer_id, count(*),
+           count(*) FILTER (WHERE corrected_scores -> key -> 'score' IS DISTINCT FROM value)
+    FROM review, jsonb_each(judged) WHERE id IN ({_OPEN}) AND {_SELECTED} GROUP BY 1, 2
+"""  # noqa: S608 (constants)
+# The figures of a reviewer in the order of these fields; and each review in turn as a letter, so that rows
+# of agreement come out of the same pass.
+_WORK_FIELDS = Figures._fields[1 : Figures._fields.index("fast") + 1]
+_WORK = f"""
+    SELECT reviewer_id, count(*) AS done, count(active_ms) AS timed,
+           percentile_disc(0.5) WITHIN GROUP (ORDER BY active_ms) / 1000.0::float AS median_seconds,
+           count(changes) FILTER (WHERE waiting IS NULL) AS compared,
+           count(*) FILTER (WHERE changes > 0 AND waiting IS NULL) AS changed,
+           count(*) FILTER (WHERE verdict IS NOT NULL AND judged_verdict IS NOT NULL AND waiting IS NULL)
+               AS verdicts,
+           count(*) FILTER (WHERE verdict <> judged_verdict AND waiting IS NULL) AS verdict_changes,
+           count(*) FILTER (WHERE words IS NOT NULL AND active_ms IS NOT NULL) AS read,
+           count(*) FILTER (WHERE active_ms < words::bigint * {MS_PER_WORD}) AS fast,
+           string_agg(CASE WHEN changes > 0 THEN 'x' WHEN changes = 0 THEN '=' END, '' ORDER BY id)
+               FILTER (WHERE waiting IS NULL) AS agreed
+    {_COUNTED} GROUP BY reviewer_id
+"""
+_PUT_OFF = """
+    SELECT actor_id, count(*) FILTER (WHERE action = 'skip') AS skipped,
+           count(*) FILTER (WHERE action = 'release' AND detail ->> 'holder' = actor_name) AS returned
+    FROM audit_event
+    WHERE action IN ('skip', 'release') AND actor_id IS NOT NULL
+      AND (%(run)s::bigint IS NULL OR run_id = %(run)s)
+      AND (%(reviewer)s::bigint IS NULL OR actor_id = %(reviewer)s)
+      AND (%(start)s::timestamptz IS NULL OR at >= %(start)s)
+      AND (%(end)s::timestamptz IS NULL OR at < %(end)s)
+    GROUP BY actor_id
+"""
+_DAYS = f"""
+    SELECT (submitted_at AT TIME ZONE 'UTC')::date AS day, reviewer_id, count(*),
+           count(*) FILTER (WHERE changes > 0 AND waiting IS NULL)
+    {_COUNTED} GROUP BY 1, 2 ORDER BY 1
+"""
+
+# A revision that was taken back overturns nothing.
+STANDS = Q(by__withdrawal=None)
+# Some of the fields of `Figures`, by the key of the reviewer.
+Part = dict[int, dict[str, Any]]
+
+
+def reviewers(selection: Selection) -> list[Figures]:
+    """The figures of everybody with any work in the selection, by their user names."""
+    found: dict[int, dict[str, Any]] = defaultdict(dict)
+    for part in (_work, _overridden, _put_off, _escalated, _overturned, _checked):
+        for pk, figures in part(selection).items():
+            found[pk] |= figures
+    shown = {pk: figures for pk, figures in found.items() if any(figures.values())}
+    return [Figures(person, **shown[pk]) for pk, person in _people(shown).items()]
+
+
+def criteria(selection: Selection) -> list[CriterionFigures]:
+    """What was overridden by all together, the most often overridden criterion first."""
+    rows = _by_criterion(selection, "criterion")
+    return sorted((CriterionFigures(*row) for row in rows), key=_by_rate)
+
+
+def criteria_by_reviewer(selection: Selection) -> list[CriterionFigures]:
+    """The same for each reviewer, by their user names."""
+    rows = _by_criterion(selection, "criterion", "reviewer")
+    people = _people(row[1] for row in rows)
+    found = [CriterionFigures(name, judged, overridden, people[pk]) for name, pk, judged, overridden in rows]
+    return sorted(found, key=lambda one: (str(one.reviewer), *_by_rate(one)))
+
+
+def days(selection: Selection) -> list[DayFigures]:
+    """The days on which anything was decided, in their order."""
+    rows = _rows(_DAYS, selection)
+    people = _people(row[1] for row in rows)
+    return [DayFigures(day, people[pk], done, changed) for day, pk, done, changed in rows]
+
+
+def _people(keys: Iterable[int]) -> dict[int, User]:
+    """The users with these keys, by their user names."""
+    return {user.pk: user for user in User.objects.filter(pk__in=set(keys)).order_by("username")}
+
+
+def _by_criterion(selection: Selection, *fields: str) -> list[tuple[Any, ...]]:
+    """These fields, and how often the judge's score was there and was overridden; without open opinions."""
+    rows = CriterionDay.objects.filter(selection.on_days()).values_list(*fields)
+    counted = {tuple(key): [judged, overridden] for *key, judged, overridden in _summed(rows)}
+    for criterion, reviewer, judged, overridden in _rows(_OPEN_BY_CRITERION, selection):
+        values = {"criterion": criterion, "reviewer": reviewer}
+        sums = counted[tuple(values[field] for field in fields)]
+        sums[0] -= judged
+        sums[1] -= overridden
+    return [(*key, *sums) for key, sums in counted.items() if sums[0] > 0]
+
+
+def _summed(rows: "QuerySet[CriterionDay, Any]") -> Iterable[tuple[Any, ...]]:
+    return rows.annotate(Sum("judged"), Sum("overridden")).filter(judged__sum__gt=0).order_by()
+
+
+def _by_rate(figures: CriterionFigures) -> tuple[float, str]:
+    return -(figures.override_rate or 0), figures.criterion
+
+
+def _work(selection: Selection) -> Part:
+    found = {}
+    for pk, *counted, agreed in _rows(_WORK, selection):
+        in_a_row = [len(row) for row in (agreed or "").split("x")]
+        agreement = {"longest_agreement": max(in_a_row), "current_agreement": in_a_row[-1]}
+        found[pk] = dict(zip(_WORK_FIELDS, counted, strict=True)) | agreement
+    return found
+
+
+def _overridden(selection: Selection) -> Part:
+    rows = _by_criterion(selection, "reviewer")
+    return {pk: {"judged": judged, "overridden": overridden} for pk, judged, overridden in rows}
+
+
+def _put_off(selection: Selection) -> Part:
+    rows = _rows(_PUT_OFF, selection)
+    return {pk: {"skipped": skipped, "returned": returned} for pk, skipped, returned in rows}
+
+
+def _escalated(selection: Selection) -> Part:
+    raised = Escalation.objects.filter(selection.condition(reviewer="raised_by", at="raised_at"))
+    raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN).exclude(
+        kind=Escalation.Kind.DISAGREEMENT  # where opinions differ nobody chose to
+    )
+    return {pk: {"escalated": count} for pk, count in raised.values_list("raised_by").annotate(Count("pk"))}
+
+
+def _overturned(selection: Selection) -> Part:
+    counted = Overturning.objects.filter(STANDS, selection.of_reviews()).values_list("review__reviewer")
+    return {pk: {"overturned": count} for pk, count in counted.annotate(Count("review", distinct=True))}
+
+
+def _checked(selection: Selection) -> Part:
+    settled = SpotCheck.objects.exclude(outcome=SpotCheck.Outcome.OPEN).filter(selection.of_reviews())
+    stood = Count("pk", filter=Q(outcome=SpotCheck.Outcome.AGREED))
+    rows = settled.values_list("reviewer").annotate(checked=Count("pk"), upheld=stood)
+    return {pk: {"checked": checked, "upheld": upheld} for pk, checked, upheld in rows}
+
+
+def _rows(statement: str, selection: Selection) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, selection.parameters)
+        return list(cursor.fetchall())

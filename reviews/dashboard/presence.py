@@ -1,0 +1,59 @@
+"""Who is working now."""
+
+import datetime as dt
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from reviews.models import Evaluation, Run, User
+from reviews.queue.claims import IN_QUEUE, LARGE_COLUMNS
+
+# Whoever holds nothing is at work for so long after a decision or a saved draft.
+RECENTLY = dt.timedelta(minutes=15)
+
+# A claim is renewed while its page is in use, so its end tells when that was last.
+_LAST_SEEN = """
+    SELECT person.id, greatest(
+        (SELECT submitted_at FROM review
+         WHERE reviewer_id = person.id AND before IS NOT NULL
+           AND (%(run)s::bigint IS NULL OR run_id = %(run)s)
+         ORDER BY id DESC LIMIT 1),
+        (SELECT max(saved_at) FROM draft JOIN evaluation ON evaluation.id = draft.evaluation_id
+         WHERE reviewer_id = person.id AND (%(run)s::bigint IS NULL OR evaluation.run_id = %(run)s)),
+        (SELECT max(claimed_until) - %(claim)s FROM evaluation
+         WHERE claimed_by_id = person.id AND (%(run)s::bigint IS NULL OR run_id = %(run)s))
+    )
+    FROM person WHERE is_active
+"""
+
+
+class Presence(NamedTuple):
+    """Somebody at work: what they hold, soonest free first, and their last sign of life that is kept."""
+
+    reviewer: User
+    claims: list[Evaluation]
+    last_seen: dt.datetime
+
+
+def now_working(run: Run | None = None) -> list[Presence]:
+    """Whoever holds a record, or did anything of late; in one run or in all. Last seen first."""
+    claims: dict[int, list[Evaluation]] = {}
+    for evaluation in _held(run):
+        claims.setdefault(evaluation.claimed_by_id or 0, []).append(evaluation)
+    since = timezone.now() - RECENTLY
+    parameters: dict[str, Any] = {"run": run.pk if run else None, "claim": settings.CLAIM_LENGTH}
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST_SEEN, parameters)
+        seen = {pk: at for pk, at in cursor.fetchall() if at and (at >= since or pk in claims)}
+    people = User.objects.filter(pk__in=seen)
+    present = [Presence(person, claims.get(person.pk, []), seen[person.pk]) for person in people]
+    return sorted(present, key=lambda one: one.last_seen, reverse=True)
+
+
+def _held(run: Run | None) -> list[Evaluation]:
+    held = Evaluation.objects.filter(IN_QUEUE, claimed_by__isnull=False, claimed_until__gt=timezone.now())
+    if run:
+        held = held.filter(run=run)
+    return list(held.select_related("run").defer(*LARGE_COLUMNS).order_by("claimed_until"))

@@ -1,0 +1,108 @@
+"""Decisions drawn at random for a lead to look at again: agreed to, or put back into the queue."""
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from reviews.accounts.permissions import Denied, check
+from reviews.audit import events
+from reviews.dashboard.metrics import Selection
+from reviews.models import Review, SpotCheck, User
+from reviews.queue import claims
+from reviews.queue.claims import LARGE_COLUMNS
+from reviews.records.schema import QUEUE_WORDS
+from reviews.review import decisions
+from reviews.review.preconditions import Conflict, check_in_force
+
+Outcome = SpotCheck.Outcome
+MOST_DRAWN = 100
+LISTED = 200
+
+
+@transaction.atomic
+def draw(*, selection: Selection, count: int, actor: User) -> list[SpotCheck]:
+    """Draw decisions of the selection's reviewer that are in force and were never drawn, each as likely.
+
+    `count` is from 0 on and counts up to `MOST_DRAWN`; fewer come where there are fewer. Nobody checks
+    their own decisions: raises `Denied`.
+    """
+    check(actor, "lead_review")
+    if selection.reviewer is None or selection.reviewer == actor:
+        raise Denied("A spot check is of the decisions of one other person.")
+    # Two leads who draw at once take turns, and get different ones.
+    User.objects.select_for_update(no_key=True).only("pk").get(pk=selection.reviewer.pk)
+    candidates = Review.objects.filter(selection.condition(), before__isnull=False, spot_check=None)
+    in_force = candidates.filter(evaluation__review=F("pk"), evaluation__is_stale=False)
+    in_force = in_force.exclude(evaluation__human_review_status__in=QUEUE_WORDS)
+    drawn = in_force.order_by("?").only("pk", "run", "reviewer")[: min(count, MOST_DRAWN)]
+    checks = SpotCheck.objects.bulk_create(
+        SpotCheck(review=review, run_id=review.run_id, reviewer_id=review.reviewer_id, drawn_by=actor)
+        for review in drawn
+    )
+    events.record(
+        "draw spot checks",
+        actor=actor,
+        run=selection.run,
+        reviewer=selection.reviewer.username,
+        reviews=[one.review_id for one in checks],
+    )
+    return list(_loaded(SpotCheck.objects.filter(pk__in=[one.pk for one in checks]).order_by("pk")))
+
+
+@transaction.atomic
+def agree(*, check_id: int, actor: User, note: str = "") -> SpotCheck:
+    """Let the decision stand. Raises `Conflict` when it is not in force any more, or the check is settled."""
+    spot_check = _open(check_id, actor)
+    _settle(spot_check, Outcome.AGREED, actor, note)
+    evaluation = spot_check.review.evaluation
+    events.record("agree to spot check", actor=actor, run=spot_check.run, evaluation=evaluation, note=note)
+    return spot_check
+
+
+@transaction.atomic
+def reopen(*, check_id: int, actor: User, reason: str) -> SpotCheck:
+    """Put the record back into the queue, for a reason that its reviewer reads. Raises as `agree`."""
+    spot_check = _open(check_id, actor)
+    decisions.reopen(evaluation_id=spot_check.review.evaluation_id, actor=actor, reason=reason)
+    _settle(spot_check, Outcome.REOPENED, actor, reason)
+    return spot_check
+
+
+def open_checks(actor: User) -> list[SpotCheck]:
+    """What they drew and have not settled, as long as the decision is in force; the oldest first."""
+    mine = SpotCheck.objects.filter(
+        drawn_by=actor, outcome=Outcome.OPEN, review__evaluation__review=F("review")
+    )
+    decided = mine.exclude(review__evaluation__human_review_status__in=QUEUE_WORDS)
+    return list(_loaded(decided.order_by("pk")))
+
+
+def settled(selection: Selection) -> list[SpotCheck]:
+    """The newest checks that are settled, by the day of the decision."""
+    found = SpotCheck.objects.filter(selection.of_reviews()).exclude(outcome=Outcome.OPEN)
+    return list(_loaded(found).order_by("-settled_at", "-pk")[:LISTED])
+
+
+def _open(check_id: int, actor: User) -> SpotCheck:
+    """An open check whose decision is in force, its record locked. Raises `Conflict`."""
+    check(actor, "lead_review")
+    review = SpotCheck.objects.select_related("review").get(pk=check_id).review
+    evaluation = claims.locked(review.evaluation_id)
+    spot_check = SpotCheck.objects.select_related("review").get(pk=check_id)
+    if spot_check.outcome != Outcome.OPEN:
+        raise Conflict(f"This check is settled already: {spot_check.get_outcome_display().lower()}.")
+    check_in_force(evaluation, review)
+    spot_check.review.evaluation = evaluation
+    return spot_check
+
+
+def _settle(spot_check: SpotCheck, outcome: Outcome, actor: User, note: str) -> None:
+    spot_check.outcome, spot_check.note = outcome, note
+    spot_check.settled_by, spot_check.settled_at = actor, timezone.now()
+    spot_check.save(update_fields=["outcome", "note", "settled_by", "settled_at"])
+
+
+def _loaded(checks: QuerySet[SpotCheck]) -> QuerySet[SpotCheck]:
+    """With all that a page says of them, and without what the judge and the models wrote."""
+    checks = checks.select_related("review__evaluation__run", "review__reviewer", "settled_by")
+    return checks.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))

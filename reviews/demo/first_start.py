@@ -1,0 +1,48 @@
+"""What a new installation gets: the link to the welcome page, and with `--demo` people and runs to try."""
+
+import secrets
+
+from django.db import transaction
+
+from reviews.accounts import people
+from reviews.accounts.permissions import role_of
+from reviews.demo import reviews, run
+from reviews.imports import importer, task_context
+from reviews.models import Run, User
+
+DEMO_PEOPLE = {"ana": "reviewer", "bo": "reviewer", "lea": "lead", "max": "admin"}
+
+
+def address(url: str) -> str:
+    """The line that says where to open the site at `url`, or where to become its first admin."""
+    if people.needs_first_admin():
+        return f"Open this link once, to become the first admin: {url}/welcome/{people.welcome_token()}/"
+    return f"CogniReview runs at {url}/"
+
+
+@transaction.atomic
+def demonstrate() -> list[str]:
+    """Bring in the demo runs and people where they are missing; return a line for each person added."""
+    if not Run.objects.filter(name=run.DEMO_RUN).exists():
+        importer.import_stream(run.demo_lines(), run_name=run.DEMO_RUN, file_name="demo.jsonl", actor=None)
+        task_context.import_context(
+            run.demo_context(), run_name=run.DEMO_RUN, file_name="demo-tasks.jsonl", actor=None
+        )
+    known = {name.lower() for name in User.objects.values_list("username", flat=True)}
+    added = [_added(name) for name in DEMO_PEOPLE if name not in known]
+    if not Run.objects.filter(name=reviews.REVIEWED_RUN).exists():
+        _review()
+    return added
+
+
+def _review() -> None:
+    """Bring in the run that was worked on, if nobody else has the names of those who did."""
+    people = {user.username: user for user in User.objects.filter(username__in=DEMO_PEOPLE)}
+    if all(name in people and role_of(people[name]) == role for name, role in DEMO_PEOPLE.items()):
+        reviews.bring_in(reviewers=[people["ana"], people["bo"]], lead=people["lea"])
+
+
+def _added(name: str) -> str:
+    password = secrets.token_urlsafe(12)
+    people.add_user(username=name, password=password, role=DEMO_PEOPLE[name], actor=None)
+    return f"{name} ({DEMO_PEOPLE[name]}) logs in with {password}"

@@ -1,0 +1,126 @@
+"""A demo run that people have worked on, so that the desk and the judge's pages have something to tell.
+
+The decisions are made as people make them, by the same functions, from what would be right: now and then
+somebody slips, and whoever saw the judge's score first leans towards it.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+from reviews.demo.run import demo_context, demo_lines, right_scores
+from reviews.evidence.reading_time import MS_PER_WORD, words_of_evidence
+from reviews.imports import importer
+from reviews.imports.task_context import import_context
+from reviews.judge import measurement_settings
+from reviews.judge.measurement_settings import Measures
+from reviews.models import Evaluation, Run, User
+from reviews.queue import claims
+from reviews.records import extracted_scores
+from reviews.records.scores import is_score
+from reviews.review import blind_scoring, decisions
+from reviews.rubric import definition, proposals
+from reviews.rubric.proposals import Offer
+
+REVIEWED_RUN = "Demo, reviewed"
+_COUNT, _SEED = 150, 8
+_MEASURES = Measures(blind_share=0.4, sample_share=0.3, overlap_share=0.15, overlap=2)
+_SLIPS = 0.06
+_LEANS = 0.35  # how often a wrong score of the judge is taken over by whoever sees it
+_SENTENCES = {"Yes": "Checked against the reference: it holds.", "No": "The final answer does not follow."}
+_CAUSES = {"Yes": "too lenient", "No": "too strict"}
+
+
+def bring_in(*, reviewers: Sequence[User], lead: User) -> None:
+    """Import the run and decide all of it. What the reviewers disagree about is the lead's."""
+    context = demo_context(_COUNT, _SEED)
+    lines = demo_lines(_COUNT, _SEED)
+    run = importer.import_stream(lines, run_name=REVIEWED_RUN, file_name="reviewed.jsonl", actor=None).run
+    import_context(context, run_name=REVIEWED_RUN, file_name="reviewed-tasks.jsonl", actor=None)
+    seen = measurement_settings.of(run).fingerprint
+    run = measurement_settings.configure(run_id=run.pk, actor=lead, measures=_MEASURES, seen=seen)
+    work = _Work()
+    while sum(work.decide_next(run, reviewer) for reviewer in reviewers):
+        pass
+    for evaluation in run.evaluations.filter(is_escalated=True).order_by("pk"):
+        work.decide(claims.claim(evaluation_id=evaluation.pk, reviewer=lead), lead)
+
+
+class _Work:
+    """What people do at their screens, drawn from a seed."""
+
+    def __init__(self) -> None:
+        self._rng = Random(_SEED)  # noqa: S311 (no secret)
+        self._right = dict(right_scores(_COUNT, _SEED))
+
+    def decide_next(self, run: Run, reviewer: User) -> bool:
+        """Decide the next record of the reviewer's queue; returns whether there was one."""
+        evaluation = claims.claim_next(run=run, reviewer=reviewer)
+        if evaluation:
+            self.decide(evaluation, reviewer)
+        return evaluation is not None
+
+    def decide(self, evaluation: Evaluation, reviewer: User) -> None:
+        offers = proposals.offers(evaluation, definition.of(evaluation.run))
+        words = words_of_evidence(evaluation, offers)
+        active_ms = int(words * MS_PER_WORD * self._rng.uniform(0.8, 2.5))
+        own = self._own_scores(evaluation, offers)
+        if blind_scoring.is_hidden(evaluation, reviewer):
+            blind_scoring.commit(
+                evaluation_id=evaluation.pk,
+                reviewer=reviewer,
+                version=evaluation.version,
+                scores=own,
+                fields=[],
+                active_ms=active_ms,
+            )
+        stands = self._leaning(own, offers)
+        decisions.submit_review(
+            evaluation_id=evaluation.pk,
+            reviewer=reviewer,
+            version=evaluation.version,
+            submission=uuid.UUID(int=self._rng.getrandbits(128), version=4),
+            scores={offer.criterion: _entry(offer, stands[offer.criterion]) for offer in offers},
+            comments="",
+            origins={offer.criterion: _origin(offer, stands[offer.criterion]) for offer in offers},
+            causes={
+                offer.criterion: _CAUSES.get(offer.score, "other")
+                for offer in offers
+                if is_score(offer.score) and offer.score != stands[offer.criterion]
+            },
+            judged={offer.criterion: offer.score for offer in offers if is_score(offer.score)},
+            active_ms=active_ms,
+            keys=len(offers) + 1,
+            words=words,
+            extractor=extracted_scores.of(evaluation).version
+            if any(offer.origin == "extracted" for offer in offers)
+            else None,
+        )
+
+    def _own_scores(self, evaluation: Evaluation, offers: Sequence[Offer]) -> dict[str, str]:
+        """What somebody thinks of the response by themselves."""
+        right = self._right[evaluation.evaluation_id]
+        return {
+            offer.criterion: "Partial" if self._rng.random() < _SLIPS else right[offer.criterion]
+            for offer in offers
+        }
+
+    def _leaning(self, own: Mapping[str, str], offers: Sequence[Offer]) -> dict[str, Any]:
+        """The same after a look at the judge's scores."""
+        return {
+            offer.criterion: offer.score
+            if is_score(offer.score) and self._rng.random() < _LEANS
+            else own[offer.criterion]
+            for offer in offers
+        }
+
+
+def _entry(offer: Offer, score: Any) -> Mapping[str, Any]:
+    if score == offer.score:
+        return offer.given
+    return {"score": score, "justification": _SENTENCES.get(score, "A step is missing.")}
+
+
+def _origin(offer: Offer, score: Any) -> str:
+    return offer.origin if score == offer.score else "human"

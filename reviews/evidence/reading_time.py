@@ -1,0 +1,34 @@
+"""How much there is to read in a record, and how long that takes."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from reviews.models import Evaluation
+from reviews.rubric.proposals import Offer
+
+# Silent reading of non-fiction in English by adults: 238 words a minute on average (Brysbaert 2019, "How many
+# words do we read per minute?", Journal of Memory and Language 109). Whoever checks a proof is slower.
+WORDS_PER_MINUTE = 240
+MS_PER_WORD = 60_000 // WORDS_PER_MINUTE
+
+
+def words_of_evidence(evaluation: Evaluation, offers: Iterable[Offer]) -> int:
+    """How many words are new with this record: the model's response and the judge's justifications.
+
+    The question and the reference stay the same from record to record of a task, so they do not count.
+    """
+    texts = [*_texts(evaluation.structured_model_response), *(offer.justification for offer in offers)]
+    return sum(len(text.split()) for text in texts)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a JSON value, at any depth."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            waiting += one.values()

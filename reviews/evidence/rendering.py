@@ -1,0 +1,275 @@
+r"""Untrusted text to safe HTML: the one door through which a record's text reaches a page.
+
+`markdown` reads Markdown with LaTeX between `$ $`, `$$ $$`, `\( \)`, `\[ \]` or `\begin{align} \end{align}`.
+Formulas come out as `<span class="math" data-display="true|false">source</span>`, which `math.js` typesets in
+the browser; without it, and for a formula that cannot be typeset, the source is what is read.
+No raw HTML, no images, no relative links, no styles, no ids pass.
+
+Long text is cut with a visible note; the whole of it can be downloaded with the record. LaTeX that a JSON
+reader damaged on its way here is shown repaired, with a note of what was and what is shown.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import nh3
+from django.utils.html import escape, format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from mdit_py_plugins.amsmath import amsmath_plugin
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import JsonLexer
+
+from reviews.evidence.formulas import CLOSING, DISPLAY, content_end, formulas
+from reviews.evidence.formulas import MAX_CHARS as MAX_FORMULA_CHARS
+from reviews.evidence.text_cache import TextCache
+from reviews.records.json_text import indented
+from reviews.records.latex import Mending, undamaged
+
+MAX_CHARS = 50_000
+MAX_INLINE_CHARS = 1_000
+_MAX_LISTED_MENDINGS = 20
+# The parser looks for the end of each of these up to the end of the text: thousands of them cost seconds.
+_COSTLY = ("[", "\\begin{")
+_MAX_OPENINGS = 2_000
+
+# Control characters (a form feed where a broken reader ate the "f" of \frac) are shown, not swallowed.
+_VISIBLE_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"}
+
+
+_ALL_CONTROLS = {code: 0x2400 + code for code in range(32)}
+
+_CACHE: TextCache[SafeString] = TextCache(32 * 1024**2)
+
+
+def markdown(text: str, limit: int = MAX_CHARS) -> SafeString:
+    """Markdown and LaTeX to HTML blocks. `limit` is how many characters are shown, about."""
+    return _CACHE.get(text, ("blocks", limit), partial(_blocks, text, limit))
+
+
+def inline(text: str, limit: int = MAX_INLINE_CHARS) -> SafeString:
+    """Markdown and LaTeX to HTML inside a line: a cell of a table, an item of a list."""
+    return _CACHE.get(text, ("inline", limit), partial(_in_line, text, limit))
+
+
+def plain(text: str, limit: int = MAX_CHARS) -> SafeString:
+    """Text as it is written, for a place where `markdown` would cost too much."""
+    shown, mendings = undamaged(_start(text, limit))
+    html = f'<p class="plain">{escape(shown.translate(_VISIBLE_CONTROLS))}</p>'
+    return _trusted(html + _mending_details(mendings) + _cut_note(text, limit))
+
+
+def _blocks(text: str, limit: int) -> SafeString:
+    shown, mendings = undamaged(_start(text, limit))
+    if _is_costly(shown):
+        return plain(text, limit)
+    html = _CLEANER.clean(_MARKDOWN.render(shown.translate(_VISIBLE_CONTROLS)))
+    return _trusted(html + _mending_details(mendings) + _cut_note(text, limit))
+
+
+def _in_line(text: str, limit: int) -> SafeString:
+    shown, mendings = undamaged(_start(text, limit))
+    html: str = escape(shown.translate(_VISIBLE_CONTROLS))
+    if not _is_costly(shown):
+        html = _CLEANER.clean(_MARKDOWN.renderInline(shown.translate(_VISIBLE_CONTROLS)))
+    if len(text) > limit:
+        html += " …"
+    if mendings:
+        note = ' <span class="repairs">({}: {})</span>'
+        html += format_html(note, _counted(mendings), _listed(mendings))
+    return _trusted(html)
+
+
+def pieces(stretches: Iterable[tuple[str, str]]) -> SafeString:
+    """A text in stretches of (kind, text): `removed` and `added` ones are marked, formulas are formulas."""
+    tags = {"removed": "del", "added": "ins"}
+    parts = []
+    for kind, text in stretches:
+        html = _with_formulas(text)
+        parts.append(f"<{tags[kind]}>{html}</{tags[kind]}>" if kind in tags else html)
+    return _trusted("".join(parts))
+
+
+def _with_formulas(text: str) -> str:
+    parts, done = [], 0
+    for formula in formulas(text):
+        parts += [escape(text[done : formula.start].translate(_VISIBLE_CONTROLS)), _math_html(*formula[2:])]
+        done = formula.end
+    return "".join([*parts, escape(text[done:].translate(_VISIBLE_CONTROLS))])
+
+
+def _is_costly(text: str) -> bool:
+    return any(text.count(opening) > _MAX_OPENINGS for opening in _COSTLY)
+
+
+def json_html(value: Any) -> SafeString:
+    """A JSON value, indented, with pygments' classes; goes inside `<pre class="json">`."""
+    text = indented(value, 2)
+    coloured = highlight(text[:MAX_CHARS].translate(_VISIBLE_CONTROLS), _JSON, _CLASSES_ONLY)
+    return _trusted(coloured.rstrip("\n") + _cut_note(text, MAX_CHARS))
+
+
+def text_with_spans(text: str, spans: Iterable[tuple[int, int]]) -> SafeString:
+    """Plain text for a `<pre>`; span number n, in characters of `text`, becomes `<span data-span="n">`.
+
+    Spans that overlap an earlier one are left unmarked.
+    """
+    shown = text[:MAX_CHARS].translate(_VISIBLE_CONTROLS)
+    parts = []
+    done = 0
+    for (start, end), number in sorted((span, number) for number, span in enumerate(spans)):
+        if done <= start < end <= len(shown):
+            parts.append(escape(shown[done:start]))
+            parts.append(format_html('<span data-span="{}">{}</span>', number, shown[start:end]))
+            done = end
+    parts.append(escape(shown[done:]))
+    return _trusted("".join(parts) + _cut_note(text, MAX_CHARS))
+
+
+def _start(text: str, limit: int) -> str:
+    """The first characters of a text, without a formula that does not end there."""
+    if len(text) <= limit:
+        return text
+    around = formulas(text[: limit + MAX_FORMULA_CHARS])
+    cut = next((formula.start for formula in around if formula.start < limit < formula.end), limit)
+    return text[:cut]
+
+
+def _mending_details(mendings: Sequence[Mending]) -> str:
+    if not mendings:
+        return ""
+    html = '<details class="repairs"><summary>{}</summary>{}</details>'
+    return format_html(html, _counted(mendings), _listed(mendings))
+
+
+def _counted(mendings: Sequence[Mending]) -> str:
+    return "1 repair" if len(mendings) == 1 else f"{len(mendings):,} repairs"
+
+
+def _listed(mendings: Sequence[Mending]) -> str:
+    """For each repair what stood there and what is shown."""
+    each = format_html_join(
+        "; ",
+        "<code>{}</code> shown as <code>{}</code>",
+        ((was.translate(_ALL_CONTROLS), shown) for was, shown in mendings[:_MAX_LISTED_MENDINGS]),
+    )
+    more = len(mendings) - _MAX_LISTED_MENDINGS
+    return format_html("{}; and {} more", each, f"{more:,}") if more > 0 else each
+
+
+def _cut_note(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return ""
+    return format_html(
+        '<span class="cut-note">Cut here: the first {} of {} characters are shown.</span>',
+        f"{limit:,}",
+        f"{len(text):,}",
+    )
+
+
+def _trusted(html: str) -> SafeString:
+    return mark_safe(html)  # noqa: S308 (each caller escapes or cleans what it passes)
+
+
+# Formulas
+
+
+def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (markdown-it's signature)
+    r"""A formula inside a line: `$ $`, `$$ $$`, `\( \)`, `\[ \]`."""
+    two = state.src[state.pos : state.pos + 2]
+    opening = two if two in CLOSING else two[:1]
+    if opening not in CLOSING:
+        return False
+    start = state.pos + len(opening)
+    end = content_end(state.src, opening, start)
+    if end < 0:
+        return False
+    if not silent:
+        token = state.push("math_inline_double" if opening in DISPLAY else "math_inline", "math", 0)
+        token.content = state.src[start:end]
+        token.markup = opening
+    state.pos = end + len(CLOSING[opening])
+    return True
+
+
+def _bracket_block(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001
+    r"""A formula of its own lines: from a line that begins with `\[` to one that ends with `\]`."""
+    start = state.bMarks[start_line] + state.tShift[start_line]
+    if not state.src.startswith(r"\[", start):
+        return False
+    end = state.src.find(r"\]", start, start + MAX_FORMULA_CHARS)
+    last = next((line for line in range(start_line, end_line) if end < state.eMarks[line]), end_line)
+    if end < 0 or last == end_line or state.src[end + 2 : state.eMarks[last]].strip():
+        return False
+    if not silent:
+        # Line by line, because the source between them holds the marks of a quote around the formula.
+        lines = range(start_line, last + 1)
+        text = "\n".join(state.src[state.bMarks[n] + state.tShift[n] : state.eMarks[n]] for n in lines)
+        token = state.push("math_block", "math", 0)
+        token.block = True
+        token.content = text.strip()[2:-2]
+        token.map = [start_line, last + 1]
+        state.line = last + 1
+    return True
+
+
+def _math(
+    _self: RendererProtocol, tokens: Sequence[Token], index: int, _options: OptionsDict, _env: EnvType
+) -> str:
+    token = tokens[index]
+    return _math_html(token.content, token.type != "math_inline")
+
+
+def _math_html(source: str, is_display: bool) -> str:  # noqa: FBT001 (a value)
+    display = "true" if is_display else "false"
+    return format_html('<span class="math" data-display="{}">{}</span>', display, source.strip())
+
+
+# Markdown
+
+
+def _make_markdown() -> MarkdownIt:
+    """A parser that swallows nothing: what it does not format it shows as written."""
+    parser = MarkdownIt("js-default", {"html": False, "linkify": False, "breaks": True})
+    parser.disable(["image", "reference", "lheading", "code"])
+    dollarmath_plugin(parser, allow_labels=False, allow_blank_lines=False)
+    amsmath_plugin(parser)
+    parser.inline.ruler.at("math_inline", _inline_math)
+    parser.block.ruler.before(
+        "math_block", "bracket_math", _bracket_block, {"alt": ["paragraph", "blockquote", "list"]}
+    )
+    for name in ("math_inline", "math_inline_double", "math_block", "amsmath"):
+        parser.add_render_rule(name, _math)
+    # The headings of a page are its own.
+    parser.add_render_rule("heading_open", lambda *_: '<p class="heading">')
+    parser.add_render_rule("heading_close", lambda *_: "</p>\n")
+    return parser
+
+
+_MARKDOWN = _make_markdown()
+# fmt: off
+_TAGS = {
+    "p", "br", "hr", "strong", "em", "s", "code", "pre", "span", "a", "blockquote", "ul", "ol", "li",
+    "table", "thead", "tbody", "tr", "th", "td",
+}
+# fmt: on
+_CLEANER = nh3.Cleaner(
+    tags=_TAGS,
+    attributes={"*": set(), "a": {"href"}, "ol": {"start"}},
+    tag_attribute_values={"span": {"data-display": {"true", "false"}}},
+    allowed_classes={"span": {"math"}, "p": {"heading"}},
+    set_tag_attribute_values={"a": {"target": "_blank"}},
+    link_rel="noopener nofollow",
+    url_schemes={"http", "https", "mailto"},
+    url_relative="deny",
+)
+_JSON = JsonLexer()
+_CLASSES_ONLY: HtmlFormatter[str] = HtmlFormatter(nowrap=True)

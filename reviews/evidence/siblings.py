@@ -1,0 +1,203 @@
+"""The other records of a task in its run: other models and other judges on the same question."""
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import BooleanField, ExpressionWrapper, F, Func, JSONField, QuerySet, TextField, Value
+from django.db.models.fields.json import KT
+from django.db.models.functions import Left
+
+from reviews.models import Evaluation, User
+from reviews.records.verdict import Rule, read_verification
+from reviews.rubric import definition
+from reviews.search.hidden_records import hidden_from
+
+MOST = 100
+_MAX_ANSWER = 300
+_MAX_COMPARED = 10 * _MAX_ANSWER
+
+
+@dataclass(frozen=True, slots=True)
+class Sibling:
+    """One record of the task; `is_this` is the record itself.
+
+    Verdicts are empty where there is none, and of others that are still to be scored blind.
+    """
+
+    pk: int
+    model: str
+    judge: str
+    judged: str
+    decided: str
+    status: str
+    is_this: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A final answer, and the records that gave it; empty for those of which none is known."""
+
+    text: str
+    siblings: list[Sibling] = field(default_factory=list)
+
+    @property
+    def is_this(self) -> bool:
+        return any(sibling.is_this for sibling in self.siblings)
+
+
+@dataclass(frozen=True, slots=True)
+class Siblings:
+    """The task's records by what they answered, the record's own answer first; `are_cut` beyond `MOST`.
+
+    `criteria` are those that the others which were judged by the same template have a score for.
+    """
+
+    answers: list[Answer] = field(default_factory=list)
+    criteria: list[str] = field(default_factory=list)
+    are_cut: bool = False
+
+    @property
+    def others(self) -> int:
+        return sum(not sibling.is_this for answer in self.answers for sibling in answer.siblings)
+
+    @property
+    def agreeing(self) -> int:
+        """How many others gave the record's own final answer."""
+        return sum(len(answer.siblings) - 1 for answer in self.answers if answer.is_this and answer.text)
+
+    def without_verdicts(self) -> "Siblings":
+        """The same answers, without what judge and people made of them."""
+        answers = [
+            Answer(answer.text, [replace(sibling, judged="", decided="") for sibling in answer.siblings])
+            for answer in self.answers
+        ]
+        return Siblings(answers, [], self.are_cut)
+
+
+def of(evaluation: Evaluation, reader: User | None = None) -> Siblings:
+    """The records of the same task in the run, this one among them. One query.
+
+    Of others it has no verdict that is hidden from the reader: see `hidden.hidden_from`.
+    """
+    if evaluation.task_id is None or evaluation.pk is None:
+        return Siblings()
+    rule = definition.of(evaluation.run).rule
+    rows = list(_rows(evaluation, reader)[: MOST + 1])
+    answers: dict[str, Answer] = {}
+    criteria: dict[str, None] = {}
+    for row in rows[:MOST]:
+        scores = dict(zip(row["read_criteria"] or (), row["read_scores"] or (), strict=True))
+        given = _given(row)
+        answer = answers.setdefault(normalised(given), Answer(given[:_MAX_ANSWER]))
+        is_this = row["pk"] == evaluation.pk
+        is_hidden = not is_this and row["is_hidden"]
+        answer.siblings.append(_sibling(row, scores, rule, is_this=is_this, is_hidden=is_hidden))
+        is_like_this = row["template"] == evaluation.judge_prompt_template_path
+        if is_like_this and not (is_this or is_hidden):
+            criteria |= dict.fromkeys(row["criteria"] or scores)
+    ordered = sorted(answers.values(), key=lambda answer: (not answer.text, not answer.is_this))
+    return Siblings(ordered, list(criteria), are_cut=len(rows) > MOST)
+
+
+_KEYS = Func(
+    F("parsed_rubric_scores"),
+    template="ARRAY(SELECT jsonb_object_keys(%(expressions)s))",
+    output_field=ArrayField(TextField()),
+)
+
+
+def _extracted(part: str) -> Func:
+    """That part of each score that was read out of raw output, in their order."""
+    path = Value(f"$.proposals[*].{part}")
+    return Func(
+        F("extracted_scores"),
+        path,
+        template="jsonb_path_query_array(%(expressions)s::jsonpath)",
+        output_field=JSONField(),
+    )
+
+
+def _rows(evaluation: Evaluation, reader: User | None) -> "QuerySet[Evaluation, Any]":
+    """By the index `evaluation_siblings`; of the large columns only what is needed of them."""
+    return (
+        Evaluation.objects.filter(run=evaluation.run_id, task_id=evaluation.task_id)
+        .order_by("model_id", "id")
+        .values(
+            "pk",
+            "evaluation_id",
+            "model_id",
+            "judge_llm_model",
+            "aggregated_score",
+            "human_review_status",
+            "human_corrected_scores",
+            "final_answer_verified",
+            "verification_message",
+            template=F("judge_prompt_template_path"),
+            is_hidden=ExpressionWrapper(hidden_from(reader, evaluation.run), BooleanField()),
+            criteria=_KEYS,
+            inner_answer=Left(KT("structured_model_response__response__final_answer"), _MAX_COMPARED),
+            outer_answer=Left(KT("structured_model_response__final_answer"), _MAX_COMPARED),
+            read_criteria=_extracted("criterion"),
+            read_scores=_extracted("score"),
+        )
+    )
+
+
+def _given(row: dict[str, Any]) -> str:
+    """The final answer of a record: its structured response's, or else what the verifier extracted."""
+    structured = row["inner_answer"] or row["outer_answer"]
+    if structured:
+        return str(structured).strip()
+    verification = read_verification(row["final_answer_verified"], row["verification_message"])
+    return (verification.extracted or "").strip()
+
+
+def _sibling(
+    row: dict[str, Any], unparsed: dict[str, Any], rule: Rule, *, is_this: bool, is_hidden: bool
+) -> Sibling:
+    judged = row["aggregated_score"] or rule.aggregate(unparsed.values()) or ""
+    return Sibling(
+        pk=row["pk"],
+        model=row["model_id"] or "no model",
+        judge=row["judge_llm_model"],
+        judged="" if is_hidden else judged,
+        decided="" if is_hidden else rule.verdict(row["human_corrected_scores"]) or "",
+        status=row["human_review_status"],
+        is_this=is_this,
+    )
+
+
+_WRAPPERS = (
+    re.compile(r"\$\$?(.*?)\$\$?", re.DOTALL),
+    re.compile(r"\\\((.*)\\\)", re.DOTALL),
+    re.compile(r"\\\[(.*)\\\]", re.DOTALL),
+    re.compile(r"\*\*(.*)\*\*", re.DOTALL),
+    re.compile(r"\\(?:boxed|text|mathrm|displaystyle)\s*\{(.*)\}", re.DOTALL),
+)
+# Spaces of a formula, and commands that change how it looks but not what it says.
+_LOOKS = re.compile(r"\\[,;:! ]|\\(?:left|right|displaystyle|quad|qquad)(?![A-Za-z])|~")
+_FRACTION = re.compile(r"\\[dt]frac(?![A-Za-z])")
+
+
+def normalised(answer: str) -> str:
+    r"""An answer without what makes no difference: spaces, `$ $`, `\( \)`, `\boxed{}`, bold, a full stop."""
+    text, before = answer[:_MAX_COMPARED], ""
+    while text != before:
+        before = text
+        text = text.strip().removesuffix(".").strip()
+        for wrapper in _WRAPPERS:
+            if whole := wrapper.fullmatch(text):
+                text = whole[1] if _is_balanced(whole[1]) else text
+    return "".join(_FRACTION.sub(r"\\frac", _LOOKS.sub("", text)).split())
+
+
+def _is_balanced(text: str) -> bool:
+    r"""Whether each brace closes in it: `\boxed{1} + \boxed{2}` is no box around "1} + \boxed{2"."""
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", text):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0 and "$" not in text

@@ -1,0 +1,280 @@
+"""JSONL as it goes out, made into CSV or Parquet for analysis, and compressed: blocks in, blocks out.
+
+Both tables hold the 23 fields by their own names and `extra`, a record a row, and leave blank lines
+out. Neither can be imported again: docs/exports.md says what is lost.
+"""
+
+import datetime as dt
+import importlib
+import importlib.util
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import orjson
+import zstandard
+
+from reviews.records.mapping import Mapping, read_line
+from reviews.records.schema import Record
+
+ENDINGS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
+COMPRESSION_ENDINGS = {"": "", "gzip": ".gz", "zstd": ".zst"}
+CONTENT_TYPES = {
+    ".jsonl": "application/x-ndjson",
+    ".csv": "text/csv; charset=utf-8",
+    ".parquet": "application/vnd.apache.parquet",
+    ".gz": "application/gzip",
+    ".zst": "application/zstd",
+}
+ROW_GROUP_BYTES = 16 * 1024**2
+_CSV_BLOCK_BYTES = 1024**2
+
+_JSON_FIELDS = {
+    "raw_judge_output",
+    "parsed_rubric_scores",
+    "review_reasons",
+    "structured_model_response",
+    "structured_ideal_response",
+    "human_corrected_scores",
+    "extra",
+}
+_TEXTS_FIELDS = {"review_reasons"}
+_BOOLEAN_FIELDS = {"final_answer_verified", "needs_human_review"}
+_TIMESTAMP_FIELDS = {"human_review_timestamp", "created_at"}
+_BOM = b"\xef\xbb\xbf"
+
+
+class NotInstalled(Exception):
+    """A format needs a package that is not here; the message says which and how to get it."""
+
+
+def compression_of(file_name: str) -> str:
+    """The compression that the ending of a name asks for."""
+    endings = {ending: name for name, ending in COMPRESSION_ENDINGS.items() if ending}
+    return next((name for ending, name in endings.items() if file_name.lower().endswith(ending)), "")
+
+
+def is_installed(format_name: str) -> bool:
+    return format_name != "parquet" or importlib.util.find_spec("pyarrow") is not None
+
+
+def check_installed(format_name: str) -> None:
+    """Raise `NotInstalled` if the format cannot be written here."""
+    if not is_installed(format_name):
+        raise NotInstalled(
+            "Parquet needs the package pyarrow, which is not installed here: "
+            "uv sync --extra parquet, or python -m pip install pyarrow."
+        )
+
+
+def converted(jsonl: Iterable[bytes], format_name: str, mapping: Mapping | None = None) -> Iterator[bytes]:
+    """JSONL, read by the mapping, in another format, a key of `ENDINGS`. Raises `NotInstalled`."""
+    check_installed(format_name)
+    return _CONVERTERS[format_name](jsonl, mapping)
+
+
+def compressed(blocks: Iterable[bytes], compression: str) -> Iterator[bytes]:
+    """A stream compressed, by a key of `COMPRESSION_ENDINGS`. The same bytes in give the same bytes out."""
+    if not compression:
+        yield from blocks
+        return
+    if compression == "gzip":
+        compressor: Any = zlib.compressobj(wbits=31)
+    else:
+        compressor = zstandard.ZstdCompressor(write_checksum=True).compressobj()
+    for block in blocks:
+        yield compressor.compress(block)
+    yield compressor.flush()
+
+
+def _lines(jsonl: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines that are not blank."""
+    pending, first = b"", True
+    for block in jsonl:
+        lines = (pending + (block.removeprefix(_BOM) if first else block)).split(b"\n")
+        first, pending = False, lines.pop()
+        yield from filter(bytes.strip, lines)
+    if pending.strip():
+        yield pending
+
+
+def _groups(jsonl: Iterable[bytes], mapping: Mapping | None, size: int) -> Iterator[list[Record]]:
+    """The records, as many together as have `size` bytes in JSONL."""
+    group: list[Record] = []
+    taken = 0
+    for line in _lines(jsonl):
+        group.append(read_line(line, mapping=mapping))
+        taken += len(line)
+        if taken >= size:
+            yield group
+            group, taken = [], 0
+    if group:
+        yield group
+
+
+def _json_text(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _as_it_is(jsonl: Iterable[bytes], _mapping: Mapping | None) -> Iterator[bytes]:
+    return iter(jsonl)
+
+
+# CSV: RFC 4180
+
+
+# A spreadsheet runs a cell that begins so, also where the sign is of full width.
+_SIGNS = "=+@\uff1d\uff0b\uff0d\uff20-"
+# Characters that it may skip before the sign: space, quotes, and those without a width.
+_SKIPPED = r"\s\x00-\x1f\"'\u00ad\u180e\u200b-\u200f\u2060\ufeff"
+# Where a cell begins: with the text, or within it for a program that splits lines otherwise, as spreadsheets
+# of some countries do. Each run of such characters is read once, so the time goes with the length of a text.
+_CELL_BEGIN = re.compile(rf"(\A|[;\t\r\n])([;{_SKIPPED}]*+)([{_SIGNS}]?)")
+# Also a line end. With the apostrophes before it, so that one more can be taken away again.
+_LEADING_TAB = re.compile(r"'*[\t\r\n]")
+
+
+def _csv(jsonl: Iterable[bytes], mapping: Mapping | None) -> Iterator[bytes]:
+    yield csv_line(Record._fields)
+    for group in _groups(jsonl, mapping, _CSV_BLOCK_BYTES):
+        yield b"".join(csv_line(map(_csv_value, Record._fields, record)) for record in group)
+
+
+def csv_line(values: Iterable[str | float | None]) -> bytes:
+    """A line of a CSV file: texts in quotes and harmless to spreadsheets, numbers as they are, null empty."""
+    return (",".join(map(_cell, values)) + "\r\n").encode()
+
+
+def harmless(text: str) -> str:
+    """Put an apostrophe before each sign that begins a formula for a spreadsheet, and before a leading tab.
+
+    Taking the same apostrophes away gives the text back (docs/exports.md).
+    """
+    marked = _CELL_BEGIN.sub(lambda begin: f"{begin[1]}{begin[2]}'{begin[3]}" if begin[3] else begin[0], text)
+    return f"'{marked}" if _LEADING_TAB.match(text) else marked
+
+
+class _Plain(str):
+    """A text that goes into a cell as it is, in quotes."""
+
+    __slots__ = ()
+
+
+def _csv_value(name: str, value: Any) -> str | bool | None:
+    if value is None or isinstance(value, bool):
+        return value
+    if name in _JSON_FIELDS:
+        return _Plain(_harmless_json(_json_text(value)))
+    return _Plain(value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")) if isinstance(value, dt.datetime) else str(value)
+
+
+def _harmless_json(text: str) -> str:
+    """Spell dangerous signs in JSON as escapes, which leaves the value as it is: they are within strings."""
+    return _CELL_BEGIN.sub(
+        lambda begin: (
+            f"{begin[1]}{begin[2]}\\u{ord(begin[3]):04x}" if begin[3] and begin[1] + begin[2] else begin[0]
+        ),
+        text,
+    )
+
+
+def _cell(value: str | float | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    text = value if isinstance(value, _Plain) else harmless(value)
+    return '"{}"'.format(text.replace('"', '""'))
+
+
+# Parquet
+
+
+def _parquet(jsonl: Iterable[bytes], mapping: Mapping | None) -> Iterator[bytes]:
+    pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
+    schema = _schema(pyarrow)
+    drain = _Drain()
+    # Dictionaries of long texts, each there once, cost memory and save nothing.
+    ids = [name for name in Record._fields if name.endswith("_id") or name.startswith("judge_")]
+    with parquet.ParquetWriter(drain, schema, compression="zstd", use_dictionary=ids) as writer:
+        for group in _groups(jsonl, mapping, ROW_GROUP_BYTES):
+            columns = [
+                pyarrow.array(column, type=field.type)
+                for column, field in zip(_columns(group), schema, strict=True)
+            ]
+            writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=schema))
+            yield drain.taken()
+    yield drain.taken()
+
+
+def _schema(pyarrow: Any) -> Any:
+    """The types of the columns: the fields of a record, and a list of what is said of each criterion."""
+    text = pyarrow.string()
+    types = dict.fromkeys(_BOOLEAN_FIELDS, pyarrow.bool_())
+    types |= dict.fromkeys(_TIMESTAMP_FIELDS, pyarrow.timestamp("us", tz="UTC"))
+    types |= dict.fromkeys(_TEXTS_FIELDS, pyarrow.list_(text))
+    names = ("criterion", "judge", "judge_justification", "human", "human_justification")
+    scores = pyarrow.list_(pyarrow.struct([(name, text) for name in names]))
+    return pyarrow.schema([*((name, types.get(name, text)) for name in Record._fields), ("scores", scores)])
+
+
+def _columns(records: list[Record]) -> Iterator[list[Any]]:
+    for name, column in zip(Record._fields, zip(*records, strict=True), strict=True):
+        if name in _JSON_FIELDS - _TEXTS_FIELDS:
+            yield [None if value is None else _json_text(value) for value in column]
+        else:
+            yield list(column)
+    yield [_scores(record) for record in records]
+
+
+def _scores(record: Record) -> list[dict[str, str | None]]:
+    """What judge and human say of each criterion, in the judge's order."""
+    judge, human = record.parsed_rubric_scores, record.human_corrected_scores or {}
+    return [
+        {
+            "criterion": criterion,
+            "judge": _part(judge, criterion, "score"),
+            "judge_justification": _part(judge, criterion, "justification"),
+            "human": _part(human, criterion, "score"),
+            "human_justification": _part(human, criterion, "justification"),
+        }
+        for criterion in dict.fromkeys([*judge, *human])
+    ]
+
+
+def _part(scores: dict[str, Any], criterion: str, part: str) -> str | None:
+    """One value of a criterion as text. The scores of a file may have any shape."""
+    judged = scores.get(criterion)
+    value = judged.get(part) if isinstance(judged, dict) else judged if part == "score" else None
+    return value if value is None or isinstance(value, str) else _json_text(value)
+
+
+class _Drain:
+    """A file that a writer writes to and whose bytes are taken away as they come."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._blocks: list[bytes] = []
+
+    def write(self, data: Any) -> int:
+        self._blocks.append(bytes(data))
+        return len(self._blocks[-1])
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def taken(self) -> bytes:
+        taken, self._blocks = b"".join(self._blocks), []
+        return taken
+
+
+_CONVERTERS: dict[str, Callable[[Iterable[bytes], Mapping | None], Iterator[bytes]]] = {
+    "jsonl": _as_it_is,
+    "csv": _csv,
+    "parquet": _parquet,
+}

@@ -1,0 +1,67 @@
+"""The human_* values of a decision in the form that a file has them in."""
+
+import json
+from functools import lru_cache
+from operator import itemgetter
+from typing import Any
+
+import orjson
+from django.db.models import Expression, Func, TextField, Value
+from django.db.models.functions import Cast
+
+from reviews.records.schema import HUMAN_FIELDS, NOT_REQUIRED
+
+
+def decision_columns(prefix: str = "") -> list[str | Expression]:
+    """The columns of a decision with its five human_* values, as `human_values` takes them.
+
+    PostgreSQL spells the time, like `created_at`, and hands out the scores as text: half the work of
+    having Django make values of both.
+    """
+    status, reviewer, moment, scores, comments = (prefix + name for name in HUMAN_FIELDS)
+    spelled = Func(
+        moment, Value('YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), function="to_char", output_field=TextField()
+    )
+    stands = [f"{prefix}review_id", f"{prefix}is_sampled"]
+    return [*stands, status, reviewer, spelled, Cast(scores, TextField()), comments]
+
+
+def human_values(review: int | None, is_sampled: bool, *columns: str | None) -> dict[str, Any] | None:  # noqa: FBT001 (by their order)
+    """The five human_* values as a file has them; None where `Evaluation.keeps_line`."""
+    values: dict[str, Any] = dict(zip(HUMAN_FIELDS, columns, strict=True))
+    if review is None or (is_sampled and values["human_review_status"] == NOT_REQUIRED):
+        return None
+    scores = values["human_corrected_scores"]
+    if scores is not None:
+        values["human_corrected_scores"] = orjson.loads(scores)
+    return values
+
+
+def in_order_of(line: bytes, human: dict[str, Any]) -> dict[str, Any]:
+    """The human_* values with the corrected criteria in the order that the line has them in.
+
+    PostgreSQL keeps no order of keys. What the pipeline parsed are keys in `parsed_rubric_scores`;
+    what it could not parse stands in the raw output, with escaped quotes.
+    """
+    scores = human["human_corrected_scores"]
+    if not scores:
+        return human
+    parsed, end = line.find(b'"parsed_rubric_scores"'), len(line)
+    keys, keys_in_text = _spelled(tuple(scores), ascii_only=line.isascii())
+    places = [line.find(key, parsed) for key in keys]
+    if -1 in places:
+        # First those that were parsed, then those in the text, then those that people brought.
+        in_text = [line.find(key) + 1 or end for key in keys_in_text]
+        places = [place if place >= 0 else end + other for place, other in zip(places, in_text, strict=True)]
+    order = sorted(zip(places, scores, strict=True), key=itemgetter(0))
+    return human | {"human_corrected_scores": {criterion: scores[criterion] for _, criterion in order}}
+
+
+@lru_cache(maxsize=1000)
+def _spelled(criteria: tuple[str, ...], *, ascii_only: bool) -> tuple[list[bytes], list[bytes]]:
+    """Criteria as a line spells them: as keys, and as keys in a text that holds JSON."""
+    encode = json.JSONEncoder(ensure_ascii=ascii_only).encode
+    return (
+        [encode(criterion).encode() for criterion in criteria],
+        [encode(f'"{criterion}"')[1:-1].encode() for criterion in criteria],
+    )

@@ -1,0 +1,63 @@
+"""All opinions of a run as a file beside its export, in which one decision at most stands for a record."""
+
+import datetime as dt
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from django.db.models import BooleanField, ExpressionWrapper, F, Q
+
+from reviews.audit import reveals
+from reviews.database.held_transaction import HeldTransaction
+from reviews.database.replica import by_replica_in_steps
+from reviews.models import Opinion, Review, Run, User
+
+
+@by_replica_in_steps
+def lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
+    """JSONL, in the order of the records: what everybody said of a record that several people reviewed.
+
+    Each line has `evaluation_id`, `reviewer`, `submitted_at`, `scores` (as `human_corrected_scores`),
+    `comments`, `causes`, `stands`, whether the export holds it, and `withheld`. The decision of a lead
+    between opinions is one of the lines; opinions that were taken back are none. Scores, comments and causes
+    of open opinions by others are withheld from a `reader` who may still give one; without a reader none are.
+    """
+    several = Opinion.objects.filter(evaluation__run=run, review__withdrawal=None).values("evaluation")
+    said = Review.objects.filter(Q(opinion__isnull=False) | Q(pk=F("evaluation__review")), withdrawal=None)
+    found = said.filter(run=run, evaluation__in=several).select_related("reviewer")
+    found = found.annotate(record=F("evaluation__evaluation_id"), in_force=F("evaluation__review"))
+    found = found.order_by("evaluation__first_import__sequence", "evaluation__first_line", "version")
+    found = found.annotate(withheld=_withheld(run, reader))
+    with HeldTransaction():
+        for review in found.iterator(chunk_size=500):
+            yield orjson.dumps(_line(review)) + b"\n"
+
+
+def _withheld(run: Run, reader: User | None) -> "ExpressionWrapper[Any]":
+    """A condition on reviews."""
+    if reader is None:
+        return ExpressionWrapper(Q(pk__in=()), BooleanField())
+    sealed = run.evaluations.filter(reveals.sealed_from(reader))
+    by_others = ~Q(reviewer=reader) & Q(opinion__is_open=True)
+    return ExpressionWrapper(by_others & Q(evaluation__in=sealed), BooleanField())
+
+
+def _line(review: Any) -> dict[str, Any]:
+    said = {
+        "scores": review.corrected_scores,
+        "comments": review.comments,
+        "causes": review.causes,
+    }
+    return {
+        "evaluation_id": review.record,
+        "reviewer": review.reviewer.username,
+        "submitted_at": review.submitted_at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        **(dict.fromkeys(said) if review.withheld else said),
+        "stands": review.in_force == review.pk,
+        "withheld": review.withheld,
+    }
+
+
+def file_name(run: Run) -> str:
+    """A name for the file; it begins with the run's, which may hold anything printable."""
+    return f"{run.name}-opinions.jsonl"

@@ -1,0 +1,196 @@
+"""Does the ledger tell how an export came of its original? Files only, no database."""
+
+import datetime as dt
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import orjson
+
+from reviews.audit.hash_chain import EMPTY, Chain, Head, Sealed, digest_of
+from reviews.exports import verify_receipt
+from reviews.exports.verify_export import Comparison, Met, compare
+from reviews.exports.verify_receipt import NoReceipt
+from reviews.records.mapping import Mapping, read_line
+from reviews.records.schema import DONE_WORDS, HUMAN_FIELDS, Limits
+
+# A line as `ledger.lines` writes it. Sealed are the bytes of the event, so they are taken as they are.
+_LINE = re.compile(
+    rb'\{"position": ([0-9]{1,18}), "previous": "([0-9a-f]{64})", "hash": "([0-9a-f]{64})", '
+    rb'(?:"event": (\{.*\}|null)|"digest": "([0-9a-f]{64})")\}\n'
+)
+
+
+class NoLedger(Exception):
+    """The file is none that `export_audit` writes; the message says what is wrong with it."""
+
+
+class Decision(NamedTuple):
+    """What an event left of a record: its five human_* values, the moment as `datetime`.
+
+    None stands for those that its line has.
+    """
+
+    event: str
+    record: str
+    run_name: str
+    values: dict[str, Any] | None
+
+
+class LedgerFile:
+    """A ledger in a file, its chain checked, to ask which decision on a record is in force.
+
+    Of the decisions there stand only the places in memory, by record.
+    """
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file = file
+        self._name = name
+        self._places: dict[str, int] = {}
+        self.head = EMPTY
+
+    def read(self, until: Head | None = None) -> Iterator[str]:
+        """Read the file, of the decisions those up to that head; gives what is wrong with the chain.
+
+        Raises `NoLedger` and OSError.
+        """
+        chain, place = Chain(*[until] if until else []), 0
+        for number, line in enumerate(self._file, start=1):
+            sealed, text = self._taken_apart(number, line)
+            yield from chain.take(sealed)
+            in_time = until is None or sealed.position <= until.position
+            if in_time and sealed.fits and b'"human": {' in text:
+                decided = self._decision(text)
+                if decided:
+                    self._places[decided.record] = place
+            place += len(line)
+        yield from chain.end()
+        self.head = chain.head
+
+    def take(self, record: str) -> Decision | None:
+        """The last decision on a record, and forget it."""
+        place = self._places.pop(record, None)
+        return None if place is None else self._at(place)
+
+    def rest(self) -> Iterator[Decision]:
+        """The decisions that nobody took."""
+        yield from filter(None, map(self._at, self._places.values()))
+
+    def _taken_apart(self, number: int, line: bytes) -> tuple[Sealed, bytes]:
+        found = _LINE.fullmatch(line)
+        if not found:
+            raise NoLedger(f"{self._name}: line {number} is none that export_audit writes")
+        position, previous, hash_, text, digest = found.groups()
+        text = b"" if text in {None, b"null"} else text
+        own = bytes.fromhex(digest.decode()) if digest else digest_of(text) if text else None
+        event = _key(text) if text else None
+        hashes = (bytes.fromhex(previous.decode()), bytes.fromhex(hash_.decode()))
+        return Sealed(int(position), event, *hashes, own), text
+
+    def _at(self, place: int) -> Decision | None:
+        self._file.seek(place)
+        _, text = self._taken_apart(0, self._file.readline())
+        return self._decision(text)
+
+    def _decision(self, text: bytes) -> Decision | None:
+        """The decision that an event tells of, if it does. Raises `NoLedger` for one of another shape."""
+        event = orjson.loads(text)
+        try:
+            if "human" not in event["detail"]:
+                return None
+            told = f"event {event['id']} ({event['action']} by {event['actor_name'] or 'the program'})"
+            return Decision(told, event["record"], event["run_name"], _left(event["detail"]["human"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise NoLedger(f"{self._name}: an event lacks something: {error}") from error
+
+
+def _left(human: dict[str, Any]) -> dict[str, Any] | None:
+    """What of the human_* values an event left: see `Decision`."""
+    if human.get("keeps_line"):
+        return None
+    values = {name: human["after"][name] for name in HUMAN_FIELDS}
+    moment = values["human_review_timestamp"]
+    return values | {"human_review_timestamp": dt.datetime.fromisoformat(moment) if moment else None}
+
+
+def _key(text: bytes) -> int | None:
+    """The key of an event; an event whose text was tampered with may have none."""
+    try:
+        event = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return event["id"] if isinstance(event.get("id"), int) else None
+
+
+def check(
+    ledger: LedgerFile,
+    originals: list[Path],
+    exported: Path,
+    limits: Limits,
+    receipt: dict[str, Any] | None = None,
+    *,
+    mapping: Mapping | None = None,
+) -> Comparison:
+    """Compare an export with its originals, and each decision in it with the ledger.
+
+    With a receipt, which is checked too, the ledger may be newer than the export: the receipt tells how far
+    it was then. Raises `NoLedger`, `NoReceipt`, and what reading files raises.
+    """
+    broken = list(ledger.read(_head_in(receipt) if receipt else None))
+    witness = partial(_unexplained, ledger, mapping)
+    if receipt:
+        result = verify_receipt.check(receipt, originals, exported, limits, mapping=mapping, witness=witness)
+        if receipt["filter"]["import_id"] is None:
+            broken += _unseen(ledger, receipt["run"])
+    else:
+        files, exported_lines = verify_receipt.files(originals), verify_receipt.lines(exported)
+        result = compare(files, exported_lines, limits, mapping=mapping, witness=witness)
+    for problem in broken:
+        result.found(problem)
+    return result
+
+
+def _head_in(receipt: dict[str, Any]) -> Head:
+    try:
+        if receipt["output"]["format"] != "jsonl":
+            raise NoReceipt("Only an export as JSONL can be compared with a ledger.")
+        return Head.read(receipt["ledger"])
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise NoReceipt(f"The receipt does not say how far the ledger was: {error}") from error
+
+
+def _unexplained(ledger: LedgerFile, mapping: Mapping | None, met: Met) -> Iterator[str]:
+    """What in a record of an export the ledger does not explain."""
+    decision = ledger.take(met.evaluation_id)
+    place = f"line {met.line} of the export ({met.evaluation_id})"
+    if decision is None:
+        if met.keys:
+            yield f"{place} has changed in {', '.join(met.keys)}, and the ledger tells of no decision on it"
+    elif decision.values is None:
+        if met.keys:
+            yield f"{place} has changed in {', '.join(met.keys)}, and {decision.event} left it as it came"
+    elif met.line:
+        differing = _differing(met.text, mapping, decision.values)
+        if differing:
+            yield f"{place} is not as {decision.event} left it: {', '.join(differing)}"
+    elif decision.values["human_review_status"] in DONE_WORDS:
+        yield f"{met.evaluation_id} is not in the export, and was decided in {decision.event}"
+
+
+def _unseen(ledger: LedgerFile, run_name: str) -> Iterator[str]:
+    """Decisions of a run on records that are in none of the files."""
+    for decision in ledger.rest():
+        if decision.run_name == run_name and decision.values:
+            yield f"{decision.record} was decided in {decision.event}, and is in none of the files"
+
+
+def _differing(line: bytes, mapping: Mapping | None, values: dict[str, Any]) -> list[str]:
+    record = read_line(line.removesuffix(b"\n"), mapping=mapping)
+    return [name for name in HUMAN_FIELDS if _spelled(getattr(record, name)) != _spelled(values[name])]
+
+
+def _spelled(value: Any) -> bytes:
+    """JSON, in which 1, 1.0 and true are three."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -1,0 +1,184 @@
+"""Does a receipt tell the truth about an export and what it was made of? Files only, no database."""
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from reviews.exports.receipt import END, RECEIPT_VERSION, SIGNATURE, signed_message
+from reviews.exports.verify_export import Change, Comparison, File, Met, compare
+from reviews.records.mapping import Mapping
+from reviews.records.schema import Limits
+from reviews.storage import decompression
+from reviews.storage.source_files import Refused, blocks_of
+
+UNREADABLE = (OSError, Refused)
+
+
+class NoReceipt(Exception):
+    """The file is none that an export has written; the message says what is wrong with it."""
+
+
+def lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file with their line ends, as an import reads them: of an array, one element a line.
+
+    Raises one of `UNREADABLE`.
+    """
+    begun: list[bytes] = []
+    with path.open("rb") as file:
+        try:
+            for block in decompression.blocks(blocks_of(file), most=sys.maxsize):
+                *ended, rest = block.split(b"\n")
+                for line in ended:
+                    yield b"".join([*begun, line, b"\n"])
+                    begun = []
+                begun.append(rest)
+        except Refused as reason:
+            raise Refused(f"{path}: {reason}") from reason
+    if any(begun):
+        yield b"".join(begun)
+
+
+def files(paths: Iterable[Path]) -> list[File]:
+    """Files as `compare` takes them."""
+    return [partial(lines, path) for path in paths]
+
+
+def read_receipt(path: Path) -> dict[str, Any]:
+    """The receipt in a file. Raises `NoReceipt` and OSError."""
+    try:
+        receipt = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise NoReceipt(f"{path}: is no receipt but {error}") from error
+    if not isinstance(receipt, dict) or receipt.get("receipt") != RECEIPT_VERSION:
+        raise NoReceipt(f"{path}: is no receipt of version {RECEIPT_VERSION}")
+    return receipt
+
+
+def signature_problem(path: Path, trusted: str = "") -> str:
+    """Return why the signature of a receipt does not hold, or an empty string.
+
+    `trusted` is the public key of the site that wrote it, 64 hexadecimal digits. Without one, the key in the
+    receipt is used: that finds a receipt that was edited, but not one that was signed again with another key.
+    Raises OSError.
+    """
+    content, _, rest = path.read_bytes().rpartition(SIGNATURE)
+    try:
+        entry = orjson.loads(rest.removesuffix(END))
+        public_key, signature = entry["public_key"], bytes.fromhex(entry["ed25519"])
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
+    except (ValueError, KeyError, TypeError):
+        return "the receipt has no signature"
+    if trusted and public_key != trusted.lower():
+        return f"the receipt was signed with another key: {public_key}"
+    try:
+        key.verify(signature, signed_message(hashlib.sha256(content).digest()))
+    except InvalidSignature:
+        return "the receipt was changed after it was signed"
+    return ""
+
+
+Witness = Callable[[Met], Iterable[str]]
+
+
+def check(
+    receipt: dict[str, Any],
+    originals: list[Path],
+    exported: Path,
+    limits: Limits,
+    *,
+    mapping: Mapping | None = None,
+    witness: Witness = lambda _met: (),
+) -> Comparison:
+    """Compare an export with its originals, in the order of their imports, and all with the receipt.
+
+    `mapping` and `witness` as of `verification.compare`. Of a table (CSV, Parquet) sizes and hashes are
+    checked, and no lines. Raises `NoReceipt` for one that lacks something, and what reading files raises.
+    """
+    compared = partial(compare, limits=limits, mapping=mapping, witness=witness)
+    try:
+        return _check(receipt, originals, exported, compared)
+    except (KeyError, TypeError, IndexError) as error:
+        raise NoReceipt(f"The receipt lacks something or has it in another shape: {error}") from error
+
+
+def _check(
+    receipt: dict[str, Any], originals: list[Path], exported: Path, compared: Callable[..., Comparison]
+) -> Comparison:
+    output, by_hash = receipt["output"], {source["sha256"]: source for source in receipt["inputs"]}
+    hashes = [_sha256(original) for original in originals]
+    expected = _Expected(receipt)
+    result = Comparison()
+    if output["format"] == "jsonl":
+        may_go = _left_out(receipt, [by_hash.get(sha256) for sha256 in hashes])
+        result = compared(files(originals), lines(exported), may_go=may_go, changes=expected.meet)
+        expected.end()
+    for original, sha256 in zip(originals, hashes, strict=True):
+        if sha256 not in by_hash:
+            result.found(f"{original} (SHA-256 {sha256}) is none of the files that the receipt names")
+    if (exported.stat().st_size, _sha256(exported)) != (output["size"], output["sha256"]):
+        result.found("the export is not the file that the receipt tells of: size or SHA-256 differ")
+    for problem in expected.problems:
+        result.found(problem)
+    return result
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class _Expected:
+    """The changes that the receipt lists, met one after the other by those that are there."""
+
+    def __init__(self, receipt: dict[str, Any]) -> None:
+        # A line without keys is one that another of the run's files brought.
+        self._listed = (entry for entry in receipt["changed"] if entry["keys"])
+        self.problems: list[str] = []
+
+    def meet(self, change: Change) -> None:
+        entry = next(self._listed, None)
+        listed = entry and Change(entry["line"], entry["evaluation_id"], entry["keys"])
+        if listed != change and not self.problems:
+            told = f"line {listed.line} ({', '.join(listed.keys)})" if listed else "no more changes"
+            self.problems.append(
+                f"line {change.line} of the export has changed in {', '.join(change.keys)},"
+                f" where the receipt tells of {told}"
+            )
+
+    def end(self) -> None:
+        left = sum(1 for _ in self._listed)
+        if left and not self.problems:
+            self.problems.append(f"the receipt tells of {left:,} changes more than there are")
+
+
+def _left_out(receipt: dict[str, Any], sources: list[dict[str, Any] | None]) -> Callable[[int], bool]:
+    """Which lines of the originals, counted through, the export may lack: those that were not asked for."""
+    if receipt["filter"]["only"] == "all":
+        return lambda _line: False
+    gaps = _gaps(receipt["left_out"], sources)
+    gap = next(gaps, None)
+
+    def may_go(line: int) -> bool:
+        nonlocal gap
+        while gap and gap[1] < line:
+            gap = next(gaps, None)
+        return bool(gap and gap[0] <= line)
+
+    return may_go
+
+
+def _gaps(left_out: list[dict[str, Any]], sources: list[dict[str, Any] | None]) -> Iterator[tuple[int, int]]:
+    """First and last of the lines that were left out, counted through the originals."""
+    before = 0
+    for source in filter(None, sources):
+        for entry in left_out:
+            if entry["import_id"] == source["import_id"]:
+                yield before + entry["first_line"], before + entry["last_line"]
+        before += source["lines"]

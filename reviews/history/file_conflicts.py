@@ -1,0 +1,131 @@
+"""Decisions of files against those made here, as a lead reads them: side by side, criterion by criterion."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+
+from reviews.models import Evaluation, FileConflict, Run
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.records.scores import criterion_title, score_word
+from reviews.records.verdict import Rule
+from reviews.rubric import definition
+
+PAGE_SIZE = 20
+# What the page does not show. A row may hold megabytes of it.
+_LARGE_COLUMNS = (
+    "evaluation__raw_judge_output",
+    "evaluation__extracted_scores",
+    "evaluation__structured_model_response",
+    "evaluation__structured_ideal_response",
+    "evaluation__extra",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One decision: who made it, when, and what it says. Empty where the file (or the record) has nothing."""
+
+    status: str
+    reviewer: str
+    at: dt.datetime | None
+    scores: Mapping[str, Any]
+    comments: str
+    verdict: str
+
+    @classmethod
+    def of(cls, human: Mapping[str, Any], rule: Rule) -> "Side":
+        status, reviewer, at, scores, comments = (human[name] for name in HUMAN_FIELDS)
+        moment = dt.datetime.fromisoformat(at) if isinstance(at, str) else at
+        return cls(status, reviewer or "", moment, scores or {}, comments or "", rule.verdict(scores) or "")
+
+
+class Criterion(NamedTuple):
+    """A criterion on both sides: the judge's word, and of each side its word and its justification."""
+
+    title: str
+    judge: str
+    ours: str
+    theirs: str
+    our_text: str
+    their_text: str
+
+    @property
+    def differs(self) -> bool:
+        return (self.ours, self.our_text) != (self.theirs, self.their_text)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """An open conflict and both its sides."""
+
+    conflict: FileConflict
+    evaluation: Evaluation
+    ours: Side
+    theirs: Side
+    criteria: list[Criterion]
+
+
+class Page(NamedTuple):
+    """Conflicts of a list; `next_after` is the key to ask for the page behind it with, None on the last."""
+
+    comparisons: list[Comparison]
+    next_after: int | None
+
+
+def count(run: Run) -> int:
+    """How many conflicts of a run are open."""
+    return _open(run).count()
+
+
+def page(run: Run, *, after: int = 0) -> Page:
+    """The open conflicts of a run, oldest first, behind the one of that key."""
+    rows = _open(run).filter(pk__gt=after).select_related("evaluation", "source").defer(*_LARGE_COLUMNS)
+    found = list(rows.order_by("pk")[: PAGE_SIZE + 1])
+    shown = found[:PAGE_SIZE]
+    rule = definition.of(run).rule
+    return Page(
+        [_compare(conflict, rule) for conflict in shown], shown[-1].pk if len(found) > PAGE_SIZE else None
+    )
+
+
+def oldest(run: Run, *, limit: int) -> list[tuple[int, int]]:
+    """The keys of that many open conflicts, each with the version of its record now."""
+    rows = _open(run).order_by("pk").values_list("pk", "evaluation__version")
+    return list(rows[:limit])
+
+
+def _open(run: Run) -> QuerySet[FileConflict]:
+    return FileConflict.objects.filter(run=run, outcome=FileConflict.Outcome.OPEN)
+
+
+def _compare(conflict: FileConflict, rule: Rule) -> Comparison:
+    evaluation = conflict.evaluation
+    ours = Side.of({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rule)
+    theirs = Side.of(conflict.human, rule)
+    judged = evaluation.parsed_rubric_scores
+    names = {**judged, **ours.scores, **theirs.scores}
+    return Comparison(
+        conflict=conflict,
+        evaluation=evaluation,
+        ours=ours,
+        theirs=theirs,
+        criteria=[
+            _criterion(name, judged.get(name), ours.scores.get(name), theirs.scores.get(name))
+            for name in names
+        ],
+    )
+
+
+def _criterion(name: str, judged: Any, ours: Any, theirs: Any) -> Criterion:
+    words = [score_word(_part(entry, "score")) for entry in (judged, ours, theirs)]
+    texts = [_part(entry, "justification") for entry in (ours, theirs)]
+    return Criterion(
+        criterion_title(name), *words, *(text if isinstance(text, str) else "" for text in texts)
+    )
+
+
+def _part(entry: Any, name: str) -> Any:
+    return entry.get(name) if isinstance(entry, Mapping) else None

@@ -1,0 +1,105 @@
+"""What a reviewer did of late, to look at again and to take back: decisions, skips, escalations."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeVar
+
+from django.db.models import Q, QuerySet
+
+from reviews.models import Escalation, Evaluation, Review, Run, Skip, User
+from reviews.queue.claims import IN_QUEUE_SKIPS, LARGE_COLUMNS
+from reviews.records.verdict import Rule, Verdict
+from reviews.rubric import definition
+
+PAGE_SIZE = 50
+# How many skips and escalations are listed, the newest.
+LISTED = 100
+_Row = TypeVar("_Row", Review, Skip, Escalation)
+_CURSOR = re.compile(r"[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A review and the verdicts before and after it (the judge's, where nobody had decided before)."""
+
+    review: Review
+    before: str
+    after: Verdict | None
+
+    @property
+    def evaluation(self) -> Evaluation:
+        return self.review.evaluation
+
+    @property
+    def state(self) -> Literal["in force", "superseded", "taken back", "opinion"]:
+        if hasattr(self.review, "withdrawal"):
+            return "taken back"
+        if self.evaluation.review_id == self.review.pk:
+            return "in force"
+        return "opinion" if hasattr(self.review, "opinion") else "superseded"
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Whether it is in force, or an opinion that nothing in force came after."""
+        in_force = self.evaluation.review_id or 0
+        is_aside = self.state == "opinion" and in_force < self.review.pk
+        return is_aside or self.state == "in force"
+
+
+class Page(NamedTuple):
+    """`next_after` is the cursor of the page behind it, empty on the last.
+
+    `skips` are those that still hold, and `escalations` all but the withdrawn ones; both newest first.
+    """
+
+    decisions: list[Decision]
+    next_after: str
+    skips: list[Skip]
+    escalations: list[Escalation]
+
+
+def decisions(*, reviewer: User, run: Run | None = None, after: str = "") -> Page:
+    """A page of what the reviewer decided, newest first; in a run or in all.
+
+    A cursor that is none gives the first page.
+    """
+    reviews = Review.objects.filter(reviewer=reviewer, before__isnull=False).order_by("-pk")
+    reviews = reviews.filter(_in_run(run)).select_related("withdrawal", "opinion", "evaluation__run")
+    reviews = _without_large(reviews)
+    if _CURSOR.fullmatch(after):
+        reviews = reviews.filter(pk__lt=int(after))
+    found = list(reviews[: PAGE_SIZE + 1])
+    shown = found[:PAGE_SIZE]
+    rules = {one.run_id: definition.of(one.run).rule for one in (review.evaluation for review in shown)}
+    return Page(
+        [_decision(review, rules[review.evaluation.run_id]) for review in shown],
+        str(shown[-1].pk) if len(found) > PAGE_SIZE else "",
+        _skips(reviewer, run),
+        _escalations(reviewer, run),
+    )
+
+
+def _decision(review: Review, rule: Rule) -> Decision:
+    decided_before = rule.verdict((review.before or {})["human_corrected_scores"])
+    before = decided_before or review.evaluation.aggregated_score or ""
+    return Decision(review, before, rule.verdict(review.corrected_scores))
+
+
+def _skips(reviewer: User, run: Run | None) -> list[Skip]:
+    skips = Skip.objects.filter(IN_QUEUE_SKIPS, _in_run(run), reviewer=reviewer)
+    return list(_without_large(skips.select_related("evaluation__run").order_by("-pk"))[:LISTED])
+
+
+def _escalations(reviewer: User, run: Run | None) -> list[Escalation]:
+    raised = Escalation.objects.filter(_in_run(run), raised_by=reviewer)
+    raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN).order_by("-pk")
+    raised = raised.exclude(kind=Escalation.Kind.DISAGREEMENT)
+    return list(_without_large(raised.select_related("evaluation__run", "settled_by"))[:LISTED])
+
+
+def _in_run(run: Run | None) -> Q:
+    return Q(evaluation__run=run) if run else Q()
+
+
+def _without_large(rows: QuerySet[_Row]) -> QuerySet[_Row]:
+    return rows.defer(*(f"evaluation__{column}" for column in LARGE_COLUMNS))

@@ -1,0 +1,111 @@
+"""The versions of a record's human decision: who, when, what it changed of what the judge said, and since."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from reviews.history import changes as history_changes
+from reviews.models import Evaluation, Review, User
+from reviews.records.scores import criterion_title, score_of, score_word
+from reviews.rubric.definition import Rubric
+from reviews.rubric.overrides import is_same_score
+from reviews.rubric.proposals import Offer
+
+
+class Change(NamedTuple):
+    """What a person made of a criterion. `before` is the judge's score, empty where it gave none."""
+
+    title: str
+    before: str
+    after: str
+    cause: str
+
+
+class Version(NamedTuple):
+    """One review. `state` is "in force", "superseded", "taken back", or "opinion" for one of several.
+
+    `before` is the decision that was in force until then, if any.
+    """
+
+    review: Review
+    state: str
+    verdict: str
+    changes: list[Change]
+    before: Review | None
+
+
+def versions(
+    evaluation: Evaluation, offers: list[Offer], rubric: Rubric, *, reader: User | None = None
+) -> list[Version]:
+    """Every review of a record, the latest first (one query).
+
+    Opinions that wait for a decision are left out unless they are the reader's own.
+    """
+    judged = {offer.criterion: offer.score for offer in offers}
+    made = evaluation.reviews.select_related("reviewer", "withdrawal", "opinion").order_by("-version")
+    reviews = [review for review in made if not _is_sealed(evaluation, review, reader)]
+    return [
+        Version(
+            review=review,
+            state=_state(evaluation, review),
+            verdict=rubric.rule.verdict(review.corrected_scores) or "",
+            changes=_changes(review, judged if review.judged is None else review.judged, rubric),
+            before=_before(review, reviews),
+        )
+        for review in reviews
+    ]
+
+
+def _is_sealed(evaluation: Evaluation, review: Review, reader: User | None) -> bool:
+    """Whether a review is an opinion that others are not to know before they gave theirs."""
+    opinion = getattr(review, "opinion", None)
+    is_open = opinion is not None and opinion.is_open and review.pk != evaluation.review_id
+    return is_open and review.reviewer != reader
+
+
+def differences_of(version: Version) -> list[history_changes.Change]:
+    """What a version says otherwise than the decision before it: scores, justifications and the comments."""
+    if version.before is None:
+        return []
+    return history_changes.of_texts(_texts(version.before, version.review))
+
+
+def _texts(before: Review, after: Review) -> Iterator[tuple[str, str, str]]:
+    old, new = before.corrected_scores or {}, after.corrected_scores or {}
+    for name in {**new, **old}:
+        title = criterion_title(name)
+        was, is_now = old.get(name), new.get(name)
+        yield f"{title}: score", score_word(score_of(was)), score_word(score_of(is_now))
+        yield title, _justification(was), _justification(is_now)
+    yield "Comments", before.comments or "", after.comments or ""
+
+
+def _justification(entry: Any) -> str:
+    text = entry.get("justification") if isinstance(entry, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _before(review: Review, reviews: list[Review]) -> Review | None:
+    """The review that stood before another. Of one taken from a file only its place tells."""
+    if review.before is None:
+        return next((other for other in reviews if other.version == review.version - 1), None)
+    return next((other for other in reviews if other.pk == review.before["review"]), None)
+
+
+def _state(evaluation: Evaluation, review: Review) -> str:
+    if review.pk == evaluation.review_id:
+        return "in force"
+    if hasattr(review, "withdrawal"):
+        return "taken back"
+    return "opinion" if hasattr(review, "opinion") else "superseded"
+
+
+def _changes(review: Review, judged: dict[str, Any], rubric: Rubric) -> list[Change]:
+    found = []
+    for name, entry in (review.corrected_scores or {}).items():
+        before, after = judged.get(name), score_of(entry)
+        cause = review.causes.get(name, "")
+        if cause or not is_same_score(before, after):
+            known = rubric.cause(cause)
+            title = known.title if known else cause
+            found.append(Change(criterion_title(name), score_word(before), score_word(after), title))
+    return found

@@ -1,0 +1,38 @@
+"""Extend the session of a person who does something, but not for what an open page sends by itself."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from reviews.accounts.session_store import SessionStore
+
+# Sent every minute while a record is open.
+_BEACONS = {"renew"}
+# Elements of pages that load themselves again, as htmx names them in `HX-Trigger`.
+_POLLING = {"screen", "import-state", "export-state"}
+
+
+class ActivityMiddleware:
+    """Runs after the middleware that loads the session."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        session = request.session
+        if isinstance(session, SessionStore) and session.accessed and session.is_activity:
+            session.extend()
+        return response
+
+    def process_view(self, request: HttpRequest, *_: Any) -> None:
+        if _is_sent_by_the_page(request) and isinstance(request.session, SessionStore):
+            request.session.is_activity = False
+
+
+def _is_sent_by_the_page(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    is_beacon = match is not None and match.url_name in _BEACONS
+    return is_beacon or request.headers.get("HX-Trigger") in _POLLING

@@ -1,0 +1,54 @@
+"""Probes for whoever watches the program: `/healthz` (the process) and `/readyz` (what it needs).
+
+A middleware before all that looks at Host or session: probes come without login and by whatever name.
+"""
+
+from collections.abc import Callable
+
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+
+from cognireview.operations import outage
+from cognireview.processes import stopping
+
+_AWAY = "The database cannot be reached."
+
+
+class HealthMiddleware:
+    """Answers the two probes and passes everything else on."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path_info not in {"/healthz", "/readyz"}:
+            return self.get_response(request)
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        obstacle = _obstacle() if request.path_info == "/readyz" else ""
+        return HttpResponse(
+            obstacle or "ok",
+            status=503 if obstacle else 200,
+            content_type="text/plain; charset=utf-8",
+            headers={"Cache-Control": "no-store"},
+        )
+
+
+def _obstacle() -> str:
+    """What keeps the program from serving people, or an empty string. Names no host and no user.
+
+    Migrations of a newer version are none: this one goes on serving while the next is brought in.
+    """
+    if stopping.has_begun():
+        return "This process is about to stop."
+    if outage.is_on():
+        return _AWAY
+    try:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except DatabaseError as error:
+        if outage.is_outage(error):
+            outage.begin()
+        return _AWAY
+    return f"{len(plan)} migrations are not applied." if plan else ""

@@ -1,0 +1,40 @@
+"""Refuse requests for a host that is not this site's, with the headers that every answer has."""
+
+import logging
+from collections.abc import Callable
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.security import SecurityMiddleware
+
+from reviews.http.errors import bare_page
+
+_LONGEST_SHOWN = 200
+log = logging.getLogger(__name__)
+
+
+class HostMiddleware:
+    """Comes before Django's `SecurityMiddleware`, whose redirect to https fails for such a host."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+        self._security = SecurityMiddleware(get_response)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        # Probes come by any host and scheme.
+        if any(pattern.search(request.path.lstrip("/")) for pattern in self._security.redirect_exempt):
+            return self.get_response(request)
+        try:
+            request.get_host()
+        except DisallowedHost:
+            return self._security.process_response(request, _refuse(request))
+        return self.get_response(request)
+
+
+def _refuse(request: HttpRequest) -> HttpResponse:
+    host = request.META.get("HTTP_HOST", request.META.get("SERVER_NAME", ""))
+    log.warning("400 for a request to the unknown host %.*a.", _LONGEST_SHOWN, host)
+    sentence = f"This site is at {settings.PUBLIC_URL}. Check the address and try again."
+    return bare_page(400, "There is no site at this address", sentence)

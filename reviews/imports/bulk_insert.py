@@ -1,0 +1,67 @@
+"""Rows into PostgreSQL by COPY: what the importer writes in bulk."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, LiteralString
+
+import psycopg
+from django.db import connection
+from django.db.models import Model
+from psycopg import sql
+
+from reviews.imports.reconcile import Incoming
+from reviews.models import Evaluation, ImportLine
+from reviews.storage import copy_encoding
+
+_LINE_COLUMNS = (
+    "source_id",
+    "line",
+    "lines",
+    "outcome",
+    "field",
+    "reason",
+    "evaluation_id",
+    "first_import_id",
+    "first_line",
+)
+_LINE_TYPES = ["int8", "int8", "int8", "varchar", "varchar", "text", "int8", "int8", "int8"]
+
+
+def copy_statement(model: type[Model], columns: tuple[str, ...]) -> sql.Composed:
+    """COPY in PostgreSQL's binary format: nothing to escape on either side."""
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    table = sql.Identifier(model._meta.db_table)
+    return sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(table, names)
+
+
+COPY_EVALUATIONS = copy_statement(Evaluation, copy_encoding.COLUMNS)
+_COPY_IMPORT_LINES = copy_statement(ImportLine, _LINE_COLUMNS)
+
+
+def execute_apart(statement: LiteralString, parameters: Sequence[Any]) -> None:
+    """Execute a statement whose parameters hold contents of files, and are sent apart from it.
+
+    Django's cursors put parameters into the statement, and PostgreSQL logs the statement during which a full
+    disk ends the server, whatever its settings.
+    """
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(statement, parameters)
+
+
+def copy_new(records: Collection[Incoming]) -> None:
+    """Write records as new evaluations. All of them or an exception."""
+    if records:
+        with connection.cursor() as cursor, cursor.copy(COPY_EVALUATIONS) as copy:
+            copy.write(
+                b"".join((copy_encoding.OPENING, *(record.row for record in records), copy_encoding.END))
+            )
+
+
+def copy_import_lines(lines: Collection[ImportLine]) -> None:
+    """Write what became of lines that are no new records."""
+    if lines:
+        with connection.cursor() as cursor, cursor.copy(_COPY_IMPORT_LINES) as copy:
+            copy.set_types(_LINE_TYPES)
+            for line in lines:
+                place = (line.source_id, line.line, line.lines)
+                outcome = (str(line.outcome), line.field, line.reason)
+                copy.write_row((*place, *outcome, line.evaluation_id, line.first_import_id, line.first_line))

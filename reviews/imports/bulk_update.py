@@ -1,0 +1,129 @@
+"""Known records in bulk: their new lines, and decisions of a file that differ from those made here."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+from django.db import connection
+from django.utils import timezone
+
+from reviews.audit import events
+from reviews.imports.reconcile import Incoming, Settled
+from reviews.models import Evaluation, FileConflict, Import
+from reviews.records.extracted_scores import extract
+from reviews.records.schema import HUMAN_FIELDS, Record
+from reviews.review import blind_scoring, opinions
+
+_TYPES = {
+    "TextField": "text",
+    "JSONField": "jsonb",
+    "BooleanField": "boolean",
+    "DateTimeField": "timestamptz",
+}
+_FIELD_TYPES = {name: _TYPES[Evaluation._meta.get_field(name).get_internal_type()] for name in Record._fields}
+_PLACE = {"source_line": "bigint", "content_hash": "bytea"}
+
+
+def _update_statement(columns: dict[str, str], also: str = "", told: dict[str, str] | None = None) -> str:
+    """One statement for all updates of a piece: the new rows come as one JSON text.
+
+    `told` are values of it that are no columns, for `also` to use.
+    """
+    sets = ", ".join(f"{name} = new.{name}" for name in columns)
+    typed = ", ".join(f"{name} {kind}" for name, kind in (columns | (told or {})).items())
+    return f"""
+        UPDATE evaluation SET source_import_id = %s, {sets} {also}
+        FROM json_to_recordset(%s::json) AS new (id bigint, {typed})
+        WHERE evaluation.id = new.id
+    """  # noqa: S608 (our own column names)
+
+
+_MOVE = _update_statement(_PLACE)
+_CHANGE = _update_statement(
+    _PLACE | {"is_sampled": "boolean", "is_stale": "boolean", "extracted_scores": "jsonb"} | _FIELD_TYPES,
+    ", version = version + 1, review_id = CASE WHEN new.keeps_review THEN review_id END",
+    told={"keeps_review": "boolean"},
+)
+
+
+def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
+    """Point evaluations at their new lines, give them the content where that changed, note conflicts.
+
+    Whoever has such a record open learns of it by its version.
+    """
+    moved, changed, reopened, disputed = [], [], [], {}
+    for one in settled:
+        if one.takes and one.evaluation:
+            place = _place(one.evaluation, one.takes)
+            if one.values:
+                values = dict(zip(Record._fields, one.values, strict=True))
+                values["extracted_scores"] = extract(
+                    one.values.parsed_rubric_scores, one.values.raw_judge_output
+                )
+                stands = {name: getattr(one, name) for name in ("is_sampled", "is_stale", "keeps_review")}
+                changed.append(place | values | stands)
+                if one.reopens:
+                    human: dict[str, Any] = {
+                        "before": _as_json(one.reopens),
+                        "after": _human_values(one.values),
+                    }
+                    detail = {
+                        "line": one.line,
+                        "human": human if one.keeps_review else human | events.KEEPS_LINE,
+                    }
+                    reopened.append(events.About(one.evaluation, one.takes.evaluation_id, detail))
+            else:
+                moved.append(place)
+        if one.disputes and one.evaluation:
+            disputed[one.evaluation] = one.disputes
+    if changed and target.run.blind_share:
+        # New evidence may bring the answer without which nothing was hidden.
+        blind_scoring.reveal_served(Evaluation.objects.filter(pk__in=[row["id"] for row in changed]))
+    _execute(_MOVE, target, moved)
+    _execute(_CHANGE, target, changed)
+    if changed:
+        opinions.outdate(row["id"] for row in changed)
+    events.record_each("new evidence", source=target, about=reopened)
+    _note_conflicts(target, disputed)
+
+
+def _place(evaluation: int, line: Incoming) -> dict[str, Any]:
+    return {"id": evaluation, "source_line": line.line, "content_hash": f"\\x{line.content_hash.hex()}"}
+
+
+def _execute(statement: str, target: Import, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [target.pk, orjson.dumps(rows).decode()])
+
+
+def _note_conflicts(target: Import, disputed: dict[int, Incoming]) -> None:
+    """Open a conflict for each evaluation, in the place of one that an earlier file opened."""
+    is_open = FileConflict.objects.filter(evaluation__in=disputed, outcome=FileConflict.Outcome.OPEN)
+    for conflict in is_open:
+        if bytes(conflict.content_hash) == disputed[conflict.evaluation_id].content_hash:
+            del disputed[conflict.evaluation_id]
+    replaced = is_open.filter(evaluation__in=disputed)
+    replaced.update(outcome=FileConflict.Outcome.REPLACED, settled_at=timezone.now())
+    FileConflict.objects.bulk_create(
+        FileConflict(
+            evaluation_id=evaluation,
+            run_id=target.run_id,
+            source=target,
+            line=incoming.line,
+            content_hash=incoming.content_hash,
+            human=_human_values(incoming.record),
+            outcome=FileConflict.Outcome.OPEN,
+        )
+        for evaluation, incoming in disputed.items()
+    )
+
+
+def _human_values(record: Record) -> dict[str, Any]:
+    """The five human_* values as JSON."""
+    return _as_json({name: getattr(record, name) for name in HUMAN_FIELDS})
+
+
+def _as_json(human: dict[str, Any]) -> dict[str, Any]:
+    moment = human["human_review_timestamp"]
+    return human | {"human_review_timestamp": moment.isoformat() if moment else None}

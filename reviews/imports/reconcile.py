@@ -1,0 +1,291 @@
+"""A line whose id the run has already: unchanged, updated, a conflict, or rejected.
+
+The pipeline appends to its file and re-runs its parser, and files that were exported come back. Three
+versions meet: the line as it was, the line as it is in the file now, and what people decided here. New
+evidence is taken; a decision made here is never overwritten by a file. This module decides; `updating`
+writes.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import orjson
+from django.db import connection
+
+from reviews.models import FileConflict, Import, ImportLine
+from reviews.records.mapping import Mapping, read_line
+from reviews.records.schema import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED, QUEUE_WORDS, Record
+from reviews.review.decisions import TRANSITIONS
+from reviews.storage.source_files import LineReader, Lines
+
+Outcome = ImportLine.Outcome
+
+# Two imports at once could bring the same id, and the later one would fail whole. They take turns.
+TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.import'))"
+# The same without waiting: whether it is one's turn.
+TRY_TURN = "SELECT pg_try_advisory_xact_lock(hashtext('cognireview.import'))"
+
+
+class Incoming:
+    """A line of the file being imported, and the row of the record it holds."""
+
+    def __init__(
+        self,
+        line: int,
+        evaluation_id: str,
+        content_hash: bytes,
+        row: memoryview,
+        lines: Lines,
+        *,
+        mapping: Mapping | None,
+    ) -> None:
+        self.line = line
+        self.evaluation_id = evaluation_id
+        self.content_hash = content_hash
+        self.row = row
+        self._lines = lines
+        self._mapping = mapping
+
+    @cached_property
+    def record(self) -> Record:
+        """The record itself, read anew: of a new one only the row is needed."""
+        line = self._lines[self.line - self._lines.piece.first_line]
+        return read_line(line, mapping=self._mapping)
+
+
+@dataclass
+class Known:
+    """What the database holds under an id that a file brings again.
+
+    `is_reviewed` tells of a decision made here that an export has; one that confirms what was drawn to be
+    reviewed is none. `human` are the values that an export has. `overruled` holds the hashes of lines whose
+    decision a lead has settled against.
+    """
+
+    pk: int
+    run_id: int
+    run_name: str
+    content_hash: bytes
+    source_import_id: int
+    source_line: int
+    is_reviewed: bool
+    is_sampled: bool
+    is_confirmed: bool
+    first_import_id: int
+    first_line: int
+    seen_in_line: int | None
+    human: dict[str, Any]
+    overruled: set[bytes] = field(default_factory=set)
+
+
+class Settled(NamedTuple):
+    """The outcome of a known id.
+
+    Where the evaluation now stands on this line, `takes` is the line, and `values` is what its columns
+    hold from now on (None: what they hold already), `is_sampled` among them, and `reopens` the human_* values
+    of a decision that is stale by it, or without `keeps_review` not in force any more. `disputes` is a line
+    whose decision differs from the one in force here.
+    """
+
+    line: int
+    outcome: Outcome
+    field: str
+    reason: str
+    evaluation: int | None
+    takes: Incoming | None = None
+    values: Record | None = None
+    is_sampled: bool = False
+    is_stale: bool = False
+    keeps_review: bool = True
+    reopens: dict[str, Any] | None = None
+    disputes: Incoming | None = None
+
+
+# What stands under these ids, and in which line this very import has met them before. The rows are
+# locked: a review submitted meanwhile is seen, or waits and then finds the record changed. After such
+# a wait PostgreSQL reads only the locked row anew, so whatever tells of a review must stand on it.
+# NO KEY: rows that refer to these may come meanwhile, such as those of the job that covers them (`facets`).
+# No join: when an autovacuum has met the table half filled, PostgreSQL would read all records of a run.
+_KNOWN = """
+    SELECT e.evaluation_id, e.id, e.run_id, (SELECT name FROM run WHERE run.id = e.run_id),
+           e.content_hash, e.source_import_id, e.source_line, e.review_id IS NOT NULL, e.is_sampled,
+           e.first_import_id, e.first_line,
+           CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE coalesce((
+               SELECT min(seen.line) FROM import_line seen
+               WHERE seen.evaluation_id = e.id AND seen.source_id = %(import)s
+           ), (
+               SELECT CASE WHEN e.first_line < seen.first_line + seen.lines
+                      THEN seen.line + e.first_line - seen.first_line END
+               FROM import_line seen
+               WHERE seen.source_id = %(import)s AND seen.first_import_id = e.first_import_id
+                     AND seen.first_line <= e.first_line
+               ORDER BY seen.first_line DESC LIMIT 1
+           )) END,
+           {human}
+    FROM evaluation e
+    WHERE e.evaluation_id = ANY(%(ids)s)
+    FOR NO KEY UPDATE OF e
+""".format(human=", ".join(f"e.{name}" for name in HUMAN_FIELDS))  # noqa: S608 (our own column names)
+
+
+def known_records(target: Import, incoming: Iterable[Incoming]) -> dict[str, Known]:
+    """Those of the incoming ids that are in the database, by id."""
+    ids = [one.evaluation_id for one in incoming]
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN, {"import": target.pk, "ids": ids})
+        known = {row[0]: _known(*row[1:]) for row in cursor.fetchall()}
+    _add_overruled({one.pk: one for one in known.values() if one.is_reviewed})
+    return known
+
+
+def _known(*row: Any) -> Known:
+    pk, run_id, run_name, content, import_id, line, has_review, is_sampled, *others = row
+    first_import_id, first_line, seen, *human = others
+    values = dict(zip(HUMAN_FIELDS, human, strict=True))
+    scores = values["human_corrected_scores"]
+    values["human_corrected_scores"] = orjson.loads(scores) if scores else None
+    is_confirmed = has_review and is_sampled and values["human_review_status"] == NOT_REQUIRED
+    if is_sampled and not has_review:
+        values["human_review_status"] = NOT_REQUIRED
+    return Known(
+        pk,
+        run_id,
+        run_name,
+        bytes(content),
+        import_id,
+        line,
+        is_reviewed=has_review and not is_confirmed,
+        is_sampled=is_sampled,
+        is_confirmed=is_confirmed,
+        first_import_id=first_import_id,
+        first_line=first_line,
+        seen_in_line=seen,
+        human=values,
+    )
+
+
+def _add_overruled(reviewed: dict[int, Known]) -> None:
+    # A query of its own, behind the locks: what was settled while this import waited is seen.
+    if reviewed:
+        settled = FileConflict.objects.filter(evaluation__in=reviewed, outcome=FileConflict.Outcome.OURS)
+        for pk, line_hash in settled.values_list("evaluation_id", "content_hash"):
+            reviewed[pk].overruled.add(bytes(line_hash))
+
+
+def settle(incoming: Incoming, known: Known, target: Import, kept_lines: LineReader) -> Settled:
+    """Decide what becomes of a line whose id is known. Changes nothing."""
+    if known.run_id != target.run_id:
+        reason = f"belongs to the run {known.run_name!r} already"
+        return Settled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
+    if known.seen_in_line:
+        reason = f"stands in line {known.seen_in_line} already"
+        return Settled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
+    if incoming.content_hash == known.content_hash:
+        return Settled(incoming.line, Outcome.UNCHANGED, "", "the same bytes as before", known.pk)
+    place = (known.source_import_id, known.source_line)
+    before = kept_lines.verified_record(*place, incoming.evaluation_id, known.content_hash)
+    return _settle_changed(incoming, known, before)
+
+
+def _settle_changed(incoming: Incoming, known: Known, before: Record) -> Settled:
+    record, number = incoming.record, incoming.line
+    changed = [name for name in Record._fields if not _same(getattr(before, name), getattr(record, name))]
+    if not changed:
+        reason = "says the same, spelled differently"
+        return Settled(number, Outcome.UPDATED, "", reason, known.pk, takes=incoming)
+    has_new_evidence = any(name not in HUMAN_FIELDS for name in changed)
+    decides = any(name in HUMAN_FIELDS for name in changed) and not _says_what_is_in_force(record, known)
+    if not has_new_evidence and not decides:
+        return Settled(number, Outcome.UNCHANGED, "", "holds the decision in force here", known.pk)
+    # One changed field is named in its own place, several in the reason.
+    named, several = (changed[0], "") if len(changed) == 1 else ("", ", ".join(changed) + " ")
+    if known.is_reviewed:
+        return _settle_reviewed(
+            incoming, known, named, several, has_new_evidence=has_new_evidence, decides=decides
+        )
+    reason = f"{several}taken from the file"
+    values: dict[str, Any] = {"values": record}
+    if known.is_sampled:
+        values = _still_sampled(record, known, has_new_evidence=has_new_evidence)
+    return Settled(number, Outcome.UPDATED, named, reason, known.pk, takes=incoming, **values)
+
+
+def _still_sampled(record: Record, known: Known, *, has_new_evidence: bool) -> dict[str, Any]:
+    """What becomes of a record that was drawn to be reviewed and not corrected, by the fields of `Settled`.
+
+    On new evidence it is to be reviewed again. Where the file asks for a review, or has one, it is drawn no
+    more.
+    """
+    is_sampled = record.human_review_status == NOT_REQUIRED and not record.needs_human_review
+    is_confirmed = is_sampled and known.is_confirmed and not has_new_evidence
+    if is_sampled and not is_confirmed:
+        record = _with(record, {"human_review_status": TRANSITIONS["sample", NOT_REQUIRED]})
+    return {
+        "values": record,
+        "is_sampled": is_sampled,
+        "keeps_review": is_confirmed,
+        "reopens": known.human if known.is_confirmed and not is_confirmed else None,
+    }
+
+
+def _settle_reviewed(
+    incoming: Incoming, known: Known, named: str, several: str, *, has_new_evidence: bool, decides: bool
+) -> Settled:
+    """Take the evidence, keep the review: stale on new evidence, disputed by another decision."""
+    disputed = decides and incoming.content_hash not in known.overruled
+    if not has_new_evidence and not disputed:
+        reason = "holds a decision that a lead has settled: the review made here stands"
+        return Settled(incoming.line, Outcome.UNCHANGED, "", reason, known.pk)
+    review = f"the review by {known.human['human_reviewer_id'] or 'nobody named'}"
+    if not has_new_evidence:
+        reason = f"{several}changed in the file: {review} stands until a lead settles it"
+        return Settled(incoming.line, Outcome.CONFLICT, named, reason, known.pk, disputes=incoming)
+    values = _with_kept_decision(incoming.record, known)
+    reason = f"{several}taken from the file: {review} is kept, but stale"
+    if disputed:
+        reason = f"{several}changed in the file: its evidence is taken, {review} kept until a lead settles it"
+    return Settled(
+        line=incoming.line,
+        outcome=Outcome.CONFLICT if disputed else Outcome.UPDATED,
+        field=named,
+        reason=reason,
+        evaluation=known.pk,
+        takes=incoming,
+        values=values,
+        is_sampled=known.is_sampled and not values.needs_human_review,
+        is_stale=values.human_review_status in QUEUE_WORDS,
+        reopens=known.human if values.human_review_status != known.human["human_review_status"] else None,
+        disputes=incoming if disputed else None,
+    )
+
+
+def _with_kept_decision(record: Record, known: Known) -> Record:
+    """The record with the human values in force here, its status what new evidence makes of it."""
+    before = known.human["human_review_status"]
+    status = TRANSITIONS.get(("new evidence", before), before)
+    return _with(record, known.human | {"human_review_status": status})
+
+
+def _with(record: Record, changes: dict[str, Any]) -> Record:
+    return Record._make(changes.get(name, value) for name, value in zip(Record._fields, record, strict=True))
+
+
+def _says_what_is_in_force(record: Record, known: Known) -> bool:
+    """Whether a line holds the decision in force here. One that is stale or reopened was done before."""
+    differing = [name for name in HUMAN_FIELDS if not _same(getattr(record, name), known.human[name])]
+    is_open = known.is_reviewed and known.human["human_review_status"] in QUEUE_WORDS
+    was_done = is_open and record.human_review_status in DONE_WORDS
+    return not differing or (was_done and differing == ["human_review_status"])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are the same in JSON too, where 1, 1.0 and true are three."""
+    if not isinstance(one, dict | list):
+        return bool(one == other)
+    return bool(one == other) and _sorted_json(one) == _sorted_json(other)
+
+
+def _sorted_json(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -1,0 +1,173 @@
+"""Files of task context: what was asked, what was expected, what each model answered.
+
+Such a file is what the pipeline's ingestion writes, a JSON array of tasks, or the same as JSONL, packed or
+not. Each entry that is no task is named by place, field and reason; the others come in. A task that is here
+already is replaced as a whole, so that a file imported twice is as good as once.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from reviews.audit import events
+from reviews.imports import task_entry
+from reviews.imports.refusals import Refusals
+from reviews.imports.task_entry import Answer, Task
+from reviews.models import ContextImport, Evaluation, Run, TaskAnswer, TaskContext, User
+from reviews.records.schema import LineError
+from reviews.review import blind_scoring
+from reviews.storage import decompression, source_files
+from reviews.storage.source_files import Refused
+
+MOST_LISTED = 1_000
+# Bytes of a file that are written at once.
+_BATCH = 4 * source_files.BLOCK_SIZE
+
+# Two files at once could bring the same tasks in another order, and wait for each other for ever.
+_TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.import_context'))"
+
+
+@transaction.atomic
+def import_context(
+    blocks: Iterable[bytes], *, file_name: str, run_name: str | None, actor: User | None
+) -> ContextImport:
+    """Import a file for one run, or (None) for every run that has no context of its own for a task.
+
+    Raises `Refused` for the file as a whole and for a run that is not there.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE_TURNS)
+    target = ContextImport.objects.create(
+        run=_run(run_name), file_name=_last_part(file_name), size=0, created_by=actor
+    )
+    meter = source_files.Meter(blocks)
+    _Importing(target).run(decompression.blocks(meter, most=settings.MAX_UNPACKED_BYTES))
+    target.size, target.sha256 = meter.size, meter.sha256
+    target.save()
+    counts = {"tasks": target.tasks, "answers": target.answers, "rejected": target.rejected_count}
+    events.record(
+        "import context", actor=actor, run=target.run, sha256=target.sha256, size=target.size, counts=counts
+    )
+    return target
+
+
+def _run(name: str | None) -> Run | None:
+    if name is None:
+        return None
+    try:
+        return Run.objects.get(name=name)
+    except Run.DoesNotExist:
+        raise Refused(f"There is no run named {name!r}.", "run") from None
+
+
+def _last_part(name: str) -> str:
+    printable = "".join(character for character in PurePath(name).name if character.isprintable())
+    return printable[-255:] or "file"
+
+
+class _Importing:
+    """The state of one import while it walks its file."""
+
+    def __init__(self, target: ContextImport) -> None:
+        self._target = target
+        self._refusals = Refusals(settings.MAX_REJECTED_LINES, "task context")
+
+    def run(self, blocks: Iterable[bytes]) -> None:
+        """Read the file entry by entry and write what is read in batches. Memory stays within a batch."""
+        waiting: dict[int, Task] = {}
+        size = 0
+        for place, entry in _entries(blocks):
+            try:
+                waiting[place] = _read(entry)
+                self._refusals.take(good=1)
+            except LineError as error:
+                self._reject(place, error)
+            size += len(entry)
+            if size > _BATCH:
+                self._write(waiting)
+                waiting, size = {}, 0
+        self._write(waiting)
+
+    def _reject(self, place: int, error: LineError) -> None:
+        self._target.rejected_count += 1
+        self._refusals.take(refused=[(place, error.field, error.reason)])
+        if len(self._target.rejected) < MOST_LISTED:
+            self._target.rejected.append({"place": place, "field": error.field, "reason": error.reason})
+
+    def _write(self, read: dict[int, Task]) -> None:
+        """Put these tasks in the place of those of the same id, and their answers in the place of theirs."""
+        tasks = self._first_of_each(read)
+        self._reveal_served(tasks)
+        contexts = TaskContext.objects.bulk_create(
+            [self._context(task) for task in tasks],
+            update_conflicts=True,
+            unique_fields=["task_id", "run"],
+            update_fields=["source", "prompt", "ideal_response", "final_answer", "metadata"],
+        )
+        TaskAnswer.objects.filter(context__in=contexts).delete()
+        answers = TaskAnswer.objects.bulk_create(
+            _answer(context, answer)
+            for context, task in zip(contexts, tasks, strict=True)
+            for answer in task.answers
+        )
+        self._target.tasks += len(contexts)
+        self._target.answers += len(answers)
+
+    def _reveal_served(self, tasks: list[Task]) -> None:
+        """Note who claimed records of these tasks, which an answer of the model may hide from now on."""
+        runs = [self._target.run] if self._target.run else list(Run.objects.filter(blind_share__gt=0))
+        ids = [task.task_id for task in tasks if task.answers]
+        if runs and ids:
+            blind_scoring.reveal_served(Evaluation.objects.filter(run__in=runs, task_id__in=ids))
+
+    def _first_of_each(self, read: dict[int, Task]) -> list[Task]:
+        """The tasks that the file has not brought before."""
+        ids = {task.task_id for task in read.values()}
+        before = TaskContext.objects.filter(source=self._target, run=self._target.run, task_id__in=ids)
+        seen = set(before.values_list("task_id", flat=True))
+        found = []
+        for place, task in read.items():
+            if task.task_id in seen:
+                self._reject(place, LineError("task_id", f"is {task.task_id[:40]!r} for the second time"))
+            else:
+                seen.add(task.task_id)
+                found.append(task)
+        return found
+
+    def _context(self, task: Task) -> TaskContext:
+        return TaskContext(
+            run=self._target.run,
+            source=self._target,
+            task_id=task.task_id,
+            prompt=task.prompt,
+            ideal_response=task.ideal_response,
+            final_answer=task.final_answer,
+            metadata=task.metadata,
+        )
+
+
+def _answer(context: TaskContext, answer: Answer) -> TaskAnswer:
+    return TaskAnswer(
+        context=context,
+        model_id=answer.model_id,
+        response_id=answer.response_id,
+        response=answer.response,
+    )
+
+
+def _read(entry: bytes) -> Task:
+    if entry is source_files.OVERLONG:
+        limit = settings.LIMITS.line_bytes
+        raise LineError("", f"is longer than {limit:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
+    return task_entry.read(entry, settings.LIMITS)
+
+
+def _entries(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The entries of a file and their places from 1: the number of a line or of an array's element."""
+    pieces = source_files.cut(blocks, line_bytes=settings.LIMITS.line_bytes)
+    for lines in source_files.lines_of(pieces):
+        for place, line in enumerate(lines, start=lines.piece.first_line):
+            if line.strip():
+                yield place, line

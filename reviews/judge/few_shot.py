@@ -1,0 +1,64 @@
+"""Decisions as examples for a judge: what it was asked, what it said, and what it should have said. JSONL."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import orjson
+from django.db.models import QuerySet
+
+from reviews.database.held_transaction import HeldTransaction
+from reviews.database.replica import by_replica_in_steps
+from reviews.evidence import task_context
+from reviews.evidence.task_context import Context
+from reviews.judge import error_analysis
+from reviews.judge.agreement import Scope
+from reviews.models import CauseMention
+
+# Examples that are read at once. Each has a record with all its texts.
+_BATCH = 50
+
+
+@by_replica_in_steps
+def lines(scope: Scope) -> Iterator[bytes]:
+    """An example a line for each cause that a reviewer named, oldest first; memory stays within a batch.
+
+    Decisions whose record has changed since are left out: the judge was asked something else.
+    """
+    with HeldTransaction():
+        named = iter(_mentions(scope).iterator(_BATCH))
+        while batch := list(islice(named, _BATCH)):
+            records = [mention.review.evaluation for mention in batch]
+            for mention, context in zip(batch, task_context.of_each(records), strict=True):
+                if error_analysis.is_of_record(mention.review):
+                    yield orjson.dumps(_example(mention, context), option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _mentions(scope: Scope) -> QuerySet[CauseMention]:
+    related = ("review__evaluation", "review__reviewer")
+    return error_analysis.mentions(scope).select_related(*related).order_by("review", "criterion")
+
+
+def _example(mention: CauseMention, context: Context | None) -> dict[str, Any]:
+    """`input` is what was to be judged: null where neither the record nor its task context tells."""
+    review, record = mention.review, mention.review.evaluation
+    quoted = error_analysis.quote(review, mention.criterion)
+    return {
+        "evaluation_id": record.evaluation_id,
+        "task_id": record.task_id,
+        "model_id": record.model_id,
+        "judge_llm_model": record.judge_llm_model,
+        "judge_prompt_template_path": record.judge_prompt_template_path,
+        "criterion": mention.criterion,
+        "cause": mention.cause,
+        "input": {
+            "question": context.prompt if context else None,
+            "response": record.structured_model_response or (context.response if context else None),
+            "ideal_response": record.structured_ideal_response
+            or (context.ideal_response if context else None),
+            "final_answer": context.final_answer if context else None,
+        },
+        "judge": {"score": quoted.judge_score, "justification": quoted.judge_justification or None},
+        "corrected": {"score": quoted.human_score, "justification": quoted.human_justification or None},
+        "comment": review.comments,
+    }

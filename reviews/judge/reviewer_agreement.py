@@ -1,0 +1,68 @@
+"""How far people agree with each other, where several reviewed a record and none saw what the others said."""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reviews.judge.scales import Scale
+from reviews.models import Run
+from reviews.records.scores import criterion_title
+from reviews.review import opinion_counts
+from reviews.rubric import definition
+from reviews.statistics import reliability as coefficients
+from reviews.statistics.intervals import Estimate
+
+FIGURES = ("alpha", "ordinal_alpha", "fleiss_kappa", "unanimous")
+DEFINITIONS = {name: coefficients.DEFINITIONS[name] for name in FIGURES}
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Agreement on one criterion, or on the verdict (None); `n` of each is how many records it is out of."""
+
+    criterion: str | None
+    alpha: Estimate
+    ordinal_alpha: Estimate
+    fleiss_kappa: Estimate
+    unanimous: Estimate
+
+    @property
+    def title(self) -> str:
+        return "Verdict" if self.criterion is None else criterion_title(self.criterion)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"criterion": self.criterion} | {name: getattr(self, name).as_json() for name in FIGURES}
+
+
+def of(run: Run) -> tuple[Figures, ...]:
+    """The verdict, then the criteria in the rubric's order; nothing where nobody gave a second opinion."""
+    kept = definition.of(run)
+    patterns = opinion_counts.agreement(run)
+    known = {name: place for place, name in enumerate(kept.criteria)}
+    names = sorted(
+        patterns, key=lambda name: (name is not None, known.get(name or "", len(known)), name or "")
+    )
+    found = []
+    for name in names:
+        scores = [score for pattern in patterns[name] for score in pattern]
+        scale = Scale.of_verdicts() if name is None else Scale.of(kept, scores)
+        found.append(_figures(name, scale, patterns[name]))
+    return tuple(found)
+
+
+def _figures(criterion: str | None, scale: Scale, patterns: Mapping[tuple[Any, ...], int]) -> Figures:
+    places, ranks = Counter[tuple[Hashable, ...]](), Counter[tuple[Hashable, ...]]()
+    for pattern, records in patterns.items():
+        found = [place for score in pattern if (place := scale.place(score)) is not None]
+        places[tuple(sorted(found))] += records
+        ranked = (scale.categories[place].rank for place in found)
+        ranks[tuple(sorted(rank for rank in ranked if rank is not None))] += records
+    order = sorted({category.rank for category in scale.categories if category.rank is not None})
+    return Figures(
+        criterion,
+        alpha=coefficients.alpha(places),
+        ordinal_alpha=coefficients.alpha(ranks, order=order),
+        fleiss_kappa=coefficients.fleiss_kappa(places),
+        unanimous=coefficients.unanimous(places),
+    )

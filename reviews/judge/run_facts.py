@@ -1,0 +1,149 @@
+"""What is true of a run's records, whoever reviewed them: how they were flagged, verified and judged.
+
+Counted when a file comes in (`strata.recount`), so that it costs the same at any size. Contradictions are
+counted by the verdict rule that the run had then.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.utils.http import urlencode
+
+from reviews.models import FacetCount, Run, RunFacet, StratumCount
+from reviews.review import blind_scoring
+from reviews.review.blind_scoring import Possibility
+from reviews.sampling import strata
+from reviews.search.filters import FILTERS
+
+# By the names of `Facts`: what is counted, where it is from, and what it does not say.
+DEFINITIONS = {
+    "records": "All records of the run, whether anybody reviewed them or not.",
+    "flagged": "Records whose `needs_human_review` is true in their file.",
+    "no_verdict": "Records without a verdict in their file (`aggregated_score` is null), mostly because the "
+    "judge's answer failed to parse. What is read out of the raw output instead counts as the judge's.",
+    "verifications": "What the verifier says of the final answer, from `final_answer_verified` and "
+    "`verification_message`. A comparison with an empty reference says nothing about the answer.",
+    "contradictions": "Records in which two things cannot both be right: the judge's verdict and what its "
+    "scores come to, a score for the final answer and the verifier, a No and its justification. Which of "
+    "the two is wrong, a reviewer has to say. Counted by the rule that the run had when the file came in.",
+    "families": "Reasons why a human is asked (`review_reasons`), without what differs between two of the "
+    "same cause. A record may have reasons of several families.",
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """How many records have something in common; `name` and `value` are those of a filter."""
+
+    name: str
+    value: str
+    title: str
+    records: int
+
+    @property
+    def query(self) -> str:
+        """The parameters under which the list of the run has these records."""
+        return urlencode({self.name: self.value})
+
+
+@dataclass(frozen=True)
+class Facts:
+    """`verdicts_read` is how many of the `no_verdict` have one that could be read out of raw output.
+
+    While `is_counted` is False the records of the run are not all counted: the numbers are None, and the
+    lists are empty. `sentences` say in words what a reader of any figure about the judge has to know.
+    """
+
+    records: int | None
+    flagged: int | None
+    no_verdict: int | None
+    verdicts_read: int | None
+    verifications: tuple[Fact, ...]
+    contradictions: tuple[Fact, ...]
+    families: tuple[Fact, ...]
+    blind: Possibility
+    is_counted: bool
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return tuple(_sentences(self))
+
+    def records_of(self, name: str, value: str) -> int:
+        """How many records have a facet."""
+        every = (*self.verifications, *self.contradictions, *self.families)
+        return next((fact.records for fact in every if (fact.name, fact.value) == (name, value)), 0)
+
+    def as_json(self) -> dict[str, Any]:
+        counts = {name: getattr(self, name) for name in ("records", "flagged", "no_verdict", "verdicts_read")}
+        lists = {
+            name: [asdict(fact) for fact in getattr(self, name)]
+            for name in ("verifications", "contradictions", "families")
+        }
+        blind_review = {"is_possible": self.blind.is_possible, "why_not": self.blind.sentence}
+        more = {"is_counted": self.is_counted, "sentences": list(self.sentences)}
+        return counts | lists | {"blind_review": blind_review} | more
+
+
+def of(run: Run) -> Facts:
+    """The facts of a run."""
+    if strata.why_not_counted(run):
+        return Facts(None, None, None, None, (), (), (), blind_scoring.possibility(run), is_counted=False)
+    counted = StratumCount.objects.filter(stratum__run=run)
+    strata_rows = list(counted.values_list("stratum__is_flagged", "verdict", "evaluations"))
+    found = list(_facts(run))
+    read = sum(fact.records for fact in found if fact.name == strata.READ_VERDICT)
+    without = sum(records for _, verdict, records in strata_rows if not verdict)
+    return Facts(
+        records=sum(records for _, _, records in strata_rows),
+        flagged=sum(records for is_flagged, _, records in strata_rows if is_flagged),
+        no_verdict=without + read,
+        verdicts_read=read,
+        verifications=tuple(fact for fact in found if fact.name == "verified"),
+        contradictions=tuple(fact for fact in found if fact.name == "contradiction"),
+        families=tuple(fact for fact in found if fact.name == "reason"),
+        blind=blind_scoring.possibility(run),
+        is_counted=True,
+    )
+
+
+def _facts(run: Run) -> Iterator[Fact]:
+    """What was counted, most records first."""
+    reasons = dict(RunFacet.objects.filter(run=run, name="reason").values_list("value", "title"))
+    titles = {name: FILTERS[name].words for name in ("verified", "contradiction")} | {"reason": reasons}
+    rows = FacetCount.objects.filter(run=run).order_by("-evaluations", "name", "value")
+    for name, value, records in rows.values_list("name", "value", "evaluations"):
+        yield Fact(name, value, titles.get(name, {}).get(value, value), records)
+
+
+def _sentences(facts: Facts) -> Iterator[str]:
+    if not facts.is_counted:
+        yield strata.NOT_COUNTED
+    if facts.records and facts.flagged is not None:
+        families = f", for {counted(len(facts.families), 'reason family', 'reason families')}"
+        flagged = f"{facts.flagged:,} of {counted(facts.records, 'record')} flagged for a human"
+        yield f"{flagged}{families if facts.flagged and facts.families else ''}."
+    if facts.no_verdict:
+        read = "all" if facts.verdicts_read == facts.no_verdict else f"{facts.verdicts_read or 0:,}"
+        without = f"The file has no verdict of the judge for {counted(facts.no_verdict, 'record')}"
+        yield f"{without}; for {read} of them it is read out of the raw output."
+    if empty := facts.records_of("verified", "no reference"):
+        yield (
+            f"{counted(empty, 'verification')} against an empty reference answer: no evidence, neither "
+            "against the judge nor against the model."
+        )
+    for fact in facts.contradictions:
+        contradict = "contradicts itself" if fact.records == 1 else "contradict themselves"
+        yield f"{counted(fact.records, 'record')} {contradict}: {fact.title}. A reviewer says which holds."
+    if facts.records and not facts.blind.is_possible:
+        yield facts.blind.sentence
+
+
+def percent(share: float) -> str:
+    """A share from 0 to 1 in words: "49 %"."""
+    return f"{share * 100:.0f}\u00a0%"
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number of things in words: "1 record", "2 records"."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"

@@ -1,0 +1,88 @@
+"""Where commands write: standard output, a pipe or device, or a file, which appears when it is whole."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+from django.core.management.base import CommandError
+
+from cognireview.operations.whole_files import NotAFile, is_special, written_beside
+from reviews.database.held_transaction import close
+from reviews.database.replica import Lost, again_if_lost
+from reviews.storage.damage import Damaged
+
+# Names of what this process has open, which may be a file that others write too: it is not replaced.
+_OPEN = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(?P<number>[0-9]{1,9})", re.ASCII)
+_NUMBERS = {"/dev/stdout": 1, "/dev/stderr": 2}
+
+_Blocks = TypeVar("_Blocks", bound=Iterable[bytes])
+
+
+def write(name: str | None, blocks: Iterable[bytes]) -> None:
+    """Write to the file of that name, or to standard output. Raises `CommandError`.
+
+    A block is written in a thread while the next one is made.
+    """
+    try:
+        with _target(name) as file, ThreadPoolExecutor(1, "write") as pool:
+            written = pool.submit(file.write, b"")
+            for block in blocks:
+                written.result()
+                written = pool.submit(file.write, block)
+            written.result()
+    except NotAFile as error:
+        raise CommandError(str(error), returncode=2) from error
+    except OSError as error:
+        raise CommandError(f"{name or 'Standard output'}: {error.strerror}.", returncode=2) from error
+    finally:
+        close(blocks)
+
+
+def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Blocks:
+    """`write` what `begin` gives, and return that. A file is begun anew if the replica was lost.
+
+    Raises `CommandError`.
+    """
+
+    def written() -> _Blocks:
+        blocks = begin()
+        write(name, blocks)
+        return blocks
+
+    try:
+        return again_if_lost(written) if name and is_file(name) else written()
+    except Lost as lost:
+        raise CommandError(f"{lost}. What was written is not whole: export again.", returncode=2) from lost
+    except Damaged as damaged:
+        said = str(damaged) if name and is_file(name) else f"{damaged} What was written is not whole."
+        raise CommandError(said, returncode=2) from damaged
+
+
+def is_file(name: str) -> bool:
+    """Return whether the name is that of a file, or of one that does not exist yet."""
+    return _OPEN.fullmatch(name) is None and not is_special(name)
+
+
+@contextmanager
+def _target(name: str | None) -> Iterator[BinaryIO]:
+    """Open the target: standard output, an open descriptor, a pipe or device, or a file."""
+    if name is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    elif already_open := _OPEN.fullmatch(name):
+        number = _NUMBERS.get(name) or int(already_open["number"])
+        with os.fdopen(os.dup(number), "wb") as file:
+            yield file
+    elif is_special(name):
+        if Path(name).is_block_device():
+            raise NotAFile(f"{name} is a disk: name a file.")
+        with Path(name).open("wb") as file:
+            yield file
+    else:
+        with written_beside(name) as draft, draft.open("wb") as file:
+            yield file

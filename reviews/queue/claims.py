@@ -1,0 +1,331 @@
+"""Who holds what: claims, skips, and lists of a run.
+
+A claim is two columns on the evaluation itself, so that one locked row decides.
+"""
+
+import datetime as dt
+import re
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import BooleanField, Q, QuerySet
+from django.db.models.expressions import RawSQL
+from django.utils import timezone
+
+from reviews.accounts.permissions import can, check, check_release
+from reviews.audit import events, reveals
+from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
+from reviews.queue import allocation
+from reviews.queue.next_record import Claimed, claim_first
+from reviews.records.schema import DONE_WORDS, NOT_REQUIRED, QUEUE_WORDS
+
+PAGE_SIZE = 50
+
+
+class Taken(Exception):
+    """The record cannot be claimed or renewed; the reason is a sentence."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+# The states, one definition each, used by claims, counts and lists alike.
+IN_QUEUE = Q(human_review_status__in=QUEUE_WORDS)
+DONE = Q(human_review_status__in=DONE_WORDS)
+STATES = {
+    "queue": IN_QUEUE,
+    "done": DONE,
+    "not-required": Q(human_review_status=NOT_REQUIRED),
+    "all": Q(),
+}
+IN_QUEUE_SKIPS = Q(evaluation__human_review_status__in=QUEUE_WORDS)
+EVERYTHING = Q()
+
+# What lists and locks do without. A row may hold megabytes of it.
+LARGE_COLUMNS = (
+    "raw_judge_output",
+    "parsed_rubric_scores",
+    "extracted_scores",
+    "structured_model_response",
+    "structured_ideal_response",
+    "extra",
+)
+
+
+@transaction.atomic
+def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evaluation | None:
+    """The record the reviewer holds in this run, else the next free one, else None.
+
+    `condition` is on the evaluation and narrows the queue. Of a record and a spare one that the reviewer
+    holds, it is the record. What is assigned to them comes first, then what is assigned to nobody.
+    """
+    _take_turns(reviewer)
+    until = timezone.now() + settings.CLAIM_LENGTH
+    claimed = claim_first(run=run, reviewer=reviewer, until=until, condition=condition)
+    return _claimed(claimed, reviewer) if claimed else None
+
+
+@transaction.atomic
+def claim_spare(*, run: Run, reviewer: User, beside: int, condition: Q = EVERYTHING) -> Evaluation | None:
+    """The record to come after `beside`, the key of the one on the screen, to be fetched ahead.
+
+    It is held for `settings.SPARE_CLAIM_LENGTH`. A spare that the reviewer holds is returned again.
+    """
+    _take_turns(reviewer)
+    until = timezone.now() + settings.SPARE_CLAIM_LENGTH
+    claimed = claim_first(run=run, reviewer=reviewer, until=until, condition=condition, beside=beside)
+    return _claimed(claimed, reviewer, spare=True) if claimed else None
+
+
+@transaction.atomic
+def release_spares(*, run: Run, reviewer: User) -> int:
+    """Give back what was fetched ahead and not looked at; returns how many."""
+    now = timezone.now()
+    # A record on a screen is held for longer: the page renews it.
+    short = {"claimed_until__gt": now, "claimed_until__lte": now + settings.SPARE_CLAIM_LENGTH}
+    spares = run.evaluations.filter(IN_QUEUE, claimed_by=reviewer, **short).select_for_update(no_key=True)
+    keys = [spare.pk for spare in spares.only("pk")]
+    if keys:
+        run.evaluations.filter(pk__in=keys).update(claimed_by=None, claimed_until=None)
+        events.record("release spares", actor=reviewer, run=run, evaluations=keys)
+    return len(keys)
+
+
+def _take_turns(reviewer: User) -> None:
+    """Let two tabs (or a double click) of one reviewer wait for each other: both get the same record."""
+    check(reviewer, "review_evaluation")
+    User.objects.select_for_update(no_key=True).only("pk").get(pk=reviewer.pk)
+
+
+def _claimed(claimed: Claimed, reviewer: User, **detail: Any) -> Evaluation:
+    evaluation = claimed.evaluation
+    if not claimed.was_held:
+        _tell_of_claim(evaluation, reviewer, claimed.draft, **detail)
+    return evaluation
+
+
+def _tell_of_claim(evaluation: Evaluation, reviewer: User, draft: int | None, **detail: Any) -> None:
+    """Write the event of a claim; `draft` is the revision of what an earlier claim left to go on with."""
+    if draft is not None:
+        detail["draft"] = draft
+    events.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation, **detail)
+
+
+def _draft_left(evaluation: Evaluation, reviewer: User) -> int | None:
+    left = Draft.objects.filter(evaluation=evaluation, reviewer=reviewer)
+    return left.values_list("revision", flat=True).first()
+
+
+@transaction.atomic
+def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
+    """Claim one very record. Raises `Taken` when somebody else holds it or it has left the queue.
+
+    What is escalated, or assigned to somebody else, is for leads. Who claims a record on which opinions
+    differ may read them from then on, and gives none of their own any more.
+    """
+    check(reviewer, "review_evaluation")
+    evaluation = locked(evaluation_id)
+    check_free(evaluation, reviewer)
+    assignee = evaluation.assigned_to
+    if assignee and assignee != reviewer and not can(reviewer, "lead_review"):
+        raise Taken(f"This record is assigned to {assignee.name}.")
+    evaluation.claimed_by, evaluation.claimed_until = reviewer, timezone.now() + settings.CLAIM_LENGTH
+    evaluation.save(update_fields=["claimed_by", "claimed_until"])
+    evaluation.skips.filter(reviewer=reviewer).delete()
+    if evaluation.is_escalated and evaluation.opinions.filter(is_open=True).exists():
+        reveals.note(evaluation, reviewer, reveals.How.OPINIONS)
+    _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer))
+    return evaluation
+
+
+@transaction.atomic
+def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
+    """Hold on to a record for another while; returns until when. Raises `Taken`.
+
+    A claim that ran out is renewed unless somebody else has the record by now: see `regained`.
+    """
+    evaluation = locked(evaluation_id)
+    check_holds(evaluation, reviewer)
+    return hold_on(evaluation, reviewer)
+
+
+def hold_on(evaluation: Evaluation, reviewer: User) -> dt.datetime:
+    """Renew the claim on a locked record for who passed `check_holds`; one that ran out is a claim again."""
+    if not is_held(evaluation):
+        _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer), regained=True)
+    until = timezone.now() + settings.CLAIM_LENGTH
+    evaluation.claimed_until = until
+    evaluation.save(update_fields=["claimed_until"])
+    return until
+
+
+@transaction.atomic
+def release(*, evaluation_id: int, actor: User) -> None:
+    """Give a record back to everybody: the holder's own, or as a lead anybody's."""
+    evaluation = locked(evaluation_id)
+    if evaluation.claimed_by is None:
+        return
+    check_release(actor, evaluation)
+    holder = evaluation.claimed_by.username
+    free(evaluation)
+    events.record("release", actor=actor, run=evaluation.run, evaluation=evaluation, holder=holder)
+
+
+@transaction.atomic
+def skip(*, evaluation_id: int, reviewer: User) -> None:
+    """Put a record off: free for others now, last for this reviewer. Raises `Taken`."""
+    check(reviewer, "review_evaluation")
+    evaluation = locked(evaluation_id)
+    check_free(evaluation, reviewer)
+    free(evaluation)
+    Skip.objects.get_or_create(evaluation=evaluation, reviewer=reviewer)
+    events.record("skip", actor=reviewer, run=evaluation.run, evaluation=evaluation)
+
+
+@transaction.atomic
+def unskip(*, evaluation_id: int, reviewer: User) -> None:
+    """Bring one record that the reviewer skipped back into their queue."""
+    evaluation = locked(evaluation_id)
+    count, _ = evaluation.skips.filter(reviewer=reviewer).delete()
+    if count:
+        events.record("unskip", actor=reviewer, run=evaluation.run, evaluation=evaluation)
+
+
+@transaction.atomic
+def take_back_skips(*, run: Run, reviewer: User) -> int:
+    """Bring all that the reviewer skipped in a run back into their queue; returns how many."""
+    count, _ = Skip.objects.filter(IN_QUEUE_SKIPS, evaluation__run=run, reviewer=reviewer).delete()
+    if count:
+        events.record("take back skips", actor=reviewer, run=run, count=count)
+    return count
+
+
+def locked(evaluation_id: int) -> Evaluation:
+    """The evaluation with its row locked until the transaction ends. Raises `Evaluation.DoesNotExist`.
+
+    Claim, skip, submit and import of one record take turns here: each sees what the other did. What the
+    judge and the models wrote is loaded when it is asked for.
+    """
+    # Only the run, which never changes, is joined: after a wait for the lock PostgreSQL renews the locked row
+    # alone, and holder and review would be missing that came meanwhile.
+    rows = Evaluation.objects.select_related("run").select_for_update(of=("self",), no_key=True)
+    return rows.defer(*LARGE_COLUMNS).get(pk=evaluation_id)
+
+
+def check_free(evaluation: Evaluation, reviewer: User) -> None:
+    """Raise `Taken` unless the record is in the queue, with no lead, waits for this reviewer, and is free."""
+    review = evaluation.review
+    if review and not evaluation.in_queue:
+        raise Taken(f"{review.reviewer.name} submitted this at {clock(review.submitted_at)}.")
+    if not evaluation.in_queue:
+        raise Taken(f"This record is not in the queue: its status is {evaluation.human_review_status}.")
+    if evaluation.is_escalated and not can(reviewer, "lead_review"):
+        raise Taken(_with_a_lead(evaluation))
+    if not evaluation.is_escalated:
+        _check_independent(evaluation, reviewer)
+    check_unheld(evaluation, reviewer)
+
+
+def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
+    """Raise `Taken` if the record waits for opinions and the reviewer can give no independent one."""
+    given = dict(evaluation.opinions.filter(is_open=True).values_list("reviewer", "review__submitted_at"))
+    if reviewer.pk in given:
+        at = clock(given[reviewer.pk])
+        raise Taken(f"You gave your opinion on this at {at}. It waits for those of others.")
+    are_wanted = bool(given) or allocation.opinions_wanted(evaluation.run, evaluation.evaluation_id) > 1
+    if are_wanted and reveals.has_read_opinions(evaluation, reviewer):
+        raise Taken(
+            "You have read what others say of this, so it waits for somebody else's opinion. "
+            "A lead can decide it with the opinions there are."
+        )
+
+
+def _with_a_lead(evaluation: Evaluation) -> str:
+    raised = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
+    if raised.kind == Escalation.Kind.DISAGREEMENT:
+        return f"Opinions on this differ: it is with a lead since {clock(raised.raised_at)}."
+    return f"{raised.raised_by.name} handed this to a lead at {clock(raised.raised_at)}."
+
+
+def check_unheld(evaluation: Evaluation, reviewer: User) -> None:
+    """Raise `Taken` if somebody else holds the record."""
+    if evaluation.claimed_by_id != reviewer.pk and evaluation.claimed_by and is_held(evaluation):
+        since = held_since(evaluation) or timezone.now()
+        raise Taken(f"{evaluation.claimed_by.name} has been reviewing this since {clock(since)}.")
+
+
+def held_since(evaluation: Evaluation) -> dt.datetime | None:
+    """When whoever claimed the record last did so; None where nothing tells."""
+    claims = AuditEvent.objects.filter(evaluation=evaluation, action="claim", actor=evaluation.claimed_by)
+    return claims.values_list("at", flat=True).first()
+
+
+def check_holds(evaluation: Evaluation, reviewer: User) -> None:
+    """Raise `Taken` unless the reviewer holds the record, or did until the claim ran out."""
+    check_free(evaluation, reviewer)
+    if evaluation.claimed_by_id != reviewer.pk:
+        raise Taken("You do not hold this record any more. Claim it again to go on.")
+
+
+def is_held(evaluation: Evaluation) -> bool:
+    """Whether somebody's claim on the record is still running."""
+    return evaluation.claimed_until is not None and evaluation.claimed_until > timezone.now()
+
+
+def regained(evaluation: Evaluation, reviewer: User) -> str:
+    """What to tell a reviewer who comes back to a record their claim on ran out for; empty if it did not.
+
+    Of the evaluation as it was loaded before it is renewed.
+    """
+    if evaluation.claimed_by_id != reviewer.pk or evaluation.claimed_until is None or is_held(evaluation):
+        return ""
+    return (
+        f"Your hold ended at {clock(evaluation.claimed_until)}. "
+        "Nobody else opened this record, so it is yours again."
+    )
+
+
+def clock(moment: dt.datetime) -> str:
+    """A moment as sentences have it: the time of today, else the day too."""
+    today = moment.date() == timezone.now().date()
+    return f"{moment:%H:%M} UTC" if today else f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def free(evaluation: Evaluation) -> None:
+    """Take the claim off a locked record."""
+    evaluation.claimed_by = evaluation.claimed_until = None
+    evaluation.save(update_fields=["claimed_by", "claimed_until"])
+
+
+_CURSOR = re.compile(r"[0-9]{1,18}-[0-9]{1,18}")
+_PLACE_BEHIND = "(evaluation.first_import_id, evaluation.first_line) > (%s, %s)"
+
+
+class Page(NamedTuple):
+    """Rows of a list; `next_after` is the cursor of the page behind it, empty on the last."""
+
+    rows: list[Evaluation]
+    next_after: str
+
+
+def page(run: Run, *, state: str, after: str = "") -> Page:
+    """A page of a run's evaluations in file order. Raises `KeyError` for an unknown state.
+
+    A cursor that is none gives the first page.
+    """
+    rows = run.evaluations.filter(STATES[state]).select_related("claimed_by", "review__reviewer")
+    rows = rows.defer(*LARGE_COLUMNS)
+    rows = _behind(rows.order_by("first_import_id", "first_line"), after)
+    found = list(rows[: PAGE_SIZE + 1])
+    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
+    return Page(found[:PAGE_SIZE], f"{last.first_import_id}-{last.first_line}" if last else "")
+
+
+def _behind(rows: QuerySet[Evaluation], after: str) -> QuerySet[Evaluation]:
+    if not _CURSOR.fullmatch(after):
+        return rows
+    place = [int(number) for number in after.split("-")]
+    # A comparison of rows, which PostgreSQL answers from the index on a place; `OR` it would not.
+    return rows.filter(RawSQL(_PLACE_BEHIND, place, output_field=BooleanField()))  # noqa: S611 (constant SQL)

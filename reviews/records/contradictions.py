@@ -1,0 +1,133 @@
+"""Where judge, verifier and scores of a record disagree: what cannot all be right."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from reviews.records.praise import is_praise
+from reviews.records.scores import criterion_title, is_score, score_of, score_word
+from reviews.records.verdict import Level, Rule, Verification, read_verification
+
+_MOST_NAMED = 5
+
+
+class Judged(Protocol):
+    """What of an evaluation bears on its scores."""
+
+    @property
+    def aggregated_score(self) -> str | None: ...
+    @property
+    def final_answer_verified(self) -> bool | None: ...
+    @property
+    def verification_message(self) -> str | None: ...
+
+
+class Contradiction(NamedTuple):
+    """`kind` is one of "verdict", "verifier", "no reference", "justification", "missing".
+
+    The sentence is for a reviewer.
+    """
+
+    kind: str
+    sentence: str
+
+
+class _Score(NamedTuple):
+    """A criterion's name and score as people read them, and what the score counts as."""
+
+    title: str
+    word: str
+    level: Level | None
+
+
+def contradictions(
+    evaluation: Judged,
+    scores: Mapping[str, Any],
+    rule: Rule,
+    siblings_criteria: Collection[str] = (),
+) -> list[Contradiction]:
+    """Find what in a record cannot all be right.
+
+    `scores` has the shape of `parsed_rubric_scores`: criterion -> {score, justification}; `siblings_criteria`
+    are those that other records of the same task have.
+    """
+    judged = [_read(criterion, entry, rule) for criterion, entry in scores.items()]
+    about_answer = [score for score in judged if _is_about_answer(score)]
+    verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
+    return [
+        *_verdict_against_scores(evaluation.aggregated_score, rule.verdict(scores)),
+        *_scores_against_verifier(evaluation.aggregated_score, about_answer, verification),
+        *_verifier_without_reference(evaluation, about_answer, verification),
+        *_scores_against_justifications(scores, judged),
+        *_missing(scores, siblings_criteria),
+    ]
+
+
+def _read(criterion: str, entry: Any, rule: Rule) -> _Score:
+    score = score_of(entry) if isinstance(entry, Mapping) else None
+    word = score_word(score) if is_score(score) else ""
+    return _Score(criterion_title(criterion), word, rule.level(score))
+
+
+def _is_about_answer(score: _Score) -> bool:
+    name = score.title.lower()
+    return "final answer" in name or "correctness" in name
+
+
+def _verdict_against_scores(verdict: str | None, summed: str | None) -> Iterator[Contradiction]:
+    if verdict and summed and verdict != summed:
+        yield Contradiction("verdict", f"The judge's verdict is {verdict}, but its scores make it {summed}.")
+
+
+def _scores_against_verifier(
+    verdict: str | None, about_answer: list[_Score], verification: Verification
+) -> Iterator[Contradiction]:
+    against = {"mismatch": "yes", "match": "no"}.get(verification.outcome)
+    found = "matches" if verification.outcome == "match" else "does not match"
+    but = f"but the verifier found that the final answer {found} the reference answer."
+    for score in about_answer:
+        if against and score.level == against:
+            yield Contradiction("verifier", f"“{score.title}” has {score.word}, {but}")
+    if verification.outcome == "mismatch" and verdict == "Pass" and not about_answer:
+        yield Contradiction("verifier", f"The judge's verdict is Pass, {but}")
+
+
+def _verifier_without_reference(
+    evaluation: Judged, about_answer: list[_Score], verification: Verification
+) -> Iterator[Contradiction]:
+    if evaluation.final_answer_verified is not False or verification.outcome != "no reference":
+        return
+    for score in about_answer:
+        if score.level == "yes":
+            but = "but the verifier reports a mismatch: with an empty reference, which says nothing."
+            yield Contradiction("verifier", f"“{score.title}” has {score.word}, {but}")
+    sentence = "The verifier reports a mismatch, but there was no reference answer to compare with."
+    yield Contradiction("no reference", sentence)
+
+
+def _scores_against_justifications(
+    scores: Mapping[str, Any], judged: list[_Score]
+) -> Iterator[Contradiction]:
+    """A No wants a reason, and one that finds fault."""
+    for entry, score in zip(scores.values(), judged, strict=True):
+        if score.level != "no":
+            continue
+        text = str(entry.get("justification") or "")
+        if not text.strip():
+            yield Contradiction(
+                "justification", f"“{score.title}” has {score.word}, without a justification."
+            )
+        elif is_praise(text):
+            sentence = f"“{score.title}” has {score.word}, but its justification finds no fault."
+            yield Contradiction("justification", sentence)
+
+
+def _missing(scores: Mapping[str, Any], siblings_criteria: Collection[str]) -> Iterator[Contradiction]:
+    """Only of a record that was scored: where nothing could be read, everything is missing."""
+    scored = {criterion for criterion, entry in scores.items() if is_score(score_of(entry))}
+    missing = [f"“{criterion_title(name)}”" for name in siblings_criteria if name not in scored]
+    if not scored or not missing:
+        return
+    more = len(missing) - _MOST_NAMED
+    named = ", ".join(missing[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    have = "has no score" if len(missing) == 1 else "have no score"
+    yield Contradiction("missing", f"{named} {have} here; other records of this task have one.")

@@ -1,0 +1,68 @@
+"""Scores that are read out of raw judge output once, at import, and stored with the record.
+
+Reading them costs up to a few hundred milliseconds for hostile output, so pages, figures and the API read
+`Evaluation.extracted_scores` instead. The column is null where the pipeline parsed the scores itself.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from reviews.records.score_extraction import VERSION, Proposal, Repair, salvage
+
+TOO_LONG = "The judge's output is too long to read scores from it automatically."
+
+
+class Stored(Protocol):
+    """The part of an evaluation that holds extracted scores."""
+
+    @property
+    def extracted_scores(self) -> Mapping[str, Any] | None: ...
+
+
+class Extracted(NamedTuple):
+    """The scores read from a record's raw output.
+
+    `version` is that of the extractor, None where nothing was extracted because the scores were parsed.
+    """
+
+    proposals: tuple[Proposal, ...] = ()
+    is_too_long: bool = False
+    version: int | None = None
+
+
+def extract(parsed: Mapping[str, Any], raw_judge_output: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what `Evaluation.extracted_scores` holds for a record. None where its scores are parsed."""
+    if parsed:
+        return None
+    found = salvage(raw_judge_output)
+    return {
+        "version": VERSION,
+        "is_too_long": found.is_too_long,
+        "steps": list(found.steps),
+        "proposals": [_as_json(proposal) for proposal in found.proposals],
+    }
+
+
+def _as_json(proposal: Proposal) -> dict[str, Any]:
+    return {
+        "criterion": proposal.criterion,
+        "score": proposal.score,
+        "justification": proposal.justification,
+        "span": list(proposal.span),
+        "repairs": [list(repair) for repair in proposal.repairs],
+    }
+
+
+def of(evaluation: Stored) -> Extracted:
+    """Return the scores that were extracted from a record's raw output at import."""
+    stored = evaluation.extracted_scores
+    if not stored:
+        return Extracted()
+    proposals = tuple(_proposal(entry) for entry in stored["proposals"])
+    return Extracted(proposals, stored["is_too_long"], stored["version"])
+
+
+def _proposal(entry: Mapping[str, Any]) -> Proposal:
+    start, end = entry["span"]
+    repairs = tuple(Repair(*repair) for repair in entry["repairs"])
+    return Proposal(entry["criterion"], entry["score"], entry["justification"], (start, end), repairs)

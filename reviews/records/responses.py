@@ -1,0 +1,90 @@
+"""A response of a model, or the reference, read into parts that a page can lay out."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reviews.records.json_text import indented
+from reviews.records.scores import criterion_title
+
+FINAL_ANSWER = "Final answer"
+WHOLE = "Response"
+# The parts of a response in the order a reviewer wants them; others follow in their own order.
+_ORDER = ("final_answer", "assumptions", "steps", "intermediate_results", "format_notes")
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
+# Beyond these a response is shown as JSON: formatting it would hold the page up.
+_MAX_CHARS = 200_000
+_MAX_ITEMS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a response: a text, a list of texts, or anything else as JSON (`data`).
+
+    `is_around` is what stands beside the response, as the model that put it into parts; `note` says where
+    the part is from if not from the response.
+    """
+
+    label: str
+    text: str = ""
+    items: list[str] = field(default_factory=list)
+    data: Any = None
+    is_around: bool = False
+    note: str = ""
+
+    @property
+    def source(self) -> str:
+        """The part as text."""
+        if self.data is not None:
+            return indented(self.data, 1)
+        return self.text or "\n".join(self.items)
+
+
+def parts(response: Any) -> list[Part]:
+    """Read a structured response: `{"model": ..., "response": {...}}`, the inner object, or plain text."""
+    if not response:
+        return []
+    if not isinstance(response, str) and len(json.dumps(response)) > _MAX_CHARS:
+        return [Part(WHOLE, data=response)]
+    if not isinstance(response, Mapping):
+        return [part(WHOLE, response)]
+    if "response" not in response or len(response) > _MAX_ITEMS:
+        return _parts(response)
+    inner = response["response"]
+    found = _parts(inner) if isinstance(inner, Mapping) else _parts({"response": inner})
+    # What stands around the response keeps its own name: "model" there is not who answered.
+    around = [name for name in response if name != "response"]
+    return [*found, *(part(name, response[name], is_around=True) for name in around)]
+
+
+def _parts(response: Mapping[str, Any]) -> list[Part]:
+    if len(response) > _MAX_ITEMS:
+        return [Part(WHOLE, data=response)]
+    order = {name: place for place, name in enumerate(_ORDER)}
+    names = sorted(response, key=lambda name: order.get(name, len(order)))
+    return [part(criterion_title(name), response[name]) for name in names if response[name] not in _NOTHING]
+
+
+def holds_answer(response: Any) -> bool:
+    """Return whether a response holds an answer. `holds_answer` in SQL follows the same rules."""
+    if not isinstance(response, Mapping):
+        return bool(response)
+    inner = response.get("response", response)
+    if not isinstance(inner, Mapping):
+        return inner not in _NOTHING
+    return any(value not in _NOTHING for value in inner.values())
+
+
+def part(label: str, value: Any, *, is_around: bool = False, note: str = "") -> Part:
+    """A JSON value as a part."""
+    text, items, data = "", [], None
+    if isinstance(value, str):
+        text = value
+    elif isinstance(value, list) and len(value) <= _MAX_ITEMS and all(isinstance(one, str) for one in value):
+        items = value
+    elif isinstance(value, dict | list):
+        data = value
+    else:
+        text = json.dumps(value)
+    return Part(label, text, items, data, is_around, note)

@@ -1,0 +1,359 @@
+"""The record: 23 fields, their types, and the one validator that every way in goes through.
+
+`parse_line` turns one line of a file into a `Record` or raises `LineError` naming field and
+reason. What it returns can be stored, read back, shown and exported:
+
+- text and JSON hold U+FFFD where the line has U+0000, which PostgreSQL refuses;
+- JSON holds as text, spelled as in the line, any number that 64 bits cannot hold;
+- a number in an id field is text exactly as spelled.
+
+The kept file, not this mirror, is the truth of a line.
+"""
+
+import datetime as dt
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from reviews.records.line_splice import members
+
+NEEDS_REVIEW = "Needs Review"
+QUEUE_WORDS = (NEEDS_REVIEW, "Pending")
+DONE_WORDS = ("Completed", "Reviewed")
+NOT_REQUIRED = "Not Required"
+STATUS_WORDS = (*QUEUE_WORDS, NOT_REQUIRED, *DONE_WORDS)
+VERDICTS = ("Pass", "Fail", "Partial")
+HUMAN_FIELDS = (
+    "human_review_status",
+    "human_reviewer_id",
+    "human_review_timestamp",
+    "human_corrected_scores",
+    "human_review_comments",
+)
+EARLIEST_YEAR = 1900
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a line may hold at most: bytes of the line, bytes of an id or a name, nested brackets, values.
+
+    A value of two bytes in a line takes some hundred bytes of memory.
+    """
+
+    line_bytes: int = 16 * 1024**2
+    id_bytes: int = 512
+    nesting: int = 200
+    values: int = 1_000_000
+
+
+# For lines that were accepted before, under the limits of their day.
+NO_LIMITS = Limits(line_bytes=sys.maxsize, id_bytes=sys.maxsize, nesting=sys.maxsize, values=sys.maxsize)
+
+
+class LineError(Exception):
+    """A line that is no record: the field (empty for the line as a whole) and the reason."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(f"{field}: {reason}" if field else reason)
+        self.field = field
+        self.reason = reason
+
+
+class Record(NamedTuple):
+    """One line, typed. JSON fields are Python values; timestamps are aware and in UTC."""
+
+    evaluation_id: str
+    task_id: str | None
+    model_id: str | None
+    response_id: str | None
+    ideal_response_id: str | None
+    judge_llm_model: str
+    judge_prompt_template_path: str
+    raw_judge_output: dict[str, Any]
+    parsed_rubric_scores: dict[str, Any]
+    aggregated_score: str | None
+    final_answer_verified: bool | None
+    verification_message: str | None
+    needs_human_review: bool
+    review_reasons: list[str]
+    structured_model_response: dict[str, Any] | str | None
+    structured_ideal_response: dict[str, Any] | str | None
+    parsing_error: str | None
+    human_review_status: str
+    human_reviewer_id: str | None
+    human_review_timestamp: dt.datetime | None
+    human_corrected_scores: dict[str, Any] | None
+    human_review_comments: str | None
+    created_at: dt.datetime
+    extra: dict[str, Any]
+
+
+class _Line(NamedTuple):
+    """What a reader of one field may need to know of the whole line."""
+
+    text: bytes
+    limits: Limits
+
+
+def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
+    """Read one line (its line end may be there or not). Raises `LineError`."""
+    data = read_object(line, limits)
+    whole = _Line(line, limits)
+    values: list[Any] = []
+    for name, (required, read) in _FIELDS.items():
+        value = data.get(name)
+        if value is not None:
+            values.append(read(name, value, whole))
+        elif required:
+            raise LineError(name, "is null, but the field is required" if name in data else "is missing")
+        else:
+            values.append(None)
+    return Record._make([*values, {key: value for key, value in data.items() if key not in _FIELDS}])
+
+
+# Reading JSON
+
+
+def read_object(line: bytes, limits: Limits) -> dict[str, Any]:
+    """The object a line holds, as it can be stored (see above). Raises `LineError`."""
+    if len(line) > limits.line_bytes:
+        raise LineError("", f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
+    if holds_too_many_values(line, limits):
+        raise LineError("", f"holds more than {limits.values:,} values")
+    plain = line.translate(_ZEROS, b"[{")
+    data, odd = _load(line, has_long_number=_LONG_NUMBER in plain)
+    if not isinstance(data, dict):
+        raise LineError("", f"is not a JSON object but {kind(data)}")
+    if len(line) - len(plain) > limits.nesting:
+        _check_nesting(data, limits)
+    return _clean(data) if odd or b"\\u0000" in line else data
+
+
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_VALUE_MARKS = (b",", b"[", b"{")
+
+
+def holds_too_many_values(line: bytes, limits: Limits) -> bool:
+    """Whether a line holds more values than it may. Lines of fewer bytes cost nothing."""
+    if len(line) <= limits.values or _value_marks(line) <= limits.values:
+        return False
+    return _value_marks(_STRING.sub(b"", line)) > limits.values
+
+
+def _value_marks(text: bytes) -> int:
+    return sum(map(text.count, _VALUE_MARKS))
+
+
+# A line with zeros for its digits and without its opening brackets tells of long numbers and of nesting.
+_ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
+_LONG_NUMBER = b"0" * 19
+
+
+def _load(line: bytes, *, has_long_number: bool) -> tuple[Any, bool]:
+    """Return the value of the line, and whether only the slow reader could read it."""
+    # The fast reader makes rounded floats of integers that are too large.
+    if has_long_number:
+        return _load_slowly(line), True
+    try:
+        return orjson.loads(line), False
+    except orjson.JSONDecodeError:
+        return _load_slowly(line), True
+
+
+def _load_slowly(line: bytes) -> Any:
+    """Read what the fast reader refuses or rounds, or say why the line is no JSON."""
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise LineError("", f"is not UTF-8: byte {error.start + 1} of the line") from None
+    if text.startswith("\ufeff"):
+        raise LineError("", "has a byte order mark that is not at the start of the file")
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, parse_int=_integer, parse_float=_float)
+    except json.JSONDecodeError as error:
+        raise LineError("", f"is not JSON: {error.msg}, at character {error.pos + 1}") from None
+    except RecursionError:
+        raise LineError("", "is nested too deep (COGNIREVIEW_MAX_NESTING)") from None
+
+
+def _refuse_constant(word: str) -> Any:
+    raise LineError("", f"holds {word}, which is not JSON")
+
+
+def _integer(spelled: str) -> int | str:
+    """A number as Python has it, or as text where 64 bits cannot hold it."""
+    if len(spelled) > len(str(-(2**63))):
+        return spelled
+    number = int(spelled)
+    return number if -(2**63) <= number < 2**64 else spelled
+
+
+def _float(spelled: str) -> float | str:
+    number = float(spelled)
+    return spelled if number in {float("inf"), float("-inf")} else number
+
+
+def _clean(value: Any) -> Any:
+    """Put U+FFFD for U+0000 in keys and text; raise `LineError` for half a surrogate pair."""
+    if isinstance(value, str):
+        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+            raise LineError("", "holds half a surrogate pair (an escape from \\ud800 to \\udfff alone)")
+        return value.replace("\0", "\ufffd")
+    if isinstance(value, dict):
+        return {_clean(key): _clean(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_clean(part) for part in value]
+    return value
+
+
+def _check_nesting(data: Any, limits: Limits) -> None:
+    level, depth = [data], 0
+    while level:
+        depth += 1
+        if depth > limits.nesting:
+            raise LineError("", f"is nested deeper than {limits.nesting} (COGNIREVIEW_MAX_NESTING)")
+        parts = (part.values() if isinstance(part, dict) else part for part in level)
+        level = [inner for part in parts for inner in part if isinstance(inner, dict | list)]
+
+
+# Reading one field: (name, value, line) -> the value to store; never called with None
+
+
+def kind(value: Any) -> str:
+    """What a JSON value is, in words."""
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
+    return "null" if value is None else names.get(type(value), "an object")
+
+
+def _wrong(name: str, value: Any, takes: str) -> LineError:
+    return LineError(name, f"is {kind(value)}, but takes {takes}")
+
+
+def _text(name: str, value: Any, _: _Line) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name, value, "a string")
+    return value
+
+
+def _name(name: str, value: Any, line: _Line) -> str:
+    text = _text(name, value, line)
+    if not text.strip():
+        raise LineError(name, "is empty")
+    return _bounded(name, text, line)
+
+
+def _bounded(name: str, text: str, line: _Line) -> str:
+    # An index entry of PostgreSQL holds about 2,700 bytes, and one longer id fails the whole COPY.
+    if len(text.encode()) > line.limits.id_bytes:
+        raise LineError(name, f"is longer than {line.limits.id_bytes} bytes (COGNIREVIEW_MAX_ID_BYTES)")
+    return text
+
+
+def _id(name: str, value: Any, line: _Line) -> str:
+    if isinstance(value, str):
+        return _bounded(name, value, line)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _wrong(name, value, "a string or a number")
+    if isinstance(value, int) and value:
+        return str(value)
+    spelled = [line.text[member.start : member.end] for member in members(line.text) if member.key == name]
+    return _bounded(name, spelled[-1].decode(), line)
+
+
+def _boolean(name: str, value: Any, _: _Line) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(name, value, "true or false")
+    return value
+
+
+def _object(name: str, value: Any, _: _Line) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _wrong(name, value, "an object")
+    return value
+
+
+def _scores(name: str, value: Any, line: _Line) -> dict[str, Any]:
+    for criterion, judged in _object(name, value, line).items():
+        if not isinstance(judged, dict):
+            takes = "an object with score and justification"
+            raise LineError(name, f"has {kind(judged)} for {criterion[:40]!r}, but takes {takes}")
+    return value  # type: ignore[no-any-return]
+
+
+def _strings(name: str, value: Any, _: _Line) -> list[str]:
+    if not isinstance(value, list):
+        raise _wrong(name, value, "an array of strings")
+    for number, part in enumerate(value, start=1):
+        if not isinstance(part, str):
+            raise LineError(name, f"has {kind(part)} in place {number}, but takes strings")
+    return value
+
+
+def _response(name: str, value: Any, _: _Line) -> dict[str, Any] | str:
+    if not isinstance(value, dict | str):
+        raise _wrong(name, value, "an object or a string")
+    return value
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[str, Any, _Line], str]:
+    def read(name: str, value: Any, line: _Line) -> str:
+        if _text(name, value, line) not in words:
+            raise LineError(name, f"is {value[:40]!r}, but takes one of {', '.join(words)}")
+        return str(value)
+
+    return read
+
+
+_TIMESTAMP = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?", re.ASCII | re.IGNORECASE
+)
+
+
+def _timestamp(name: str, value: Any, line: _Line) -> dt.datetime:
+    return moment(name, _text(name, value, line))
+
+
+def moment(name: str, text: str) -> dt.datetime:
+    """The moment that a timestamp of that field names, in UTC. Raises `LineError`."""
+    try:
+        named = dt.datetime.fromisoformat(text.upper() if _TIMESTAMP.fullmatch(text) else "")
+        named = named.replace(tzinfo=dt.UTC) if named.tzinfo is None else named.astimezone(dt.UTC)
+    except (ValueError, OverflowError):
+        raise LineError(name, f"is {text[:40]!r}, but takes a date and time in ISO 8601") from None
+    if named.year < EARLIEST_YEAR:
+        raise LineError(name, f"is in the year {named.year}, before {EARLIEST_YEAR}")
+    return named
+
+
+_FIELDS: dict[str, tuple[bool, Callable[[str, Any, _Line], Any]]] = {
+    "evaluation_id": (True, _name),
+    "task_id": (False, _id),
+    "model_id": (False, _id),
+    "response_id": (False, _id),
+    "ideal_response_id": (False, _id),
+    "judge_llm_model": (True, _name),
+    "judge_prompt_template_path": (True, _name),
+    "raw_judge_output": (True, _object),
+    "parsed_rubric_scores": (True, _scores),
+    "aggregated_score": (False, _one_of(VERDICTS)),
+    "final_answer_verified": (False, _boolean),
+    "verification_message": (False, _text),
+    "needs_human_review": (True, _boolean),
+    "review_reasons": (True, _strings),
+    "structured_model_response": (False, _response),
+    "structured_ideal_response": (False, _response),
+    "parsing_error": (False, _text),
+    "human_review_status": (True, _one_of(STATUS_WORDS)),
+    "human_reviewer_id": (False, _id),
+    "human_review_timestamp": (False, _timestamp),
+    "human_corrected_scores": (False, _object),
+    "human_review_comments": (False, _text),
+    "created_at": (True, _timestamp),
+}
+FIELDS = tuple(_FIELDS)
+EVIDENCE_FIELDS = tuple(name for name in Record._fields if name not in HUMAN_FIELDS)

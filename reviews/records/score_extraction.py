@@ -1,0 +1,397 @@
+"""Scores out of raw judge output that failed to parse: proposals for a reviewer, never parsed scores.
+
+The text is searched for objects that carry a score. Each is read as strictly as its damage allows, by
+steps that have names, and keeps the place it was read from. Nothing is made up: a score that is not
+spelled out whole in the text is no proposal.
+"""
+
+import json
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Mapping
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from reviews.records import partial_json
+from reviews.records.json_text import indented
+from reviews.records.latex import double_backslashes
+from reviews.records.scores import Score, is_score
+from reviews.records.work_budget import Budget, OverBudget
+
+# Grows when the same text would give other proposals.
+VERSION = 2
+
+# What may have been done to a text, in this order.
+# fence: a markdown fence or other text around the JSON was put aside.
+# unwrap: the criteria did not stand where they belong, in {"evaluation": {...}}.
+# key case: score or justification was spelled another way, or the criteria were a list.
+# backslash: LaTeX was kept from being read as JSON escapes.
+# truncation: the JSON was cut off or broken, and its parts were read one by one.
+STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
+
+# Beyond these, and beyond its `Budget`, nothing is read from a text.
+MAX_CHARACTERS = 256 * 1024
+MAX_OBJECTS = 500
+# Longer names and scores are ignored.
+MAX_NAME = 1_000
+
+# Of what was mended, on either side of it.
+_SHOWN_AROUND = 30
+
+
+class Repair(NamedTuple):
+    """A step that changed what a criterion says: a short piece of the text, and what was read in its place.
+
+    The step is "key case", "backslash" or "truncation"; one that mended several places shows the first.
+    """
+
+    step: str
+    before: str
+    after: str
+
+
+class Proposal(NamedTuple):
+    """One criterion as the judge wrote it.
+
+    `span` is where its own part (key and value) starts and ends in `raw_text`, in characters.
+    """
+
+    criterion: str
+    score: Score
+    justification: str
+    span: tuple[int, int]
+    repairs: tuple[Repair, ...]
+
+
+class Salvage(NamedTuple):
+    """What could be read, in the order of the text, and which of `STEPS` it took.
+
+    `is_too_long` where reading the text would have cost more than its budget: nothing is read then.
+    """
+
+    proposals: tuple[Proposal, ...] = ()
+    steps: tuple[str, ...] = ()
+    is_too_long: bool = False
+
+
+class _Part(NamedTuple):
+    """A criterion, where it stands in the text with its backslashes doubled, and what it took to read it."""
+
+    criterion: str
+    score: Score
+    justification: str
+    start: int
+    end: int
+    repairs: tuple[Repair, ...]
+
+
+def salvage(raw_judge_output: Mapping[str, Any]) -> Salvage:
+    """Read criteria and scores out of a judge's raw output. Raises nothing; garbage gives an empty `Salvage`.
+
+    A criterion that stands there twice is proposed once, as it stands last.
+    """
+    raw = raw_text(raw_judge_output)
+    if len(raw) > MAX_CHARACTERS:
+        return Salvage(is_too_long=True)
+    doubled = double_backslashes(raw)
+    reader = _Reader(doubled.text)
+    try:
+        reader.read()
+    except (OverBudget, RecursionError):
+        return Salvage(is_too_long=True)
+    if not reader.parts:
+        return Salvage()
+    last_of_each = {part.criterion: part for part in reader.parts}.values()
+    proposals = tuple(_proposal(part, raw, doubled.places) for part in sorted(last_of_each, key=_START))
+    steps = reader.steps_around()
+    steps.update(repair.step for proposal in proposals for repair in proposal.repairs)
+    return Salvage(proposals, tuple(step for step in STEPS if step in steps))
+
+
+def _proposal(part: _Part, raw: str, doubled: list[int]) -> Proposal:
+    """The part with its place in the raw text: there, the backslashes before it were not doubled yet."""
+    before, until = bisect_left(doubled, part.start), bisect_left(doubled, part.end)
+    repairs = part.repairs
+    if before < until:
+        repairs += (_doubling(raw, doubled[before] - before),)
+    return Proposal(
+        _storable(part.criterion),
+        _storable(part.score) if isinstance(part.score, str) else part.score,
+        _storable(part.justification),
+        (part.start - before, part.end - until),
+        tuple(sorted(repairs, key=_rank)) if repairs else (),
+    )
+
+
+def _doubling(raw: str, place: int) -> Repair:
+    """The repair of the backslash at that place: it, its word, and a little of what follows."""
+    end = place + 2
+    while end < len(raw) and end < place + _SHOWN_AROUND and raw[end] not in '\\"\n':
+        end += 1
+    before = _storable(raw[place:end])
+    return Repair("backslash", before, f"\\{before}")
+
+
+def _storable(text: str) -> str:
+    """PostgreSQL refuses U+0000, and UTF-8 half a surrogate pair; an escape can spell either."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+_START = attrgetter("start")
+
+
+def _rank(repair: Repair) -> int:
+    return STEPS.index(repair.step)
+
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+# The text
+
+
+def raw_text(raw_judge_output: Mapping[str, Any]) -> str:
+    """The text that spans refer to: `raw_content`, or else what other text the object holds.
+
+    An object that holds the criteria itself, or no text at all, is written out as JSON.
+    """
+    content = raw_judge_output.get("raw_content") if isinstance(raw_judge_output, Mapping) else None
+    if isinstance(content, str) and content.strip():
+        return content
+    strings, has_scores = _strings(raw_judge_output)
+    if strings and (not has_scores or any(map(_OBJECT.search, strings))):
+        return "\n\n".join(strings)
+    try:
+        return indented(raw_judge_output, 2) if raw_judge_output else ""
+    except (RecursionError, TypeError, ValueError):
+        return ""
+
+
+def _strings(data: Any) -> tuple[list[str], bool]:
+    """Every string value at any depth, in order, and whether an object among them carries a score."""
+    strings, has_scores, left = [], False, [data]
+    while left:
+        value = left.pop()
+        if isinstance(value, str) and value.strip():
+            strings.append(value)
+        elif isinstance(value, dict):
+            has_scores = has_scores or _spelling(value, _SCORE) is not None
+            left.extend(reversed(value.values()))
+        elif isinstance(value, list):
+            left.extend(reversed(value))
+    return strings, has_scores
+
+
+# Objects that carry a score
+
+
+def _no_number(_: str) -> None:
+    return None
+
+
+def _integer(spelled: str) -> int | None:
+    return int(spelled) if len(spelled) <= _LONGEST_INTEGER else None
+
+
+def _float(spelled: str) -> float | None:
+    number = float(spelled)
+    return number if math.isfinite(number) else None
+
+
+_LONGEST_INTEGER = 18  # digits that 64 bits hold, whichever they are
+# Line breaks inside strings are taken as they are; a number that no column could hold is no score.
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number, parse_int=_integer, parse_float=_float)
+
+_OBJECT = re.compile(r'\{\s*"')
+_IN_PLACE = re.compile(r'\{\s*"evaluation"\s*:\s*[\[{]\s*')
+_KEY = re.compile(r'(?<!\\)"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\Z', re.DOTALL)
+_SCORE = ("score",)
+_JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanation", "comments", "comment")
+_CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter")
+
+
+class _Reader:
+    """Goes through a text from one object to the next. `unreadable` is the last place where one broke off."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.parts: list[_Part] = []
+        self.unreadable = 0
+        self.budget = Budget(len(text))
+        self._at = 0
+        self._since = 0  # where the key of the next object stands at the earliest
+        self._sound = 0  # what stands before this could be read
+
+    def read(self) -> None:
+        for _ in range(MAX_OBJECTS):
+            opening = _OBJECT.search(self.text, self._at)
+            if not opening:
+                return
+            self.budget.spend(opening.end() - self._at)
+            self._read_object(opening.start())
+        raise OverBudget
+
+    def steps_around(self) -> set[str]:
+        """The steps that what stands around the criteria called for."""
+        first = self.parts[0].start
+        is_broken = self.unreadable > first
+        steps = {"truncation"} if is_broken else set()
+        opening = _OBJECT.search(self.text)
+        in_place = opening and _IN_PLACE.match(self.text, opening.start())
+        if not in_place or in_place.end() != first:
+            steps.add("unwrap")
+        ends_in_json = is_broken or self.text.rstrip().endswith(("}", "]"))
+        if not (ends_in_json and self.text.lstrip().startswith(("{", "["))):
+            steps.add("fence")
+        return steps
+
+    def _read_object(self, brace: int) -> None:
+        self.budget.spend(brace - self._since)
+        key = _KEY.search(self.text, self._since, brace)
+        start, name = (key.start(), _name(key)) if key else (brace, "")
+        self._at = brace + 1
+        try:
+            value, end = _DECODER.raw_decode(self.text, brace)
+        except json.JSONDecodeError as error:
+            # A string that does not end was searched up to the end of the text.
+            is_open = error.msg.startswith("Unterminated string")
+            self.budget.spend((len(self.text) if is_open else error.pos) - brace)
+            self._mend_object(name, start, brace, error)
+            return
+        self.budget.spend(end - brace)
+        part = _part(name, value, start, end)
+        self._sound = max(self._sound, end)
+        self._since = brace + 1
+        if part:
+            # Criteria inside each other hold each other's text.
+            self.budget.spend(len(part.justification))
+            self.parts.append(part)
+        # A criterion that lacks its closing brace holds those after it, and is read into like a wrapper.
+        if part and not _wraps_scores(value):
+            self._at = self._since = end
+
+    def _mend_object(self, name: str, start: int, brace: int, error: json.JSONDecodeError) -> None:
+        if brace < self._sound:
+            return  # in a string of an object that could be read
+        self.unreadable = max(self.unreadable, error.pos)
+        end = _end_of_piece(self.text, brace)
+        self.budget.spend(_LOOKS_AT_PIECE * (end - brace))
+        part = _mended_part(name, self.text, start, brace, end)
+        if part:
+            self.parts.append(part)
+            self._at = self._since = part.end
+
+
+def _name(key: re.Match[str]) -> str:
+    return str(_DECODER.decode(f'"{key[1]}"')) if "\\" in key[1] else key[1]
+
+
+def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | None:
+    """The criterion an object is: the value of that name or, in a list, the one it names itself."""
+    score_key = _spelling(value, _SCORE)
+    score: Any = value[score_key] if score_key else None
+    if not is_score(score) or (isinstance(score, str) and len(score) > MAX_NAME):
+        return None
+    justification_key = _spelling(value, _JUSTIFICATION)
+    if not justification_key and _wraps_scores(value):
+        return None
+    criterion_key = None if name else _spelling(value, _CRITERION)
+    criterion = value[criterion_key] if criterion_key else name
+    if not isinstance(criterion, str) or len(criterion) > MAX_NAME:
+        return None
+    if criterion.strip().lower() in ("", *_SCORE):
+        return None
+    justification = value[justification_key] if justification_key else None
+    respelled = _respelled(
+        (criterion_key, criterion), (score_key, _SCORE[0]), (justification_key, _JUSTIFICATION[0])
+    )
+    return _Part(criterion, score, _as_text(justification), start, end, respelled)
+
+
+def _respelled(*keys: tuple[str | None, str]) -> tuple[Repair, ...]:
+    """The repair of keys that are not (key, usual key) twice the same, if there are any."""
+    odd = [(key, usual) for key, usual in keys if key is not None and key != usual]
+    if not odd:
+        return ()
+    before, after = (", ".join(_quoted(name) for name in names) for names in zip(*odd, strict=True))
+    return (Repair("key case", before, after),)
+
+
+def _quoted(name: str) -> str:
+    return f'"{_storable(name[:_SHOWN_AROUND])}"'
+
+
+def _wraps_scores(value: dict[str, Any]) -> bool:
+    return any(isinstance(inner, dict) and _spelling(inner, _SCORE) for inner in value.values())
+
+
+def _spelling(value: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    """The key of an object that is one of these names, whatever its case; the usual name before others."""
+    if names[0] in value:
+        return names[0]
+    return next((key for key in value if isinstance(key, str) and key.strip().lower() in names), None)
+
+
+def _as_text(justification: Any) -> str:
+    if justification is None:
+        return ""
+    return justification if isinstance(justification, str) else json.dumps(justification, ensure_ascii=False)
+
+
+# What cannot be read whole
+
+
+_FENCE_END = re.compile(r"\n[ \t]*```")
+_SPELLED_SCORE = re.compile(
+    r'"\s*score\s*"\s*:\s*(?P<value>"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\w.+-]++(?=\s*[,}\]\n]))',
+    re.DOTALL | re.IGNORECASE,
+)
+
+
+# How often each character of a piece is looked at.
+_LOOKS_AT_PIECE = 6
+
+
+def _mended_part(name: str, text: str, start: int, brace: int, end: int) -> _Part | None:
+    """The criterion that opens at `brace` and does not close, or not as JSON, as far as it goes.
+
+    Only its justification may be incomplete: the score that the mended object has must stand in the text,
+    whole.
+    """
+    spelled = _SPELLED_SCORE.search(text, brace, end)
+    if not spelled:
+        return None
+    piece = text[brace:end]
+    value = partial_json.members(piece)
+    part = _part(name, value, start, end)
+    if not part or part.score != _literal(spelled["value"]):
+        return None
+    mend = _difference(piece, json.dumps(value, ensure_ascii=False))
+    return _Part(*part[:-1], (*part.repairs, mend))
+
+
+def _difference(broken: str, mended: str) -> Repair:
+    one, other = partial_json.first_difference(broken, mended)
+    return Repair("truncation", _around(broken, one), _around(mended, other))
+
+
+def _around(text: str, place: int) -> str:
+    start = max(0, place - _SHOWN_AROUND)
+    end = place + _SHOWN_AROUND
+    return _storable(("…" if start else "") + text[start:end] + ("…" if end < len(text) else ""))
+
+
+def _end_of_piece(text: str, brace: int) -> int:
+    following = _OBJECT.search(text, brace + 1)
+    end = following.start() if following else len(text)
+    limit = _KEY.search(text, brace, end) or _FENCE_END.search(text, brace, end)
+    piece = text[brace : limit.start() if limit else end]
+    return brace + len(piece.rstrip(", \n\r\t"))
+
+
+def _literal(spelled: str) -> Any:
+    try:
+        return _DECODER.decode(spelled)
+    except json.JSONDecodeError:
+        return spelled

@@ -1,0 +1,140 @@
+"""Opinions on a record side by side, as a lead reads them who decides, and what all of them agree on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reviews.models import Opinion, Review, User
+from reviews.records.scores import criterion_title, score_of, score_word
+from reviews.review.forms.criterion import Earlier
+from reviews.rubric.definition import Rubric
+from reviews.rubric.overrides import is_same_score
+from reviews.rubric.proposals import Offer
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one opinion says of a criterion. `score` is empty where it leaves the criterion out.
+
+    `counts` is what the score counts as by the run's rule: yes, partial, no, or nothing.
+    """
+
+    reviewer: str
+    score: str
+    counts: str
+    cause: str
+    text: str
+    is_judges_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A criterion: the judge's score, and what each opinion says, in the order of the opinions."""
+
+    title: str
+    judge: str
+    judge_counts: str
+    said: list[Said]
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """An opinion as a whole: whose it is, what its scores come to, and its comments."""
+
+    reviewer: str
+    verdict: str
+    comments: str
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """All opinions that are open on a record; `is_own` says whether one of them is the reader's."""
+
+    voices: list[Voice]
+    rows: list[Row]
+    is_own: bool
+
+    @property
+    def differing(self) -> int:
+        return sum(row.differs for row in self.rows)
+
+    @property
+    def sentence(self) -> str:
+        """How far apart they are."""
+        if len(self.voices) == 1:
+            return f"There is one opinion, by {self.voices[0].reviewer}."
+        if not self.differing:
+            return f"All {len(self.voices)} opinions agree."
+        criteria = "criterion" if len(self.rows) == 1 else "criteria"
+        return f"{len(self.voices)} opinions differ on {self.differing} of {len(self.rows)} {criteria}."
+
+
+def read(opinions: Sequence[Opinion], offers: Sequence[Offer], rubric: Rubric, reader: User) -> SideBySide:
+    """Lay the opinions out; `offers` are what the judge said."""
+    offered = {offer.criterion: offer for offer in offers}
+    reviews = [opinion.review for opinion in opinions]
+    voices = [Voice(one.reviewer.name, one.verdict or "", one.comments or "") for one in reviews]
+    rows = [_row(name, reviews, offered.get(name), rubric) for name in _names(reviews, offered)]
+    return SideBySide(voices, rows, any(review.reviewer == reader for review in reviews))
+
+
+def agreed(opinions: Sequence[Opinion], offers: Sequence[Offer]) -> dict[str, Earlier]:
+    """What a lead's form begins with, by criterion: the last opinion's entry where all agree, else no score.
+
+    Without a score it has the judge's justification. Of no opinions there is nothing.
+    """
+    if not opinions:
+        return {}
+    offered = {offer.criterion: offer for offer in offers}
+    reviews = [opinion.review for opinion in opinions]
+    found: dict[str, Earlier] = {}
+    for name in _names(reviews, offered):
+        entry, offer = (reviews[-1].corrected_scores or {}).get(name), offered.get(name)
+        if entry is None or _differ(name, reviews):
+            found[name] = Earlier(name, None, offer.justification if offer else "", "")
+        else:
+            found[name] = Earlier(name, score_of(entry), _text(entry), reviews[-1].causes.get(name, ""))
+    return found
+
+
+def _names(reviews: Sequence[Review], offered: dict[str, Offer]) -> list[str]:
+    """The criteria that the judge or anybody scored, in the order of the record."""
+    scored = {name: None for review in reviews for name in review.corrected_scores or {}}
+    return [*{**offered, **scored}]
+
+
+def _row(name: str, reviews: Sequence[Review], offer: Offer | None, rubric: Rubric) -> Row:
+    return Row(
+        title=criterion_title(name),
+        judge=offer.word if offer else "",
+        judge_counts=(rubric.rule.level(offer.score) if offer else None) or "",
+        said=[_said(name, review, offer, rubric) for review in reviews],
+        differs=_differ(name, reviews),
+    )
+
+
+def _said(name: str, review: Review, offer: Offer | None, rubric: Rubric) -> Said:
+    entry = (review.corrected_scores or {}).get(name)
+    text, cause = _text(entry), review.causes.get(name, "")
+    known = rubric.cause(cause)
+    return Said(
+        reviewer=review.reviewer.name,
+        score=score_word(score_of(entry)),
+        counts=rubric.rule.level(score_of(entry)) or "",
+        cause=known.title if known else cause,
+        text=text,
+        is_judges_text=bool(text) and offer is not None and text == offer.justification,
+    )
+
+
+def _differ(name: str, reviews: Sequence[Review]) -> bool:
+    entries = [(review.corrected_scores or {}).get(name) for review in reviews]
+    if None in entries:
+        return any(entry is not None for entry in entries)
+    return not all(is_same_score(score_of(entries[0]), score_of(entry)) for entry in entries)
+
+
+def _text(entry: Any) -> str:
+    text = entry.get("justification") if isinstance(entry, dict) else None
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,74 @@
+"""A human decision that came with a file: reviewer, time, scores, comments, and the line that holds it.
+
+The fields of a file may hold anything that is JSON, so entries need not have the shape of our own decisions.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from reviews.models import Evaluation
+from reviews.records.scores import criterion_title, score_of, score_word
+
+MOST_ROWS = 150
+
+
+class Row(NamedTuple):
+    """A criterion of the decision, as people read it."""
+
+    title: str
+    score: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileDecision:
+    """The human_* values of a record that nobody has decided here."""
+
+    # Empty where the file names nobody, and None where it gives no time.
+    reviewer: str
+    at: dt.datetime | None
+    file_name: str
+    line: int
+    # Criterion -> entry as the file has it: any JSON value.
+    scores: Mapping[str, Any]
+    comments: str
+
+    @property
+    def rows(self) -> list[Row]:
+        """The first criteria, at most `MOST_ROWS`."""
+        shown = [*self.scores.items()][:MOST_ROWS]
+        return [
+            Row(criterion_title(name), score_word(score_of(entry)), text_of(entry)) for name, entry in shown
+        ]
+
+    @property
+    def rows_left_out(self) -> int:
+        return max(0, len(self.scores) - MOST_ROWS)
+
+
+def of(evaluation: Evaluation) -> FileDecision | None:
+    """Return the decision that a record's line holds, unless it holds none or one was made here."""
+    is_there = (
+        evaluation.human_reviewer_id
+        or evaluation.human_review_timestamp
+        or evaluation.human_corrected_scores
+        or evaluation.human_review_comments
+    )
+    if evaluation.review_id is not None or not is_there:
+        return None
+    return FileDecision(
+        reviewer=evaluation.human_reviewer_id or "",
+        at=evaluation.human_review_timestamp,
+        file_name=evaluation.source_import.file_name,
+        line=evaluation.source_line,
+        scores=evaluation.human_corrected_scores or {},
+        comments=evaluation.human_review_comments or "",
+    )
+
+
+def text_of(entry: Any) -> str:
+    """The justification in an entry; empty where there is no text."""
+    text = entry.get("justification") if isinstance(entry, Mapping) else None
+    return text if isinstance(text, str) else ""

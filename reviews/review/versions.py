@@ -1,0 +1,173 @@
+"""A decision as the row that keeps it: what was decided, on what, and how it compares with the judge's."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Required, TypedDict
+from uuid import UUID
+
+from django.db import connection
+from django.utils import timezone
+
+from reviews.models import Evaluation, FileConflict, Review, User
+from reviews.records import reason_families
+from reviews.review.preconditions import Conflict, Scores
+from reviews.rubric import definition
+from reviews.rubric.overrides import compare
+from reviews.rubric.proposals import offers
+from reviews.sampling import strata
+
+
+class Decision(TypedDict, total=False):
+    """What a reviewer decides.
+
+    `scores` holds every criterion they stand by, criterion -> {score, justification}; `origins` says for
+    each where its score came from (judge, extracted or human), `causes` for some why the judge was wrong
+    there, a word of the run's rubric. `extractor` is `salvage.VERSION` where scores were extracted. `judged`
+    is what the judge had said, criterion -> score, and `words` how many words of evidence there were to read.
+    """
+
+    scores: Required[Scores]
+    comments: Required[str]
+    origins: Required[Mapping[str, str]]
+    causes: Mapping[str, str]
+    active_ms: int | None
+    keys: int | None
+    extractor: int | None
+    judged: Mapping[str, Any] | None
+    words: int | None
+
+
+# What a new version builds on, asked at once: somebody waits for each question.
+_GROUND = """
+    SELECT (SELECT count(*) FROM review WHERE evaluation_id = %(evaluation)s),
+           (SELECT scores::text FROM blind_scores
+            WHERE evaluation_id = %(evaluation)s AND reviewer_id = %(reviewer)s
+              AND source_import_id = %(import)s AND source_line = %(line)s),
+           (SELECT id FROM stratum
+            WHERE run_id = %(run)s AND judge_llm_model = %(judge)s AND model_id = %(model)s
+              AND judge_prompt_template_path = %(template)s AND is_flagged = %(is_flagged)s)
+"""
+
+
+class _Ground(NamedTuple):
+    """How many versions there are, what the reviewer committed blind, and the key of the record's stratum."""
+
+    versions: int
+    blind_scores: dict[str, Any] | None
+    stratum: int
+
+
+def _ground(evaluation: Evaluation, reviewer: User) -> _Ground:
+    values: dict[str, Any] = {
+        "evaluation": evaluation.pk,
+        "reviewer": reviewer.pk,
+        "import": evaluation.source_import_id,
+        "line": evaluation.source_line,
+        "run": evaluation.run_id,
+        "judge": evaluation.judge_llm_model,
+        "template": evaluation.judge_prompt_template_path,
+        "model": evaluation.model_id or "",
+        "is_flagged": evaluation.needs_human_review,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_GROUND, values)
+        [(versions, blind_scores, stratum)] = cursor.fetchall()
+    committed = None if blind_scores is None else json.loads(blind_scores)
+    return _Ground(versions, committed, stratum or strata.of(evaluation).pk)
+
+
+def add(
+    evaluation: Evaluation,
+    reviewer: User,
+    submission: UUID,
+    decision: Decision,
+    *,
+    escalation: int | None = None,
+    opinions: Sequence[int] = (),
+) -> Review:
+    """The next version of a record's decision.
+
+    `escalation` and `opinions` are the keys of those that it settles, for undo.
+    """
+    judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
+    rule = definition.of(evaluation.run).rule
+    compared = compare(judged, scores, causes, rule, evaluation.aggregated_score)
+    ground = _ground(evaluation, reviewer)
+    committed = ground.blind_scores
+    stood: dict[str, Any] = {"review": evaluation.review_id, "is_stale": evaluation.is_stale}
+    stood["escalation"] = escalation
+    if opinions:
+        stood["opinions"] = [*opinions]
+    return Review.objects.create(
+        evaluation=evaluation,
+        run=evaluation.run,
+        version=ground.versions + 1,
+        reviewer=reviewer,
+        submitted_at=timezone.now(),
+        # An entry that came with a file may be of any shape.
+        corrected_scores=dict(scores) or None,
+        comments=decision["comments"] or None,
+        origins=dict(decision["origins"]),
+        causes=dict(causes),
+        extractor=decision.get("extractor"),
+        active_ms=decision.get("active_ms"),
+        keys=decision.get("keys"),
+        words=decision.get("words"),
+        judged=dict(judged) if judged is not None else None,
+        changes=compared.changes,
+        judged_verdict=compared.judged_verdict,
+        verdict=compared.verdict,
+        stratum_id=ground.stratum,
+        families=sorted({reason_families.family(str(reason)).key for reason in evaluation.review_reasons}),
+        is_sampled=evaluation.is_sampled,
+        blind_scores=committed,
+        blind_verdict=None if committed is None else rule.aggregate(committed.values()),
+        submission=submission,
+        source_import_id=evaluation.source_import_id,
+        source_line=evaluation.source_line,
+        before=evaluation.human | stood,
+    )
+
+
+def sent_before(submission: UUID, evaluation: Evaluation, reviewer: User) -> Review | None:
+    """The review that this submission made already. Raises `Conflict` if that is not of this record."""
+    sent = Review.objects.filter(submission=submission)
+    if not sent.exists():
+        return None
+    review = sent.get()
+    if (review.evaluation_id, review.reviewer_id) != (evaluation.pk, reviewer.pk):
+        raise Conflict("This form was sent before, for another record. Open the record again.")
+    return review
+
+
+def corrects_nothing(evaluation: Evaluation, review: Review) -> bool:
+    """Whether a record was drawn to be reviewed, and the review leaves all that the judge said as it is.
+
+    A comment is no correction: it tells why somebody agrees, and is kept with the review. Nor is it one that
+    nobody can judge the record.
+    """
+    if not evaluation.is_sampled:
+        return False
+    scores = review.corrected_scores or {}
+    given = {offer.criterion: offer.given for offer in offers(evaluation, definition.of(evaluation.run))}
+    return not scores or (review.changes == 0 and all(given.get(name) == scores[name] for name in scores))
+
+
+def from_file(
+    evaluation: Evaluation, human: Mapping[str, Any], actor: User, conflict: FileConflict | None
+) -> Review:
+    """The next version of a record's decision, as a file has it."""
+    scores = human["human_corrected_scores"]
+    return Review.objects.create(
+        evaluation=evaluation,
+        run=evaluation.run,
+        version=evaluation.reviews.count() + 1,
+        reviewer=actor,
+        submitted_at=timezone.now(),
+        corrected_scores=scores,
+        comments=human["human_review_comments"],
+        origins=dict.fromkeys(scores or (), "file"),
+        source_import_id=evaluation.source_import_id,
+        source_line=evaluation.source_line,
+        conflict=conflict,
+    )

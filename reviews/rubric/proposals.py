@@ -1,0 +1,118 @@
+"""The criteria of a record as the judge left them, parsed or read out of raw output, and those it lacks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from reviews.models import Evaluation, SourceChunk
+from reviews.records import extracted_scores
+from reviews.records.schema import LineError
+from reviews.records.score_extraction import Repair
+from reviews.records.scores import identity, is_score, score_word
+from reviews.rubric.definition import Choice, Rubric
+from reviews.storage import damage
+from reviews.storage.damage import Damaged
+from reviews.storage.source_files import kept_record
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A criterion to score: what the judge said, read by the pipeline or out of raw output, or blank.
+
+    `score` is the judge's own JSON scalar, None where there is none; `given` is the judge's whole entry,
+    empty for a criterion of the run's rubric that the record lacks (`origin` is "rubric" then).
+    `options` are the scores to choose from, the judge's own among them. `span` is where the criterion
+    stands in the raw text, and `repairs` what had to be mended to read it there.
+    """
+
+    criterion: str
+    score: Any
+    justification: str
+    origin: str
+    given: Mapping[str, Any]
+    options: tuple[Choice, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    span: tuple[int, int] | None = None
+
+    @property
+    def level(self) -> str:
+        """What the form posts for the judge's score: the value of one of `options`, or nothing."""
+        if not is_score(self.score):
+            return ""
+        wanted = identity(self.score)
+        return next((option.value for option in self.options if identity(option.score) == wanted), "")
+
+    @property
+    def word(self) -> str:
+        return score_word(self.score)
+
+    @property
+    def fingerprint(self) -> str:
+        """A few digits that differ where the judge says something else."""
+        said = repr((self.score, self.justification)).encode()
+        return blake2b(said, digest_size=6).hexdigest()
+
+
+def offers(evaluation: Evaluation, rubric: Rubric) -> list[Offer]:
+    """The criteria the judge scored, or those that can be read out of its raw output.
+
+    They stand in the order of the rubric, with what is missing of it as blank ones among them; but not where
+    the record was judged by another rubric, one that shares less than half of its criteria.
+    """
+    found = read(evaluation, rubric)
+    names = {offer.criterion for offer in found}
+    if 2 * len(names.intersection(rubric.criteria)) < len(names):
+        return found
+    options = rubric.choices()
+    blank = (Offer(name, None, "", "rubric", {}, options) for name in rubric.criteria if name not in names)
+    places = {name: place for place, name in enumerate(rubric.criteria)}
+    return sorted([*found, *blank], key=lambda offer: places.get(offer.criterion, len(places)))
+
+
+def read(evaluation: Evaluation, rubric: Rubric) -> list[Offer]:
+    """The criteria that the record itself brings, in the order of the file or of the raw text."""
+    if evaluation.parsed_rubric_scores:
+        judged = evaluation.parsed_rubric_scores
+        return [_judged(name, judged[name], rubric) for name in _names(evaluation)]
+    return [
+        Offer(
+            criterion=proposal.criterion,
+            score=proposal.score,
+            justification=proposal.justification,
+            origin="extracted",
+            given={"score": proposal.score, "justification": proposal.justification},
+            options=rubric.choices(proposal.score),
+            repairs=proposal.repairs,
+            span=proposal.span,
+        )
+        for proposal in extracted_scores.of(evaluation).proposals
+    ]
+
+
+def _names(evaluation: Evaluation) -> list[str]:
+    """The criteria in the order of the file: people know them by their place, and jsonb sorts keys."""
+    mirrored = evaluation.parsed_rubric_scores
+    try:
+        kept = kept_record(evaluation)
+    except (SourceChunk.DoesNotExist, LineError):
+        return list(mirrored)
+    except Damaged as damaged:
+        # The record itself is whole; only the order of its criteria is unknown.
+        damage.note(damaged)
+        return list(mirrored)
+    in_file = [name for name in kept.parsed_rubric_scores if name in mirrored]
+    return in_file if len(in_file) == len(mirrored) else list(mirrored)
+
+
+def _judged(name: str, entry: Any, rubric: Rubric) -> Offer:
+    given = entry if isinstance(entry, dict) else {"score": entry, "justification": ""}
+    score, justification = given.get("score"), given.get("justification")
+    return Offer(
+        criterion=name,
+        score=None if isinstance(score, dict | list) else score,
+        justification=justification if isinstance(justification, str) else "",
+        origin="judge",
+        given=given,
+        options=rubric.choices(score),
+    )

@@ -1,0 +1,164 @@
+"""Records that nobody flagged, drawn to be reviewed all the same: what the flags miss is told by them alone.
+
+A drawn record is in the queue, where nothing tells it from a flagged one: not even its version, which a draw
+leaves as it is. Its line stays as it came until
+somebody corrects it. Of each stratum and verdict the same share is drawn, at least one record, and always the
+same ones: a second draw adds nothing, a larger share adds to what is there, and a smaller one puts back what
+nobody has begun with.
+"""
+
+from typing import NamedTuple
+
+from django.db import connection, transaction
+from procrastinate.contrib.django import app as jobs
+
+from reviews.audit import events
+from reviews.imports.reconcile import TAKE_TURNS, TRY_TURN
+from reviews.models import Import, Run, User
+from reviews.queue import allocation, progress
+from reviews.records.schema import NOT_REQUIRED
+from reviews.review.decisions import TRANSITIONS
+
+JOB = "reviews.tasks.draw_sample"
+# In runs of no more records than this, the draw is part of what calls for it.
+AT_ONCE = 20_000
+_DRAWN = TRANSITIONS["sample", NOT_REQUIRED]
+
+# What is drawn and should not be, and what should be and is not. A record without a flag that has another
+# status in its file was seen by people already.
+_DIFFERING = f"""
+    SELECT id, is_sampled FROM (
+        SELECT id, is_sampled,
+               row_number() OVER (cell ORDER BY {allocation.PLACE}, id)
+               <= ceil(round((%(share)s::float8 * count(*) OVER cell)::numeric, 6)) AS is_wanted
+        FROM evaluation
+        WHERE run_id = %(run)s AND NOT needs_human_review
+          AND (is_sampled OR (human_review_status = %(not_required)s AND review_id IS NULL))
+        WINDOW cell AS (PARTITION BY judge_llm_model, judge_prompt_template_path, coalesce(model_id, ''),
+                                     coalesce(aggregated_score, ''))
+    ) placed
+    WHERE is_wanted <> is_sampled
+"""  # noqa: S608 (a constant)
+_DRAW = """
+    UPDATE evaluation SET is_sampled = true, human_review_status = %(drawn)s
+    WHERE id = ANY(%(keys)s) AND human_review_status = %(not_required)s AND review_id IS NULL
+"""
+# Whoever is at a record keeps it. What they leave of it is looked at behind the lock.
+_LOCK_FREE = """
+    SELECT id FROM evaluation
+    WHERE id = ANY(%(keys)s) AND human_review_status = %(drawn)s AND review_id IS NULL AND NOT is_escalated
+      AND (claimed_until IS NULL OR claimed_until <= now())
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+"""
+_PUT_BACK = """
+    UPDATE evaluation SET is_sampled = false, human_review_status = %(put_back)s,
+                          claimed_by_id = NULL, claimed_until = NULL
+    WHERE id = ANY(%(keys)s)
+      AND NOT EXISTS (SELECT FROM review WHERE review.evaluation_id = evaluation.id)
+      AND NOT EXISTS (SELECT FROM draft WHERE draft.evaluation_id = evaluation.id)
+"""
+_STATE = """
+    SELECT count(*), count(*) FILTER (WHERE review_id IS NOT NULL) FROM evaluation
+    WHERE run_id = %s AND is_sampled
+"""
+
+
+class Drawn(NamedTuple):
+    """How many records a draw put into the queue, and how many out of it."""
+
+    drawn: int
+    put_back: int
+
+
+class State(NamedTuple):
+    """How many records of a run are drawn, and how many of those have a decision in force."""
+
+    drawn: int
+    decided: int
+
+
+@transaction.atomic
+def draw(run_id: int, actor: User | None = None) -> Drawn:
+    """Draw what the run's share asks for. Twice is once."""
+    with connection.cursor() as cursor:
+        # An import changes which records there are, and holds on to them until it ends.
+        cursor.execute(TAKE_TURNS)
+    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    wanted, unwanted = _differing(run)
+    drawn = Drawn(_draw(wanted) if wanted else 0, _put_back(unwanted) if unwanted else 0)
+    if any(drawn):
+        events.record(
+            "draw sample",
+            actor=actor,
+            run=run,
+            share=run.sample_share,
+            drawn=drawn.drawn,
+            put_back=drawn.put_back,
+        )
+    return drawn
+
+
+def _differing(run: Run) -> tuple[list[int], list[int]]:
+    """Keys of records to draw, and of records to put back."""
+    if not _concerns(run):
+        return [], []
+    values: dict[str, int | float | str] = {
+        "run": run.pk,
+        "share": run.sample_share,
+        "purpose": allocation.SAMPLE,
+        "not_required": NOT_REQUIRED,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_DIFFERING, values)
+        rows = cursor.fetchall()
+    return [pk for pk, is_sampled in rows if not is_sampled], [pk for pk, is_sampled in rows if is_sampled]
+
+
+def _draw(keys: list[int]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(_DRAW, {"keys": keys, "drawn": _DRAWN, "not_required": NOT_REQUIRED})
+        return int(cursor.rowcount)
+
+
+def _put_back(keys: list[int]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK_FREE, {"keys": keys, "drawn": _DRAWN})
+        free = [pk for (pk,) in cursor.fetchall()]
+        cursor.execute(_PUT_BACK, {"keys": free, "put_back": TRANSITIONS["put back", _DRAWN]})
+        return int(cursor.rowcount)
+
+
+def ask_for(run: Run, actor: User | None = None) -> None:
+    """Draw now, in the transaction of the caller; or by a job, where that takes long or has to wait."""
+    if not _concerns(run):
+        return
+    if progress.of(run).total <= AT_ONCE and _is_our_turn():
+        draw(run.pk, actor)
+    else:
+        jobs.configure_task(JOB).defer(run_id=run.pk)
+
+
+def _concerns(run: Run) -> bool:
+    """Whether records of the run are drawn, or are to be."""
+    return run.sample_share > 0 or run.evaluations.filter(is_sampled=True).exists()
+
+
+def _is_our_turn() -> bool:
+    # The caller may hold the run's row, for which an import waits at its end: not to be waited for with it.
+    with connection.cursor() as cursor:
+        cursor.execute(TRY_TURN)
+        (is_ours,) = cursor.fetchone() or (False,)
+    return bool(is_ours)
+
+
+def after_import(done: Import) -> None:
+    """Draw of what an import brought, at its end."""
+    if done.new + done.updated:
+        ask_for(done.run, done.created_by)
+
+
+def state(run: Run) -> State:
+    """Of the draws so far. Costs by what is drawn."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATE, [run.pk])
+        return State(*(cursor.fetchone() or (0, 0)))

@@ -1,0 +1,79 @@
+"""What filters of a run can be set to. It takes as long for a million records as for one."""
+
+from typing import NamedTuple
+
+from django.db import connection
+from django.db.models import QuerySet
+
+from reviews.accounts.permissions import ROLES
+from reviews.models import Run, User
+from reviews.records.scores import criterion_title
+
+MOST = 200
+
+
+class Choice(NamedTuple):
+    """A value of a filter that occurs in a run, and what people read for it."""
+
+    value: str
+    title: str
+
+
+# The first values of each filter, however many a run has.
+_FACETS = """
+    SELECT wanted.name, value, title FROM unnest(%s::text[]) AS wanted(name) CROSS JOIN LATERAL (
+        SELECT value, title FROM run_facet
+        WHERE run_id = %s AND run_facet.name = wanted.name ORDER BY value LIMIT %s
+    ) AS first
+"""
+# From one value of a column to the next by an index on run and column, over all records between them.
+_DISTINCT = """
+    WITH RECURSIVE found AS (
+        (SELECT {column} AS value FROM evaluation
+         WHERE run_id = %(run)s AND {column} >= %(start)s ORDER BY {column} LIMIT 1)
+        UNION ALL
+        SELECT (SELECT {column} FROM evaluation
+                WHERE run_id = %(run)s AND {column} > found.value ORDER BY {column} LIMIT 1)
+        FROM found WHERE found.value IS NOT NULL
+    )
+    SELECT value FROM found WHERE value IS NOT NULL LIMIT %(most)s
+"""
+
+
+def facets(run: Run, *names: str) -> dict[str, list[Choice]]:
+    """The values that occur in a run, by the name of their filter."""
+    found: dict[str, list[Choice]] = {name: [] for name in names}
+    with connection.cursor() as cursor:
+        cursor.execute(_FACETS, [list(names), run.pk, MOST])
+        for name, value, title in cursor.fetchall():
+            found[name].append(Choice(value, title or _title(name, value)))
+    return found
+
+
+def _title(name: str, value: str) -> str:
+    if name != "score":
+        return value
+    criterion, _, score = value.rpartition("=")
+    return f"{criterion_title(criterion)}: {score}"
+
+
+def deciders(run: Run) -> list[str]:
+    """The names under which records of a run were decided, here or in files."""
+    return _distinct(run, "human_reviewer_id", "", MOST)
+
+
+def tasks(run: Run, beginning: str, most: int) -> list[str]:
+    """Ids of tasks of a run that begin so."""
+    found = _distinct(run, "task_id", beginning, most)
+    return [task for task in found if task.startswith(beginning)]
+
+
+def _distinct(run: Run, column: str, start: str, most: int) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(_DISTINCT.format(column=column), {"run": run.pk, "start": start, "most": most})
+        return [value for (value,) in cursor.fetchall()]
+
+
+def reviewers() -> QuerySet[User]:
+    """Who may have records assigned: everybody with a role."""
+    return User.objects.filter(is_active=True, groups__name__in=ROLES).distinct().order_by("username")

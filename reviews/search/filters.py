@@ -1,0 +1,278 @@
+"""Which records of a run: filters, as they stand in the query string of an address and as a condition in SQL.
+
+`?model=o1&model=gpt-4o&status=waiting` are the waiting records of either model: several values of one filter
+mean any of them, several filters all of them.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+from typing import NamedTuple, Self
+
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.http import QueryDict
+from django.utils.http import urlencode
+
+from reviews.models import Run, User
+from reviews.queue.claims import DONE, IN_QUEUE
+from reviews.records.schema import EARLIEST_YEAR, NOT_REQUIRED, VERDICTS
+from reviews.search import hidden_records, indexing, terms
+
+MOST_VALUES = 50
+NOBODY = "nobody"
+# Parameters of a list that are not about which records it has.
+NO_FILTERS = ("sort", "after")
+
+STATUSES = {
+    "waiting": IN_QUEUE & Q(is_escalated=False) & (Q(claimed_until=None) | Q(claimed_until__lte=Now())),
+    "held": IN_QUEUE & Q(is_escalated=False, claimed_by__isnull=False, claimed_until__gt=Now()),
+    "escalated": IN_QUEUE & Q(is_escalated=True),
+    "done": DONE,
+    "not-required": Q(human_review_status=NOT_REQUIRED),
+    "stale": Q(is_stale=True),
+}
+
+
+class _Wrong(Exception):
+    """The value is none of the filter; the sentence says so."""
+
+
+class Filter(NamedTuple):
+    """`condition` of one value, a canonical one as `read` returns it. Without one, it is a facet alone.
+
+    `words` are the values to choose from, with what people read; empty where they depend on the run.
+    A filter that `reveals` finds records by the output of the judge or its verifier.
+    """
+
+    title: str
+    condition: Callable[[str], Q] | None = None
+    words: Mapping[str, str] = {}
+    read: Callable[[str], str] = str
+    is_facet: bool = False
+    reveals: bool = False
+
+
+def _equals(column: str) -> Callable[[str], Q]:
+    return lambda value: Q(**{column: value})
+
+
+def _day(text: str) -> str:
+    try:
+        day = dt.date.fromisoformat(text)
+    except ValueError:
+        raise _Wrong(f"“{text}” is no day; write it as 2026-11-21.") from None
+    if not EARLIEST_YEAR <= day.year < dt.MAXYEAR:
+        raise _Wrong(f"“{text}” is out of the calendar.")
+    return day.isoformat()
+
+
+def _begin(day: str, days: int = 0) -> dt.datetime:
+    """Midnight in UTC, so many days after that of the day."""
+    return dt.datetime.combine(dt.date.fromisoformat(day), dt.time(), dt.UTC) + dt.timedelta(days)
+
+
+def _from(column: str) -> Filter:
+    return Filter(
+        f"{column.title()} from", lambda day: Q(**{f"{_DATES[column]}__gte": _begin(day)}), read=_day
+    )
+
+
+def _until(column: str) -> Filter:
+    return Filter(
+        f"{column.title()} until", lambda day: Q(**{f"{_DATES[column]}__lt": _begin(day, 1)}), read=_day
+    )
+
+
+def _assigned_to(name: str) -> Q:
+    return Q(assigned_to=None) if name == NOBODY else Q(assigned_to__username=name)
+
+
+def _searched(text: str) -> str:
+    if not terms.query(text):
+        raise _Wrong(f"There is no word to search for in “{text}”.")
+    return text
+
+
+_DATES = {"created": "created_at", "reviewed": "human_review_timestamp"}
+_STATUS_TITLES = {
+    "waiting": "Waiting",
+    "held": "Held",
+    "escalated": "Escalated",
+    "done": "Done",
+    "not-required": "Not required",
+    "stale": "Stale",
+}
+_VERIFIED = {
+    "yes": "matches",
+    "no": "does not match",
+    "no reference": "no reference answer",
+    "none": "not checked",
+}
+_CONTRADICTIONS = {
+    "verdict": "verdict against scores",
+    "verifier": "score against verifier",
+    "justification": "a No against its justification",
+}
+# By name, in the order of canonical addresses.
+FILTERS: dict[str, Filter] = {
+    "status": Filter("Status", STATUSES.__getitem__, _STATUS_TITLES),
+    "q": Filter("Search", lambda text: Q(words__words__have=terms.query(text)), read=_searched),
+    "task": Filter("Task", _equals("task_id")),
+    "model": Filter("Model", _equals("model_id"), is_facet=True),
+    "judge": Filter("Judge", _equals("judge_llm_model"), is_facet=True),
+    "template": Filter("Prompt", _equals("judge_prompt_template_path"), is_facet=True),
+    "verdict": Filter(
+        "Verdict",
+        lambda word: Q(aggregated_score=None) if word == indexing.NO_VERDICT else Q(aggregated_score=word),
+        {**{word: word for word in VERDICTS}, indexing.NO_VERDICT: "no verdict"},
+        is_facet=True,
+        reveals=True,
+    ),
+    "score": Filter("Score", is_facet=True, reveals=True),
+    "reason": Filter("Why a human", is_facet=True, reveals=True),
+    "verified": Filter("Final answer", words=_VERIFIED, is_facet=True, reveals=True),
+    "contradiction": Filter("Contradiction", words=_CONTRADICTIONS, is_facet=True, reveals=True),
+    "parse-error": Filter(
+        "Parse error",
+        lambda word: Q(parsing_error__isnull=word == "no"),
+        {"yes": "yes", "no": "no"},
+        is_facet=True,
+        reveals=True,
+    ),
+    "decided-by": Filter("Decided by", _equals("human_reviewer_id")),
+    "assigned-to": Filter("Assigned to", _assigned_to),
+    "held-by": Filter("Held by", lambda name: STATUSES["held"] & Q(claimed_by__username=name)),
+    "created-from": _from("created"),
+    "created-until": _until("created"),
+    "reviewed-from": _from("reviewed"),
+    "reviewed-until": _until("reviewed"),
+}
+_ORDER = {name: place for place, name in enumerate(FILTERS)}
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Values of filters. `problems` are sentences about what could not be understood and is left out."""
+
+    values: tuple[tuple[str, str], ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, query: "QueryDict | Mapping[str, str]") -> Self:
+        """Read a query string's parameters. Those that are empty say nothing."""
+        pairs = query.lists() if isinstance(query, QueryDict) else [(name, [query[name]]) for name in query]
+        found: set[tuple[str, str]] = set()
+        problems = []
+        for name, texts in pairs:
+            for text in filter(None, map(str.strip, texts)):
+                try:
+                    if name not in NO_FILTERS:
+                        found.add((name, _read(name, text)))
+                except _Wrong as wrong:
+                    problems.append(str(wrong))
+        if len(found) > MOST_VALUES:
+            problems.append(f"More than {MOST_VALUES} filters are too many.")
+            found = set()
+        return cls(tuple(sorted(found, key=lambda pair: (_ORDER[pair[0]], pair[1]))), tuple(problems))
+
+    @classmethod
+    def of(cls, query_string: str) -> Self:
+        """As `parse`, from the text of a query string."""
+        return cls.parse(QueryDict(query_string[:_LONGEST_QUERY]))
+
+    def condition(self, run: Run, reader: User | None, *, is_covered: bool = False) -> Q:
+        """The records that a reader may find in a run, as a condition on `Evaluation`.
+
+        A filter that reveals hidden values leaves out the records that have them: see `hidden`.
+        Where `facets` covers all records of the run, they are found quicker with `is_covered`.
+        """
+        condition = self._matching(is_covered=is_covered)
+        if self.reveals_judge:
+            condition &= ~hidden_records.hidden_from(reader, run)
+        if self.reveals_reason:
+            condition &= ~hidden_records.unexplained(run)
+        if texts := self.of_name("q"):
+            names = [Q(words__words__have=terms.query(text, in_names=True)) for text in texts]
+            condition &= ~hidden_records.hidden_from(reader, run) | reduce(or_, names)
+        return condition
+
+    @property
+    def reveals_judge(self) -> bool:
+        """Whether some of them find records by the output of the judge or its verifier."""
+        return any(FILTERS[name].reveals for name, _ in self.values)
+
+    @property
+    def reveals_reason(self) -> bool:
+        """Whether some of them find records by why they are in the queue."""
+        return bool(self.of_name("reason"))
+
+    def _matching(self, *, is_covered: bool) -> Q:
+        condition, all_of = Q(), []
+        for name in dict(self.values):
+            one, values = FILTERS[name], self.of_name(name)
+            if one.condition and not (one.is_facet and is_covered):
+                condition &= reduce(or_, map(one.condition, values))
+            elif len(values) == 1:
+                all_of.append(indexing.key(name, values[0]))
+            else:
+                keys = [indexing.key(name, value) for value in values]
+                condition &= Q(facets__keys__overlap=keys, facets__run=F("run"))
+        if all_of:
+            condition &= Q(facets__keys__contains=all_of, facets__run=F("run"))
+        return condition
+
+    def of_name(self, name: str) -> list[str]:
+        """The values of one filter."""
+        return [value for other, value in self.values if other == name]
+
+    def without(self, *pairs: tuple[str, str]) -> Self:
+        return replace(self, values=tuple(pair for pair in self.values if pair not in pairs))
+
+    def with_only(self, name: str, value: str) -> Self:
+        """The same with this as the one value of a filter, or (empty) with none."""
+        others = [pair for pair in self.values if pair[0] != name]
+        added = [(name, value)] if value else []
+        return replace(
+            self, values=tuple(sorted(others + added, key=lambda pair: (_ORDER[pair[0]], pair[1])))
+        )
+
+    @property
+    def query_string(self) -> str:
+        """The canonical form; empty when nothing is filtered."""
+        return urlencode(self.values)
+
+    @property
+    def needs_cover(self) -> bool:
+        """Whether what `facets` has not covered yet is not among what these filters find."""
+        return any(name == "q" or not FILTERS[name].condition for name, _ in self.values)
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+
+_LONGEST_QUERY = 10_000
+
+
+def _read(name: str, text: str) -> str:
+    """The canonical value. Raises `_Wrong`."""
+    known = FILTERS.get(name)
+    if not known:
+        raise _Wrong(f"There is no filter “{_short(name)}”.")
+    if len(text) > indexing.LONGEST_VALUE or not _is_storable(text):
+        raise _Wrong(f"“{_short(text)}” is nothing that {known.title.lower()} could be.")
+    if known.words and text not in known.words:
+        raise _Wrong(f"“{_short(text)}” is none of: {', '.join(known.words)}.")
+    return known.read(text)
+
+
+def _is_storable(text: str) -> bool:
+    """Whether PostgreSQL takes a text."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _short(text: str) -> str:
+    printable = "".join(character if character.isprintable() else "�" for character in text)
+    return printable if len(printable) <= 60 else f"{printable[:60]}…"

@@ -1,0 +1,59 @@
+"""Select records whose judge output is hidden from a reader, or the reason why they are in the queue.
+
+Lists, filters, orders and search use these conditions, so that they reveal no more than a record's page.
+"""
+
+from django.db.models import BooleanField, Exists, F, FloatField, Func, OuterRef, Q, Value
+from django.db.models.lookups import LessThan
+
+from reviews.models import Reveal, Review, Run, User
+from reviews.queue import allocation
+from reviews.queue.claims import IN_QUEUE
+
+_NO_RECORD = Q(pk__in=[])
+
+
+class _Share(Func):
+    """`shares.share_of` as SQL: the same number to the last bit."""
+
+    template = (
+        "(('x' || left(encode(sha256(convert_to(%(expressions)s, 'UTF8')), 'hex'), 12))::bit(48)::bigint"
+        " / 281474976710656.0::float8)"
+    )
+    arg_joiner = " || "
+    output_field = FloatField()
+
+
+class _AnswerInContext(Func):
+    """Whether task context has the answer that a record's model gave."""
+
+    function = "answer_in_context"
+    output_field = BooleanField()
+
+
+def hidden_from(reader: User | None, run: Run) -> Q:
+    """Select the records of the run for which `blind.is_hidden` is true for this person.
+
+    Without a reader: for anybody who was shown nothing of them.
+    """
+    if not run.blind_share:
+        return _NO_RECORD
+    answer = _AnswerInContext(F("run"), F("task_id"), F("model_id"), F("response_id"))
+    hidden = (
+        IN_QUEUE
+        & Q(review=None, was_shown=False)
+        & Q(LessThan(_Share(Value(f"{allocation.BLIND}:"), F("evaluation_id")), run.blind_share))
+        & (Q(has_answer=True) | Q(answer))
+    )
+    return hidden if reader is None else hidden & ~_shown_to(reader, run)
+
+
+def _shown_to(reader: User, run: Run) -> Q:
+    of_record = Q(evaluation=OuterRef("pk"))
+    shown = Reveal.objects.filter(of_record | Q(evaluation=None), run=run, reviewer=reader)
+    return Q(Exists(shown)) | Q(Exists(Review.objects.filter(of_record, reviewer=reader)))
+
+
+def unexplained(run: Run) -> Q:
+    """Select the records of the run of which nobody may know whether they were drawn: see `Run.draws`."""
+    return IN_QUEUE if run.draws else _NO_RECORD

@@ -1,0 +1,54 @@
+"""Lists under a name: filters and order of a run's list, one's own or, saved by a lead, everybody's."""
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from reviews.accounts.permissions import check
+from reviews.audit import events
+from reviews.models import Run, SavedView, User
+
+LONGEST_NAME = 100
+MOST = 50
+
+
+class Refused(Exception):
+    """The view is not saved; the reason is a sentence."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def of(run: Run, user: User) -> QuerySet[SavedView]:
+    """What a person sees: their own views, and those that are shared."""
+    views = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), run=run)
+    return views.select_related("owner").order_by("name", "pk")
+
+
+@transaction.atomic
+def save(*, run: Run, owner: User, name: str, query: str, is_shared: bool) -> SavedView:
+    """Keep a list under a name, in the place of one's view of that name. Raises `Refused`.
+
+    `query` is the canonical query string.
+    """
+    check(owner, "review_evaluation")
+    if is_shared:
+        check(owner, "lead_review")
+    name = name.strip()
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise Refused(f"A view needs a name of at most {LONGEST_NAME} characters, all of them printable.")
+    own = SavedView.objects.filter(run=run, owner=owner)
+    if own.count() >= MOST and not own.filter(name=name).exists():
+        raise Refused(f"You have {MOST} views of this run. Remove one before you save another.")
+    values = {"query": query, "is_shared": is_shared}
+    view, _ = SavedView.objects.update_or_create(run=run, owner=owner, name=name, defaults=values)
+    events.record("view saved", actor=owner, run=run, name=name, query=query, is_shared=is_shared)
+    return view
+
+
+@transaction.atomic
+def remove(*, view: SavedView, actor: User) -> None:
+    """Remove a view: one's own, or as a lead one that is shared."""
+    check(actor, "review_evaluation" if view.owner_id == actor.pk else "lead_review")
+    events.record("view removed", actor=actor, run=view.run, name=view.name, owner=view.owner.username)
+    view.delete()

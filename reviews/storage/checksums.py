@@ -1,0 +1,144 @@
+"""The sums of an import: recorded when its file is kept and when it ends, compared before its lines go out.
+
+Frames have checksums of their own (`source`). Sums show what those cannot: that a frame is missing at the
+end, and that rows which say what became of lines are missing or were changed.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+from django.db import connection
+from django.db.models import Q
+
+from reviews.models import Evaluation, Import, ImportSums, Run
+from reviews.storage.damage import Damaged, Fault, KeptFile
+
+_OF_THE_FILE = ("run_id", "file_name", "state", "size", "sha256", "has_bom", "repeated_lines", "lines")
+_FIGURES = (*_OF_THE_FILE, *Import.OUTCOMES)
+# The lines, and sums that change with any line number, outcome or record of a row.
+_NOTED = """
+    SELECT outcome, concat_ws(' ', sum(lines), sum(line), sum(line::numeric * line),
+                              sum(line::numeric * lines),
+                              sum(line::numeric * coalesce(evaluation_id, 0)),
+                              sum(line::numeric * coalesce(first_import_id, 0)),
+                              sum(line::numeric * coalesce(first_line, 0)))
+    FROM import_line WHERE source_id = %s GROUP BY outcome
+"""
+_OUTCOMES = {"unchanged": "unchanged", "updated": "updated", "conflict": "conflicts", "rejected": "rejected"}
+
+
+class Text:
+    """Running sums of a kept file: bytes and lines of its text, and the checksums of its frames."""
+
+    def __init__(self) -> None:
+        self._frames = hashlib.sha256()
+        self.size = self.lines = 0
+
+    def add(self, digest: bytes, size: int, lines: int) -> None:
+        """Add a frame with that checksum, and the size and lines of the text in it."""
+        self._frames.update(digest)
+        self.size += size
+        self.lines += lines
+
+    @property
+    def frames_sha256(self) -> str:
+        return self._frames.hexdigest()
+
+
+def record_text(source: Import, text: Text) -> None:
+    """Record the sums of the kept text, once size and SHA-256 of the file are known."""
+    sums = {
+        "text_size": text.size,
+        "text_lines": text.lines,
+        # A packed file or an array is longer or shorter than its text.
+        "text_sha256": source.sha256 if source.size == text.size else "",
+        "frames_sha256": text.frames_sha256,
+    }
+    ImportSums.objects.update_or_create(source=source, defaults=sums)
+
+
+def record_end(source: Import) -> None:
+    """Record the figures of an import that is over, and the sums of its noted lines."""
+    sums = {"figures": _figures(source), "noted": _noted(source)}
+    ImportSums.objects.filter(source=source).update(**sums)
+
+
+def check_text(kept: KeptFile, text: Text) -> None:
+    """Compare a text that was read to its end with the recorded sums. Raises `Damaged`."""
+    sums = ImportSums.objects.filter(source=kept.import_id).first()
+    if sums is None:
+        _check_lines(kept, text)
+        return
+    if (text.size, text.lines) != (sums.text_size, sums.text_lines):
+        what = (
+            f"it has {text.lines:,} lines in {text.size:,} bytes,"
+            f" and had {sums.text_lines:,} lines in {sums.text_size:,} bytes"
+        )
+        raise Damaged(kept.bytes_fault(what))
+    if text.frames_sha256 != sums.frames_sha256:
+        raise Damaged(kept.bytes_fault("its frames are not those that were stored"))
+
+
+def _check_lines(kept: KeptFile, text: Text) -> None:
+    """Compare the lines alone: a worker of the version before recorded no sums."""
+    done = Import.objects.filter(pk=kept.import_id, state=Import.State.DONE)
+    lines = done.values_list("lines", flat=True).first()
+    if lines not in {None, text.lines}:
+        raise Damaged(kept.bytes_fault(f"it has {text.lines:,} lines, and had {lines:,}"))
+
+
+def has_line(source_id: int, line: int) -> bool:
+    """Whether the kept file of an import had that line."""
+    return line > 0 and ImportSums.objects.filter(source=source_id, text_lines__gte=line).exists()
+
+
+def check_run(run: Run) -> None:
+    """Check every import that is or was part of the run's files. Raises `Damaged`."""
+    for source in imports_of(run):
+        check(source)
+
+
+def imports_of(run: Run) -> list[Import]:
+    """The imports that are part of the run's files, by their columns or by their recorded figures."""
+    done = str(Import.State.DONE)
+    is_part = Q(run=run, state=done) | Q(sums__figures__contains={"run_id": run.pk, "state": done})
+    return list(Import.objects.filter(is_part).select_related("run", "sums").order_by("pk"))
+
+
+def check(source: Import) -> None:
+    """Compare the rows of an import with its recorded sums. Raises `Damaged`."""
+    for fault in faults(source):
+        raise Damaged(fault)
+
+
+def faults(source: Import) -> Iterator[Fault]:
+    """Yield each difference between the rows of an import and the sums recorded when it ended."""
+    sums = ImportSums.objects.filter(source=source).first()
+    if sums is None or not sums.figures:
+        return
+    kept, figures = KeptFile.of(source), _figures(source)
+    changed = [name for name in _FIGURES if figures[name] != sums.figures.get(name)]
+    if changed:
+        yield kept.rows_fault(f"{', '.join(changed)} of the import changed after it ended")
+    noted = _noted(source)
+    for outcome, column in _OUTCOMES.items():
+        count = int(noted.get(outcome, "0").split()[0])
+        if count != sums.figures[column]:
+            yield kept.rows_fault(f"{count:,} of {sums.figures[column]:,} lines noted as {outcome} are there")
+        elif noted.get(outcome) != sums.noted.get(outcome):
+            yield kept.rows_fault(f"lines noted as {outcome} were changed")
+    records = Evaluation.objects.filter(run=sums.figures["run_id"], first_import=source).count()
+    if sums.figures["state"] == Import.State.DONE and records != sums.figures["new"]:
+        yield kept.rows_fault(f"{records:,} of its {sums.figures['new']:,} records are there")
+
+
+def _figures(source: Import) -> dict[str, Any]:
+    return {name: getattr(source, name) for name in _FIGURES}
+
+
+def _noted(source: Import) -> dict[str, str]:
+    """Sums over the noted lines of an import, by outcome; as text, since they outgrow JSON's numbers."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTED, [source.pk])
+        return dict(cursor.fetchall())

@@ -1,0 +1,250 @@
+"""A record as PostgreSQL takes it: one row of a binary COPY into `evaluation`.
+
+A line becomes a row in one of two ways that say the same. `exact_row` writes what `parse_line` made of it.
+`quick_row` takes the JSON columns as the line spells them and never builds them, three times as fast; it
+leaves each line alone that has anything about it which PostgreSQL or Python might read another way.
+"""
+
+import datetime as dt
+import hashlib
+import struct
+from typing import Any, NamedTuple
+
+import msgspec
+import orjson
+
+from reviews.records.extracted_scores import extract
+from reviews.records.mapping import Mapping, read_translated
+from reviews.records.schema import (
+    STATUS_WORDS,
+    VERDICTS,
+    Limits,
+    LineError,
+    Record,
+    holds_too_many_values,
+    moment,
+    parse_line,
+)
+
+_PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
+COLUMNS = (*_PLACE, *Record._fields, "extracted_scores")
+JSON_FIELDS = (
+    "raw_judge_output",
+    "parsed_rubric_scores",
+    "review_reasons",
+    "structured_model_response",
+    "structured_ideal_response",
+    "human_corrected_scores",
+    "extra",
+)
+# What stands before and behind the rows of a COPY.
+OPENING, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+
+_JSON_PLACES = tuple(Record._fields.index(name) for name in JSON_FIELDS)
+_JSONB_VERSION = b"\x01"
+_EPOCH = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
+_place = struct.Struct("!h iq iq iq iq iq i16s").pack
+_length = struct.Struct("!i").pack
+_boolean = struct.Struct("!i?").pack
+_microseconds = struct.Struct("!iq").pack
+_NULL = _length(-1)
+
+
+class Target(NamedTuple):
+    """Where rows belong: the keys of the run and of the import."""
+
+    run_id: int
+    import_id: int
+
+
+def content_hash(line: bytes) -> bytes:
+    """What tells two versions of a line (without LF) apart."""
+    return hashlib.blake2b(line, digest_size=16).digest()
+
+
+def row_of(
+    line: bytes,
+    limits: Limits,
+    target: Target,
+    number: int,
+    line_hash: bytes,
+    *,
+    mapping: Mapping | None = None,
+) -> tuple[str, bytes]:
+    """The id and the row of the record in the line of that number. Raises `LineError`."""
+    if mapping:
+        line = mapping.translated(line, limits)
+    quick = quick_row(line, limits, target, number, line_hash)
+    if quick:
+        return quick
+    record = read_translated(line, limits, mapping) if mapping else parse_line(line, limits)
+    return record.evaluation_id, exact_row(record, target, number, line_hash)
+
+
+def exact_row(record: Record, target: Target, number: int, line_hash: bytes) -> bytes:
+    """The row of a record that stands in the line of that number."""
+    values: list[Any] = list(record)
+    for place in _JSON_PLACES:
+        if values[place] is not None:
+            values[place] = orjson.dumps(values[place])
+    values.append(None if record.parsed_rubric_scores else _extracted(record.raw_judge_output))
+    return _row(values, target, number, line_hash)
+
+
+def _extracted(raw_judge_output: dict[str, Any]) -> bytes:
+    """The scores in the raw output of a record whose own scores are empty."""
+    return orjson.dumps(extract({}, raw_judge_output))
+
+
+def _row(values: list[Any], target: Target, number: int, line_hash: bytes) -> bytes:
+    """`values` are those of a record, but for its JSON, which is bytes, and then the extracted scores."""
+    run, source = target
+    parts = [_place(len(COLUMNS), 8, run, 8, source, 8, number, 8, source, 8, number, 16, line_hash)]
+    for value in values:
+        kind = type(value)
+        if value is None:
+            parts.append(_NULL)
+        elif kind is str:
+            text = value.encode()
+            parts += (_length(len(text)), text)
+        elif kind is bytes:
+            parts += (_length(len(value) + 1), _JSONB_VERSION, value)
+        elif kind is bool:
+            parts.append(_boolean(1, value))
+        else:
+            since = value - _EPOCH
+            parts.append(_microseconds(8, (since.days * 86400 + since.seconds) * 10**6 + since.microseconds))
+    return b"".join(parts)
+
+
+# The quick way
+
+_NO_JSON = msgspec.Raw(b"null")
+
+
+class _AnyObject(msgspec.Struct):
+    """An object, whatever is in it."""
+
+
+class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """A line as most are: the fields of `Record` in their order and no others, JSON not looked into."""
+
+    evaluation_id: str
+    task_id: str | int | None = None
+    model_id: str | int | None = None
+    response_id: str | int | None = None
+    ideal_response_id: str | int | None = None
+    judge_llm_model: str
+    judge_prompt_template_path: str
+    raw_judge_output: msgspec.Raw
+    parsed_rubric_scores: msgspec.Raw
+    aggregated_score: str | None = None
+    final_answer_verified: bool | None = None
+    verification_message: str | None = None
+    needs_human_review: bool
+    review_reasons: list[str]
+    structured_model_response: msgspec.Raw = _NO_JSON
+    structured_ideal_response: msgspec.Raw = _NO_JSON
+    parsing_error: str | None = None
+    human_review_status: str
+    human_reviewer_id: str | int | None = None
+    human_review_timestamp: str | None = None
+    human_corrected_scores: msgspec.Raw = _NO_JSON
+    human_review_comments: str | None = None
+    created_at: str
+
+
+_read = msgspec.json.Decoder(_Line).decode
+_read_scores = msgspec.json.Decoder(dict[str, _AnyObject]).decode
+_PLACE_OF = {name: place for place, name in enumerate(Record._fields)}
+_NAMES = [_PLACE_OF[name] for name in ("evaluation_id", "judge_llm_model", "judge_prompt_template_path")]
+_IDS = [
+    _PLACE_OF[name]
+    for name in ("task_id", "model_id", "response_id", "ideal_response_id", "human_reviewer_id")
+]
+_MOMENTS = [(name, _PLACE_OF[name]) for name in ("human_review_timestamp", "created_at")]
+_REASONS, _CORRECTED = _PLACE_OF["review_reasons"], _PLACE_OF["human_corrected_scores"]
+# How JSON that is not looked into may begin.
+_BEGINNINGS = (
+    (_PLACE_OF["raw_judge_output"], b"{"),
+    (_PLACE_OF["parsed_rubric_scores"], b"{"),
+    (_PLACE_OF["structured_model_response"], b'{"n'),
+    (_PLACE_OF["structured_ideal_response"], b'{"n'),
+    (_CORRECTED, b"{n"),
+)
+# Python and PostgreSQL mean the same by numbers of up to 15 digits and by exponents of up to two. With
+# digits, points and signs alike, these tell of others (and of some text).
+_ALIKE = bytes.maketrans(b"123456789.+-E", b"0" * 12 + b"e")
+_LONG, _EXPONENT = b"0" * 16, b"0e000"
+
+
+class _Other(Exception):
+    """A line that is not for the quick way."""
+
+
+def quick_row(
+    line: bytes, limits: Limits, target: Target, number: int, line_hash: bytes
+) -> tuple[str, bytes] | None:
+    """The id and the row of a record, or None for a line that `parse_line` has to read or to refuse."""
+    if len(line) > limits.line_bytes or b"\\u0000" in line or holds_too_many_values(line, limits):
+        return None
+    try:
+        # What is skipped is checked in all but this.
+        _ = line.isascii() or line.decode()
+        read = _read(line)
+        values = _values(read, limits)
+    except (msgspec.MsgspecError, ValueError, RecursionError, LineError, _Other):
+        return None
+    return read.evaluation_id, _row(values, target, number, line_hash)
+
+
+def _values(read: _Line, limits: Limits) -> list[Any]:
+    """The values of the row. Raises `_Other`, `LineError` and what msgspec does."""
+    verdict = read.aggregated_score
+    if (verdict is not None and verdict not in VERDICTS) or read.human_review_status not in STATUS_WORDS:
+        raise _Other
+    values: list[Any] = [*msgspec.structs.astuple(read), b"{}"]
+    for place in _NAMES:
+        values[place] = _id(values[place], limits)
+        if not values[place].strip():
+            raise _Other
+    for place in _IDS:
+        if values[place] is not None:
+            values[place] = _id(values[place], limits)
+    for name, place in _MOMENTS:
+        if values[place] is not None:
+            values[place] = moment(name, values[place])
+    values[_REASONS] = orjson.dumps(values[_REASONS])
+    _put_json(values, limits)
+    scores = _read_scores(read.parsed_rubric_scores)
+    values.append(None if scores else _extracted(orjson.loads(bytes(read.raw_judge_output))))
+    return values
+
+
+def _put_json(values: list[Any], limits: Limits) -> None:
+    """Put the JSON as it is spelled. Raises `_Other` where that may hold odd numbers or deep nesting."""
+    texts = []
+    for place, beginnings in _BEGINNINGS:
+        text = bytes(values[place])
+        if text[0] not in beginnings:
+            raise _Other
+        values[place] = None if text == b"null" else text
+        texts.append(text)
+    spelled = b" ".join(texts)
+    alike = spelled.translate(_ALIKE, b"[{")
+    if len(spelled) - len(alike) >= limits.nesting or _LONG in alike or _EXPONENT in alike:
+        raise _Other
+    if values[_CORRECTED]:
+        # These are compared with what a file says later on, where 1e2 and 100.0 are one and 100 is another.
+        values[_CORRECTED] = orjson.dumps(orjson.loads(values[_CORRECTED]))
+
+
+def _id(value: str | int, limits: Limits) -> str:
+    if isinstance(value, int):
+        # Not -0, and nothing that only text can hold.
+        if not value or not -(2**63) <= value < 2**64:
+            raise _Other
+        return str(value)
+    if len(value) * 4 > limits.id_bytes:
+        raise _Other
+    return value

@@ -1,0 +1,274 @@
+"""Coming in, going out, and one's own account: login, password, sessions, the first admin's welcome."""
+
+from collections.abc import Callable
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from allauth.account import forms as allauth_forms
+from allauth.account.adapter import get_adapter
+from allauth.account.utils import perform_login
+from allauth.account.views import LoginView
+from allauth.decorators import rate_limit
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from csp.decorators import csp_update
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import PasswordChangeView, redirect_to_login
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import redirect, render, resolve_url
+from django.urls import reverse_lazy
+from django.utils.crypto import constant_time_compare
+from django.utils.decorators import method_decorator
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django_htmx.middleware import HtmxDetails
+
+from reviews.accounts import api_tokens, people, sessions
+from reviews.accounts.permissions import Denied
+from reviews.audit import events
+from reviews.http.request import Request
+from reviews.models import User, usernames
+
+
+class LoginMiddleware(LoginRequiredMiddleware):
+    """Asks for a login and leads back to the page the person was on, also from a form or from htmx.
+
+    A plain request is redirected. A request by htmx gets 401 and `HX-Redirect`: it would put the
+    login page into the middle of its own page.
+    """
+
+    def process_view(
+        self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
+    ) -> HttpResponseBase | None:
+        login_first = super().process_view(request, view_func, view_args, view_kwargs)
+        if login_first is None or not HtmxDetails(request):
+            return login_first
+        return HttpResponse(status=401, headers={"HX-Redirect": login_first["Location"]})
+
+    def handle_no_permission(
+        self, request: HttpRequest, view_func: Callable[..., Any]
+    ) -> HttpResponseRedirect:
+        return redirect_to_login(_page_of(request), self.get_login_url(view_func))
+
+
+def _page_of(request: HttpRequest) -> str:
+    """The page a request was made from; the run list where the browser does not say."""
+    if request.method in {"GET", "HEAD"} and not HtmxDetails(request):
+        return request.get_full_path()
+    page_url = request.headers.get("HX-Current-URL") or request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(page_url, {request.get_host()}, require_https=request.is_secure()):
+        return resolve_url("runs")
+    parts = urlsplit(page_url)
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+class LoginForm(allauth_forms.LoginForm):
+    """allauth's, with our attributes."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for field in self.fields.values():
+            field.help_text = ""
+            field.widget.attrs.pop("placeholder", None)
+        self.fields["login"].widget.attrs.update({"autocapitalize": "none", "autofocus": True})
+
+
+class _LoginView(LoginView):
+    template_name = "accounts/account/login.html"
+
+    def get_context_data(self, **values: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**values)
+        return context | {
+            # Who finds no account here must learn where the first one comes from.
+            "needs_first_admin": people.needs_first_admin(),
+            "provider_name": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
+        }
+
+
+def _origin(url: str) -> list[str]:
+    parts = urlsplit(url)
+    return [f"{parts.scheme}://{parts.netloc}"] if url else []
+
+
+@login_not_required
+@require_http_methods(["GET", "POST"])
+def login(request: HttpRequest) -> HttpResponseBase:
+    """The login page. Browsers hold the redirects of a form to `form-action` too: it names the provider."""
+    widened = csp_update({"form-action": _origin(settings.OIDC_ISSUER)})
+    return widened(_LoginView.as_view())(request)
+
+
+@login_not_required
+@require_POST
+def logout(request: HttpRequest) -> HttpResponse:
+    """Log out, or give up a login that waits for its second factor."""
+    if request.user.is_authenticated:
+        get_adapter().logout(request)
+    else:
+        request.session.flush()
+    return redirect("login")
+
+
+@never_cache
+@require_safe
+def account(request: Request) -> HttpResponse:
+    """How one logs in, and where one is logged in."""
+    factors = list(Authenticator.objects.filter(user=request.user).order_by("created_at"))
+    by_type = {factor.type: factor.wrap() for factor in factors}
+    codes = by_type.get(Authenticator.Type.RECOVERY_CODES)
+    context = {
+        "has_password": request.user.has_usable_password(),
+        "has_app": Authenticator.Type.TOTP in by_type,
+        "passkeys": [factor.wrap() for factor in factors if factor.type == Authenticator.Type.WEBAUTHN],
+        "codes_left": None if codes is None else len(codes.get_unused_codes()),
+        "places": sessions.places(request.user, request.session.session_key),
+        "tokens": api_tokens.of(request.user),
+    }
+    return render(request, "accounts/account/page.html", context)
+
+
+@require_POST
+def end_session(request: Request, pk: int) -> HttpResponse:
+    try:
+        sessions.end(request.user, pk)
+    except UserSession.DoesNotExist:
+        raise Http404 from None
+    messages.success(request, "That browser is logged out.")
+    return redirect("account")
+
+
+@require_POST
+def end_other_sessions(request: Request) -> HttpResponse:
+    ended = sessions.end_others(request.user, request.session.session_key)
+    messages.success(request, f"Logged out everywhere but here: {ended} other{'' if ended == 1 else 's'}.")
+    return redirect("account")
+
+
+class _PasswordChangeForm(PasswordChangeForm):
+    """Django's, with the question whether the tokens of the account end with the password before."""
+
+    def __init__(self, user: User, *args: Any, **options: Any) -> None:
+        super().__init__(user, *args, **options)
+        working = api_tokens.of(user).count()
+        if working:
+            label = "Also revoke my API token" if working == 1 else f"Also revoke my {working} API tokens"
+            help_text = "Programs that use them stop working until they get a new one."
+            self.fields["revoke_tokens"] = forms.BooleanField(
+                label=label, required=False, initial=True, help_text=help_text
+            )
+
+
+# Who has somebody's session is not to guess their password by it.
+@method_decorator(rate_limit(action="change_password"), name="dispatch")  # type: ignore[no-untyped-call]
+@method_decorator(transaction.atomic, name="form_valid")
+class _PasswordView(PasswordChangeView):
+    template_name = "accounts/account/password.html"
+    form_class = _PasswordChangeForm
+    success_url = reverse_lazy("account")
+
+    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+        if not cast("User", request.user).has_usable_password():
+            raise Denied("Your password is not kept here: you log in with another provider.")
+        return super().dispatch(request, *args, **options)
+
+    def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
+        response = super().form_valid(form)
+        sessions.renew(form.user, self.request)
+        revoked = 0
+        if form.cleaned_data.get("revoke_tokens"):
+            revoked = api_tokens.revoke_all(person=form.user, actor=form.user)
+        events.record("password changed", actor=form.user, tokens=revoked)
+        messages.success(
+            self.request,
+            "Your password is changed. Your other browsers are logged out" + _and_revoked(revoked) + ".",
+        )
+        return response
+
+
+def _and_revoked(tokens_revoked: int) -> str:
+    if not tokens_revoked:
+        return ""
+    return f", and {tokens_revoked} API token{' is' if tokens_revoked == 1 else 's are'} revoked"
+
+
+password = require_http_methods(["GET", "POST"])(_PasswordView.as_view())
+
+
+class PasswordForm(forms.Form):
+    """A new password, twice; `people` decides whether it is good enough."""
+
+    password = forms.CharField(
+        strip=False,
+        max_length=4096,
+        help_text="At least 12 characters; a few words in a row are fine.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    password_again = forms.CharField(
+        strip=False,
+        max_length=4096,
+        label="The password again",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = self.cleaned_data
+        if {"password", "password_again"} <= values.keys() and values["password"] != values["password_again"]:
+            self.add_error("password_again", "The two passwords differ.")
+        return values
+
+    def refuse(self, refused: people.Refused) -> None:
+        """Show the reason at its field, or above all fields."""
+        self.add_error(refused.field if refused.field in self.fields else None, refused.reason)
+
+
+class NewAccountForm(PasswordForm):
+    """Name and password of somebody new."""
+
+    username = forms.CharField(
+        label="Your name",
+        max_length=usernames.LONGEST,
+        help_text="You log in with it, it is shown beside your decisions, and it cannot be changed. "
+        "Letters from a to z, digits and @ . + - _",
+        widget=forms.TextInput(
+            attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}
+        ),
+    )
+    field_order = ("username", "password", "password_again")
+
+
+@login_not_required
+@never_cache
+@sensitive_post_parameters("password", "password_again")
+@require_http_methods(["GET", "HEAD", "POST"])
+def welcome(request: HttpRequest, token: str) -> HttpResponse:
+    """The one-time page where the first admin chooses name and password, and is logged in."""
+    if not constant_time_compare(token, people.welcome_token()) or not people.needs_first_admin():
+        return render(request, "accounts/account/welcome_over.html", status=404)
+    form = NewAccountForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            user = people.first_admin(
+                username=form.cleaned_data["username"], password=form.cleaned_data["password"], token=token
+            )
+        except people.Refused as refused:
+            form.refuse(refused)
+        else:
+            return greet(request, user, f"Welcome, {user.name}. You are the admin here.")
+    return render(
+        request, "accounts/account/welcome.html", {"form": form}, status=422 if form.is_bound else 200
+    )
+
+
+def greet(request: HttpRequest, user: User, sentence: str) -> HttpResponse:
+    """Log somebody new in and lead them to the runs."""
+    response: HttpResponse = perform_login(request, user)
+    messages.success(request, sentence)
+    return response

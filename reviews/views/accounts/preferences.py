@@ -1,0 +1,61 @@
+"""How somebody likes the screen: theme and keys."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from reviews.accounts import preferences
+from reviews.accounts.preferences import COMMANDS
+from reviews.http.request import Request
+from reviews.models import User
+
+
+class PreferencesForm(forms.Form):
+    """Theme, whether single keys are commands, and a field `key-<command>` for each of them."""
+
+    theme = forms.ChoiceField(choices=User.Theme.choices, widget=forms.RadioSelect)
+    has_shortcuts = forms.BooleanField(required=False, label="Single keys are commands")
+
+    def __init__(self, user: User, data: Any = None) -> None:
+        keys = preferences.chosen_keys(user)
+        initial: dict[str, Any] = {"theme": user.theme, "has_shortcuts": user.has_shortcuts}
+        initial |= {f"key-{name}": key.upper() for name, key in keys.items()}
+        super().__init__(data, initial=initial)
+        for command in COMMANDS:
+            widget = forms.TextInput(attrs={"maxlength": 1, "autocapitalize": "none", "spellcheck": "false"})
+            self.fields[f"key-{command.name}"] = forms.CharField(
+                label=command.title, max_length=1, required=False, widget=widget
+            )
+
+    @property
+    def keys(self) -> list[forms.BoundField]:
+        return [self[f"key-{command.name}"] for command in COMMANDS]
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def preferences_page(request: Request) -> HttpResponse:
+    form = PreferencesForm(request.user, request.POST if request.method == "POST" else None)
+    if form.is_valid() and _save(form, request.user):
+        messages.success(request, "Saved. Your pages look and listen so from now on.")
+        return redirect("preferences")
+    status = 422 if form.is_bound else 200
+    return render(request, "accounts/preferences/page.html", {"form": form}, status=status)
+
+
+def _save(form: PreferencesForm, user: User) -> bool:
+    """Whether it was saved; if not, the form says why."""
+    values = form.cleaned_data
+    keys = {command.name: values[f"key-{command.name}"] for command in COMMANDS}
+    try:
+        preferences.save(user=user, theme=values["theme"], has_shortcuts=values["has_shortcuts"], keys=keys)
+    except preferences.Refused as refused:
+        for name, reason in refused.reasons.items():
+            form.add_error(f"key-{name}", reason)
+        return False
+    return True

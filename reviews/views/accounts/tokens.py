@@ -1,0 +1,23 @@
+"""Tokens of the API: where their people, and admins, see and end them."""
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+
+from reviews.accounts import api_tokens
+from reviews.accounts.permissions import can
+from reviews.http.request import Request
+from reviews.models import ApiToken
+
+
+@require_POST
+def revoke(request: Request, pk: int) -> HttpResponse:
+    """End one's own token, or as an admin anybody's."""
+    token = get_object_or_404(ApiToken.objects.select_related("person"), pk=pk)
+    is_own = token.person_id == request.user.pk
+    if not is_own and not can(request.user, "manage_people"):
+        raise Http404
+    api_tokens.revoke(token=token, actor=request.user)
+    messages.success(request, f"The token {token.prefix}… opens nothing any more.")
+    return redirect("account") if is_own else redirect("person", token.person_id)

@@ -1,0 +1,112 @@
+"""Spot checks: decisions of a reviewer drawn at random, which a lead goes through one by one."""
+
+from http import HTTPStatus
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from reviews.accounts.permissions import check
+from reviews.dashboard import spot_checks
+from reviews.evidence import record as evidence_record
+from reviews.http.request import Request
+from reviews.models import SpotCheck, User
+from reviews.review import decisions
+from reviews.rubric import definition, proposals
+from reviews.views.dashboard import scope
+
+
+class DrawForm(forms.Form):
+    """Whose decisions, and how many."""
+
+    reviewer = forms.ModelChoiceField(User.objects.all(), to_field_name="username")
+    count = forms.IntegerField(min_value=1, max_value=spot_checks.MOST_DRAWN)
+
+
+class SettleForm(forms.Form):
+    """What a lead says of a decision that was drawn. To reopen it takes a reason."""
+
+    outcome = forms.ChoiceField(choices=SpotCheck.Outcome.choices[1:])
+    note = forms.CharField(required=False, max_length=5_000)
+
+    def clean(self) -> None:
+        is_reopened = self.cleaned_data.get("outcome") == SpotCheck.Outcome.REOPENED
+        if is_reopened and not self.cleaned_data.get("note"):
+            self.add_error("note", "Say in a few words why the record is to be decided again.")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def drawn(request: Request) -> HttpResponse:
+    """The decisions that wait for a look; POST draws `count` more of a `reviewer`, from the scope posted."""
+    check(request.user, "lead_review")
+    form = DrawForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        return _draw(request, **form.cleaned_data)
+    context = {"checks": spot_checks.open_checks(request.user), "errors": form.errors}
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+    return render(request, "dashboard/spot_checks.html", context, status=status)
+
+
+def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:
+    """Draw, and go to the first; or back, where nothing is left to draw."""
+    selection = scope.read(request.POST, reviewer).selection
+    found = spot_checks.draw(selection=selection, count=count, actor=request.user)
+    if not found:
+        messages.info(
+            request, "There is no decision left to draw: none is in force, or all were drawn before."
+        )
+        return redirect("desk-person", reviewer.pk)
+    messages.success(request, f"Drew {len(found):,} of the decisions of {reviewer.name}.")
+    return redirect("spot-check", found[0].pk)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def spot_check(request: Request, pk: int) -> HttpResponse:
+    """A decision that was drawn, with what it was made on; POST agrees to it or reopens it with a reason."""
+    check(request.user, "lead_review")
+    rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "settled_by")
+    drawn = get_object_or_404(rows, pk=pk)
+    form = SettleForm(request.POST if request.method == "POST" else None)
+    if not form.is_valid():
+        return _page(request, drawn, form)
+    try:
+        _settle(request, drawn, form)
+    except decisions.Conflict as conflict:
+        messages.error(request, conflict.reason)
+    following = spot_checks.open_checks(request.user)
+    if following:
+        return redirect("spot-check", following[0].pk)
+    messages.success(request, "That was the last one.")
+    return redirect("desk-person", drawn.reviewer_id)
+
+
+def _settle(request: Request, drawn: SpotCheck, form: SettleForm) -> None:
+    note, title = form.cleaned_data["note"], drawn.review.evaluation.title
+    if form.cleaned_data["outcome"] == SpotCheck.Outcome.AGREED:
+        spot_checks.agree(check_id=drawn.pk, actor=request.user, note=note)
+        messages.success(request, f"Agreed: {title}.")
+    else:
+        spot_checks.reopen(check_id=drawn.pk, actor=request.user, reason=note)
+        messages.success(request, f"Reopened: {title} is in the queue again.")
+
+
+def _page(request: Request, drawn: SpotCheck, form: SettleForm) -> HttpResponse:
+    record = drawn.review.evaluation
+    offers = proposals.offers(record, definition.of(record.run))
+    context = {
+        "drawn": drawn,
+        "evaluation": record,
+        "evidence": evidence_record.read(record, offers, reader=request.user),
+        "decision": evidence_record.decision(record, offers),
+        "changes": [],
+        "is_open": drawn.outcome == SpotCheck.Outcome.OPEN and record.review_id == drawn.review_id,
+        "left": len(spot_checks.open_checks(request.user)),
+        "form": form,
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+    return render(request, "dashboard/spot_check.html", context, status=status)

@@ -1,0 +1,376 @@
+"""The tables of the lead's desk: who works, what came of it, and the decisions behind the figures."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from django.db.models import Count
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from reviews.dashboard import metrics, spot_checks
+from reviews.dashboard.drilldown import decisions, overturned
+from reviews.dashboard.metrics import DEFINITIONS, CriterionFigures, Figures
+from reviews.dashboard.presence import now_working
+from reviews.database.replica import by_replica_in_steps
+from reviews.judge.drilldown import OTHER_SCORE, Asked
+from reviews.models import Escalation, Evaluation, FileConflict, Review, User
+from reviews.queue import progress as queue_progress
+from reviews.records.scores import criterion_title
+from reviews.views.dashboard.scope import Scope
+from reviews.views.tables import NOTHING, Cell, Column, Table, count, moment, percent, words
+
+SIGNALS_NOT_VERDICTS = (
+    "Signals, not verdicts: every one of these figures has good reasons that it does not know. "
+    "Read the records before you speak with anybody."
+)
+
+
+def _figure(name: str, title: str, *, series: str = "", notes: str = "", help_of: str = "") -> Column:
+    return Column(name, title, DEFINITIONS[help_of or name], series=series, notes=notes)
+
+
+# One reviewer in figures: how each is headed and explained, and how it reads.
+_FIGURES: list[tuple[Column, Callable[[Figures, Callable[..., str]], Cell]]] = [
+    (_figure("done", "Done", series="Done"), lambda of, to: count(of.done, to())),
+    (_figure("median_seconds", "Median active time"), lambda of, _: _seconds(of.median_seconds)),
+    (
+        _figure("change_rate", "Changed records", notes="changed"),
+        lambda of, to: percent(of.changed, of.compared, to(signal="changed")),
+    ),
+    (
+        _figure("override_rate", "Changed scores", notes="overridden"),
+        lambda of, _: percent(of.overridden, of.judged),
+    ),
+    (
+        _figure("verdict_change_rate", "Changed verdicts", notes="verdict_changes"),
+        lambda of, to: percent(of.verdict_changes, of.verdicts, to(signal="verdict-changed")),
+    ),
+    (
+        _figure("current_agreement", "Agreed in a row", notes="longest_agreement"),
+        lambda of, to: _streak(of, to(signal="unchanged")),
+    ),
+    (
+        _figure("fast_rate", "Faster than reading", notes="fast"),
+        lambda of, to: percent(of.fast, of.read, to(signal="fast")),
+    ),
+    (_figure("skipped", "Skipped"), lambda of, _: count(of.skipped)),
+    (_figure("returned", "Given back"), lambda of, _: count(of.returned)),
+    (_figure("escalated", "To a lead"), lambda of, _: count(of.escalated)),
+    (_figure("overturned", "Overturned"), lambda of, _: count(of.overturned)),
+    (
+        _figure("agreement_rate", "Spot checks agreed", notes="upheld"),
+        lambda of, _: percent(of.upheld, of.checked),
+    ),
+]
+
+
+def figures(of: Figures, scope: Scope) -> list[tuple[Column, Cell]]:
+    """What one reviewer did, figure by figure."""
+
+    def to(**more: str) -> str:
+        return scope.address(reverse("decisions"), reviewer=of.reviewer.username, **more)
+
+    return [(column, read(of, to)) for column, read in _FIGURES]
+
+
+def reviewers(scope: Scope) -> Table:
+    rows = [
+        [_person(of.reviewer, scope), *(cell for _, cell in figures(of, scope))]
+        for of in metrics.reviewers(scope.selection)
+    ]
+    return Table(
+        "reviewers",
+        "Reviewers",
+        [Column("reviewer", "Reviewer", is_number=False), *(column for column, _ in _FIGURES)],
+        rows,
+        "Nobody has decided anything here yet.",
+        SIGNALS_NOT_VERDICTS,
+        chart="bar",
+    )
+
+
+def now(scope: Scope) -> Table:
+    columns = [
+        Column("reviewer", "Reviewer", is_number=False),
+        Column("record", "Record", is_number=False),
+        Column("run", "Run", is_number=False),
+        Column("held_until", "Held until", is_number=False),
+        Column(
+            "last_seen", "Last sign of life", "When somebody last did anything here, in UTC.", is_number=False
+        ),
+        Column("release", "Release", is_number=False, is_action=True),
+    ]
+    rows = []
+    for present in now_working(run=scope.selection.run):
+        seen = moment(present.last_seen)
+        person = _person(present.reviewer, scope)
+        claims = [_held(claim) for claim in present.claims] or [[words("nothing"), Cell(""), Cell("")]]
+        releases = [Cell("Release", post=_release(claim, scope)) for claim in present.claims] or [Cell("")]
+        rows += [[person, *claim, seen, release] for claim, release in zip(claims, releases, strict=True)]
+    return Table("now", "Working now", columns, rows, "Nobody holds a record or was here of late.")
+
+
+def _held(claim: Evaluation) -> list[Cell]:
+    until = f"{claim.claimed_until:%H:%M} UTC" if claim.claimed_until else ""
+    run = reverse("run", args=[claim.run_id])
+    return [_record(claim), words(claim.run.name, url=f"{run}?status=held"), words(until)]
+
+
+def _release(claim: Evaluation, scope: Scope) -> str:
+    return scope.address(reverse("desk-release", args=[claim.pk]))
+
+
+def runs(scope: Scope) -> Table:
+    """How far each run is, and what waits for a lead there."""
+    chosen = scope.selection.run
+    disputed = FileConflict.objects.filter(outcome=FileConflict.Outcome.OPEN).values_list("run")
+    conflicts = dict(disputed.annotate(Count("pk")).order_by())
+    # Also of decided records: an opinion that came late may differ.
+    asked = Escalation.objects.filter(outcome=Escalation.Outcome.OPEN).values_list("run")
+    with_a_lead = dict(asked.annotate(Count("pk")).order_by())
+    columns = [
+        Column("run", "Run", is_number=False),
+        *(Column(name, name.replace("_", " ").capitalize()) for name in ("waiting", "held", "done")),
+        Column("with_a_lead", "With a lead", "Records that reviewers handed to a lead, or differ on."),
+        Column("conflicts", "Conflicts", "A file says something else than was decided here."),
+        Column("change", "Change", is_number=False, is_action=True),
+    ]
+    rows = []
+    for run, progress in queue_progress.of_all():
+        if chosen in {None, run}:
+            place = reverse("run", args=[run.pk])
+            rows.append(
+                [
+                    words(run.name, url=place),
+                    count(progress.waiting, f"{place}?status=waiting"),
+                    count(progress.held, f"{place}?status=held"),
+                    count(progress.done, f"{place}?status=done"),
+                    count(with_a_lead.get(run.pk, 0), reverse("open-escalations", args=[run.pk])),
+                    count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),
+                    Cell("Assign or prioritise", url=reverse("change", args=[run.pk])),
+                ]
+            )
+    return Table("runs", "Runs", columns, rows, "There are no runs yet.")
+
+
+def criteria(scope: Scope) -> Table:
+    """How often scores differ from the judge's, by everybody in the scope together."""
+    rows = [_criterion(of, scope) for of in metrics.criteria(scope.selection)]
+    return Table(
+        "criteria",
+        "Changed scores by criterion",
+        [Column("criterion", "Criterion", is_number=False), *_criterion_columns()],
+        rows,
+        "Of nothing decided here is it known what the judge had said.",
+        chart="bar",
+        is_percent=True,
+    )
+
+
+def criteria_by_reviewer(scope: Scope) -> Table:
+    rows = [
+        [_person(of.reviewer, scope), *_criterion(of, scope)]
+        for of in metrics.criteria_by_reviewer(scope.selection)
+        if of.reviewer
+    ]
+    person, name = (
+        Column("reviewer", "Reviewer", is_number=False),
+        Column("criterion", "Criterion", is_number=False),
+    )
+    return Table(
+        "criteria-by-reviewer",
+        "Changed scores by reviewer and criterion",
+        [person, name, *_criterion_columns()],
+        rows,
+        "Of nothing decided here is it known what the judge had said.",
+        folds=True,
+    )
+
+
+def _criterion_columns() -> list[Column]:
+    return [
+        _figure("override_rate", "Changed", series="Changed scores"),
+        Column("overridden", "Scores changed"),
+        Column("judged", "Scores compared"),
+    ]
+
+
+def _criterion(of: CriterionFigures, scope: Scope) -> list[Cell]:
+    rate = percent(of.overridden, of.judged)
+    overridden = count(of.overridden, _overriding(of, scope))
+    return [words(criterion_title(of.criterion)), rate, overridden, count(of.judged)]
+
+
+def _overriding(of: CriterionFigures, scope: Scope) -> str:
+    """Where a lead finds those decisions of the run that are in force; of several runs there is no list."""
+    run = scope.selection.run
+    if run is None or scope.selection.reviewer:
+        return ""
+    asked = Asked(criterion=of.criterion, human_said=OTHER_SCORE).parts
+    who = {"reviewer": of.reviewer.username} if of.reviewer else {}
+    return f"{reverse('judge-decisions', args=[run.pk])}?{urlencode(asked | who)}"
+
+
+def days(scope: Scope) -> Table:
+    found = metrics.days(scope.selection)
+    rows = []
+    for day, of_day in groupby(sorted(found, key=lambda one: one.day), key=lambda one: one.day):
+        each = list(of_day)
+        done, changed = sum(one.done for one in each), sum(one.changed for one in each)
+        rows.append([words(day.isoformat()), count(done), count(changed), count(len(each))])
+    columns = [
+        Column("day", "Day", "In UTC; only days on which somebody decided something.", is_number=False),
+        _figure("done", "Done", series="Done"),
+        _figure("changed", "Changed records", series="Changed records", help_of="change_rate"),
+        Column("reviewers", "Reviewers"),
+    ]
+    return Table(
+        "days", "Day by day", columns, rows, "Nobody has decided anything here yet.", chart="line", folds=True
+    )
+
+
+def overturnings(scope: Scope) -> Table:
+    """Decisions that others changed or reopened, the latest 200."""
+    rows = [
+        [
+            _record(one.review.evaluation),
+            _person(one.review.reviewer, scope),
+            words(one.get_kind_display().capitalize()),
+            words(one.actor.name),
+            words(one.reason),
+            moment(one.at),
+        ]
+        for one in overturned(scope.selection)
+    ]
+    titles = {
+        "record": "Record",
+        "reviewer": "Decided by",
+        "what": "What became of it",
+        "by": "By",
+        "reason": "Why",
+        "at": "When (UTC)",
+    }
+    return Table(
+        "overturned",
+        "Overturned decisions",
+        [Column(name, title, is_number=False) for name, title in titles.items()],
+        rows,
+        "No decision was overturned.",
+        DEFINITIONS["overturned"],
+        folds=True,
+    )
+
+
+def checks(scope: Scope) -> Table:
+    """Spot checks that are settled, the latest 200."""
+    rows = [
+        [
+            _record(check.review.evaluation),
+            _person(check.review.reviewer, scope),
+            words(check.get_outcome_display().capitalize()),
+            words(check.settled_by.name if check.settled_by else ""),
+            words(check.note),
+            moment(check.settled_at) if check.settled_at else NOTHING,
+        ]
+        for check in spot_checks.settled(scope.selection)
+    ]
+    titles = {
+        "record": "Record",
+        "reviewer": "Decided by",
+        "outcome": "Outcome",
+        "by": "Looked at by",
+        "note": "Note",
+        "at": "When (UTC)",
+    }
+    return Table(
+        "checks",
+        "Settled spot checks",
+        [Column(name, title, is_number=False) for name, title in titles.items()],
+        rows,
+        "No spot check is settled.",
+        folds=True,
+    )
+
+
+_DECISIONS = [
+    Column("record", "Record", is_number=False),
+    Column("run", "Run", is_number=False),
+    Column("reviewer", "Reviewer", is_number=False),
+    Column("at", "When (UTC)", is_number=False),
+    Column("judged_verdict", "Judge's verdict", is_number=False),
+    Column("verdict", "Verdict", is_number=False),
+    Column("changes", "Changes", "Criteria that differ from what the judge said."),
+    Column("active_seconds", "Active time", DEFINITIONS["median_seconds"]),
+    Column("words", "Words to read", DEFINITIONS["fast_rate"]),
+]
+
+
+def decisions_table(rows: Iterable[Sequence[Cell]], title: str) -> Table:
+    """Decisions as `decided` makes rows of them."""
+    return Table("decisions", title, _DECISIONS, rows, "There is no such decision.")
+
+
+def decided(review: Review, scope: Scope) -> list[Cell]:
+    """A decision as a row."""
+    return [
+        _record(review.evaluation),
+        words(review.evaluation.run.name, url=reverse("run", args=[review.evaluation.run_id])),
+        _person(review.reviewer, scope),
+        moment(review.submitted_at),
+        words(review.judged_verdict or ""),
+        words(review.verdict or ""),
+        _known(review.changes),
+        _seconds(None if review.active_ms is None else review.active_ms / 1000),
+        _known(review.words),
+    ]
+
+
+@by_replica_in_steps
+def all_decided(scope: Scope, signal: str) -> Iterator[list[Cell]]:
+    """The decisions of every page."""
+    after = ""
+    while True:
+        page = decisions(scope.selection, signal=signal, after=after)
+        yield from (decided(review, scope) for review in page.rows)
+        after = page.next_after
+        if not after:
+            return
+
+
+# By the name in the address of a CSV file.
+TABLES: dict[str, Callable[[Scope], Table]] = {
+    "now": now,
+    "runs": runs,
+    "reviewers": reviewers,
+    "criteria": criteria,
+    "criteria-by-reviewer": criteria_by_reviewer,
+    "days": days,
+    "overturned": overturnings,
+    "checks": checks,
+}
+
+
+def _person(person: User, scope: Scope) -> Cell:
+    """A person, who leads to their figures from where those of others stand too."""
+    url = "" if scope.selection.reviewer else scope.address(reverse("desk-person", args=[person.pk]))
+    return Cell(person.name, person.username, url)
+
+
+def _record(evaluation: Evaluation) -> Cell:
+    return Cell(evaluation.title, evaluation.evaluation_id, reverse("evaluation", args=[evaluation.pk]))
+
+
+def _known(number: int | None) -> Cell:
+    return NOTHING if number is None else count(number)
+
+
+def _seconds(seconds: float | None) -> Cell:
+    if seconds is None:
+        return NOTHING
+    minutes, rest = divmod(round(seconds), 60)
+    text = f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return Cell(text.replace(" ", "\N{NO-BREAK SPACE}"), round(seconds, 1))
+
+
+def _streak(of: Figures, url: str) -> Cell:
+    return count(of.current_agreement, url, f"longest {of.longest_agreement:,}")

@@ -1,0 +1,196 @@
+"""Exports: what is to go out, how far it is, and the finished file with its receipt."""
+
+import base64
+import re
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_http_methods, require_safe
+
+from reviews.accounts.permissions import check
+from reviews.exports import formats, jobs
+from reviews.exports.jobs import CannotExport, Order
+from reviews.http.request import Request
+from reviews.http.streaming import download
+from reviews.models import Export, ExportPart, Import, Opinion, Run
+
+SHOWN_EXPORTS = 20
+_RANGE = re.compile(r"bytes=([0-9]{0,20})-([0-9]{0,20})")
+
+
+class _ImportField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it takes none when it runs
+    def label_from_instance(self, obj: Import) -> str:
+        return f"{obj.file_name} (import {obj.pk})"
+
+
+class ExportForm(forms.Form):
+    """What of a run goes out, and how. Left empty, a field takes its first choice."""
+
+    only = forms.ChoiceField(
+        label="Lines",
+        required=False,
+        choices=[("all", "All lines"), ("reviewed", "Only reviewed lines")],
+        initial="all",
+        widget=forms.RadioSelect,
+    )
+    with_rejected = forms.BooleanField(
+        label="Keep rejected lines in their places (JSONL, with all lines)", required=False
+    )
+    only_import = _ImportField(
+        Import.objects.none(),
+        label="File",
+        required=False,
+        empty_label="The whole run, each record once",
+        help_text="Of one file: its own lines, whatever other files brought, and the decisions.",
+    )
+    format = forms.ChoiceField(
+        label="Format",
+        required=False,
+        help_text="JSONL is the file as it came. The tables are for analysis and cannot be imported.",
+    )
+    compression = forms.ChoiceField(
+        label="Compression",
+        required=False,
+        choices=[("", "None"), ("gzip", "gzip (.gz)"), ("zstd", "Zstandard (.zst)")],
+    )
+
+    def __init__(self, *args: Any, run: Run, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._run = run
+        names = {"jsonl": "JSONL", "csv": "CSV", "parquet": "Parquet"}
+        format_field, import_field = self.fields["format"], self.fields["only_import"]
+        assert isinstance(format_field, forms.ChoiceField)
+        assert isinstance(import_field, _ImportField)
+        format_field.choices = [(key, name) for key, name in names.items() if formats.is_installed(key)]
+        import_field.queryset = run.files
+
+    def order(self) -> Order:
+        """What a valid form asks for."""
+        given = self.cleaned_data
+        return Order(
+            self._run,
+            only=given["only"] or "all",
+            with_rejected=given["with_rejected"],
+            only_import=given["only_import"],
+            format=given["format"] or "jsonl",
+            compression=given["compression"],
+        )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def export(request: Request, run_pk: int) -> HttpResponse:
+    """The exports of a run. What is asked for here (POST) is built by a job, to whose page this leads."""
+    check(request.user, "export_run")
+    run = get_object_or_404(Run, pk=run_pk)
+    form = ExportForm(request.POST if request.method == "POST" else None, run=run)
+    if form.is_valid():
+        try:
+            return redirect("export-page", jobs.ask_for(form.order(), request.user).pk)
+        except CannotExport as reason:
+            form.add_error(None, str(reason))
+    context = {
+        "run": run,
+        "form": form,
+        "has_opinions": Opinion.objects.filter(evaluation__run=run).exists(),
+        "kept_for": settings.KEEP_EXPORTS // timedelta(hours=1),
+        "exports": run.exports.select_related("created_by").order_by("-pk")[:SHOWN_EXPORTS],
+    }
+    return render(request, "files/exports/list.html", context, status=422 if form.is_bound else 200)
+
+
+@require_safe
+def export_page(request: Request, pk: int) -> HttpResponse:
+    """How far an export is, and then its file; htmx gets the part that changes, until it is done."""
+    check(request.user, "export_run")
+    export = get_object_or_404(
+        Export.objects.select_related("run", "created_by", "only_import", "progress"), pk=pk
+    )
+    waiting = timezone.now() - export.created_at
+    context = {
+        "export": export,
+        "unfinished": export.state == Export.State.UNFINISHED,
+        "seconds_to_next_look": 1 if waiting < timedelta(minutes=2) else 5,
+        "file_name": jobs.order_of(export).file_name,
+        "kept_until": export.finished_at and export.finished_at + settings.KEEP_EXPORTS,
+    }
+    template = "files/exports/page.html#state" if request.htmx else "files/exports/page.html"
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_safe
+def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpResponse:
+    """The file, or the one stretch of it that a Range header asks for."""
+    check(request.user, "export_run")
+    export = _finished(pk)
+    jobs.hand_out(export, request.user)
+    name = jobs.order_of(export).file_name
+    asked = None
+    if request.headers.get("If-Range", _etag(export)) == _etag(export):
+        asked = asked_range(request.headers.get("Range", ""), export.size)
+    if asked is not None and not asked:
+        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{export.size}"})
+    sent = range(export.size) if asked is None else asked
+    blocks = jobs.stretch(export, ExportPart.Kind.FILE, sent.start, sent.stop - 1)
+    response = download(blocks if request.method == "GET" else iter(()), name, size=len(sent))
+    response.status_code = 200 if asked is None else 206
+    for header, value in _headers(export, name).items():
+        response.headers[header] = value
+    if asked is not None:
+        response.headers["Content-Range"] = f"bytes {sent.start}-{sent.stop - 1}/{export.size}"
+    return response
+
+
+def _headers(export: Export, name: str) -> dict[str, str]:
+    digest = base64.b64encode(bytes.fromhex(export.sha256)).decode()
+    return {
+        "Content-Type": formats.CONTENT_TYPES[f".{name.rpartition('.')[2]}"],
+        "Accept-Ranges": "bytes",
+        "ETag": _etag(export),
+        "Repr-Digest": f"sha-256=:{digest}:",
+        # Not no-store: a browser that lost the connection is to ask for the rest.
+        "Cache-Control": "private, no-cache",
+    }
+
+
+def _etag(export: Export) -> str:
+    return f'"{export.sha256}"'
+
+
+def asked_range(header: str, size: int) -> range | None:
+    """The bytes that a Range header asks for; an empty range if there are none.
+
+    None means all of them: where there is no header, and where it holds something else or more than
+    one range, which a server may leave aside (RFC 9110, 14.2).
+    """
+    found = _RANGE.fullmatch(header.strip())
+    first, last = found.groups() if found else ("", "")
+    if first and last and int(last) < int(first):
+        return None
+    if first:
+        return range(int(first), min(int(last) + 1, size) if last else size)
+    return range(max(size - int(last), 0), size) if last else None
+
+
+@require_safe
+def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
+    """The receipt, for `manage.py verify_export`."""
+    check(request.user, "export_run")
+    export = _finished(pk)
+    response = download(jobs.kept_receipt(export), f"{jobs.order_of(export).file_name}.receipt.json")
+    response.headers["Content-Type"] = "application/json"
+    return response
+
+
+def _finished(pk: int) -> Export:
+    export = get_object_or_404(Export.objects.select_related("run", "only_import"), pk=pk)
+    if export.state != Export.State.DONE:
+        raise Http404
+    return export

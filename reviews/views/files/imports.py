@@ -1,0 +1,116 @@
+"""One import: how far it is, what became of each line, and the lines that did not come in."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_POST, require_safe
+
+from reviews.accounts.permissions import can, check
+from reviews.audit import reveals
+from reviews.exports import jsonl
+from reviews.http.request import Request
+from reviews.http.streaming import download
+from reviews.imports import job
+from reviews.models import Import, ImportLine, ImportProgress
+
+SHOWN_EXCEPTIONS = 100
+Outcome = ImportLine.Outcome
+
+
+@require_safe
+def import_page(request: Request, pk: int) -> HttpResponse:
+    """The page of an import; htmx gets the part that changes, and asks again while there is work."""
+    check(request.user, "review_evaluation")
+    source = get_object_or_404(Import.objects.select_related("run", "created_by", "progress"), pk=pk)
+    to_read = _outcomes_worth_reading(source)
+    lines = source.exceptions.filter(outcome__in=to_read).order_by("outcome", "line")
+    exceptions = list(lines[:SHOWN_EXCEPTIONS])
+    context = {
+        "source": source,
+        **_progress(source),
+        "unfinished": source.state in Import.UNFINISHED,
+        "seconds_to_next_look": _seconds_to_next_look(source),
+        "exceptions": exceptions,
+        "more_exceptions": sum(to_read.values()) - len(exceptions),
+        "may_import": can(request.user, "import_file"),
+        "can_retry": job.can_retry(source),
+        "may_download_lines": can(request.user, "export_run"),
+    }
+    template = "files/imports/page.html#state" if request.htmx else "files/imports/page.html"
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _progress(source: Import) -> dict[str, Any]:
+    """How far the job is. An import by a command has none."""
+    progress: ImportProgress | None = getattr(source, "progress", None)
+    if not progress:
+        return {"progress": None, "so_far": [], "time_left": ""}
+    so_far = [(name, progress.counts.get(name)) for name in Import.OUTCOMES if progress.counts.get(name)]
+    return {"progress": progress, "so_far": so_far, "time_left": _time(progress.seconds_left)}
+
+
+def _time(seconds: int | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds} s" if seconds < 100 else f"{round(seconds / 60)} min"
+
+
+def _seconds_to_next_look(source: Import) -> int:
+    waiting = timezone.now() - source.created_at
+    return 1 if waiting < timedelta(minutes=2) else 5
+
+
+def _outcomes_worth_reading(source: Import) -> dict[str, int]:
+    """What the page lists, and how many lines each has: of a failed import, what it failed for."""
+    if source.state == Import.State.FAILED:
+        return {Outcome.REJECTED: source.rejected}
+    return {
+        Outcome.CONFLICT: source.conflicts,
+        Outcome.REJECTED: source.rejected,
+        Outcome.UPDATED: source.updated,
+    }
+
+
+@require_POST
+def cancel(request: Request, pk: int) -> HttpResponse:
+    """End an import before its time."""
+    check(request.user, "import_file")
+    source = get_object_or_404(Import, pk=pk)
+    job.cancel(source.pk, request.user)
+    return redirect("import", source.pk)
+
+
+@require_POST
+def retry(request: Request, pk: int) -> HttpResponse:
+    """Import a kept file again whose job failed."""
+    check(request.user, "import_file")
+    source = get_object_or_404(Import, pk=pk)
+    job.retry(source.pk, request.user)
+    return redirect("import", source.pk)
+
+
+@require_safe
+def rejected(request: Request, pk: int) -> StreamingHttpResponse:
+    """The rejected lines, byte for byte, to be mended and imported again."""
+    check(request.user, "export_run")
+    source = get_object_or_404(Import.objects.select_related("run"), pk=pk)
+    if source.rejected:
+        # A rejected line may be another version of a record that is here.
+        with transaction.atomic():
+            reveals.note_download(source.run, request.user)
+    return download(jsonl.rejected_lines(source), f"import-{source.pk}-rejected.jsonl")
+
+
+@require_safe
+def exceptions(request: Request, pk: int) -> StreamingHttpResponse:
+    """Every line that did not become a new record, with its outcome, field and reason."""
+    check(request.user, "review_evaluation")
+    source = get_object_or_404(Import, pk=pk)
+    return download(jsonl.exceptions(source), f"import-{source.pk}-exceptions.jsonl")

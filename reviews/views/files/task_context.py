@@ -1,0 +1,68 @@
+"""Task context: the files that brought it, and the upload of one."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from reviews.accounts.permissions import check
+from reviews.http.request import Request
+from reviews.imports import uploads
+from reviews.imports.task_context import import_context
+from reviews.models import ContextImport, Run
+from reviews.storage.source_files import BLOCK_SIZE, Refused
+
+SHOWN = 50
+SHOWN_ENTRIES = 100
+
+
+class ContextForm(forms.Form):
+    """A file of task context, and the run it is for."""
+
+    file = forms.FileField(
+        label="JSON or JSONL file",
+        help_text="Tasks with prompt, reference and model answers, as the pipeline's ingestion writes them; "
+        "packed by gzip or zstd if you like.",
+        error_messages={"required": "Choose a file. If you did, the upload broke off: send it again."},
+        widget=forms.FileInput(attrs={"accept": ".json,.jsonl,.ndjson,.gz,.zst"}),
+    )
+    run = forms.ModelChoiceField(
+        Run.objects.order_by("name"),
+        label="Run",
+        required=False,
+        empty_label="Every run that has none of its own",
+        help_text="Records find their task by its id, and the answer by the model's.",
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def contexts(request: Request) -> HttpResponse:
+    """The files so far, the latest first. An admin sends one more (POST)."""
+    check(request.user, "import_context")
+    form = ContextForm()
+    if request.method == "POST":
+        form = ContextForm(request.POST, request.FILES)
+        done = _import(form, request) if form.is_valid() else None
+        if done:
+            messages.success(request, f"Imported {done.tasks:,} tasks with {done.answers:,} answers.")
+            return redirect("contexts")
+    imports = ContextImport.objects.select_related("run", "created_by").order_by("-pk")[:SHOWN]
+    context = {"form": form, "imports": imports, "shown_entries": SHOWN_ENTRIES}
+    return render(request, "files/task_context/page.html", context, status=422 if form.is_bound else 200)
+
+
+def _import(form: ContextForm, request: Request) -> ContextImport | None:
+    """Import an uploaded file; None with the reason in the form if it is refused."""
+    file, run = form.cleaned_data["file"], form.cleaned_data["run"]
+    try:
+        uploads.check_size(file.size or 0)
+        return import_context(
+            file.chunks(BLOCK_SIZE),
+            file_name=file.name,
+            run_name=run.name if run else None,
+            actor=request.user,
+        )
+    except (Refused, uploads.TooLarge) as error:
+        form.add_error("file", str(error))
+        return None

@@ -1,0 +1,182 @@
+"""Resumable uploads by the tus protocol 1.0 (https://tus.io): core, creation and termination.
+
+The browser makes an upload, sends its bytes in as many requests as it takes, asks how far it came
+after a break, and is led to the import once the file is whole.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Concatenate, ParamSpec
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DatabaseError
+from django.http import Http404, HttpResponse, UnreadablePostError
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from cognireview.operations import disk_full
+from reviews.accounts.permissions import check
+from reviews.http.request import Request
+from reviews.imports import uploads
+from reviews.models import Upload
+from reviews.storage import decompression
+from reviews.storage.source_files import BLOCK_SIZE, Refused
+
+VERSION = "1.0.0"
+_CONTENT_TYPE = "application/offset+octet-stream"
+_DISK_FULL = (
+    "The server's disk is full. What arrived before is kept for a day: free some space on the server, then "
+    "choose the file again."
+)
+
+P = ParamSpec("P")
+
+
+class _Unfit(Exception):
+    """A request that is not answered as it wished: the status, and a sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+def _tus(
+    view: Callable[Concatenate[Request, P], HttpResponse],
+) -> Callable[Concatenate[Request, P], HttpResponse]:
+    """Let in who may import and speaks our version; every refusal is a status and a sentence."""
+
+    @wraps(view)
+    def answer(request: Request, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        check(request.user, "import_file")
+        try:
+            _check_version(request)
+            response = view(request, *args, **kwargs)
+        except _Unfit as unfit:
+            response = _sentence(unfit.status, unfit)
+        except uploads.WrongOffset:
+            response = _sentence(409, "The upload is at another offset: ask for it, and go on from there.")
+        except uploads.TooLarge as error:
+            response = _sentence(413, error)
+        except uploads.OverQuota as error:
+            response = _sentence(429 if error.too_many else 413, error)
+        except Refused as refused:
+            response = _sentence(422, refused)
+        except (OSError, DatabaseError) as error:
+            if not disk_full.is_disk_full(error):
+                raise
+            response = _sentence(507, _DISK_FULL)
+        for name in ("Tus-Resumable", "Tus-Version"):
+            response[name] = VERSION
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return answer
+
+
+def _check_version(request: Request) -> None:
+    if request.method not in {"GET", "OPTIONS"} and request.headers.get("Tus-Resumable") != VERSION:
+        raise _Unfit(412, f"This server speaks version {VERSION} of tus.")
+
+
+def _sentence(status: int, sentence: object) -> HttpResponse:
+    return HttpResponse(f"{sentence}\n", status=status, content_type="text/plain; charset=utf-8")
+
+
+@require_http_methods(["POST", "OPTIONS"])
+@_tus
+def new_upload(request: Request) -> HttpResponse:
+    """Make an upload (POST), or say what this server can do (OPTIONS)."""
+    if request.method == "OPTIONS":
+        can_do = {
+            "Tus-Extension": "creation,termination",
+            "Tus-Max-Size": str(settings.MAX_UPLOAD_BYTES),
+        }
+        return HttpResponse(status=204, headers=can_do)
+    size = _number(request, "Upload-Length")
+    metadata = _metadata(request.headers.get("Upload-Metadata", ""))
+    file_name = metadata.get("filename", "")
+    upload = uploads.begin(
+        file_name=file_name,
+        run_name=metadata.get("run") or decompression.stem(file_name),
+        strict=metadata.get("strict") == "true",
+        size=size,
+        actor=request.user,
+    )
+    return HttpResponse(status=201, headers={"Location": reverse("upload", args=[upload.pk])})
+
+
+@require_http_methods(["HEAD", "PATCH", "DELETE", "GET"])
+@_tus
+def upload(request: Request, pk: UUID) -> HttpResponse:
+    """One's own upload: how far it is, its next bytes, its end before time, or (GET) its import."""
+    found = Upload.objects.filter(pk=pk, created_by=request.user).first()
+    if not found:
+        raise Http404
+    if request.method == "GET":
+        if not found.source_id:
+            raise Http404
+        return redirect("import", found.source_id)
+    if request.method == "DELETE":
+        uploads.drop(found, request.user)
+        return HttpResponse(status=204)
+    if request.method == "PATCH":
+        found = _append(request, found)
+    status = 204 if request.method == "PATCH" else 200
+    return HttpResponse(
+        status=status, headers={"Upload-Offset": str(found.offset), "Upload-Length": str(found.size)}
+    )
+
+
+def _append(request: Request, upload: Upload) -> Upload:
+    """Take the bytes of a request, each part as it comes: what has arrived before a break stays."""
+    if request.content_type != _CONTENT_TYPE:
+        raise _Unfit(415, f"The bytes of an upload come as {_CONTENT_TYPE}.")
+    if _number(request, "Upload-Offset") != upload.offset:
+        raise uploads.WrongOffset
+    try:
+        for part in _parts(request):
+            upload = uploads.append(upload, offset=upload.offset, data=part)
+    except Refused:
+        uploads.drop(upload, request.user)
+        raise
+    except Upload.DoesNotExist as gone:
+        raise _Unfit(410, "The upload was removed.") from gone
+    return upload
+
+
+def _parts(request: Request) -> Iterator[bytes]:
+    """The body in parts of 1 MiB, the last one smaller; it ends where the connection breaks off."""
+    pending = bytearray()
+    try:
+        while block := request.read(BLOCK_SIZE - len(pending)):
+            pending += block
+            if len(pending) == BLOCK_SIZE:
+                yield bytes(pending)
+                pending.clear()
+    except UnreadablePostError:
+        pass
+    if pending:
+        yield bytes(pending)
+
+
+def _number(request: Request, name: str) -> int:
+    text = request.headers.get(name, "")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise _Unfit(400, f"The header {name} takes a number.")
+    return int(text)
+
+
+def _metadata(header: str) -> dict[str, str]:
+    """`key base64,key base64` as text."""
+    try:
+        pairs = [pair.split(" ") for pair in header.split(",") if pair]
+        values = {key: base64.b64decode("".join(value), validate=True).decode() for key, *value in pairs}
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise _Unfit(400, "The header Upload-Metadata takes pairs of a key and base64 of UTF-8.") from error
+    if any("\0" in value for value in values.values()):
+        raise _Unfit(400, "The header Upload-Metadata takes no null characters.")
+    return values

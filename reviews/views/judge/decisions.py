@@ -1,0 +1,167 @@
+"""The decisions behind a count of the judge against people."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from reviews.database.replica import by_replica, by_replica_in_steps
+from reviews.http.request import Request
+from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, Asked, Page, records
+from reviews.models import Review
+from reviews.records.scores import criterion_title, read_spelled, score_of, score_word
+from reviews.rubric import definition
+from reviews.search.listing import TooSlow, limited
+from reviews.views.judge.overview import load
+from reviews.views.judge.scope import TITLES, Narrowing
+from reviews.views.judge.tables import RECORDS
+from reviews.views.tables import Cell, Column, Table, as_csv, moment, words
+
+_COLUMNS = [
+    Column("record", "Record", is_number=False),
+    Column("judge", "Judge", is_number=False),
+    Column(
+        "human",
+        "Human",
+        "Of a blind review what the human said before the judge's scores showed.",
+        is_number=False,
+    ),
+    Column("final", "In force", "What stands now, and is in the exported file.", is_number=False),
+    Column("cause", "Why the judge was wrong", is_number=False),
+    Column("basis", "Review", is_number=False),
+    Column("reviewer", "Reviewer", is_number=False),
+    Column("at", "When (UTC)", is_number=False),
+]
+
+_WORDS = {NO_SCORE: "none", ANY_SCORE: "any", OTHER_SCORE: "another"}
+
+
+def _asked(request: Request) -> Asked:
+    try:
+        return Asked.read(request.GET.dict())
+    except KeyError:
+        raise Http404 from None
+
+
+@require_safe
+@never_cache
+@by_replica
+def decision_list(request: Request, run_pk: int) -> HttpResponse:
+    """Decisions in force, newest first: those with a pair of scores, or with a cause."""
+    narrowing, asked = load(request, run_pk), _asked(request)
+    after = request.GET.get("after", "")
+    try:
+        with limited():
+            page = records(narrowing.scope, asked, after=after)
+    except TooSlow:
+        page = None
+    more = asked.parts
+    context = {
+        "run": narrowing.scope.run,
+        "title": _title(asked, narrowing),
+        "which": _which(asked, narrowing),
+        "narrowing": narrowing,
+        "fields": [field for field in narrowing.fields if field.narrows],
+        "idle": [],
+        "kept": more.items(),
+        "table": _table(list(_rows(page.rows, asked))) if page else None,
+        "csv_url": narrowing.address("judge-decisions-csv", **more),
+        "first": narrowing.address("judge-decisions", **more) if after else "",
+        "next": _next(page, narrowing, more),
+        "back": narrowing.address("judge-defects" if asked.cause else "judge"),
+    }
+    return render(request, "judge/decisions.html", context)
+
+
+def _next(page: Page | None, narrowing: Narrowing, more: dict[str, str]) -> str:
+    if not page or not page.next_after:
+        return ""
+    return narrowing.address("judge-decisions", **more, after=page.next_after)
+
+
+@require_safe
+def decisions_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """The decisions of all pages."""
+    narrowing, asked = load(request, run_pk), _asked(request)
+    return as_csv(_table(_all_rows(narrowing, asked)), "decisions.csv")
+
+
+@by_replica_in_steps
+def _all_rows(narrowing: Narrowing, asked: Asked) -> Iterator[list[Cell]]:
+    after = ""
+    while True:
+        page = records(narrowing.scope, asked, after=after)
+        yield from _rows(page.rows, asked)
+        after = page.next_after
+        if not after:
+            return
+
+
+def _table(rows: Iterable[Sequence[Cell]]) -> Table:
+    return Table("decisions", "Decisions", _COLUMNS, rows, "There is no such decision in force.")
+
+
+def _rows(reviews: Iterable[Review], asked: Asked) -> Iterator[list[Cell]]:
+    for review in reviews:
+        judge, human, final = _scores(review, asked.criterion)
+        yield [
+            words(review.evaluation.title, url=reverse("evaluation", args=[review.evaluation_id])),
+            words(judge),
+            words(human),
+            words(final),
+            words(_cause(review, asked)),
+            words("assisted" if review.blind_scores is None else "blind"),
+            words(review.reviewer.name),
+            moment(review.submitted_at),
+        ]
+
+
+def _scores(review: Review, criterion: str) -> tuple[str, str, str]:
+    """What the judge said, what the human did, and what is in force: of a criterion, or the verdicts."""
+    is_blind = review.blind_scores is not None
+    if not criterion:
+        human = review.blind_verdict if is_blind else review.verdict
+        return review.judged_verdict or "none", human or "none", review.verdict or "none"
+    final = _word(score_of((review.corrected_scores or {}).get(criterion)))
+    human = _word((review.blind_scores or {}).get(criterion)) if is_blind else final
+    return _word((review.judged or {}).get(criterion)), human, final
+
+
+def _word(score: Any) -> str:
+    return "none" if score is None else score_word(score)
+
+
+def _cause(review: Review, asked: Asked) -> str:
+    if asked.criterion:
+        return str(review.causes.get(asked.criterion, ""))
+    return ", ".join(f"{criterion_title(name)}: {cause}" for name, cause in review.causes.items())
+
+
+def _title(asked: Asked, narrowing: Narrowing) -> str:
+    """The decisions in a few words."""
+    if asked.cause:
+        cause = definition.of(narrowing.scope.run).cause(asked.cause)
+        return f"The judge was wrong: {cause.title.lower() if cause else asked.cause}"
+    said = {"judge": asked.judge_said, "human": asked.human_said}
+    parts = [f"{who} {_said(score, asked)}" for who, score in said.items() if score]
+    subject = criterion_title(asked.criterion) if asked.criterion else "Verdict"
+    return f"{subject}: {', '.join(parts)}" if parts else f"{subject}: all decisions"
+
+
+def _said(score: str, asked: Asked) -> str:
+    if score in _WORDS:
+        return _WORDS[score]
+    return score_word(read_spelled(score)) if asked.criterion else score
+
+
+def _which(asked: Asked, narrowing: Narrowing) -> str:
+    """What narrows them further, as a sentence."""
+    drawn = RECORDS[asked.drawn] if asked.drawn else "records"
+    seen = f"{asked.seen.capitalize()} reviews" if asked.seen else "Reviews"
+    about = f", about {criterion_title(asked.criterion)}" if asked.cause and asked.criterion else ""
+    only = "".join(f", {TITLES[name].lower()} {value}" for name, value in narrowing.chosen.items())
+    return f"{seen} of {drawn}{about}{only}. Only decisions in force."

@@ -1,0 +1,78 @@
+"""What to mend in the judge's prompt: causes that reviewers named, ranked, with examples to take along."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from django.conf import settings
+from django.http import HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from reviews.database.replica import by_replica, by_replica_in_steps
+from reviews.http.request import Request
+from reviews.http.streaming import download
+from reviews.judge import few_shot
+from reviews.judge.error_analysis import Cause, Example
+from reviews.judge.error_analysis import of as defects_of
+from reviews.judge.error_document import markdown
+from reviews.views.judge import findings
+from reviews.views.judge.overview import load, page
+from reviews.views.judge.scope import Narrowing
+from reviews.views.tables import Table
+
+
+class OfTemplate(NamedTuple):
+    """A prompt template: its causes as a table, and with their examples."""
+
+    path: str
+    table: Table
+    causes: tuple[Cause, ...]
+
+
+@require_safe
+@never_cache
+@by_replica
+def defects(request: Request, run_pk: int) -> HttpResponse:
+    """The causes by prompt template."""
+    narrowing = load(request, run_pk)
+    context = {
+        "templates": _templates(narrowing),
+        "markdown_url": narrowing.address("judge-defects-markdown"),
+        "few_shot_url": narrowing.address("judge-few-shot"),
+        "csv_url": narrowing.address("judge-table", "causes"),
+    }
+    return page(request, narrowing, "judge-defects", context)
+
+
+def _templates(narrowing: Narrowing) -> list[OfTemplate]:
+    found = defects_of(narrowing.scope).templates
+    return [
+        OfTemplate(template.path, findings.causes(template, narrowing, number), template.causes)
+        for number, template in enumerate(found, start=1)
+    ]
+
+
+@require_safe
+def defects_markdown(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """The same as a text to put beside the prompt, with links to the records."""
+    narrowing = load(request, run_pk)
+
+    def link(example: Example) -> str:
+        return f"{settings.PUBLIC_URL}{reverse('evaluation', args=[example.evaluation])}"
+
+    @by_replica_in_steps
+    def blocks() -> Iterator[bytes]:
+        for line in markdown(defects_of(narrowing.scope), link):
+            yield line.encode()
+
+    response = download(blocks(), f"{narrowing.scope.run.name}-defects.md")
+    response.headers["Content-Type"] = "text/markdown; charset=utf-8"
+    return response
+
+
+@require_safe
+def few_shot_examples(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Corrected scores as JSONL, for a tool that tunes a judge."""
+    narrowing = load(request, run_pk)
+    return download(few_shot.lines(narrowing.scope), f"{narrowing.scope.run.name}-few-shot.jsonl")

@@ -1,0 +1,225 @@
+"""The judge against people, in tables: on a page, in the report and as CSV."""
+
+from collections.abc import Callable, Iterable
+from heapq import nlargest
+
+from reviews.judge import agreement, reviewer_agreement
+from reviews.judge.agreement import DEFINITIONS, Basis, Figures, Group, JudgeVsHuman, Population
+from reviews.views.judge.scope import Narrowing
+from reviews.views.tables import LIMITS, Cell, Column, Table, count, figure, share, words
+
+# How pages call what a figure is drawn from.
+SECTIONS: dict[tuple[Basis, Population], str] = {
+    ("blind", "flagged"): "Blind reviews",
+    ("assisted", "flagged"): "Assisted reviews: biased upward",
+    ("blind", "sampled"): "Blind reviews of sampled records that nobody flagged",
+    ("assisted", "sampled"): "Assisted reviews of sampled records that nobody flagged: biased upward",
+    ("blind", "picked"): "Blind reviews of other records that nobody flagged",
+    ("assisted", "picked"): "Assisted reviews of other records that nobody flagged: biased upward",
+}
+RECORDS: dict[Population, str] = {
+    "flagged": "flagged records",
+    "sampled": "sampled records that nobody flagged",
+    "picked": "other records that nobody flagged",
+}
+MOST_GROUPS = 40
+NO_BLIND = "Nobody has reviewed blind yet."
+_NONE_YET = "There are no reviews to compare yet."
+_NO_OPINIONS = "No record has been reviewed by several people, each on their own."
+
+
+def estimate_column(name: str, title: str, explained: str, *, series: str = "") -> Column:
+    """A column of estimates; in a file it has their limits beside it."""
+    return Column(name, title, explained, series=series, parts=tuple(f"{name}_{part}" for part in LIMITS))
+
+
+# How each figure is headed, and how it reads.
+_FIGURES: list[tuple[Column, Callable[[Figures], Cell]]] = [
+    (
+        estimate_column("agreement", "Agreement", DEFINITIONS["agreement"], series="Agreement"),
+        lambda of: share(of.agreement),
+    ),
+    (estimate_column("kappa", "Kappa", DEFINITIONS["kappa"]), lambda of: figure(of.kappa)),
+    (
+        estimate_column("weighted_kappa", "Weighted kappa", DEFINITIONS["weighted_kappa"]),
+        lambda of: figure(of.weighted_kappa),
+    ),
+    (estimate_column("ac1", "AC1", DEFINITIONS["ac1"]), lambda of: figure(of.ac1)),
+    (estimate_column("false_pass", "False pass", DEFINITIONS["false_pass"]), lambda of: share(of.false_pass)),
+    (estimate_column("false_fail", "False fail", DEFINITIONS["false_fail"]), lambda of: share(of.false_fail)),
+    (
+        estimate_column("leniency", "Leniency", DEFINITIONS["leniency"]),
+        lambda of: share(of.leniency, sign="+"),
+    ),
+]
+_CRITERION = Column("criterion", "Criterion", is_number=False)
+_COLUMNS = [column for column, _ in _FIGURES]
+
+
+def _figures(of: Figures) -> list[Cell]:
+    return [read(of) for _, read in _FIGURES]
+
+
+def section(compared: JudgeVsHuman, narrowing: Narrowing, basis: Basis, population: Population) -> Table:
+    """The verdict and each criterion, of one basis and population."""
+    of_section = [of for of in compared.overall if (of.basis, of.population) == (basis, population)]
+    return Table(
+        section_name(basis, population),
+        SECTIONS[basis, population],
+        [_CRITERION, *_COLUMNS],
+        [[words(of.title, url=_groups_url(of, narrowing)), *_figures(of)] for of in of_section],
+        _NONE_YET,
+        f"{agreement.BASES[basis]} {agreement.POPULATIONS[population]}",
+        chart="bar",
+        is_percent=True,
+    )
+
+
+def verdicts(compared: JudgeVsHuman) -> Table:
+    """The verdict alone, of every basis and population."""
+    rows = [
+        [words(SECTIONS[of.basis, of.population]), *_figures(of)]
+        for of in compared.overall
+        if of.criterion is None
+    ]
+    reviews = Column("reviews", "Reviews", " ".join(agreement.BASES.values()), is_number=False)
+    return Table("verdicts", "Verdicts", [reviews, *_COLUMNS], rows, _NONE_YET)
+
+
+def best(compared: JudgeVsHuman) -> tuple[Basis, Population] | None:
+    """Which reviews tell most about the judge: blind ones of flagged records, or what comes next to them."""
+    wanted: list[tuple[Basis, Population]] = [("blind", "flagged"), ("assisted", "flagged")]
+    return next((of for of in (*wanted, *compared.reviews) if compared.reviews.get(of)), None)
+
+
+def headline(compared: JudgeVsHuman) -> str:
+    """How far the judge and people agree, as a sentence; empty where there is nothing to compare."""
+    told = best(compared)
+    found = [of for of in compared.overall if of.criterion is None and (of.basis, of.population) == told]
+    if not found or found[0].agreement.value is None:
+        return ""
+    [of] = found
+    biased = "; biased upward: the reviewers saw the judge's verdict" if of.basis == "assisted" else ""
+    agreed = share(of.agreement)
+    sentence = (
+        f"The judge agrees with people on {agreed.text} of verdicts ({agreed.note}, {of.basis} reviews of "
+        f"{RECORDS[of.population]}{biased})."
+    )
+    if of.false_pass.value is None:
+        return sentence
+    return f"{sentence} It passes {share(of.false_pass).words} of what people fail."
+
+
+def section_name(basis: Basis, population: Population) -> str:
+    """How the section is called in addresses."""
+    return f"{basis}-{population}"
+
+
+def _groups_url(of: Figures, narrowing: Narrowing) -> str:
+    """Where the figure is broken down by judge, prompt and model."""
+    return narrowing.address("judge", of=of.criterion) + "#groups-title" if of.criterion else ""
+
+
+_GROUP = [
+    Column("judge", "Judge", is_number=False),
+    Column("template", "Prompt", is_number=False),
+    Column("model", "Model", is_number=False),
+]
+_DRAWN_FROM = [
+    Column("basis", "Reviews", " ".join(agreement.BASES.values()), is_number=False),
+    Column("population", "Records", " ".join(agreement.POPULATIONS.values()), is_number=False),
+]
+
+
+def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
+    """One criterion (None: the verdict) by judge model, prompt template and evaluated model.
+
+    Of very many those with most reviews, so that a page stays one.
+    """
+    found = [of for of in compared.groups if of.criterion == criterion]
+    title = found[0].title if found else "Verdict"
+    most = {id(of) for of in nlargest(MOST_GROUPS, found, key=lambda of: of.n)}
+    shown = [of for of in found if id(of) in most]
+    rows = [[*_group(of), *_drawn_from(of), *_figures(of)] for of in shown]
+    left_out = f"Those with most reviews; all {len(found):,} are in the CSV file." if shown != found else ""
+    columns = [*_GROUP, *_DRAWN_FROM, *_COLUMNS]
+    return Table(
+        "groups", f"{title} by judge, prompt and model", columns, rows, _NONE_YET, left_out, folds=True
+    )
+
+
+def all_groups(compared: JudgeVsHuman) -> Table:
+    """Every criterion so, for a file."""
+    rows = [[*_group(of), words(of.title), *_drawn_from(of), *_figures(of)] for of in compared.groups]
+    return Table("groups", "", [*_GROUP, _CRITERION, *_DRAWN_FROM, *_COLUMNS], rows, _NONE_YET)
+
+
+def _group(of: Figures) -> list[Cell]:
+    group = of.group or Group("", "", "")
+    return [words(group.judge), words(group.template), words(group.model or "no model")]
+
+
+def _drawn_from(of: Figures) -> list[Cell]:
+    return [words(of.basis), words(of.population)]
+
+
+def after_reveal(compared: JudgeVsHuman) -> Table:
+    """What blind reviewers did when the judge's scores showed."""
+    rows = [
+        [
+            words(of.title),
+            words(of.population),
+            share(of.changed),
+            count(of.towards_judge),
+            count(of.away_from_judge),
+        ]
+        for of in compared.after_reveal
+    ]
+    columns = [
+        _CRITERION,
+        _DRAWN_FROM[1],
+        estimate_column("changed", "Changed after the judge's was shown", DEFINITIONS["changed"]),
+        Column("towards_judge", "To the judge's score"),
+        Column("away_from_judge", "Away from it"),
+    ]
+    return Table("after-reveal", "When the judge's scores are shown", columns, rows, NO_BLIND, folds=True)
+
+
+def reviewers(found: Iterable[reviewer_agreement.Figures]) -> Table:
+    """People against each other, where several reviewed the same records."""
+    rows = [
+        [
+            words(of.title),
+            share(of.unanimous),
+            figure(of.fleiss_kappa),
+            figure(of.alpha),
+            figure(of.ordinal_alpha),
+        ]
+        for of in found
+    ]
+    columns = [
+        _CRITERION,
+        *(
+            estimate_column(name, title, reviewer_agreement.DEFINITIONS[name])
+            for name, title in (
+                ("unanimous", "All agree"),
+                ("fleiss_kappa", "Kappa"),
+                ("alpha", "Alpha"),
+                ("ordinal_alpha", "Ordinal alpha"),
+            )
+        ),
+    ]
+    return Table("reviewers", "People against each other", columns, rows, _NO_OPINIONS)
+
+
+def pairs(compared: JudgeVsHuman) -> Table:
+    """Every cell of every confusion table, for a file."""
+    rows = [
+        [words(of.title), *_drawn_from(of), words(judge.label), words(human.label), count(reviews)]
+        for of in compared.overall
+        for judge, human, reviews in of.table.cells()
+    ]
+    scores = [Column("judge", "Judge", is_number=False), Column("human", "Human", is_number=False)]
+    return Table(
+        "pairs", "", [_CRITERION, *_DRAWN_FROM, *scores, Column("reviews", "Reviews")], rows, _NONE_YET
+    )

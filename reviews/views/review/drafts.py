@@ -1,0 +1,88 @@
+"""What a reviewer enters, saved while they do; and the sign of life that keeps the record theirs."""
+
+import re
+from http import HTTPStatus
+
+from django.core.exceptions import BadRequest
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import render
+from django.views.decorators.http import require_POST
+
+from reviews.http.request import Request
+from reviews.models import Draft, Evaluation
+from reviews.queue import claims
+from reviews.review import drafts
+from reviews.views.review import screen
+
+_FIELD = re.compile(r"comments|criteria-[0-9]{1,3}-(name|score|cause|justification|removed)")
+_REVISION = re.compile(r"[1-9][0-9]{0,8}")
+
+
+@require_POST
+def draft(request: Request, pk: int) -> HttpResponse:
+    """Keep the fields of the form as revision `revision`: 204, or 409 with a banner.
+
+    Nothing is saved of a record that they do not hold, nor a revision that is older than the saved one. With
+    `action=discard` the draft is dropped.
+    """
+    record = screen.load(request, pk)
+    if request.POST.get("action") == "discard":
+        drafts.discard(evaluation_id=record.pk, reviewer=request.user)
+        return screen.show(request, record)
+    try:
+        saved = drafts.save(
+            evaluation_id=record.pk,
+            reviewer=request.user,
+            fields=_fields(request.POST),
+            revision=_revision(request.POST),
+        )
+    except drafts.Outdated as outdated:
+        problem = (
+            f"A newer draft of this record was saved at {claims.clock(outdated.draft.saved_at)}, elsewhere."
+        )
+        return screen.lost(request, pk, problem, is_outdated=True)
+    except claims.Taken as taken:
+        return screen.lost(request, pk, taken.reason)
+    response = _held(request, record)
+    _tell_of(saved, response)
+    return response
+
+
+@require_POST
+def renew(request: Request, pk: int) -> HttpResponse:
+    """Hold on to a record while its page is open: 204, or 409 with a banner that says who has it."""
+    record = screen.load(request, pk)
+    try:
+        claims.renew(evaluation_id=record.pk, reviewer=request.user)
+    except claims.Taken as taken:
+        return screen.lost(request, pk, taken.reason)
+    return _held(request, record)
+
+
+def _held(request: Request, before: Evaluation) -> HttpResponse:
+    """204 and until when; 200 with a banner where the claim had run out, as `before` shows."""
+    regained = claims.regained(before, request.user)
+    if regained:
+        response = render(request, "review/notices/regained.html", {"sentence": regained})
+    else:
+        response = HttpResponse(status=HTTPStatus.NO_CONTENT)
+    until = Evaluation.objects.values_list("claimed_until", flat=True).get(pk=before.pk)
+    response.headers["X-Claim-Until"] = screen.iso(until)
+    return response
+
+
+def _tell_of(saved: Draft, response: HttpResponse) -> None:
+    response.headers["X-Draft-Revision"] = str(saved.revision)
+    response.headers["X-Draft-Saved-At"] = screen.iso(saved.saved_at)
+
+
+def _fields(posted: QueryDict) -> list[list[str]]:
+    """What of the form makes up a draft: not what belongs to the page it stands on."""
+    return [[name, str(value)] for name, value in posted.items() if _FIELD.fullmatch(name)]
+
+
+def _revision(posted: QueryDict) -> int:
+    text = posted.get("revision", "")
+    if not _REVISION.fullmatch(text):
+        raise BadRequest("The revision of a draft is a number from 1.")
+    return int(text)

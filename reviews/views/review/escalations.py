@@ -1,0 +1,93 @@
+"""Records that reviewers leave to a lead: hand over, take back, settle."""
+
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from reviews.accounts.permissions import check
+from reviews.http.request import Request
+from reviews.models import Escalation, Evaluation
+from reviews.queue import claims
+from reviews.review import decisions, escalations
+from reviews.review.forms.review import EscalationForm
+from reviews.views.review import screen
+
+_LONGEST_ANSWER = 5_000
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def escalate(request: Request, pk: int) -> HttpResponse:
+    """Hand a record to a lead. GET is the form by itself, where the dialog of the screen is not to be had."""
+    record = screen.load(request, pk)
+    if request.method != "POST":
+        kind = request.GET.get("kind", EscalationForm.CANNOT_JUDGE)
+        return _form_page(request, record, EscalationForm(initial={"kind": kind}))
+    form = EscalationForm(request.POST)
+    if not form.is_valid():
+        return _form_page(request, record, form, HTTPStatus.UNPROCESSABLE_ENTITY)
+    try:
+        escalations.escalate(evaluation_id=record.pk, reviewer=request.user, **form.cleaned_data)
+    except claims.Taken as taken:
+        return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
+    messages.success(request, f"{record.title} is with a lead. Your history has a way to take it back.")
+    return screen.go_on(request, record.run)
+
+
+def _form_page(
+    request: Request, record: Evaluation, form: EscalationForm, status: HTTPStatus = HTTPStatus.OK
+) -> HttpResponse:
+    """The page, or for htmx the form alone, in place of the one in the dialog."""
+    context = {
+        "evaluation": record,
+        "run": record.run,
+        "escalation": form,
+        "in_dialog": bool(request.htmx),
+        "query": screen.working_filters(request).query_string,
+    }
+    if not request.htmx:
+        return render(request, "review/form/escalate_page.html", context, status=status)
+    response = render(request, "review/form/escalate.html", context, status=status)
+    response.headers["HX-Retarget"] = "#escalation-form"
+    response.headers["HX-Reswap"] = "outerHTML"
+    return response
+
+
+@require_POST
+def withdraw_escalation(request: Request, pk: int) -> HttpResponse:
+    """Take back what one handed to a lead, and open the record again."""
+    raised = _load(request, pk)
+    try:
+        record = escalations.withdraw(escalation_id=pk, actor=request.user)
+    except decisions.Conflict as conflict:
+        return screen.refused(request, conflict.reason, reverse("evaluation", args=[raised.evaluation_id]))
+    messages.success(request, f"Taken back: {record.title}.")
+    return screen.show(request, record)
+
+
+@require_POST
+def settle_escalation(request: Request, pk: int) -> HttpResponse:
+    """As a lead, send a record back with an answer, or close it because nobody can judge it."""
+    check(request.user, "lead_review")
+    raised = _load(request, pk)
+    outcome, answer = request.POST.get("outcome", ""), request.POST.get("answer", "").strip()
+    # Where opinions differ nobody asked anything: only what nobody can judge wants a word.
+    wants_answer = raised.kind != Escalation.Kind.DISAGREEMENT or outcome == "closed"
+    is_answered = wants_answer <= len(answer) <= _LONGEST_ANSWER
+    if outcome not in {"returned", "closed", "upheld"} or not is_answered:
+        problem = "Write an answer in a few words, and choose what becomes of the record."
+        record, status = screen.load(request, raised.evaluation_id), HTTPStatus.UNPROCESSABLE_ENTITY
+        return screen.record_screen(request, record, problem=problem, status=status)
+    try:
+        escalations.settle(escalation_id=pk, actor=request.user, outcome=outcome, answer=answer)
+    except decisions.Conflict as conflict:
+        return screen.refused(request, conflict.reason, reverse("evaluation", args=[raised.evaluation_id]))
+    return screen.show(request, raised.evaluation)
+
+
+def _load(request: Request, pk: int) -> Escalation:
+    check(request.user, "review_evaluation")
+    return get_object_or_404(Escalation.objects.select_related("evaluation"), pk=pk)

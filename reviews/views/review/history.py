@@ -1,0 +1,86 @@
+"""What happened to a record, and an older decision on it put in force again."""
+
+from http import HTTPStatus
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from reviews.accounts.permissions import check_revise
+from reviews.history import timeline
+from reviews.http.request import Request
+from reviews.models import Evaluation
+from reviews.review import blind_scoring, decisions
+from reviews.rubric import definition
+from reviews.rubric.proposals import offers
+from reviews.views.review import screen
+
+
+class RestoreForm(forms.Form):
+    """Which version to restore and why; `version` is the record's, as the person saw it."""
+
+    restored = forms.IntegerField(min_value=1, max_value=2**31 - 1)
+    version = forms.IntegerField(min_value=1, max_value=2**31 - 1)
+    submission = forms.UUIDField()
+    reason = forms.CharField(
+        max_length=5_000, error_messages={"required": "Say in a few words why that version is right."}
+    )
+
+
+@require_safe
+@never_cache
+def record_history(request: Request, pk: int) -> HttpResponse:
+    """What happened to a record, the latest first; `?after=` is the cursor of a page."""
+    record = screen.load(request, pk)
+    blind_scoring.check_shown(record, request.user)
+    return _page(request, record, after=request.GET.get("after", ""))
+
+
+@require_POST
+def restore(request: Request, pk: int) -> HttpResponse:
+    """Put an older version in force again, as a new one."""
+    record = screen.load(request, pk)
+    if record.review is None:
+        raise Http404("Nothing is decided here.")
+    check_revise(request.user, record)
+    form = RestoreForm(request.POST)
+    if not form.is_valid():
+        return _page(request, record, form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    if not record.reviews.filter(version=form.cleaned_data["restored"]).exists():
+        raise Http404("There is no such version.")
+    try:
+        review = decisions.restore(evaluation_id=record.pk, actor=request.user, **form.cleaned_data)
+    except decisions.Conflict as conflict:
+        form.add_error(None, conflict.reason)
+        return _page(request, screen.load(request, pk), form=form, status=HTTPStatus.CONFLICT)
+    messages.success(
+        request, f"Version {form.cleaned_data['restored']} is in force again, as version {review.version}."
+    )
+    return redirect("record-history", pk)
+
+
+def _page(
+    request: Request,
+    record: Evaluation,
+    *,
+    after: str = "",
+    form: RestoreForm | None = None,
+    status: HTTPStatus = HTTPStatus.OK,
+) -> HttpResponse:
+    run_rubric = definition.of(record.run)
+    context = {
+        "evaluation": record,
+        "run": record.run,
+        "page": timeline.page(
+            record, offers(record, run_rubric), run_rubric, reader=request.user, after=after
+        ),
+        "after": after,
+        "submission": uuid4(),
+        "problems": [sentence for errors in form.errors.values() for sentence in errors] if form else [],
+        "posted": {name: form.data.get(name, "") if form else "" for name in ("restored", "reason")},
+    }
+    return render(request, "review/history/page.html", context, status=status)

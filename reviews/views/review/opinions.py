@@ -1,0 +1,61 @@
+"""Opinions: one that came too late to decide, a lead who waits for no more of them, all of them as a file."""
+
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from reviews.accounts.permissions import check
+from reviews.exports import opinions as exports_opinions
+from reviews.http.request import Request
+from reviews.http.streaming import download
+from reviews.models import Run
+from reviews.queue import claims
+from reviews.review import blind_scoring, opinions
+from reviews.review.forms.review import ReviewForm
+from reviews.review.preconditions import Conflict
+from reviews.views.review import screen
+
+
+@require_POST
+def second_opinion(request: Request, pk: int) -> HttpResponse:
+    """Put what was posted beside the decision in force, which somebody else was first to make."""
+    record = screen.load(request, pk)
+    if not record.is_decided:
+        raise Http404("Nothing is decided here.")
+    form = ReviewForm(record, request.POST, committed=blind_scoring.committed(record, request.user))
+    if not form.is_valid():
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        problem = "Your opinion is not sent yet: something in it needs your attention."
+        return screen.record_screen(request, record, form=form, problem=problem, status=status)
+    try:
+        opinions.add(evaluation_id=pk, reviewer=request.user, **form.decision)
+    except Conflict as conflict:
+        return screen.conflict(request, record, conflict)
+    record = screen.load(request, pk)
+    outcome = "A lead says which holds." if record.is_escalated else "It agrees with the decision in force."
+    messages.success(request, f"Your opinion on {record.title} is saved. {outcome}")
+    return screen.go_on(request, record.run)
+
+
+@require_POST
+def decide(request: Request, pk: int) -> HttpResponse:
+    """As a lead, take a record over to decide it with the opinions there are."""
+    check(request.user, "lead_review")
+    record = screen.load(request, pk)
+    try:
+        opinions.call(evaluation_id=pk, actor=request.user)
+    except (Conflict, claims.Taken) as obstacle:
+        return screen.refused(request, obstacle.reason, reverse("evaluation", args=[pk]))
+    return screen.show(request, record)
+
+
+@require_safe
+def opinions_of_run(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Send every opinion of a run as JSONL; open ones of others may be withheld from the person."""
+    check(request.user, "export_run")
+    run = get_object_or_404(Run, pk=run_pk)
+    return download(exports_opinions.lines(run, request.user), exports_opinions.file_name(run))

@@ -1,0 +1,291 @@
+"""The review screen as an answer: what the views that claim, decide and keep drafts have in common.
+
+The filters a reviewer works in go along as their query string: in the address of a record as `?queue=`, in
+every form as the field `queue`.
+"""
+
+import datetime as dt
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse
+from django.http.response import HttpResponseRedirectBase
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.cache import add_never_cache_headers, patch_vary_headers
+
+from reviews.accounts.permissions import Denied, can, can_revise, check
+from reviews.evidence import record as evidence_record
+from reviews.history import changes, versions
+from reviews.history.versions import Version
+from reviews.http.request import Request
+from reviews.models import Draft, Evaluation, Opinion, Run
+from reviews.queue import claims, progress
+from reviews.review import adjudication, blind_scoring, drafts, escalations, opinions
+from reviews.review.forms.blind import BlindForm
+from reviews.review.forms.review import EscalationForm, ReviewForm
+from reviews.review.preconditions import Conflict, Reimported
+from reviews.search import listing
+from reviews.search.filters import Filters
+
+
+class SeeOther(HttpResponseRedirectBase):
+    """A redirect after a POST; the next request is a GET."""
+
+    status_code = HTTPStatus.SEE_OTHER
+
+
+def load(request: Request, pk: int) -> Evaluation:
+    """The record of an address, for who may review."""
+    check(request.user, "review_evaluation")
+    rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
+    return get_object_or_404(rows, pk=pk)
+
+
+def load_run(request: Request, pk: int) -> Run:
+    """The run of an address, for who may review."""
+    check(request.user, "review_evaluation")
+    return get_object_or_404(Run, pk=pk)
+
+
+# Where the reviewer is
+
+
+def working_filters(request: Request) -> Filters:
+    """Which part of the queue the reviewer works in, whoever holds it: claiming changes that."""
+    sent = request.POST if request.method == "POST" else request.GET
+    return Filters.of(sent.get("queue", "")).with_only("status", "").with_only("held-by", "")
+
+
+def working_condition(request: Request, run: Run) -> Q:
+    """The same as a condition on `Evaluation`."""
+    return working_filters(request).condition(run, request.user)
+
+
+def posted_key(request: Request, name: str) -> int | None:
+    """The key of a record that was posted; None where it cannot be one."""
+    text = request.POST.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+
+
+def iso(moment: dt.datetime | None) -> str:
+    """A moment as the script reads it from a header; empty for none."""
+    return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
+
+
+def address(record: Evaluation, query: str) -> str:
+    """The address of a record's page that keeps the filters."""
+    place = reverse("evaluation", args=[record.pk])
+    return f"{place}?{urlencode({'queue': query})}" if query else place
+
+
+def go_on(request: Request, run: Run) -> HttpResponse:
+    """After a POST: the next record of what the reviewer works in, claimed; or that there is none."""
+    condition = working_condition(request, run)
+    claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
+    return show(request, claimed) if claimed else show_queue(request, run)
+
+
+def show(request: Request, record: Evaluation) -> HttpResponse:
+    """After a POST: the screen of a record. For htmx it comes at once, else by a redirect."""
+    place = address(record, working_filters(request).query_string)
+    if not request.htmx:
+        return SeeOther(place)
+    response = record_screen(request, load(request, record.pk))
+    response.headers["HX-Replace-Url"] = place
+    return response
+
+
+def show_queue(request: Request, run: Run) -> HttpResponse:
+    """After a POST: where the reviewer stands in the queue. For htmx it comes at once, else by a redirect."""
+    query = working_filters(request).query_string
+    place = reverse("review", args=[run.pk])
+    place = f"{place}?{urlencode({'queue': query})}" if query else place
+    if not request.htmx:
+        return SeeOther(place)
+    response = queue_screen(request, run)
+    response.headers["HX-Replace-Url"] = place
+    return response
+
+
+# The screens
+
+
+def queue_screen(request: Request, run: Run) -> HttpResponse:
+    filters = working_filters(request)
+    condition = working_condition(request, run)
+    context = {
+        "run": run,
+        "standing": progress.standing(run=run, reviewer=request.user, condition=condition),
+        "query": filters.query_string,
+        "notes": listing.notes(run, filters),
+    }
+    return _screen(request, "review/queue/page.html", context)
+
+
+def record_screen(
+    request: Request,
+    record: Evaluation,
+    *,
+    form: ReviewForm | None = None,
+    problem: str = "",
+    status: HTTPStatus = HTTPStatus.OK,
+    is_revision: bool = False,
+    is_spare: bool = False,
+) -> HttpResponse:
+    """The screen of a record: the form for who holds it, and as long as there is typed text to keep.
+
+    Where the judge's scores are hidden from who asks, nothing on it tells them, whatever form a view brings.
+    """
+    query = working_filters(request).query_string
+    context = {
+        **access(request, record),
+        "url": address(record, query),
+        "progress": progress.of(record.run),
+        "query": query,
+        "problem": problem,
+        "is_revision": is_revision,
+        "is_spare": is_spare,
+    }
+    is_open = context["own"] or is_revision
+    if is_revision:
+        context["can_submit"] = context["can_revise"]
+    kept = drafts.of(record, request.user) if is_open or form else None
+    draft = None if form else kept
+    told = opinions.readable_by(record, request.user) if record.is_escalated and context["leads"] else []
+    shown = _form(request, record, form, draft, told)
+    if kept:
+        shown.revision = kept.revision  # what is typed on is newer
+    if shown.is_blind:
+        context["submit_url"] = reverse("commit", args=[record.pk])
+    context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
+    context["opinions"] = adjudication.read(told, shown.offers, shown.rubric, request.user) if told else None
+    context |= _read(request, record, shown)
+    return _screen(request, "review/record/page.html", context, status)
+
+
+def _form(
+    request: Request,
+    record: Evaluation,
+    posted: ReviewForm | None,
+    draft: Draft | None,
+    told: list[Opinion],
+) -> ReviewForm:
+    """The form to show, if need be with what was posted: never with judge's scores that are to be hidden."""
+    is_hidden = blind_scoring.is_hidden(record, request.user)
+    if posted is not None and posted.is_blind == is_hidden:
+        return posted
+    data = posted.data if posted is not None else None
+    if is_hidden:
+        return BlindForm(record, data, draft=draft)
+    committed = blind_scoring.committed(record, request.user)
+    return ReviewForm(record, data, draft=draft, committed=committed, opinions=told)
+
+
+def access(request: Request, record: Evaluation) -> dict[str, Any]:
+    """Who holds a record, and what the person may do with it."""
+    user = request.user
+    leads = can(user, "lead_review")
+    is_held = record.in_queue and claims.is_held(record)
+    own = is_held and record.claimed_by_id == user.pk
+    held = is_held and not own
+    standing = opinions.standing(record, user)
+    # Who gave an opinion waits for others, unless a lead decides.
+    is_theirs = leads if record.is_escalated else standing.own is None
+    return {
+        "evaluation": record,
+        "run": record.run,
+        "own": own,
+        "held": held,
+        "can_submit": record.in_queue and not held and is_theirs,
+        "can_revise": can_revise(user, record),
+        "may_free": held and leads,
+        "leads": leads,
+        "standing": standing,
+        "may_add_opinion": _may_add_opinion(request, record),
+        "submit_url": reverse("revise" if record.is_decided else "submit", args=[record.pk]),
+    }
+
+
+def _may_add_opinion(request: Request, record: Evaluation) -> bool:
+    """Whether somebody else's decision is in force, made here, that an opinion can stand beside."""
+    in_force = record.review if record.is_decided else None
+    return in_force is not None and in_force.before is not None and in_force.reviewer != request.user
+
+
+def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, Any]:
+    """What is there to judge by, what was decided, and what a lead was asked."""
+    return {
+        "evidence": evidence_record.read(record, form.offers, reader=request.user, is_blind=form.is_blind),
+        "decision": None if form.is_blind else evidence_record.decision(record, form.offers),
+        "changes": changes.since_review(record) if record.is_stale else [],
+        "versions": _versions(request, record, form),
+        "asked": escalations.open_of(record) if record.is_escalated else None,
+        "answered": escalations.answer_for(record) if record.in_queue else None,
+        "escalation": EscalationForm(),
+    }
+
+
+def _versions(request: Request, record: Evaluation, form: ReviewForm) -> list[Version]:
+    if not record.review_id:
+        return []
+    return versions.versions(record, form.offers, form.rubric, reader=request.user)
+
+
+def _screen(
+    request: Request, template: str, context: dict[str, Any], status: HTTPStatus = HTTPStatus.OK
+) -> HttpResponse:
+    """The page, or for htmx its part `screen`, with the address it belongs to."""
+    response = render(request, f"{template}#screen" if request.htmx else template, context, status=status)
+    patch_vary_headers(response, ["HX-Request"])
+    add_never_cache_headers(response)
+    if request.htmx and request.method == "GET":
+        response.headers["HX-Replace-Url"] = request.get_full_path()
+    return response
+
+
+def conflict(
+    request: Request, seen: Evaluation, refusal: Conflict | Denied, *, is_revision: bool = False
+) -> HttpResponse:
+    """409: what was typed, beside the record as it is now; sending it again then means the new record."""
+    record = load(request, seen.pk)
+    data = request.POST.copy()
+    data["version"] = str(record.version)
+    form = ReviewForm(record, data, committed=blind_scoring.committed(record, request.user))
+    problem = refusal.reason
+    if isinstance(refusal, Reimported) and not blind_scoring.is_hidden(record, request.user):
+        problem = refusal.on(form.outdated)  # compares the post with the judge's scores
+    return record_screen(
+        request,
+        record,
+        form=form,
+        problem=problem,
+        status=HTTPStatus.CONFLICT,
+        is_revision=is_revision and record.is_decided,
+    )
+
+
+def lost(request: Request, pk: int, problem: str, *, is_outdated: bool = False) -> HttpResponse:
+    """409 for a request beside the form: a banner that says why, and what can be done."""
+    record = load(request, pk)
+    context = access(request, record) | {
+        "problem": problem,
+        "is_outdated": is_outdated,
+        "query": working_filters(request).query_string,
+        "is_typed": not is_outdated,
+    }
+    return render(request, "review/notices/problem.html", context, status=HTTPStatus.CONFLICT)
+
+
+def refused(request: Request, reason: str, place: str) -> HttpResponse:
+    """Why nothing was changed: 409 and a banner for htmx, else said on the page at `place`."""
+    if not request.htmx:
+        messages.error(request, reason)
+        return SeeOther(place)
+    response = render(request, "review/notices/refused.html", {"problem": reason}, status=HTTPStatus.CONFLICT)
+    response.headers["HX-Retarget"] = "#notices"
+    response.headers["HX-Reswap"] = "innerHTML"
+    return response

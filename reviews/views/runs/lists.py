@@ -1,0 +1,197 @@
+"""What people do with lists of records: keep them as views, and as leads change all that is in one."""
+
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from reviews.accounts.permissions import check
+from reviews.dashboard import bulk_changes
+from reviews.http.request import Request
+from reviews.models import BulkChange, Run, SavedView, User
+from reviews.search import filter_options, listing, saved_views
+from reviews.search.filters import FILTERS, NOBODY, Filters
+from reviews.search.listing import View
+
+MOST_TASKS = 20
+
+
+@require_safe
+def tasks(request: Request, run_pk: int) -> HttpResponse:
+    """Ids of tasks that begin with `task`, as options of an input."""
+    check(request.user, "review_evaluation")
+    run = get_object_or_404(Run, pk=run_pk)
+    beginning = Filters.parse({"task": request.GET.get("task", "")}).of_name("task")
+    found = filter_options.tasks(run, beginning[0], MOST_TASKS) if beginning else []
+    return render(request, "runs/tasks.html", {"tasks": found})
+
+
+# Views
+
+
+@require_POST
+def save_view(request: Request, run_pk: int) -> HttpResponse:
+    """Keep the list of the posted `query` under a `name`, with `shared` for everybody."""
+    check(request.user, "review_evaluation")
+    run = get_object_or_404(Run, pk=run_pk)
+    view = View.of(QueryDict(request.POST.get("query", "")))
+    try:
+        saved = saved_views.save(
+            run=run,
+            owner=request.user,
+            name=request.POST.get("name", ""),
+            query=view.query(),
+            is_shared="shared" in request.POST,
+        )
+    except saved_views.Refused as refused:
+        messages.error(request, refused.reason)
+    else:
+        messages.success(request, f"Saved the view “{saved.name}”.")
+    return _to_list(run, view.query())
+
+
+@require_POST
+def remove_view(request: Request, pk: int) -> HttpResponse:
+    check(request.user, "review_evaluation")
+    seen = SavedView.objects.filter(Q(owner=request.user) | Q(is_shared=True))
+    view = get_object_or_404(seen.select_related("run", "owner"), pk=pk)
+    saved_views.remove(view=view, actor=request.user)
+    messages.success(request, f"Removed the view “{view.name}”.")
+    return _to_list(view.run, view.query)
+
+
+def _to_list(run: Run, query: str) -> HttpResponse:
+    return redirect(reverse("run", args=[run.pk]) + (f"?{query}" if query else ""))
+
+
+# Changes of all records in a list
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: Request, run_pk: int) -> HttpResponse:
+    """What a change would do (GET), and the change itself (POST): `kind`, `to` or `priority`, `list`."""
+    check(request.user, "lead_review")
+    run = get_object_or_404(Run, pk=run_pk)
+    sent = request.POST if request.method == "POST" else request.GET
+    filters = Filters.of(sent.get("list", ""))
+    order = _order(run, filters, sent.get("kind", ""), sent.get("to", ""), sent.get("priority", ""))
+    if request.method == "POST":
+        if not order:
+            return render(
+                request,
+                "runs/bulk_change.html",
+                _context(run, filters),
+                status=HTTPStatus.UNPROCESSABLE_ENTITY,
+            )
+        done = bulk_changes.apply(order, request.user)
+        messages.success(request, _done(done))
+        return redirect(_change_address(run, filters))
+    return render(request, "runs/bulk_change.html", _context(run, filters, order))
+
+
+@require_POST
+def undo_change(request: Request, pk: int) -> HttpResponse:
+    check(request.user, "lead_review")
+    done = get_object_or_404(BulkChange.objects.select_related("run"), pk=pk)
+    try:
+        outcome = bulk_changes.undo(change_id=done.pk, actor=request.user)
+    except bulk_changes.Refused as refused:
+        messages.error(request, refused.reason)
+    else:
+        stayed = f" {_records(outcome.stayed)} changed since, and stayed." if outcome.stayed else ""
+        messages.success(request, f"Undone: {_records(outcome.restored)} as before.{stayed}")
+    return redirect(_change_address(done.run, Filters.of(done.query)))
+
+
+def _change_address(run: Run, filters: Filters) -> str:
+    return reverse("change", args=[run.pk], query={"list": filters.query_string} if filters else None)
+
+
+def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> bulk_changes.Order | None:
+    """What is asked for; None where that is nothing that can be done."""
+    if kind == bulk_changes.Kind.ASSIGN:
+        person = None if to == NOBODY else filter_options.reviewers().filter(username=to).first()
+        return (
+            bulk_changes.Order(run, filters, bulk_changes.Kind.ASSIGN, person)
+            if person or to == NOBODY
+            else None
+        )
+    if kind == bulk_changes.Kind.PRIORITISE and priority in {
+        str(bulk_changes.FIRST),
+        str(bulk_changes.USUAL),
+    }:
+        return bulk_changes.Order(run, filters, bulk_changes.Kind.PRIORITISE, priority=int(priority))
+    return (
+        bulk_changes.Order(run, filters, bulk_changes.Kind.RELEASE)
+        if kind == bulk_changes.Kind.RELEASE
+        else None
+    )
+
+
+def _context(run: Run, filters: Filters, order: bulk_changes.Order | None = None) -> dict[str, Any]:
+    context: dict[str, Any] = {
+        "run": run,
+        "filters": filters,
+        "notes": listing.notes(run, filters),
+        "list_query": urlencode({"list": filters.query_string}),
+        "named": [(FILTERS[name].title, value) for name, value in filters.values],
+        "people": filter_options.reviewers(),
+        "nobody": NOBODY,
+        "changes": bulk_changes.latest(run),
+        "order": order,
+        "plan": None,
+        "announcement": "",
+    }
+    if order:
+        try:
+            context["plan"] = plan = bulk_changes.plan(order)
+            context["announcement"] = _announced(order, plan)
+        except listing.TooSlow:
+            context["announcement"] = "This combination takes too long on so many records; add a filter."
+    return context
+
+
+def _announced(order: bulk_changes.Order, plan: bulk_changes.Plan) -> str:
+    """What an order would do, in a sentence."""
+    held = _held(plan.held)
+    if plan.changes == 0:
+        return f"There is nothing to {_verb(order)}{held}."
+    records = _records(bulk_changes.MOST_AT_ONCE if plan.changes is None else plan.changes)
+    to = f" to {_name(order.assigned_to)}" if order.kind == bulk_changes.Kind.ASSIGN else ""
+    more = "" if plan.changes is not None else "; there are more, which take another change"
+    return f"This will {_verb(order)} {records}{to}{more}{held}."
+
+
+def _held(number: int) -> str:
+    if not number:
+        return ""
+    return f"; {number:,} are held by others and stay" if number > 1 else "; 1 is held by others and stays"
+
+
+def _verb(order: bulk_changes.Order) -> str:
+    if order.kind == bulk_changes.Kind.PRIORITISE:
+        return "put first" if order.priority else "put back in the usual order"
+    return str(order.kind)
+
+
+def _name(person: User | None) -> str:
+    return person.name if person else "nobody"
+
+
+def _records(number: int) -> str:
+    return f"{number:,} record" if number == 1 else f"{number:,} records"
+
+
+def _done(change: BulkChange) -> str:
+    records = _records(change.evaluations)
+    if change.kind == bulk_changes.Kind.ASSIGN:
+        return f"Assigned {records} to {_name(change.assigned_to)}."
+    if change.kind == bulk_changes.Kind.RELEASE:
+        return f"Released {records}."
+    return f"Put {records} first." if change.priority else f"Put {records} back in the usual order."

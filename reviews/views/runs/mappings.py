@@ -1,0 +1,79 @@
+"""Files of other tools: the runs that are read by a mapping, and giving one to a run."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from reviews.accounts.permissions import check
+from reviews.http.request import Request
+from reviews.imports.target_run import mapping_of, run_named
+from reviews.models import RUN_NAME_LENGTH, Run
+from reviews.records.mapping import MOST_BYTES, Mapping, MappingError, read
+from reviews.storage.source_files import Refused
+
+SHOWN = 50
+_BEGINNING = """\
+[fields]
+evaluation_id = "id"
+judge_llm_model = "judge.model"
+judge_prompt_template_path = "'a text in quotes of its own'"
+created_at = "timestamp"
+
+[[criteria]]
+name = "'Correctness'"
+score = "score"
+justification = "reason"
+"""
+
+
+class MappingForm(forms.Form):
+    """A run, which may be new, and how the lines of its files are read."""
+
+    run_name = forms.CharField(
+        label="Run",
+        max_length=RUN_NAME_LENGTH,
+        help_text="A new name makes a new run; then import its files.",
+    )
+    mapping = forms.CharField(
+        label="Mapping",
+        help_text="TOML: for each field of a record an expression in JMESPath.",
+        max_length=MOST_BYTES,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "mono"}),
+    )
+
+    def clean_mapping(self) -> Mapping:
+        try:
+            return read(self.cleaned_data["mapping"].encode())
+        except MappingError as error:
+            problems = [f"{place}: {reason}" for place, reason in error.problems]
+            raise forms.ValidationError([forms.ValidationError(problem) for problem in problems]) from None
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def mappings(request: Request) -> HttpResponse:
+    """The runs whose lines are read by a mapping, the latest first. An admin maps one more (POST)."""
+    check(request.user, "import_file")
+    form = MappingForm(initial={"mapping": _BEGINNING})
+    if request.method == "POST":
+        form = MappingForm(request.POST)
+        run = _map(form, request) if form.is_valid() else None
+        if run:
+            messages.success(request, f"{run.name} is read by this mapping now. Import its files.")
+            return redirect("mappings")
+    mapped = Run.objects.exclude(mapping=None).order_by("-pk")[:SHOWN]
+    context = {"form": form, "runs": [(run, mapping_of(run)) for run in mapped]}
+    return render(request, "runs/mappings.html", context, status=422 if form.is_bound else 200)
+
+
+def _map(form: MappingForm, request: Request) -> Run | None:
+    """Give a run its mapping; None with the reason in the form if that is refused."""
+    try:
+        return run_named(
+            form.cleaned_data["run_name"], mapping=form.cleaned_data["mapping"], actor=request.user
+        )
+    except Refused as refused:
+        form.add_error("mapping" if refused.field == "mapping" else "run_name", str(refused))
+        return None

@@ -1,0 +1,238 @@
+"""The page of a run: how far it is, its records as one wants to see them, and where it came from."""
+
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.http import HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_safe
+
+from reviews.accounts.permissions import can, check
+from reviews.history import file_conflicts
+from reviews.http.request import Request
+from reviews.models import Evaluation, Run
+from reviews.queue import claims
+from reviews.queue import progress as queue_progress
+from reviews.queue.progress import Progress
+from reviews.records.verdict import Rule
+from reviews.rubric import definition
+from reviews.search import filter_options, indexing, listing, saved_views
+from reviews.search.filter_options import Choice
+from reviews.search.filters import FILTERS, NOBODY, Filters
+from reviews.search.listing import Page, View
+from reviews.views.runs import judge_card
+
+# Filters that are typed in or picked from a calendar; of the others one chooses what occurs.
+_TYPED = {
+    "q": "search",
+    "task": "text",
+    "created-from": "date",
+    "created-until": "date",
+    "reviewed-from": "date",
+    "reviewed-until": "date",
+}
+# Those that few need stand behind a click.
+_RARE = (
+    "template",
+    "contradiction",
+    "parse-error",
+    "decided-by",
+    "assigned-to",
+    "held-by",
+    *list(_TYPED)[2:],
+)
+
+
+class Tab(NamedTuple):
+    """A status, and how many records have it (None: nobody counted)."""
+
+    value: str
+    title: str
+    size: int | None
+    query: str
+    is_current: bool
+
+
+class Field(NamedTuple):
+    """A filter as a form asks for it; `kind` is "choose" or a type of input."""
+
+    name: str
+    title: str
+    kind: str
+    value: str
+    choices: list[Choice]
+
+
+class Chip(NamedTuple):
+    """A filter that is on, and the query string without it."""
+
+    name: str
+    value: str
+    title: str
+    text: str
+    without: str
+
+
+class Row(NamedTuple):
+    """An evaluation in the list, with the judge's verdict and the one people came to (None: none yet).
+
+    Both are None where the record `is_blind`: the reader may still score it before they see the judge's.
+    """
+
+    evaluation: Evaluation
+    judge_verdict: str | None
+    human_verdict: str | None
+    held: bool
+    is_blind: bool
+
+
+@require_safe
+def run_page(request: Request, pk: int) -> HttpResponse:
+    """A run with a page of its records: filters by name, `sort`, and `after` the place of a page."""
+    check(request.user, "review_evaluation")
+    run = get_object_or_404(Run, pk=pk)
+    view = View.of(request.GET)
+    # The browser's way back asks by htmx too, but for the whole page.
+    part_only = request.htmx and not request.htmx.history_restore_request
+    if not part_only and "" in request.GET.values():
+        # What a form sends for what was left empty has no place in an address.
+        return HttpResponseRedirect(_address(run, view.query()))
+    progress = queue_progress.of(run)
+    context = {"run": run, "progress": progress, **_list(request, run, view, progress)}
+    if part_only:
+        response = render(request, "runs/run_page.html#evaluations", context)
+        response.headers["HX-Push-Url"] = _address(run, view.query(after=context["after"]))
+    else:
+        response = render(request, "runs/run_page.html", context | _around(request, run))
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _address(run: Run, query: str) -> str:
+    return reverse("run", args=[run.pk]) + (f"?{query}" if query else "")
+
+
+def _list(request: Request, run: Run, view: View, progress: Progress) -> dict[str, Any]:
+    """A page of records and what leads to others."""
+    after = request.GET.get("after", "")
+    known = _known(view.filters, progress)
+    try:
+        page = listing.page(run, view.filters, reader=request.user, sort=view.sort, after=after, known=known)
+    except listing.TooSlow:
+        page = None
+    rule = definition.of(run).rule
+    offered = _choices(run)
+    uncovered = indexing.uncovered(run) if view.filters.needs_cover else 0
+    return {
+        "view": view,
+        "notes": listing.notes(run, view.filters, sort=view.sort),
+        "query": view.query(),
+        "filtered": view.filters.query_string,
+        "page": page,
+        "rows": [_row(evaluation, page, rule) for evaluation in page.rows] if page else [],
+        "next": view.query(after=page.after) if page and page.after else "",
+        "after": after,
+        "tabs": _tabs(view, progress),
+        "fields": [_field(name, view.filters, offered) for name in FILTERS if name not in {"status", *_RARE}],
+        "rare": [_field(name, view.filters, offered) for name in FILTERS if name in _RARE],
+        "rare_is_open": any(view.filters.of_name(name) for name in _RARE),
+        "kept": [pair for pair in view.filters.values if pair[0] not in _TYPED],
+        "chips": _chips(view, offered),
+        "sorts": listing.SORTS,
+        "most_counted": listing.MOST_COUNTED,
+        "uncovered": uncovered,
+        "covered": progress.total - uncovered,
+        "change_query": urlencode({"list": view.filters.query_string}),
+        "views": saved_views.of(run, request.user),
+        "leads": can(request.user, "lead_review"),
+    }
+
+
+def _around(request: Request, run: Run) -> dict[str, Any]:
+    """What the page shows beside its list."""
+    return {
+        "imports": run.imports.order_by("-pk"),
+        "may_import": can(request.user, "import_file"),
+        "may_export": can(request.user, "export_run"),
+        "conflicts": file_conflicts.count(run) if can(request.user, "settle_conflict") else 0,
+        "card": judge_card.of(run) if can(request.user, "lead_review") else None,
+    }
+
+
+def _sizes(progress: Progress) -> dict[str, int]:
+    return {
+        "": progress.total,
+        "waiting": progress.waiting,
+        "held": progress.held,
+        "escalated": progress.escalated,
+        "done": progress.done,
+        "not-required": progress.not_required,
+    }
+
+
+def _known(filters: Filters, progress: Progress) -> int | None:
+    """How many records there are, where that is counted already."""
+    statuses = filters.of_name("status")
+    if len(filters.values) != len(statuses) or len(statuses) > 1:
+        return None
+    return _sizes(progress).get(statuses[0] if statuses else "")
+
+
+def _tabs(view: View, progress: Progress) -> list[Tab]:
+    sizes, current = _sizes(progress), view.filters.of_name("status")
+    titles = {"": "All"} | dict(FILTERS["status"].words)
+    return [
+        Tab(
+            value,
+            title,
+            sizes.get(value),
+            view.query(view.filters.with_only("status", value)),
+            current == ([value] if value else []),
+        )
+        for value, title in titles.items()
+    ]
+
+
+def _choices(run: Run) -> dict[str, list[Choice]]:
+    """What can be chosen, by filter."""
+    people = [Choice(person.username, person.name) for person in filter_options.reviewers()]
+    fixed = {
+        name: [Choice(value, word) for value, word in known.words.items()]
+        for name, known in FILTERS.items()
+        if known.words
+    }
+    return (
+        fixed
+        | filter_options.facets(run, *indexing.CHOICES)
+        | {
+            "decided-by": [Choice(name, name) for name in filter_options.deciders(run)],
+            "assigned-to": [Choice(NOBODY, NOBODY), *people],
+            "held-by": people,
+        }
+    )
+
+
+def _field(name: str, filters: Filters, offered: dict[str, list[Choice]]) -> Field:
+    values = filters.of_name(name)
+    value = values[-1] if values and name in _TYPED else ""
+    remaining = [choice for choice in offered.get(name, []) if choice.value not in values]
+    return Field(name, FILTERS[name].title, _TYPED.get(name, "choose"), value, remaining)
+
+
+def _chips(view: View, offered: dict[str, list[Choice]]) -> list[Chip]:
+    chips = []
+    for name, value in view.filters.values:
+        title = next((choice.title for choice in offered.get(name, []) if choice.value == value), value)
+        without = view.query(view.filters.without((name, value)))
+        chips.append(Chip(name, value, FILTERS[name].title, title, without))
+    return chips
+
+
+def _row(evaluation: Evaluation, page: Page, rule: Rule) -> Row:
+    held = claims.is_held(evaluation)
+    if evaluation.pk in page.hidden:
+        return Row(evaluation, None, None, held, is_blind=True)
+    human = rule.verdict(evaluation.human_corrected_scores)
+    return Row(evaluation, evaluation.aggregated_score, human, held, is_blind=False)

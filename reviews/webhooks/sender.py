@@ -1,0 +1,139 @@
+"""One message on its way to a webhook: signed, and sent once. What is answered is its status, nothing more.
+
+Signatures are those of Standard Webhooks (https://www.standardwebhooks.com), version 1.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+import socket
+import ssl
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from itertools import islice
+from typing import NamedTuple
+
+from reviews.webhooks import allowlist
+from reviews.webhooks.allowlist import NotAllowed, Target
+
+# From the connection on: handshake, request and the head of the answer.
+MOST_SECONDS = 15.0
+_CONNECT_SECONDS = 5.0
+_MOST_ADDRESSES = 3
+_SECRET_PREFIX = "whsec_"  # noqa: S105 (no secret, the word before one)
+# The first that fits; where there are no words, the error's own.
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (NotAllowed, ""),
+    (ssl.SSLError, "It speaks no TLS that we do."),
+    (TimeoutError, "It did not answer in time."),
+    (ConnectionRefusedError, "Nobody takes connections there."),
+    (Exception, "The connection broke off, or what came was no answer."),
+)
+
+
+class Answer(NamedTuple):
+    """What came of an attempt: the status of the answer, if there was one, and a few words of ours."""
+
+    status: int | None
+    reason: str
+
+    @property
+    def is_taken(self) -> bool:
+        return self.status is not None and HTTPStatus(200) <= self.status < HTTPStatus(300)
+
+
+def new_secret() -> str:
+    return _SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """`v1,` and the base64 of HMAC-SHA256 over id, timestamp and body, joined by dots."""
+    key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX))
+    text = f"{message_id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.digest(key, text, hashlib.sha256)).decode()
+
+
+def send(url: str, *, message_id: str, timestamp: int, body: bytes, secret: str) -> Answer:
+    """POST a message. No redirect is followed, no proxy asked, and the body of the answer is not read."""
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "CogniReview",
+        "Connection": "close",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(secret, message_id, timestamp, body),
+    }
+    try:
+        target = allowlist.parse(url)
+        with _connected(target, allowlist.addresses(target)) as connection:
+            connection.request("POST", target.path, body, headers)
+            with closing(connection.getresponse()) as response:
+                return _answer(response.status)
+    except (NotAllowed, OSError, HTTPException, ValueError) as error:
+        return Answer(None, _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"Its certificate is not to be trusted: {error.verify_message}."
+    return next(words or str(error) for kind, words in _REASONS if isinstance(error, kind))
+
+
+def _answer(status: int) -> Answer:
+    if 300 <= status < 400:
+        return Answer(status, "It leads elsewhere, which is not followed.")
+    try:
+        return Answer(status, HTTPStatus(status).phrase)
+    except ValueError:
+        return Answer(status, "A status of its own.")
+
+
+@contextmanager
+def _connected(target: Target, addresses: Iterable[str]) -> Iterator[HTTPConnection]:
+    """A connection to one of these addresses that ends in time, whatever the other side does."""
+    ended = threading.Event()
+    plain = _first(addresses, target.port)
+    # Of its own: a socket that TLS took over cannot be ended from beside.
+    handle = plain.dup()
+
+    def end() -> None:
+        ended.set()
+        with suppress(OSError):
+            handle.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(MOST_SECONDS, end)
+    timer.start()
+    connection = HTTPConnection(target.host, target.port)
+    connection.sock = plain
+    try:
+        if target.is_secure:
+            context = ssl.create_default_context()
+            connection = HTTPSConnection(target.host, target.port, context=context)
+            connection.sock = plain = context.wrap_socket(plain, server_hostname=target.host)
+        yield connection
+    finally:
+        timer.cancel()
+        connection.close()
+        plain.close()
+        handle.close()
+        # Whatever was read or raised then: it is half an answer.
+        if ended.is_set():
+            raise TimeoutError
+
+
+def _first(addresses: Iterable[str], port: int) -> socket.socket:
+    """A socket to the first address that takes it. Raises what the last one said."""
+    failed: OSError = ConnectionRefusedError()
+    for address in islice(addresses, _MOST_ADDRESSES):
+        try:
+            connected = socket.create_connection((address, port), timeout=_CONNECT_SECONDS)
+        except OSError as error:
+            failed = error
+        else:
+            connected.settimeout(MOST_SECONDS)
+            return connected
+    raise failed

@@ -1,0 +1,319 @@
+"""Who has an account: adding people, and the first admin's way in."""
+
+import io
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, transaction
+from django.test import Client, override_settings
+
+from reviews.accounts import api_tokens, one_time_links, people
+from reviews.accounts.people import Refused
+from reviews.accounts.permissions import ROLES, role_of
+from reviews.models import AuditEvent, User
+from reviews.queue import claims
+from tests.support.factories import EvaluationFactory, UserFactory
+from tests.support.threads import together
+from tests.support.work import decide
+
+PASSWORD = "a pass phrase nobody guesses"
+
+
+def add(username: str = "ana", password: str = PASSWORD, role: str = "reviewer") -> User:
+    return people.add_user(username=username, password=password, role=role, actor=None)
+
+
+def become_admin(username: str = "max", token: str | None = None) -> User:
+    return people.first_admin(
+        username=username, password=PASSWORD, token=people.welcome_token() if token is None else token
+    )
+
+
+@pytest.mark.django_db
+class TestAddingSomebody:
+    @pytest.mark.parametrize("role", ROLES)
+    def test_gives_them_the_role_and_a_password_that_opens(self, role: str) -> None:
+        ana = add(role=role)
+        assert role_of(ana) == role
+        assert ana.check_password(PASSWORD)
+        assert not ana.is_staff
+        assert not ana.is_superuser
+
+    def test_is_audited_with_who_did_it_and_without_the_password(self, max: User) -> None:
+        people.add_user(username="ana", password=PASSWORD, role="lead", actor=max)
+        event = AuditEvent.objects.get()
+        assert (event.action, event.actor, event.detail) == (
+            "user added",
+            max,
+            {"username": "ana", "role": "lead"},
+        )
+
+    @pytest.mark.parametrize(
+        ("attempt", "field", "reason"),
+        [
+            (partial(add, password="short"), "password", "too short"),
+            (partial(add, password="12345678901234567"), "password", "entirely numeric"),
+            (partial(add, username="anastasia", password="anastasia1234"), "password", "similar"),
+            (partial(add, username=""), "username", "cannot be blank"),
+            (partial(add, username="ana banana"), "username", "letters a to z"),
+            (partial(add, username="a" * 151), "username", "150"),
+            (partial(add, username="a\0"), "username", "letters a to z"),
+            (partial(add, role="owner"), "role", "reviewer, lead, admin"),
+        ],
+    )
+    def test_is_refused_with_a_reason_for_the_field(
+        self, attempt: Callable[[], User], field: str, reason: str
+    ) -> None:
+        with pytest.raises(Refused, match=reason) as caught:
+            attempt()
+        assert caught.value.field == field
+        assert not User.objects.exists()
+        assert not AuditEvent.objects.exists()
+
+    @pytest.mark.parametrize("name", ["ana", "ANA"])
+    def test_is_refused_for_a_name_that_is_taken_in_whatever_case(self, ana: User, name: str) -> None:
+        with pytest.raises(Refused, match="already somebody"):
+            add(name)
+
+
+@pytest.mark.django_db
+class TestTheFirstAdmin:
+    def test_comes_in_by_the_link_once(self) -> None:
+        assert people.needs_first_admin()
+        assert role_of(become_admin()) == "admin"
+        assert not people.needs_first_admin()
+        with pytest.raises(Refused, match="has been used"):
+            become_admin("eve")
+
+    def test_needs_the_token(self) -> None:
+        with pytest.raises(Refused, match="not the one"):
+            become_admin(token=people.welcome_token()[:-1])
+        with pytest.raises(Refused, match="not the one"):
+            become_admin(token="ä")
+
+    def test_has_a_token_of_this_installation(self) -> None:
+        token = people.welcome_token()
+        with override_settings(SECRET_KEY="another installation's key"):
+            assert people.welcome_token() != token
+
+    def test_is_needed_while_there_are_reviewers_only(self, ana: User) -> None:
+        assert people.needs_first_admin()
+
+    def test_is_not_needed_again_when_that_admin_has_gone(self) -> None:
+        become_admin().groups.clear()
+        assert not people.needs_first_admin()
+
+    def test_is_not_needed_beside_a_superuser(self) -> None:
+        User.objects.create_superuser("root", password=PASSWORD)
+        assert not people.needs_first_admin()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    def test_of_two_who_follow_the_link_one_becomes_admin(self) -> None:
+        outcomes = together(partial(become_admin, "max"), partial(become_admin, "eve"), expecting=Refused)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Refused", "User"]
+        assert User.objects.count() == 1
+
+    def test_of_two_who_want_a_name_one_gets_it(self) -> None:
+        outcomes = together(partial(add, "ana"), partial(add, "Ana"), expecting=Refused)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Refused", "User"]
+        assert User.objects.count() == AuditEvent.objects.count() == 1
+
+
+@pytest.mark.django_db
+class TestTheCommand:
+    def test_takes_the_password_from_standard_input(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
+        call_command("add_user", "ana", "--role=reviewer", "--password-stdin")
+        assert User.objects.get().check_password(PASSWORD)
+        assert capsys.readouterr().out == "ana can log in as reviewer.\n"
+
+    def test_asks_twice_and_minds_a_difference(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        answers = iter([PASSWORD, "something else entirely", PASSWORD, PASSWORD])
+        monkeypatch.setattr("reviews.management.prompts.getpass", lambda _prompt: next(answers))
+        with pytest.raises(CommandError, match="differ"):
+            call_command("add_user", "ana", "--role=reviewer")
+        call_command("add_user", "ana", "--role=reviewer")
+        assert User.objects.get().username == "ana"
+
+    def test_says_what_is_wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sys.stdin", io.StringIO(""))
+        with pytest.raises(CommandError, match="too short"):
+            call_command("add_user", "ana", "--role=reviewer", "--password-stdin")
+        with pytest.raises(CommandError, match="invalid choice"):
+            call_command("add_user", "ana", "--role=owner")
+
+
+@pytest.mark.django_db
+class TestTheRole:
+    def test_is_changed_with_an_event_that_says_from_what_to_what(self, ana: User, max: User) -> None:
+        people.change_role(person=ana, role="lead", actor=max)
+        assert role_of(ana) == "lead"
+        event = AuditEvent.objects.get()
+        assert (event.action, event.actor) == ("role changed", max)
+        assert event.detail == {"username": "ana", "before": "reviewer", "after": "lead"}
+
+    def test_that_stays_is_no_change(self, ana: User, max: User) -> None:
+        people.change_role(person=ana, role="reviewer", actor=max)
+        assert not AuditEvent.objects.exists()
+
+    def test_is_one_of_three(self, ana: User, max: User) -> None:
+        with pytest.raises(Refused, match="reviewer, lead, admin"):
+            people.change_role(person=ana, role="owner", actor=max)
+
+    def test_of_the_last_admin_stays(self, max: User) -> None:
+        UserFactory.create(role="admin", is_active=False)
+        with pytest.raises(Refused, match="max is the only admin"):
+            people.change_role(person=max, role="lead", actor=max)
+        assert role_of(max) == "admin"
+
+    def test_of_an_admin_goes_with_the_links_they_handed_out(self, max: User) -> None:
+        UserFactory.create(role="admin")
+        one_time_links.invite(role="admin", actor=max)
+        people.change_role(person=max, role="reviewer", actor=max)
+        assert not one_time_links.waiting().exists()
+
+
+@pytest.mark.django_db
+class TestDeactivating:
+    def test_frees_what_somebody_holds_and_was_assigned_and_keeps_what_they_decided(
+        self, ana: User, max: User
+    ) -> None:
+        decided = decide(EvaluationFactory.create(), ana).evaluation
+        held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        assigned = EvaluationFactory.create(assigned_to=ana)
+        people.deactivate(person=ana, actor=max)
+        for record in (decided, held, assigned):
+            record.refresh_from_db()
+        assert (held.claimed_by, held.claimed_until, assigned.assigned_to) == (None, None, None)
+        assert decided.human_reviewer_id == "ana"
+        counts = {"sessions": 0, "claims": 1, "assigned": 1, "links": 0, "tokens": 0}
+        event = AuditEvent.objects.first()
+        assert event
+        assert (event.action, event.detail) == ("person deactivated", {"username": "ana", **counts})
+
+    def test_ends_the_links_to_and_from_somebody(self, ana: User, max: User) -> None:
+        UserFactory.create(role="admin")
+        one_time_links.password_link(person=max, actor=max)
+        one_time_links.invite(role="reviewer", actor=max)
+        kept = one_time_links.password_link(person=ana, actor=ana).link
+        people.deactivate(person=max, actor=max)
+        assert list(one_time_links.waiting()) == [kept]
+
+    def test_leaves_the_last_admin(self, max: User) -> None:
+        with pytest.raises(Refused, match="only admin"):
+            people.deactivate(person=max, actor=max)
+        max.refresh_from_db()
+        assert max.is_active
+
+    def test_can_be_taken_back(self, ana: User, max: User) -> None:
+        people.deactivate(person=ana, actor=max)
+        people.reactivate(person=ana, actor=max)
+        ana.refresh_from_db()
+        assert ana.is_active
+        assert role_of(ana) == "reviewer"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_admins_who_deactivate_each_other_one_stays(max: User) -> None:
+    lea = UserFactory.create(username="lea", role="admin")
+    outcomes = together(
+        partial(people.deactivate, person=lea, actor=max),
+        partial(people.deactivate, person=max, actor=lea),
+        expecting=Refused,
+    )
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NoneType", "Refused"]
+    assert User.objects.get(is_active=True) in {max, lea}
+
+
+@pytest.mark.django_db
+class TestAUsername:
+    def test_stays(self, ana: User) -> None:
+        ana.username = "anna"
+        with pytest.raises(IntegrityError, match="a username stays as it is: ana"), transaction.atomic():
+            ana.save()
+
+    def test_is_one_in_any_case_whoever_writes_it(self, ana: User) -> None:
+        with pytest.raises(IntegrityError, match="person_username_in_any_case"), transaction.atomic():
+            UserFactory.create(username="ANA")
+
+
+@pytest.mark.django_db
+class TestTheProvider:
+    def test_gives_a_role_and_takes_it(self, ana: User) -> None:
+        people.follow_provider(person=ana, role="lead")
+        assert role_of(ana) == "lead"
+        people.follow_provider(person=ana, role="")
+        assert role_of(ana) == ""
+
+    def test_adds_people_who_have_no_password(self) -> None:
+        ana = people.add_user(username="ana", password=None, role="reviewer", actor=None, by="provider")
+        assert not ana.has_usable_password()
+        assert AuditEvent.objects.get().detail["by"] == "provider"
+
+
+@pytest.mark.django_db
+class TestANewPasswordFromOutside:
+    """A password that is set without the one before: by a link of an admin's, or by command."""
+
+    def by_link(self, ana: User, max: User) -> None:
+        token = one_time_links.password_link(person=ana, actor=max).token
+        one_time_links.choose_password(token=token, password="another phrase nobody guesses")
+
+    def by_command(self, ana: User, monkeypatch: pytest.MonkeyPatch) -> str:
+        monkeypatch.setattr("sys.stdin", io.StringIO("another phrase nobody guesses\n"))
+        out = io.StringIO()
+        call_command("changepassword", "ANA", "--password-stdin", stdout=out)
+        return out.getvalue()
+
+    def test_by_link_revokes_each_token_with_an_event(self, ana: User, bo: User, max: User) -> None:
+        made = [api_tokens.make(person=person, scopes=["review"], actor=None) for person in (ana, ana, bo)]
+        self.by_link(ana, max)
+        assert [bool(api_tokens.find(one.text)) for one in made] == [False, False, True]
+        events = AuditEvent.objects.filter(action="token revoked").order_by("pk")
+        assert [(event.actor, event.detail["token"]) for event in events] == [
+            (ana, made[0].token.pk),
+            (ana, made[1].token.pk),
+        ]
+        assert AuditEvent.objects.get(action="password set by link").detail["tokens"] == 2
+
+    def test_by_command_revokes_tokens_and_ends_sessions(
+        self, ana: User, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = api_tokens.make(person=ana, scopes=["review"], actor=None)
+        client.force_login(ana)
+        assert "API tokens revoked: 1" in self.by_command(ana, monkeypatch)
+        assert api_tokens.find(made.text) is None
+        assert client.get("/").status_code == 302
+        ana.refresh_from_db()
+        assert ana.check_password("another phrase nobody guesses")
+        assert AuditEvent.objects.get(action="password set by command").detail == {
+            "username": "ana",
+            "tokens": 1,
+        }
+
+    def test_by_command_is_refused_for_nobody_and_for_who_comes_by_a_provider(
+        self, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with pytest.raises(CommandError, match="nobody called 'bo'"):
+            call_command("changepassword", "bo", "--password-stdin")
+        ana.set_unusable_password()
+        ana.save()
+        with pytest.raises(CommandError, match="another provider"):
+            self.by_command(ana, monkeypatch)
+
+
+@pytest.mark.django_db
+def test_reactivated_person_has_no_token_from_before(ana: User, max: User) -> None:
+    people.deactivate(person=ana, actor=max)
+    stale = User.objects.get(pk=ana.pk)
+    stale.is_active = True
+    with pytest.raises(api_tokens.Refused, match="deactivated"):
+        api_tokens.make(person=stale, scopes=["review"], actor=None)
+    people.reactivate(person=ana, actor=max)
+    assert not api_tokens.of(ana).exists()

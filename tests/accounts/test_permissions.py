@@ -1,0 +1,178 @@
+"""Who may do what: the roles as groups, and the sentence for who may not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.core.management import call_command
+
+from reviews.accounts.permissions import (
+    ROLES,
+    Denied,
+    can,
+    check,
+    check_release,
+    check_revise,
+    check_withdraw,
+    role_of,
+)
+from reviews.models import Run, User
+from reviews.queue import claims
+from reviews.review import escalations
+from tests.support.factories import EvaluationFactory, UserFactory
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+MAY = {
+    "review_evaluation": {"ana", "lea", "max"},
+    "lead_review": {"lea", "max"},
+    "settle_conflict": {"lea", "max"},
+    "configure_run": {"lea", "max"},
+    "read_audit": {"lea", "max"},
+    "export_run": {"lea", "max"},
+    "import_file": {"max"},
+    "import_context": {"max"},
+    "manage_people": {"max"},
+    "manage_webhooks": {"max"},
+}
+SENTENCES = {
+    "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
+    "lead_review": "Only a lead or an admin can decide about the work of others.",
+    "settle_conflict": "Only a lead or an admin can settle conflicts.",
+    "configure_run": "Only a lead or an admin can change how a run is judged.",
+    "read_audit": "Only a lead or an admin can read the audit events.",
+    "export_run": "Only a lead or an admin can export a run.",
+    "import_file": "Only an admin can import files.",
+    "import_context": "Only an admin can import task context.",
+    "manage_people": "Only an admin can manage accounts.",
+    "manage_webhooks": "Only an admin can manage webhooks.",
+}
+
+
+def roles_in_database() -> dict[str, list[str]]:
+    """The permissions of each group, as `ROLES` writes them but sorted."""
+    return {
+        group.name: sorted(group.permissions.values_list("codename", flat=True))
+        for group in Group.objects.all()
+    }
+
+
+ROLES_SORTED = {role: sorted(codenames) for role, codenames in ROLES.items()}
+
+
+class TestRolesAfterMigrate:
+    def test_are_what_the_table_says(self) -> None:
+        assert roles_in_database() == ROLES_SORTED
+
+    def test_stay_so_when_it_is_done_again(self, ana: User) -> None:
+        call_command("migrate", verbosity=0)
+        assert roles_in_database() == ROLES_SORTED
+        assert role_of(ana) == "reviewer"
+
+    def test_lose_a_permission_the_table_does_not_give(self) -> None:
+        Group.objects.get(name="reviewer").permissions.add(Permission.objects.get(codename="import_file"))
+        call_command("migrate", verbosity=0)
+        assert roles_in_database() == ROLES_SORTED
+
+    def test_come_back_when_they_were_removed(self) -> None:
+        Group.objects.get(name="lead").delete()
+        Group.objects.get(name="admin").permissions.clear()
+        call_command("migrate", verbosity=0)
+        assert roles_in_database() == ROLES_SORTED
+
+    def test_leave_groups_of_others_alone(self) -> None:
+        group = Group.objects.create(name="guests")
+        group.permissions.add(Permission.objects.get(codename="read_audit"))
+        call_command("migrate", verbosity=0)
+        assert roles_in_database() == {**ROLES_SORTED, "guests": ["read_audit"]}
+
+
+class TestPermissions:
+    @pytest.mark.parametrize("codename", MAY)
+    @pytest.mark.parametrize("person", ["ana", "lea", "max", "eve"])
+    def test_are_what_the_role_gives(
+        self, person: str, codename: str, request: pytest.FixtureRequest
+    ) -> None:
+        user = request.getfixturevalue(person)
+        assert can(user, codename) is (person in MAY[codename])
+        if person in MAY[codename]:
+            check(user, codename)
+        else:
+            with pytest.raises(Denied) as denied:
+                check(user, codename)
+            assert denied.value.reason == SENTENCES[codename]
+
+    def test_are_the_ones_of_the_table(self) -> None:
+        ours = {codename for codename, _ in Run._meta.permissions}
+        assert ours == set(MAY) == {codename for codenames in ROLES.values() for codename in codenames}
+
+    def test_end_with_the_account(self) -> None:
+        assert not can(UserFactory.create(role="admin", is_active=False), "review_evaluation")
+
+    def test_of_a_superuser_are_all(self) -> None:
+        superuser = UserFactory.create(is_superuser=True)
+        assert all(can(superuser, codename) for codename in MAY)
+
+
+class TestRoleOf:
+    def test_each_is_the_group(self, ana: User, lea: User, max: User) -> None:
+        assert [role_of(user) for user in (ana, lea, max)] == ["reviewer", "lead", "admin"]
+
+    def test_somebody_in_two_groups_is_the_higher(self, ana: User) -> None:
+        ana.groups.add(Group.objects.get(name="lead"))
+        assert role_of(ana) == "lead"
+
+    def test_somebody_without_one_is_nothing(self, eve: User) -> None:
+        eve.groups.add(Group.objects.create(name="guests"))
+        assert role_of(eve) == ""
+
+
+class TestCheckRelease:
+    @pytest.mark.parametrize("person", ["ana", "lea", "max"])
+    def test_lets_the_holder_and_leads(self, ana: User, person: str, request: pytest.FixtureRequest) -> None:
+        held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        check_release(request.getfixturevalue(person), held)
+
+    @pytest.mark.parametrize("person", ["bo", "eve"])
+    def test_denies_everybody_else_with_the_sentence(
+        self, ana: User, person: str, request: pytest.FixtureRequest
+    ) -> None:
+        held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+        with pytest.raises(Denied) as denied:
+            check_release(request.getfixturevalue(person), held)
+        assert denied.value.reason == SENTENCES["lead_review"]
+
+
+class TestDecisionsInForce:
+    @pytest.mark.parametrize(("by", "may"), [("ana", True), ("bo", False), ("lea", True), ("max", True)])
+    def test_are_changed_by_whoever_made_them_or_leads(
+        self, ana: User, by: str, may: bool, request: pytest.FixtureRequest
+    ) -> None:
+        decided = decide(EvaluationFactory.create(), ana).evaluation
+        assert allowed(check_revise, request.getfixturevalue(by), decided) is may
+
+    def test_are_not_changed_by_whoever_lost_their_role(self, ana: User) -> None:
+        decided = decide(EvaluationFactory.create(), ana).evaluation
+        ana.groups.clear()
+        assert not allowed(check_revise, User.objects.get(pk=ana.pk), decided)
+
+
+class TestEscalations:
+    @pytest.mark.parametrize(("by", "may"), [("ana", True), ("bo", False), ("lea", False)])
+    def test_are_taken_back_by_whoever_raised_them(
+        self, ana: User, by: str, may: bool, request: pytest.FixtureRequest
+    ) -> None:
+        raised = escalations.escalate(
+            evaluation_id=EvaluationFactory.create().pk, reviewer=ana, kind="question", reason="", note=""
+        )
+        assert allowed(check_withdraw, request.getfixturevalue(by), raised) is may
+
+
+def allowed(rule: Callable[[User, Any], None], user: User, subject: Any) -> bool:
+    try:
+        rule(user, subject)
+    except Denied:
+        return False
+    return True

@@ -1,0 +1,265 @@
+"""Decisions altered past the triggers differ from the audit log, and `verify_audit` names each of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from reviews.audit import decision_check
+from reviews.models import Evaluation, Review, Run, User
+from reviews.queue import claims
+from reviews.review import blind_scoring, decisions, escalations, opinions
+from tests.support.commands import manage
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.work import SCORES, agree, decide, restore_version
+
+pytestmark = pytest.mark.django_db
+
+Capture = pytest.CaptureFixture[bytes]
+Tamper = Callable[[str], None]
+OTHER = SCORES | {"Conclusion Accuracy": {"score": "Yes", "justification": "One half it is."}}
+PROTECTED = ("audit_event", "audit_seal", "review", "withdrawal", "blind_scores", "evaluation")
+
+
+def found() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    return list(decision_check.verify())
+
+
+def again(evaluation: Evaluation) -> Evaluation:
+    return Evaluation.objects.get(pk=evaluation.pk)
+
+
+@pytest.fixture
+def tamper() -> Tamper:
+    """Run SQL as somebody who may switch the triggers off."""
+
+    def run(statement: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            for table in PROTECTED:
+                cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+            cursor.execute(statement)
+            assert cursor.rowcount == 1
+
+    return run
+
+
+@pytest.fixture
+def decided(ana: User) -> Evaluation:
+    """A record that ana decided, as `SCORES` says."""
+    evaluation = EvaluationFactory.create(evaluation_id="eval_a")
+    decide(evaluation, ana, comments="Half of it.", causes={"Conclusion Accuracy": "arithmetic"})
+    return again(evaluation)
+
+
+class TestUntouchedHistories:
+    """Every kind of write leaves the database and the log in agreement."""
+
+    def test_of_decisions(self, decided: Evaluation, ana: User, lea: User) -> None:
+        assert found() == []
+        decide(decided, lea, by=decisions.revise, scores=OTHER)
+        assert found() == []
+        restore_version(again(decided), lea, 1)
+        assert found() == []
+        decisions.undo(run=decided.run, reviewer=lea)
+        assert found() == []
+        decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Look again.")
+        assert found() == []
+        decide(again(decided), lea)
+        decisions.undo(run=decided.run, reviewer=lea)
+        assert found() == []
+
+    def test_of_a_first_decision_that_was_undone(self, decided: Evaluation, ana: User) -> None:
+        decisions.undo(run=decided.run, reviewer=ana)
+        assert found() == []
+
+    def test_of_independent_reviews(self, ana: User, bo: User, lea: User) -> None:
+        run = RunFactory.create(overlap_share=1, overlap=2)
+        one, other = EvaluationFactory.create_batch(2, run=run)
+        decide(one, ana)
+        decide(one, bo)
+        assert found() == []
+        decide(other, ana)
+        decisions.undo(run=run, reviewer=ana)
+        decide(again(other), ana)
+        decide(again(other), bo, scores=OTHER)
+        decide(again(other), lea)
+        assert found() == []
+        decide(again(one), lea, by=opinions.add, scores=OTHER)
+        assert found() == []
+
+    def test_of_a_sampled_record(self, ana: User) -> None:
+        evaluation = EvaluationFactory.create(needs_human_review=False, review_reasons=[], is_sampled=True)
+        agree(evaluation, ana, comments="I agree.")
+        assert again(evaluation).is_confirmed
+        assert found() == []
+
+    def test_of_a_record_that_nobody_can_judge(self, ana: User, lea: User) -> None:
+        evaluation = EvaluationFactory.create()
+        claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        escalations.escalate(
+            evaluation_id=evaluation.pk,
+            reviewer=ana,
+            kind="cannot judge",
+            reason="expertise",
+            note="No idea.",
+        )
+        decisions.close(evaluation_id=evaluation.pk, actor=lea, comments="Nobody can.")
+        assert found() == []
+
+    def test_of_a_decision_that_a_file_brought(self, ana: User, lea: User) -> None:
+        evaluation = EvaluationFactory.create(
+            human_review_status="Completed",
+            human_reviewer_id="zoe",
+            human_review_timestamp="2025-04-12T03:55:23+02:00",
+            human_corrected_scores={"Clarity": {"score": 1.0, "justification": "É"}},
+        )
+        decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="Look again.")
+        assert found() == []
+
+
+class TestAlteredRecords:
+    @pytest.mark.parametrize(
+        ("change", "field"),
+        [
+            ("human_reviewer_id = 'bo'", "human_reviewer_id"),
+            ("human_review_comments = NULL", "human_review_comments"),
+            (
+                "human_review_timestamp = human_review_timestamp + interval '1 microsecond'",
+                "human_review_timestamp",
+            ),
+            ("human_review_timestamp = NULL", "human_review_timestamp"),
+            ("human_corrected_scores = NULL", "human_corrected_scores"),
+            (
+                """human_corrected_scores = jsonb_set(human_corrected_scores, '{Clarity,score}', '"No"')""",
+                "human_corrected_scores",
+            ),
+            ("human_review_status = 'Needs Review'", "human_review_status"),
+        ],
+    )
+    def test_are_named_with_their_field(
+        self, change: str, field: str, decided: Evaluation, tamper: Tamper
+    ) -> None:
+        tamper(f"UPDATE evaluation SET {change}")
+        [problem] = found()
+        assert problem.startswith(f"eval_a: {field} not as event ")
+        assert problem.endswith("(submit by ana) left it")
+
+    def test_are_told_from_equal_numbers_of_another_type(self, ana: User, tamper: Tamper) -> None:
+        decide(EvaluationFactory.create(), ana, scores={"Clarity": {"score": 1, "justification": ""}})
+        tamper("""UPDATE evaluation SET human_corrected_scores = jsonb_set(
+                   human_corrected_scores, '{Clarity,score}', '1.0')""")
+        assert len(found()) == 1
+
+    def test_are_named_where_the_decision_is_taken_out_of_force(
+        self, decided: Evaluation, tamper: Tamper
+    ) -> None:
+        tamper("UPDATE evaluation SET review_id = NULL, human_review_status = 'Needs Review'")
+        [problem] = found()
+        assert problem.startswith("eval_a: the decision of event ")
+        assert problem.endswith("(submit by ana) is not in force")
+
+    def test_are_named_where_an_older_version_is_put_in_force(
+        self, decided: Evaluation, lea: User, tamper: Tamper
+    ) -> None:
+        decide(decided, lea, by=decisions.revise, scores=OTHER)
+        tamper("UPDATE evaluation SET review_id = (SELECT id FROM review WHERE version = 1)")
+        [problem] = found()
+        assert "version 1 is in force, which is not that of event" in problem
+
+    def test_are_named_where_an_undone_decision_is_put_in_force(
+        self, decided: Evaluation, ana: User, tamper: Tamper
+    ) -> None:
+        decisions.undo(run=decided.run, reviewer=ana)
+        tamper("UPDATE evaluation SET review_id = (SELECT id FROM review)")
+        assert any("which is not that of event" in problem for problem in found())
+
+    def test_are_named_where_the_log_has_no_decision(self, ana: User, tamper: Tamper) -> None:
+        evaluation = EvaluationFactory.create(evaluation_id="eval_b")
+        decide(EvaluationFactory.create(run=evaluation.run), ana)
+        tamper("UPDATE evaluation SET review_id = (SELECT id FROM review) WHERE evaluation_id = 'eval_b'")
+        assert found() == ["eval_b: a decision is in force, and the audit log has none"]
+
+
+class TestAlteredVersions:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "comments = 'All of it.'",
+            "corrected_scores = NULL",
+            """causes = '{"Conclusion Accuracy": "leniency"}'""",
+            "version = 7",
+            "reviewer_id = (SELECT id FROM person WHERE username = 'bo')",
+        ],
+    )
+    def test_are_named(self, change: str, decided: Evaluation, bo: User, tamper: Tamper) -> None:
+        tamper(f"UPDATE review SET {change}")
+        assert any(problem.startswith("eval_a: version ") for problem in found())
+
+    def test_are_named_where_nothing_of_them_is_in_force(self, ana: User, tamper: Tamper) -> None:
+        run = RunFactory.create(overlap_share=1, overlap=2)
+        decide(EvaluationFactory.create(run=run, evaluation_id="eval_b"), ana)
+        tamper("UPDATE review SET comments = 'Another one.'")
+        assert found() == ["eval_b: version 1 by ana is not in the audit log as it is in the database"]
+
+    def test_are_named_where_they_confirm_a_sampled_record(self, ana: User, tamper: Tamper) -> None:
+        evaluation = EvaluationFactory.create(needs_human_review=False, review_reasons=[], is_sampled=True)
+        agree(evaluation, ana)
+        tamper("UPDATE review SET corrected_scores = NULL")
+        assert len(found()) == 1
+
+    def test_are_named_where_one_was_slipped_in(self, decided: Evaluation, ana: User) -> None:
+        Review.objects.create(
+            evaluation=decided,
+            run=decided.run,
+            version=2,
+            reviewer=ana,
+            submitted_at="2025-04-12T03:55:23Z",
+        )
+        assert found() == ["eval_a: version 2 by ana is not in the audit log as it is in the database"]
+
+    def test_are_named_where_one_was_removed(self, decided: Evaluation, lea: User, tamper: Tamper) -> None:
+        decide(decided, lea, by=decisions.revise)
+        tamper("DELETE FROM review WHERE version = 1")
+        [problem] = found()
+        assert problem.startswith("eval_a: the decision of version 1 in event ")
+
+    def test_are_named_where_one_is_marked_as_undone(
+        self, decided: Evaluation, ana: User, tamper: Tamper
+    ) -> None:
+        tamper("INSERT INTO withdrawal (review_id, actor_id) SELECT id, reviewer_id FROM review")
+        assert found() == ["eval_a: version 1 is marked as undone, and the audit log has no undo of it"]
+
+    def test_are_named_where_an_undo_was_removed(
+        self, decided: Evaluation, ana: User, tamper: Tamper
+    ) -> None:
+        decisions.undo(run=decided.run, reviewer=ana)
+        tamper("DELETE FROM withdrawal")
+        [problem] = found()
+        assert problem.startswith("eval_a: the undo of version 1 in event ")
+
+
+def test_altered_blind_scores_are_named(ana: User, tamper: Tamper) -> None:
+    run: Run = RunFactory.create(blind_share=1)
+    evaluation = EvaluationFactory.create(
+        run=run, evaluation_id="eval_b", structured_model_response={"final_answer": "1/2"}
+    )
+    claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
+    given: dict[str, Any] = {"scores": {"Clarity": "Yes"}, "fields": [], "active_ms": 1}
+    blind_scoring.commit(evaluation_id=evaluation.pk, reviewer=ana, version=evaluation.version, **given)
+    assert found() == []
+    tamper("""UPDATE blind_scores SET scores = '{"Clarity": "No"}'""")
+    assert found() == ["eval_b: the blind scores of ana are not in the audit log as they are in the database"]
+
+
+def test_verify_audit_names_an_altered_decision(
+    decided: Evaluation, tamper: Tamper, capsysbinary: Capture
+) -> None:
+    tamper("UPDATE evaluation SET human_review_comments = 'All of it.'")
+    finished = manage(capsysbinary, "verify_audit")
+    assert finished.status == 1
+    assert "eval_a: human_review_comments not as event" in finished.err
+    assert finished.err.endswith("Differences: 1\n")

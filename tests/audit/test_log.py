@@ -1,0 +1,380 @@
+"""The ledger: each event is sealed when it is committed, and what is done to it later is found and named."""
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import InternalError, connection, transaction
+
+from reviews import tasks
+from reviews.audit import events as audit_events
+from reviews.audit import hash_chain
+from reviews.audit import log as audit_log
+from reviews.audit.hash_chain import EMPTY, Chain, Head
+from reviews.models import AuditEvent, AuditSeal, Run, User
+from tests.support.commands import manage
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.threads import together
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+Capture = pytest.CaptureFixture[bytes]
+NOT_SEALED = "is not what was sealed: it was altered, or another stands in its place"
+
+
+def execute(statement: str, *parameters: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+
+
+def seal() -> None:
+    """What the end of a transaction does."""
+    execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+def found(kept: Head | None = None) -> list[str]:
+    return list(audit_log.verify(Chain(*[kept] if kept else [])))
+
+
+@pytest.fixture
+def events(ana: User) -> list[int]:
+    """Five sealed events."""
+    written = [audit_events.record("look", actor=ana, number=number) for number in range(5)]
+    seal()
+    return [event.pk for event in written]
+
+
+class TestSeals:
+    def test_make_a_chain(self, events: list[int]) -> None:
+        seals = list(AuditSeal.objects.order_by("position"))
+        assert [(one.position, one.event_id) for one in seals] == list(enumerate(events, start=1))
+        assert bytes(seals[0].previous) == hash_chain.GENESIS
+        assert [bytes(one.previous) for one in seals[1:]] == [bytes(one.hash) for one in seals[:-1]]
+        assert found() == []
+
+    def test_are_made_with_the_same_text_that_is_checked(self, ana: User) -> None:
+        evaluation = EvaluationFactory.create()
+        audit_events.record(
+            "lóok",
+            actor=ana,
+            run=evaluation.run,
+            source=evaluation.first_import,
+            evaluation=evaluation,
+            odd=["a\u2028b", '"\\', 1.10, 1e300, -0.0, True, None, {}],
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT audit_event_text(event), {audit_log.EVENT_TEXT} FROM audit_event event")
+            by_the_trigger, by_us = cursor.fetchone()
+        assert by_the_trigger == by_us
+        assert set(json.loads(by_us)) == {
+            "id",
+            "at",
+            "actor",
+            "actor_name",
+            "action",
+            "run",
+            "run_name",
+            "import",
+            "evaluation",
+            "record",
+            "detail",
+        }
+
+    def test_cover_every_column_of_an_event(self) -> None:
+        columns = {field.column for field in AuditEvent._meta.concrete_fields}
+        assert {column for column in columns if f"event.{column}" not in audit_log.EVENT_TEXT} == set()
+
+    def test_of_a_transaction_that_rolls_back_are_not_there(self, events: list[int], ana: User) -> None:
+        with transaction.atomic():
+            audit_events.record("look", actor=ana)
+            transaction.set_rollback(True)
+        assert (AuditSeal.objects.count(), found()) == (5, [])
+
+    @pytest.mark.django_db(transaction=True)
+    def test_follow_each_other_whoever_commits_at_once(self, ana: User) -> None:
+        def look() -> None:
+            for _ in range(5):
+                with transaction.atomic():
+                    audit_events.record("look", actor=ana)
+                    audit_events.record("look again", actor=ana)
+
+        together(*[look] * 4)
+        assert AuditSeal.objects.count() == 40
+        assert found() == []
+
+    @pytest.mark.django_db(transaction=True)
+    def test_hold_nobody_up_before_the_commit(self, ana: User) -> None:
+        def look() -> None:
+            with transaction.atomic():
+                audit_events.record("look", actor=ana)
+
+        with transaction.atomic():
+            audit_events.record("a long import", actor=None)
+            together(look)
+            assert AuditSeal.objects.count() == 1
+        assert list(AuditSeal.objects.values_list("event__action", flat=True).order_by("position")) == [
+            "look",
+            "a long import",
+        ]
+
+    @pytest.mark.django_db(transaction=True)
+    def test_are_refused_to_who_may_see_an_old_head(self) -> None:
+        def look() -> None:
+            with transaction.atomic():
+                execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                audit_events.record("look", actor=None)
+
+        with pytest.raises(InternalError, match="READ COMMITTED"):
+            look()
+        assert not AuditEvent.objects.exists()
+
+
+@pytest.fixture
+def tamper(events: list[int]) -> Callable[..., None]:
+    """SQL as somebody runs it who may switch the triggers off."""
+
+    def run(statement: str, *parameters: object) -> None:
+        for table in ("audit_event", "audit_seal"):
+            execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+        execute(statement, *parameters)
+
+    return run
+
+
+class TestWhatIsFound:
+    @pytest.mark.parametrize(
+        "change",
+        [
+            "actor_name = 'bo'",
+            "actor_id = NULL",
+            "action = 'submit'",
+            "at = at - interval '1 microsecond'",
+            "detail = '{\"number\": 2.0}'",
+            "record = 'eval_a'",
+            "run_name = 'evaluations'",
+        ],
+    )
+    def test_an_altered_event(self, events: list[int], tamper: Callable[..., None], change: str) -> None:
+        tamper(f"UPDATE audit_event SET {change} WHERE id = %s", events[2])
+        assert found() == [f"event {events[2]} (position 3) {NOT_SEALED}"]
+
+    def test_an_altered_seal(self, events: list[int], tamper: Callable[..., None]) -> None:
+        tamper("UPDATE audit_seal SET hash = sha256(hash) WHERE position = 3")
+        assert found() == [f"event {events[2]} (position 3) is not what was sealed: its seal was altered"]
+
+    def test_an_event_altered_with_its_seal(self, events: list[int], tamper: Callable[..., None]) -> None:
+        tamper("UPDATE audit_event SET action = 'submit' WHERE id = %s", events[2])
+        tamper(
+            "UPDATE audit_seal SET"
+            " hash = sha256(previous || sha256(convert_to(audit_event_text(event), 'UTF8')))"
+            " FROM audit_event event WHERE event.id = event_id AND position = 3"
+        )
+        [problem] = found()
+        assert problem.startswith(f"event {events[3]} (position 4) does not follow on the seal before it")
+
+    def test_an_event_or_a_seal_altered_at_the_end(
+        self, events: list[int], tamper: Callable[..., None]
+    ) -> None:
+        tamper("UPDATE audit_event SET action = 'submit' WHERE id = %s", events[4])
+        assert found() == [
+            f"event {events[4]} (position 5) is not what was sealed: the event or its seal was altered"
+        ]
+
+    def test_an_event_removed_from_the_middle(self, events: list[int], tamper: Callable[..., None]) -> None:
+        tamper("DELETE FROM audit_event WHERE id = %s", events[2])
+        assert found() == [f"event {events[2]} (position 3) is missing: its seal is there, it is not"]
+
+    def test_a_seal_removed_from_the_middle(self, events: list[int], tamper: Callable[..., None]) -> None:
+        tamper("DELETE FROM audit_seal WHERE position = 3")
+        assert found() == [
+            "position 3 is missing",
+            f"event {events[2]} has no seal: it was slipped in, or its seal was removed",
+        ]
+
+    def test_both_removed_from_the_middle(self, events: list[int], tamper: Callable[..., None]) -> None:
+        tamper("DELETE FROM audit_event WHERE id = ANY(%s)", events[1:3])
+        tamper("DELETE FROM audit_seal WHERE position IN (2, 3)")
+        assert found() == ["positions 2 to 3 are missing"]
+
+    def test_the_end_removed_by_a_head_that_was_kept(
+        self, events: list[int], tamper: Callable[..., None]
+    ) -> None:
+        kept = audit_log.head()
+        tamper("DELETE FROM audit_event WHERE id = ANY(%s)", events[3:])
+        tamper("DELETE FROM audit_seal WHERE position > 3")
+        assert found() == []
+        assert found(kept) == ["positions 4 to 5 are missing: the chain ends before the head that was kept"]
+
+    def test_a_chain_written_anew_by_a_head_that_was_kept(
+        self, events: list[int], tamper: Callable[..., None]
+    ) -> None:
+        kept = audit_log.head()
+        tamper("DELETE FROM audit_seal")
+        tamper("UPDATE audit_event SET actor_name = 'bo'")
+        for event in events:
+            tamper(
+                """
+                INSERT INTO audit_seal (position, event_id, previous, hash)
+                SELECT head.position + 1, event.id, head.hash,
+                       sha256(head.hash || sha256(convert_to(audit_event_text(event), 'UTF8')))
+                FROM audit_event event, (
+                    SELECT position, hash FROM audit_seal
+                    UNION ALL SELECT 0, decode(repeat('00', 32), 'hex') ORDER BY 1 DESC LIMIT 1
+                ) head
+                WHERE event.id = %s
+                """,
+                event,
+            )
+        assert found() == []
+        [problem] = found(kept)
+        assert problem.startswith(f"event {events[4]} (position 5) has another hash than the head")
+
+    def test_an_event_slipped_in(self, events: list[int], tamper: Callable[..., None]) -> None:
+        tamper(
+            "INSERT INTO audit_event (action, actor_name, run_name, record, detail, at)"
+            " VALUES ('submit', 'ana', '', '', '{}', now())"
+        )
+        slipped_in = AuditEvent.objects.latest("pk").pk
+        assert found() == [f"event {slipped_in} has no seal: it was slipped in, or its seal was removed"]
+
+    def test_two_events_swapped(self, events: list[int], tamper: Callable[..., None]) -> None:
+        # In two steps, because no event may have two seals.
+        tamper("UPDATE audit_seal SET event_id = -1 WHERE position = 2")
+        tamper("UPDATE audit_seal SET event_id = %s WHERE position = 3", events[1])
+        tamper("UPDATE audit_seal SET event_id = %s WHERE position = 2", events[2])
+        assert found() == [
+            f"event {events[2]} (position 2) {NOT_SEALED}",
+            f"event {events[1]} (position 3) {NOT_SEALED}",
+        ]
+
+
+class TestPublishHead:
+    def test_writes_the_head_to_the_log(self, events: list[int], caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level("INFO", "reviews.audit.log"):
+            tasks.publish_audit_head(timestamp=0)
+        assert [record.getMessage() for record in caplog.records] == [f"audit head {audit_log.head()}"]
+
+    def test_writes_nothing_without_events(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level("INFO", "reviews.audit.log"):
+            audit_log.publish_head()
+        assert caplog.records == []
+
+
+class TestVerifyAudit:
+    def test_says_where_the_head_is(self, events: list[int], capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "verify_audit")
+        assert (finished.status, finished.err) == (0, "")
+        sealed, end = finished.out.decode().splitlines()
+        assert sealed == f"5 events sealed, head {audit_log.head()}"
+        assert end.startswith("End not checked: ")
+
+    def test_of_no_events_holds(self, capsysbinary: Capture) -> None:
+        assert manage(capsysbinary, "verify_audit").status == 0
+        assert audit_log.head() == EMPTY
+
+    def test_names_what_it_finds(
+        self, events: list[int], tamper: Callable[..., None], capsysbinary: Capture
+    ) -> None:
+        tamper("DELETE FROM audit_event WHERE id = %s", events[2])
+        finished = manage(capsysbinary, "verify_audit")
+        assert finished.status == 1
+        assert f"event {events[2]} (position 3) is missing" in finished.err
+        assert finished.err.endswith("Differences: 1\n")
+
+    def test_takes_the_head_it_printed(self, events: list[int], ana: User, capsysbinary: Capture) -> None:
+        kept = str(audit_log.head())
+        audit_events.record("look", actor=ana)
+        assert manage(capsysbinary, "verify_audit", "--head", kept).status == 0
+        another = f"5:{'0' * 64}"
+        finished = manage(capsysbinary, "verify_audit", "--head", another)
+        assert (finished.status, "was written anew" in finished.err) == (1, True)
+
+    def test_finds_a_removed_end_by_a_head_in_a_log(
+        self, events: list[int], tamper: Callable[..., None], tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        log = tmp_path / "work.log"
+        log.write_text(
+            f"INFO reviews.audit.log: audit head {audit_log.head()}\nINFO other: 12:30 is no head\n"
+        )
+        assert manage(capsysbinary, "verify_audit", "--heads", str(log)).status == 0
+        tamper("DELETE FROM audit_event WHERE id = %s", events[4])
+        tamper("DELETE FROM audit_seal WHERE position = 5")
+        assert manage(capsysbinary, "verify_audit").status == 0
+        finished = manage(capsysbinary, "verify_audit", "--heads", str(log))
+        assert finished.status == 1
+        assert "position 5 is missing: the chain ends before the head that was kept" in finished.err
+
+    def test_says_which_heads_it_checked(self, events: list[int], ana: User, capsysbinary: Capture) -> None:
+        early = str(audit_log.head())
+        audit_events.record("look", actor=ana)
+        seal()
+        late = str(audit_log.head())
+        finished = manage(capsysbinary, "verify_audit", "--head", late, "--head", early)
+        assert finished.out.decode().endswith("Checked against 2 kept heads, the last at position 6\n")
+        another = f"5:{'0' * 64}"
+        assert manage(capsysbinary, "verify_audit", "--head", another, "--head", late).status == 1
+
+    def test_needs_a_log_with_a_head(self, tmp_path: Path, capsysbinary: Capture) -> None:
+        log = tmp_path / "work.log"
+        assert manage(capsysbinary, "verify_audit", "--heads", str(log)).status == 2
+        log.write_text("nothing")
+        finished = manage(capsysbinary, "verify_audit", "--heads", str(log))
+        assert (finished.status, finished.err) == (2, f"{log}: holds no head")
+
+    @pytest.mark.parametrize("head", ["", "5", "5:abc", f"-1:{'0' * 64}", f"5:{'g' * 64}"])
+    def test_takes_no_other_head(self, head: str, capsysbinary: Capture) -> None:
+        assert manage(capsysbinary, "verify_audit", f"--head={head}").status in {1, 2}
+
+
+class TestExportAudit:
+    def test_writes_each_event_as_it_is_sealed(self, ana: User, capsysbinary: Capture) -> None:
+        evaluation = EvaluationFactory.create()
+        decide(evaluation, ana)
+        seal()
+        finished = manage(capsysbinary, "export_audit")
+        [line] = map(json.loads, finished.out.splitlines())
+        event = AuditEvent.objects.get()
+        assert (line["position"], line["previous"]) == (1, "0" * 64)
+        assert line["hash"] == audit_log.head().hash.hex()
+        assert line["event"] == {
+            "id": event.pk,
+            "at": event.at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "actor": ana.pk,
+            "actor_name": "ana",
+            "action": "submit",
+            "run": evaluation.run_id,
+            "run_name": evaluation.run.name,
+            "import": None,
+            "evaluation": evaluation.pk,
+            "record": evaluation.evaluation_id,
+            "detail": event.detail,
+        }
+
+    def test_of_a_run_holds_other_events_by_their_digests(
+        self, ana: User, tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        mine, other = RunFactory.create(name="mine"), RunFactory.create(name="other")
+        for run in (other, mine, None):
+            audit_events.record("look", actor=ana, run=run)
+        seal()
+        target = tmp_path / "ledger.jsonl"
+        assert manage(capsysbinary, "export_audit", "--run", "mine", "-o", str(target)).status == 0
+        lines = [json.loads(line) for line in target.read_bytes().splitlines()]
+        assert [sorted(line) for line in lines] == [
+            ["digest", "hash", "position", "previous"],
+            ["event", "hash", "position", "previous"],
+            ["digest", "hash", "position", "previous"],
+        ]
+        for line in lines:
+            if "digest" in line:
+                previous, digest = bytes.fromhex(line["previous"]), bytes.fromhex(line["digest"])
+                assert hash_chain.seal(previous, digest).hex() == line["hash"]
+
+    def test_of_a_run_that_is_not_there_says_so(self, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "export_audit", "--run", "nothing")
+        assert (finished.status, finished.err) == (2, "There is no run named 'nothing'.")
+        assert not Run.objects.exists()

@@ -1,0 +1,294 @@
+"""`manage.py backup` and `restore`: everything in one file, and the same again in another PostgreSQL."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import connection
+
+from cognireview.environment import BASE_DIR
+from cognireview.operations import backup, secret_key
+from cognireview.postgres import embedded
+from reviews.models import Run, User
+from tests.support.commands import manage_py
+
+pytestmark = pytest.mark.slow
+
+DEMONSTRATE = "from reviews import first_start; first_start.demonstrate()"
+RUNS = ("Demo", "Demo, reviewed")
+
+
+def connect(data_dir: Path, name: str = embedded.DATABASE) -> psycopg.Connection[Any]:
+    place = embedded.database(data_dir)
+    return psycopg.connect(
+        dbname=name, user=place["USER"], host=place["HOST"], port=place["PORT"], autocommit=True
+    )
+
+
+def succeeded(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def state(data_dir: Path, **variables: str) -> dict[str, str]:
+    """What the world sees of a database: the head of a chain that holds, and the digest of each export.
+
+    An export leaves an event.
+    """
+    ledger = succeeded(manage_py(data_dir, "verify_audit", **variables))
+    digests = {
+        run: sha256(succeeded(manage_py(data_dir, "export_run", run, **variables)).encode()).hexdigest()
+        for run in RUNS
+    }
+    return digests | {"ledger": ledger}
+
+
+# Not as SQL: PostgreSQL spells some conditions otherwise once they were read anew.
+DEFINED = """
+    SELECT 'relation', relname, relkind::text FROM pg_class WHERE relnamespace = 'public'::regnamespace
+    UNION ALL SELECT 'column', table_name || '.' || column_name, data_type || ' ' || is_nullable
+        FROM information_schema.columns WHERE table_schema = 'public'
+    UNION ALL SELECT 'constraint', conrelid::regclass || '.' || conname, contype::text
+        FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    UNION ALL SELECT 'trigger', tgrelid::regclass || '.' || tgname, tgenabled::text
+        FROM pg_trigger WHERE NOT tgisinternal
+    UNION ALL SELECT 'function', oid::regprocedure::text, concat(prosecdef, proconfig, prosrc)
+        FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+"""
+
+
+def definitions(data_dir: Path, name: str = embedded.DATABASE) -> set[tuple[str, str, str]]:
+    """Every table, column, index, constraint, trigger and function."""
+    with connect(data_dir, name) as opened:
+        return set(opened.execute(DEFINED).fetchall())
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cluster in which people have worked."""
+    data_dir = tmp_path_factory.mktemp("source")
+    secret_key.read_or_create(data_dir / "secret_key")
+    with embedded.running(data_dir, disposable=True):
+        succeeded(manage_py(data_dir, "migrate"))
+        succeeded(manage_py(data_dir, "shell", "-c", DEMONSTRATE))
+        yield data_dir
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cluster in which nothing is."""
+    data_dir = tmp_path_factory.mktemp("target")
+    secret_key.read_or_create(data_dir / "secret_key")
+    with embedded.running(data_dir, disposable=True):
+        yield data_dir
+
+
+@pytest.fixture(scope="module")
+def file(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("backups") / "monday.backup"
+    succeeded(manage_py(source, "backup", str(file)))
+    return file
+
+
+@pytest.fixture(scope="module")
+def before(source: Path, file: Path) -> dict[str, str]:
+    """The state that was backed up."""
+    return state(source)
+
+
+class TestABackup:
+    def test_is_the_owners_alone_and_says_what_it_lacks(self, source: Path, tmp_path: Path) -> None:
+        said = manage_py(source, "backup", str(tmp_path / "it"))
+        assert "The secret key is not in it" in said.stderr
+        assert [path.name for path in tmp_path.iterdir()] == ["it"]
+        assert (tmp_path / "it").stat().st_mode & 0o777 == 0o600
+
+    def test_that_cannot_be_written_leaves_nothing(self, source: Path, tmp_path: Path) -> None:
+        done = manage_py(source, "backup", str(tmp_path / "nowhere" / "it"))
+        assert done.returncode == 2
+        assert f"{tmp_path / 'nowhere' / 'it'}: No such file or directory" in done.stderr
+        assert list(tmp_path.iterdir()) == []
+
+    def test_takes_the_place_of_nothing_but_a_file(self, source: Path, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "link").symlink_to("/dev/null")
+        for name in ("/dev/null", str(tmp_path / "pipe"), str(tmp_path / "link"), str(tmp_path)):
+            done = manage_py(source, "backup", name)
+            assert done.returncode == 2
+            assert re.search(r"is a (device or a pipe, not a file|folder): name a file", done.stderr)
+            assert "Traceback" not in done.stderr
+        assert Path("/dev/null").is_char_device()
+        assert (tmp_path / "pipe").is_fifo()
+        assert (tmp_path / "link").is_symlink()
+
+    def test_goes_to_standard_output_too(self, source: Path, tmp_path: Path) -> None:
+        place = os.environ | {"COGNIREVIEW_DATA_DIR": str(source)}
+        place.pop("DATABASE_URL", None)
+        with (tmp_path / "it").open("wb") as file:
+            subprocess.run(
+                [sys.executable, "manage.py", "backup", "-"], cwd=BASE_DIR, env=place, stdout=file, check=True
+            )
+        backup._check_bytes(tmp_path / "it")
+        assert backup._CHECKSUM_PATTERN.search((tmp_path / "it").read_bytes())
+
+
+class TestARestoredDatabase:
+    def test_exports_the_same_bytes_and_its_chain_holds(
+        self, source: Path, target: Path, file: Path, before: dict[str, str]
+    ) -> None:
+        said = succeeded(manage_py(target, "restore", str(file)))
+        assert said.startswith("Restored: 2 runs, 350 records, 150 decisions, 4 accounts, ")
+        assert state(target) == before
+        assert definitions(target) == definitions(source)
+
+    def test_is_only_given_up_on_demand(self, target: Path, file: Path) -> None:
+        manage_py(target, "restore", str(file))
+        with connect(target) as opened:
+            opened.execute("UPDATE run SET name = 'kept' WHERE name = 'Demo'")
+        refused = manage_py(target, "restore", str(file))
+        assert refused.returncode == 2
+        assert "The database holds 2 runs, 350 records, 150 decisions, 4 accounts, " in refused.stderr
+        assert names(target) == {"kept", "Demo, reviewed"}
+        succeeded(manage_py(target, "restore", "--replace", str(file)))
+        assert names(target) == set(RUNS)
+
+    def test_stays_as_it_is_if_the_file_breaks_off(self, target: Path, file: Path, tmp_path: Path) -> None:
+        manage_py(target, "restore", str(file))
+        whole = file.read_bytes()
+        (tmp_path / "half").write_bytes(whole[: len(whole) * 3 // 4])
+        refused = manage_py(target, "restore", "--replace", str(tmp_path / "half"))
+        assert refused.returncode == 2
+        assert "error" in refused.stderr
+        assert "Traceback" not in refused.stderr
+        assert names(target) == set(RUNS)
+
+    def test_is_not_taken_from_under_those_who_use_it(self, target: Path, file: Path) -> None:
+        with connect(target):
+            refused = manage_py(target, "restore", "--replace", str(file))
+        assert refused.returncode == 2
+        assert "The database is in use (1 connection)" in refused.stderr
+
+
+class TestAFileIsRefused:
+    @pytest.mark.parametrize(
+        ("content", "why"), [(b"{}\n", "cannot be read as a backup: "), (None, "There is no file")]
+    )
+    def test_that_is_no_backup(self, target: Path, tmp_path: Path, content: bytes | None, why: str) -> None:
+        if content is not None:
+            (tmp_path / "it").write_bytes(content)
+        refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
+        assert refused.returncode == 2
+        assert why in refused.stderr
+
+    def test_that_a_newer_version_wrote(self, source: Path, target: Path, tmp_path: Path) -> None:
+        later = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews', '9999_later', now())"
+        with connect(source) as opened:
+            opened.execute(later)
+            succeeded(manage_py(source, "backup", str(tmp_path / "newer")))
+            opened.execute("DELETE FROM django_migrations WHERE name = '9999_later'")
+        refused = manage_py(target, "restore", "--replace", str(tmp_path / "newer"))
+        assert refused.returncode == 2
+        assert "a newer version, which had migrated to 9999_later" in refused.stderr
+
+    def test_whose_end_was_cut_off(self, target: Path, file: Path, tmp_path: Path) -> None:
+        whole = file.read_bytes()
+        for cut in (1, 10, backup._CHECKSUM_SIZE - 1):
+            (tmp_path / "it").write_bytes(whole[:-cut])
+            refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
+            assert refused.returncode == 2
+            assert "its end was cut off" in refused.stderr
+
+    def test_in_which_one_bit_was_changed(self, target: Path, file: Path, tmp_path: Path) -> None:
+        """In the list of contents, in the contents, and in the checksum."""
+        whole = file.read_bytes()
+        for place in (5, 2_000, len(whole) // 2, len(whole) - backup._CHECKSUM_SIZE - 1, len(whole) - 10):
+            changed = bytearray(whole)
+            changed[place] ^= 1
+            (tmp_path / "it").write_bytes(changed)
+            refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
+            assert refused.returncode == 2
+            assert "is damaged" in refused.stderr
+            assert "Traceback" not in refused.stderr
+
+    def test_that_is_a_folder(self, target: Path, tmp_path: Path) -> None:
+        refused = manage_py(target, "restore", "--replace", str(tmp_path))
+        assert refused.returncode == 2
+        assert f"{tmp_path} is a folder" in refused.stderr
+
+    def test_unless_pg_dump_wrote_it_without_a_checksum(
+        self, target: Path, file: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "it").write_bytes(file.read_bytes()[: -backup._CHECKSUM_SIZE])
+        done = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
+        assert done.returncode == 0
+        assert "has no checksum" in done.stderr
+
+
+def names(data_dir: Path) -> set[str]:
+    with connect(data_dir) as opened:
+        return {name for (name,) in opened.execute("SELECT name FROM run")}
+
+
+class TestAServer:
+    """`DATABASE_URL` names it; the owner of the database need not be superuser."""
+
+    @pytest.fixture
+    def url(self, target: Path) -> Iterator[str]:
+        with connect(target, "postgres") as opened:
+            opened.execute("CREATE ROLE owner_of_it LOGIN; CREATE ROLE web_of_it LOGIN")
+            opened.execute("CREATE DATABASE elsewhere OWNER owner_of_it")
+            place = embedded.database(target)
+            yield f"postgresql://owner_of_it@/elsewhere?host={place['HOST']}&port={place['PORT']}"
+            opened.execute("DROP DATABASE elsewhere")
+            opened.execute("DROP ROLE owner_of_it")
+            opened.execute("DROP ROLE web_of_it")
+
+    def test_gets_the_same_and_gives_the_rights_of_the_web_role_again(
+        self, source: Path, target: Path, file: Path, url: str, before: dict[str, str]
+    ) -> None:
+        its = {"DATABASE_URL": url, "COGNIREVIEW_WEB_ROLE": "web_of_it"}
+        succeeded(manage_py(target, "restore", str(file), **its))
+        assert state(target, **its) == before
+        assert definitions(target, "elsewhere") == definitions(source)
+        with connect(target, "elsewhere") as opened:
+            query = "SELECT has_table_privilege('web_of_it', 'review', %s)"
+            allowed = {right: opened.execute(query, [right]).fetchone() for right in ("SELECT", "DELETE")}
+        assert allowed == {"SELECT": (True,), "DELETE": (False,)}
+        succeeded(manage_py(target, "restore", "--replace", str(file), **its))
+
+    def test_that_another_program_uses_is_not_emptied(self, target: Path, file: Path, url: str) -> None:
+        with connect(target, "elsewhere") as opened:
+            opened.execute("CREATE TABLE invoice ()")
+        refused = manage_py(target, "restore", str(file), DATABASE_URL=url)
+        assert refused.returncode == 2
+        assert "The database holds 1 table not of this program" in refused.stderr
+
+
+@pytest.mark.usefixtures("db")
+class TestWhatItRuns:
+    def test_is_of_the_version_of_the_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(backup, "_folders", lambda _: iter([Path("/nowhere")]))
+        major = connection.cursor().connection.info.server_version // 10000
+        with pytest.raises(
+            backup.Failed, match=f"The server is PostgreSQL {major}, and there are no pg_dump"
+        ):
+            backup.back_up(Path("never"))
+
+    def test_gets_the_password_where_nobody_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(connection.settings_dict, "PASSWORD", "hush")
+        assert "hush" not in " ".join(backup._address())
+        assert backup._environment()["PGPASSWORD"] == "hush"
+
+    def test_finds_nothing_in_a_database_that_was_only_migrated(self) -> None:
+        assert backup.contents() == []
+
+    def test_finds_what_people_would_miss(self, ana: User) -> None:
+        Run.objects.create(name="kept")
+        assert backup.contents() == ["1 run", "1 account"]

@@ -1,0 +1,133 @@
+"""The log: a line for each request, and as JSON which request and whose each line is of."""
+
+import json
+import logging
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+from django.urls import reverse
+
+from cognireview import environment
+from cognireview.operations import logs
+from reviews.accounts import api_tokens
+from reviews.models import User
+
+
+@pytest.fixture
+def lines() -> Iterator[StringIO]:
+    """What a handler with the JSON formatter writes meanwhile."""
+    written = StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(logs.JsonFormatter())
+    logging.getLogger().addHandler(handler)
+    yield written
+    logging.getLogger().removeHandler(handler)
+
+
+def read(written: StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in written.getvalue().splitlines()]
+
+
+def last(written: StringIO) -> dict[str, Any]:
+    return [line for line in read(written) if line["logger"] == "cognireview.operations.logs"][-1]
+
+
+@pytest.mark.django_db
+class TestTheLineOfARequest:
+    def test_says_what_was_asked_by_whom_and_how_it_ended(
+        self, client: Client, ana: User, lines: StringIO
+    ) -> None:
+        client.force_login(ana)
+        response = client.get(reverse("runs"), headers={"x-request-id": "proxy-7.a"})
+        line = last(lines)
+        assert line["request_id"] == response.headers["X-Request-ID"] == "proxy-7.a"
+        assert (line["user_id"], line["method"], line["status"]) == (ana.pk, "GET", response.status_code)
+        assert line["ms"] >= 0
+        assert line["level"] == "INFO"
+        assert line["at"].endswith("+00:00")
+
+    def test_names_the_route_and_no_secret_of_the_address(self, client: Client, lines: StringIO) -> None:
+        client.get(f"/welcome/{'a' * 40}/?next=hush")
+        line = last(lines)
+        assert "welcome/" in line["route"]
+        assert "aaaa" not in lines.getvalue()
+        assert "hush" not in lines.getvalue()
+
+    def test_knows_nobody_on_a_page_for_everybody_and_asks_no_session(
+        self, client: Client, lines: StringIO
+    ) -> None:
+        response = client.get(reverse("login"))
+        line = last(lines)
+        assert "user_id" not in line
+        assert len(line["request_id"]) == 32
+        assert line["request_id"] == response.headers["X-Request-ID"]
+
+    def test_says_as_whom_a_program_asked(self, client: Client, ana: User, lines: StringIO) -> None:
+        token = api_tokens.make(person=ana, scopes=["read"], actor=None).text
+        client.get("/api/v1/runs", headers={"Authorization": f"Bearer {token}"})
+        assert last(lines)["user_id"] == ana.pk
+        client.get("/api/v1/runs/none/export", headers={"Authorization": f"Bearer {token}"})
+        assert (last(lines)["user_id"], last(lines)["status"]) == (ana.pk, 403)
+        client.get("/api/v1/runs", headers={"Authorization": "Bearer cr_nothing"})
+        assert "user_id" not in last(lines)
+        assert token not in lines.getvalue()
+
+    def test_of_an_address_that_is_not_there_has_no_route(self, client: Client, lines: StringIO) -> None:
+        client.get("/nowhere/")
+        assert (last(lines)["route"], last(lines)["status"]) == ("", 404)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("given", ["", "two words", 'x", "level": "', "a" * 129, "é"])
+def test_an_id_that_is_no_word_is_not_taken_over(client: Client, given: str) -> None:
+    response = client.get(reverse("login"), headers={"x-request-id": given})
+    assert response.headers["X-Request-ID"] != given
+    assert len(response.headers["X-Request-ID"]) == 32
+
+
+class TestALineAsJson:
+    def test_has_the_traceback_in_itself(self, lines: StringIO) -> None:
+        try:
+            [].pop()
+        except IndexError:
+            logging.getLogger("anywhere").exception("It broke: %s", "\n")
+        [line] = read(lines)
+        assert line["message"] == "It broke: \n"
+        assert line["error"].startswith("Traceback")
+        assert line["error"].endswith("\nIndexError: pop from empty list")
+        assert "request_id" not in line
+
+    def test_is_written_whatever_the_text(self) -> None:
+        record = logging.LogRecord("anywhere", logging.INFO, "", 0, "half a character: %s", ("\ud800",), None)
+        written = logs.JsonFormatter().format(record)
+        assert written.isascii()
+        assert json.loads(written)["message"] == "half a character: \ud800"
+
+    def test_of_a_failing_page_has_its_request_and_user(
+        self, client: Client, ana: User, lines: StringIO, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object, **__: object) -> None:
+            raise RuntimeError("broken")
+
+        monkeypatch.setattr("reviews.queue.progress.of_all", fail)
+        client.force_login(ana)
+        client.raise_request_exception = False
+        response = client.get(reverse("runs"))
+        assert response.status_code == 500
+        [line] = [line for line in read(lines) if line["logger"] == "django.request"]
+        assert line["request_id"] == response.headers["X-Request-ID"]
+        assert line["user_id"] == ana.pk
+        assert "RuntimeError: broken" in line["error"]
+
+
+class TestTheSetting:
+    def test_takes_two_formats(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_LOG_FORMAT", "json")
+        assert environment.read().log_format == "json"
+        monkeypatch.setenv("COGNIREVIEW_LOG_FORMAT", "xml")
+        with pytest.raises(ImproperlyConfigured, match="COGNIREVIEW_LOG_FORMAT: got 'xml'"):
+            environment.read()

@@ -1,0 +1,182 @@
+"""The database away: what counts as that, and what people and programs are told, at once."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connection, connections
+from django.test import Client
+from django.urls import reverse
+from psycopg import errors
+from psycopg_pool import PoolTimeout
+
+from cognireview.operations import outage
+from reviews.models import User
+from tests.support.pages import HTMX, text
+
+
+def wrapped(cause: Exception) -> OperationalError:
+    """As Django raises what psycopg did."""
+    error = OperationalError(str(cause))
+    error.__cause__ = cause
+    return error
+
+
+class TestAnOutage:
+    @pytest.mark.parametrize(
+        "cause",
+        [
+            psycopg.OperationalError("connection refused"),
+            PoolTimeout("no connection came"),
+            psycopg.InterfaceError("the connection is closed"),
+            errors.AdminShutdown("terminating connection"),
+            errors.CrashShutdown("terminating connection"),
+            errors.CannotConnectNow("the database system is starting up"),
+            errors.ConnectionFailure("pgbouncer cannot connect"),
+            errors.TooManyConnections("sorry, too many clients already"),
+        ],
+        ids=lambda cause: type(cause).__name__,
+    )
+    def test_is_what_keeps_the_database_from_answering(self, cause: Exception) -> None:
+        assert outage.is_outage(wrapped(cause))
+
+    def test_is_told_from_what_followed_it(self) -> None:
+        followed = LookupError("nothing there")
+        followed.__context__ = wrapped(errors.AdminShutdown())
+        assert outage.is_outage(followed)
+        assert outage.is_outage(InterfaceError("connection already closed"))
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            None,
+            ValueError("no number"),
+            wrapped(errors.QueryCanceled("statement timeout")),
+            wrapped(errors.DeadlockDetected()),
+            wrapped(errors.DiskFull()),
+            wrapped(errors.LockNotAvailable()),
+        ],
+        ids=repr,
+    )
+    def test_is_no_error_of_a_database_that_answers(self, error: Exception | None) -> None:
+        assert not outage.is_outage(error)
+
+
+@pytest.fixture
+def _away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outage._look_out, "is_on", True)
+
+
+@pytest.mark.usefixtures("_away")
+class TestWhileItIsAway:
+    """None of these may ask the database, which a test without the mark `django_db` does not let."""
+
+    def test_people_see_a_page(self, client: Client) -> None:
+        response = client.get(reverse("runs"))
+        assert (response.status_code, response["Retry-After"]) == (503, "5")
+        assert response["Cache-Control"] == "no-store"
+        assert "The database does not answer" in text(response)
+        assert "X-Request-ID" in response
+
+    def test_htmx_gets_a_message_alone(self, client: Client) -> None:
+        response = client.post(reverse("logout"), headers=HTMX)
+        assert response.status_code == 503
+        assert text(response) == f'<p class="banner error">{outage.SENTENCE}</p>'
+
+    def test_programs_get_a_problem(self, client: Client) -> None:
+        response = client.put("/api/v1/evaluations/a/review", b"{}", content_type="application/json")
+        assert (response.status_code, response["Retry-After"]) == (503, "5")
+        assert response["Content-Type"] == "application/problem+json"
+        assert response.json()["detail"] == "The database does not answer. Try again in a moment."
+
+    def test_the_process_lives_and_is_not_ready(self, client: Client) -> None:
+        assert client.get("/healthz").status_code == 200
+        response = client.get("/readyz")
+        assert (response.status_code, response.content) == (503, b"The database cannot be reached.")
+
+    def test_static_files_are_there(self, client: Client) -> None:
+        response = client.get("/static/app.css")
+        assert response.status_code == 200
+        assert response.getvalue()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_a_page_under_which_it_goes_away_is_503_and_starts_the_look_out(
+    client: Client, ana: User, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise wrapped(errors.AdminShutdown("terminating connection"))
+
+    begun: list[object] = []
+    monkeypatch.setattr("reviews.queue.progress.of_all", fail)
+    monkeypatch.setattr(outage._look_out, "begin", lambda: begun.append(True))
+    client.force_login(ana)
+    client.raise_request_exception = False
+    response = client.get(reverse("runs"), headers=headers)
+    assert (response.status_code, response["Retry-After"]) == (503, "5")
+    assert begun
+
+
+class TestTheLookOut:
+    @pytest.fixture
+    def answers(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+        """What the database is going to say when it is asked, in turn; at the end it answers."""
+        coming: list[bool] = []
+        monkeypatch.setattr(outage, "answers", lambda: coming.pop(0) if coming else True)
+        return coming
+
+    @pytest.fixture
+    def look_out(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[outage._LookOut]:
+        monkeypatch.setattr(outage, "_SECONDS_BETWEEN_LOOKS", 0.01)
+        yield outage._LookOut()
+        for thread in threading.enumerate():
+            if thread.name == "look-out":
+                thread.join(10)
+
+    def test_ends_at_once_where_the_database_answers(
+        self, look_out: outage._LookOut, answers: list[bool]
+    ) -> None:
+        seen: list[bool] = []
+        answers.append(True)
+        look_out.begin()
+        wait(lambda: not look_out._is_looking)
+        seen.append(look_out.is_on)
+        assert seen == [False]
+
+    def test_is_on_until_the_database_answers_again(
+        self, look_out: outage._LookOut, answers: list[bool], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        closed: list[bool] = []
+        monkeypatch.setattr(
+            type(connections[DEFAULT_DB_ALIAS]), "close_pool", lambda _self: closed.append(look_out.is_on)
+        )
+        answers += [False, False, False]
+        look_out.begin()
+        wait(lambda: bool(closed))
+        # Whoever waits for the pool is let go while nobody new can come.
+        assert closed == [True]
+        wait(lambda: not look_out.is_on)
+        assert answers == []
+
+    def test_asks_by_a_connection_of_its_own(
+        self, monkeypatch: pytest.MonkeyPatch, django_db_setup: Any, django_db_blocker: Any
+    ) -> None:
+        with django_db_blocker.unblock():
+            assert outage.answers()
+            with monkeypatch.context() as patch:
+                patch.setitem(connection.settings_dict, "NAME", "no such database")
+                assert outage.answers()
+            monkeypatch.setitem(connection.settings_dict, "HOST", "/nowhere")
+            assert not outage.answers()
+
+
+def wait(condition: Callable[[], bool]) -> None:
+    over = threading.Event()
+    for _ in range(500):
+        if condition():
+            return
+        over.wait(0.01)
+    pytest.fail("It did not come true in 5 s.")

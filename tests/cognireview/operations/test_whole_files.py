@@ -1,0 +1,171 @@
+"""Where `backup` and the exports write: whole files, and nothing in the place of anything else."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError
+
+from cognireview.environment import BASE_DIR
+from cognireview.operations.whole_files import NotAFile, is_special, written_beside
+from reviews.management.output_files import is_file, write
+from tests.support.commands import manage
+
+Capture = pytest.CaptureFixture[bytes]
+
+
+def put(name: Path | str, content: bytes = b"new", *, is_private: bool = False) -> None:
+    with written_beside(name, is_private=is_private) as draft:
+        draft.write_bytes(content)
+
+
+class TestAFile:
+    def test_appears_when_it_is_whole(self, tmp_path: Path) -> None:
+        target = tmp_path / "file"
+        target.write_bytes(b"old")
+        with written_beside(target) as draft:
+            draft.write_bytes(b"new")
+            assert target.read_bytes() == b"old"
+        assert target.read_bytes() == b"new"
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+    def test_stays_as_it_was_if_writing_fails(self, tmp_path: Path) -> None:
+        target = tmp_path / "file"
+        target.write_bytes(b"old")
+        with pytest.raises(OSError, match="No space"), written_beside(target):
+            raise OSError("No space left on device")
+        assert target.read_bytes() == b"old"
+        assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+    @pytest.mark.parametrize(("is_private", "mode"), [(False, 0o640), (True, 0o600)])
+    def test_keeps_its_permissions_unless_it_is_private(
+        self, tmp_path: Path, is_private: bool, mode: int
+    ) -> None:
+        target = tmp_path / "file"
+        target.touch(mode=0o640)
+        put(target, is_private=is_private)
+        assert target.stat().st_mode & 0o777 == mode
+
+    def test_may_have_the_longest_name(self, tmp_path: Path) -> None:
+        put(tmp_path / ("x" * 255))
+        assert (tmp_path / ("x" * 255)).read_bytes() == b"new"
+
+    @pytest.mark.parametrize("is_there", [True, False])
+    def test_behind_a_link_is_written_and_the_link_stays(self, tmp_path: Path, is_there: bool) -> None:
+        (tmp_path / "folder").mkdir()
+        target = tmp_path / "folder" / "file"
+        if is_there:
+            target.write_bytes(b"old")
+        link = tmp_path / "link"
+        link.symlink_to(target)
+        put(link)
+        assert link.is_symlink()
+        assert target.read_bytes() == b"new"
+
+
+class TestWhatIsNoFile:
+    def test_a_folder_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        for name in (tmp_path, "", ".", "..", "/", f"{tmp_path}/"):
+            with pytest.raises(NotAFile, match="is a folder"):
+                put(name)
+
+    def test_a_device_is_refused_also_behind_a_link(self, tmp_path: Path) -> None:
+        (tmp_path / "link").symlink_to("/dev/null")
+        os.mkfifo(tmp_path / "pipe")
+        for name in ("/dev/null", tmp_path / "link", tmp_path / "pipe"):
+            assert is_special(name)
+            with pytest.raises(NotAFile, match="is a device or a pipe"):
+                put(name)
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "pipe").is_fifo()
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
+    def test_a_device_stays_one_under_root(self, tmp_path: Path) -> None:
+        device = tmp_path / "null"
+        os.mknod(device, 0o20666, os.makedev(1, 3))
+        with pytest.raises(NotAFile):
+            put(device)
+        assert device.is_char_device()
+
+    def test_a_link_to_itself_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "loop").symlink_to("loop")
+        with pytest.raises(NotAFile, match="is a link to itself"):
+            put(tmp_path / "loop")
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
+    def test_a_link_of_another_user_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "mine").write_bytes(b"old")
+        (tmp_path / "theirs").symlink_to("mine")
+        os.chown(tmp_path / "theirs", 65534, 65534, follow_symlinks=False)
+        with pytest.raises(NotAFile, match="is a link of another user"):
+            put(tmp_path / "theirs")
+        assert (tmp_path / "mine").read_bytes() == b"old"
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write any file")
+    def test_a_file_that_may_not_be_written_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch(mode=0o444)
+        with pytest.raises(NotAFile, match="may not be written"):
+            put(tmp_path / "file")
+
+
+class TestAnExport:
+    """It also goes to a pipe, a device or an open descriptor."""
+
+    @pytest.mark.parametrize("name", ["/dev/null", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+    def test_to_a_device_has_no_receipt_beside_it(self, name: str) -> None:
+        assert not is_file(name)
+
+    @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+    def test_to_standard_output_does_not_replace_the_file_it_goes_to(self, tmp_path: Path, name: str) -> None:
+        code = f"from reviews.management.output_files import write; write({name!r}, [b'export'])"
+        setup = "import django; django.setup()"
+        with (tmp_path / "log").open("wb") as file:
+            file.write(b"before ")
+            file.flush()
+            environment = os.environ | {"DJANGO_SETTINGS_MODULE": "cognireview.settings"}
+            subprocess.run(
+                [sys.executable, "-c", f"{setup}; {code}"],
+                stdout=file,
+                cwd=BASE_DIR,
+                env=environment,
+                check=True,
+            )
+        assert (tmp_path / "log").read_bytes() == b"before export"
+
+    @pytest.mark.django_db
+    @pytest.mark.parametrize(
+        ("name", "sentence"),
+        [
+            ("nowhere/file", "nowhere/file: No such file or directory."),
+            ("", ". is a folder: name a file in it."),
+            (f"/tmp/{'x' * 300}", "File name too long."),
+            ("/proc/self/fd/999", "Bad file descriptor."),
+        ],
+        ids=["no folder", "empty", "too long", "not open"],
+    )
+    def test_that_cannot_be_written_is_one_sentence(
+        self, name: str, sentence: str, capsysbinary: Capture
+    ) -> None:
+        finished = manage(capsysbinary, "export_audit", f"--output={name}")
+        assert (finished.status, finished.out) == (2, b"")
+        assert finished.err.endswith(sentence)
+
+    def test_to_a_full_device_is_one_sentence(self) -> None:
+        with pytest.raises(CommandError, match=r"^/dev/full: No space left on device\.$"):
+            write("/dev/full", [b"one", b"two"])
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a device")
+    def test_to_a_disk_is_refused(self, tmp_path: Path, capsysbinary: Capture, db: None) -> None:
+        disk = tmp_path / "disk"
+        os.mknod(disk, 0o60666, os.makedev(7, 250))
+        assert (
+            manage(capsysbinary, "export_audit", f"--output={disk}").err == f"{disk} is a disk: name a file."
+        )
+        assert disk.is_block_device()
+
+    def test_to_a_file_is_made_of_blocks(self, tmp_path: Path) -> None:
+        write(str(tmp_path / "file"), [b"one ", b"two"])
+        assert (tmp_path / "file").read_bytes() == b"one two"

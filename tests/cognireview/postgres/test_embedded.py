@@ -1,0 +1,244 @@
+"""The embedded PostgreSQL: there while somebody uses it, whatever was killed before."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cognireview.environment import BASE_DIR
+from cognireview.postgres.embedded import CannotStart, Server, database, running
+from cognireview.postgres.server_account import ServerAccount, server_account
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a cluster in it, for tests that leave it whole; its path is an awkward one."""
+    path = tmp_path_factory.mktemp('it\'s a "data" folder')
+    with running(path, disposable=True):
+        return path
+
+
+@pytest.fixture
+def account() -> ServerAccount:
+    return server_account()
+
+
+def ask(data_dir: Path, question: str) -> object:
+    """The answer to a query that has one."""
+    place = database(data_dir)
+    with psycopg.connect(
+        dbname=place["NAME"], user=place["USER"], host=place["HOST"], port=place["PORT"]
+    ) as connection:
+        row = connection.execute(question.encode()).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def postmaster(data_dir: Path) -> int:
+    return int((data_dir / "postgres" / "postmaster.pid").read_text().splitlines()[0])
+
+
+def run_and_be_killed(data_dir: Path) -> None:
+    """Use the server in another process, which then ends as by `kill -9`."""
+    code = """
+        import os, sys
+        from pathlib import Path
+        from cognireview.postgres.embedded import running
+        with running(Path(sys.argv[1]), disposable=True):
+            os.kill(os.getpid(), 9)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code), data_dir], cwd=BASE_DIR, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+class TestDatabase:
+    def test_of_a_folder_is_named_without_touching_it(self, tmp_path: Path) -> None:
+        assert database(tmp_path / "var")["HOST"] == str(tmp_path / "var" / "socket")
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("name", ["n" * 120, "one, two"])
+    def test_is_reached_elsewhere_where_libpq_could_not_take_the_path(
+        self, tmp_path: Path, name: str
+    ) -> None:
+        host = database(tmp_path / name)["HOST"]
+        assert len(f"{host}/.s.PGSQL.5432") < 100
+        assert "," not in host
+        assert host == database(tmp_path / name)["HOST"]
+        assert host != database(tmp_path / f"{name}!")["HOST"]
+
+
+class TestServer:
+    def test_runs_until_the_last_user_leaves(self, data_dir: Path) -> None:
+        with running(data_dir) as server:
+            with running(data_dir):
+                assert ask(data_dir, "SELECT 1") == 1
+            assert ask(data_dir, "SELECT 2") == 2
+        assert not server.is_alive()
+
+    def test_keeps_what_was_written(self, data_dir: Path) -> None:
+        with running(data_dir):
+            kept = ask(data_dir, "SELECT lo_from_bytea(0, 'a large object')")
+        with running(data_dir):
+            assert ask(data_dir, f"SELECT lo_get({kept})") == b"a large object"
+
+    @pytest.mark.parametrize(("disposable", "fsync"), [(False, "on"), (True, "off")])
+    def test_is_safe_against_a_crash_unless_it_may_be_lost(
+        self, data_dir: Path, disposable: bool, fsync: str
+    ) -> None:
+        with running(data_dir, disposable=disposable):
+            assert [ask(data_dir, f"SHOW {name}") for name in ("fsync", "full_page_writes")] == [fsync] * 2
+
+    def test_listens_on_no_network_address_and_to_no_other_user(self, data_dir: Path) -> None:
+        with running(data_dir):
+            assert ask(data_dir, "SHOW listen_addresses") == ""
+        assert (data_dir / "socket").stat().st_mode & 0o077 == 0
+
+    def test_is_not_steered_by_variables_of_the_environment(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name, value in {"PGDATA": "/nowhere", "PGPORT": "1", "LC_ALL": "xx_XX", "TZ": "Mars"}.items():
+            monkeypatch.setenv(name, value)
+        with running(tmp_path, disposable=True):
+            assert [ask(tmp_path, f"SHOW {name}") for name in ("port", "timezone")] == ["5432", "UTC"]
+
+    def test_is_stopped_when_its_first_user_gives_up_waiting_for_it(
+        self, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def give_up(server: Server) -> None:
+            assert server.is_alive()
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(Server, "_make_database", give_up)
+        with pytest.raises(KeyboardInterrupt), running(data_dir):
+            pass
+        assert not Server(data_dir, server_account()).is_alive()
+
+
+class TestAfterAKill:
+    def test_of_its_user_the_next_one_takes_the_server_over_and_stops_it(self, data_dir: Path) -> None:
+        run_and_be_killed(data_dir)
+        left_behind = postmaster(data_dir)
+        with running(data_dir) as server:
+            assert postmaster(data_dir) == left_behind
+            assert ask(data_dir, "SELECT 1") == 1
+        assert not server.is_alive()
+
+    def test_of_the_server_it_is_started_again_under_its_users(self, data_dir: Path) -> None:
+        with running(data_dir) as server:
+            os.kill(postmaster(data_dir), signal.SIGKILL)
+            while server.is_alive():
+                pass
+            server.revive()
+            assert ask(data_dir, "SELECT 1") == 1
+
+    def test_a_process_id_that_is_another_process_now_keeps_nothing_from_starting(
+        self, data_dir: Path, account: ServerAccount
+    ) -> None:
+        # PostgreSQL believes in a process of its own user: ours, or any of that account when we are root.
+        with subprocess.Popen(["sleep", "60"], **account.subprocess_options) as other:
+            for path in (
+                data_dir / "postgres" / "postmaster.pid",
+                data_dir / "socket" / ".s.PGSQL.5432.lock",
+            ):
+                path.write_text(f"{other.pid}\n{data_dir}\n1\n5432\n\n\n1 1\nready\n")
+                account.give(path)
+            with running(data_dir):
+                assert ask(data_dir, "SELECT 1") == 1
+            assert other.poll() is None
+            other.kill()
+
+    def test_of_its_making_it_is_made_anew(self, tmp_path: Path) -> None:
+        (tmp_path / "postgres.new").mkdir()
+        (tmp_path / "postgres.new" / "PG_VERSION").write_text("18")
+        with running(tmp_path, disposable=True):
+            assert ask(tmp_path, "SELECT 1") == 1
+
+
+class TestCannotStart:
+    """One line says why."""
+
+    @pytest.fixture
+    def cluster(self, tmp_path: Path, account: ServerAccount) -> Iterator[Path]:
+        """The place of a cluster that is not a whole one."""
+        path = tmp_path / "postgres"
+        path.mkdir(mode=0o700)
+        (path / "PG_VERSION").write_text("18\n")
+        (path / "postgresql.conf").write_text("nonsense = 1\n")
+        (path / "global").mkdir()
+        (path / "global" / "pg_control").touch()
+        for made in (path, *path.iterdir()):
+            account.give(made)
+        yield path
+        assert not Server(tmp_path, account).is_alive()
+
+    def test_on_a_cluster_of_another_version(self, tmp_path: Path, cluster: Path) -> None:
+        (cluster / "PG_VERSION").write_text("17\n")
+        with (
+            pytest.raises(CannotStart, match="was written by PostgreSQL 17; this one is 18"),
+            running(tmp_path),
+        ):
+            pass
+
+    def test_on_a_broken_cluster_and_names_the_log(self, tmp_path: Path, cluster: Path) -> None:
+        reason = r"FATAL: .* \(see .*postgres\.log\)$"
+        with pytest.raises(CannotStart, match=reason) as caught, running(tmp_path):
+            pass
+        assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("content", "reason"),
+        [
+            (None, "PG_VERSION is missing: the database is damaged. Put"),
+            (b"", "PG_VERSION does not hold a version"),
+            (b"\xff\x00", "PG_VERSION does not hold a version"),
+            (b"eighteen", "PG_VERSION does not hold a version"),
+        ],
+    )
+    def test_on_a_cluster_without_a_version_of_its_own(
+        self, tmp_path: Path, cluster: Path, content: bytes | None, reason: str
+    ) -> None:
+        (cluster / "PG_VERSION").unlink()
+        if content is not None:
+            (cluster / "PG_VERSION").write_bytes(content)
+        with pytest.raises(CannotStart, match=reason), running(tmp_path):
+            pass
+
+    def test_on_a_cluster_without_its_control_file(self, tmp_path: Path, cluster: Path) -> None:
+        (cluster / "global" / "pg_control").unlink()
+        with pytest.raises(CannotStart, match="pg_control is missing"), running(tmp_path):
+            pass
+
+    def test_on_a_cluster_of_which_nothing_is_left(self, tmp_path: Path, account: ServerAccount) -> None:
+        (tmp_path / "postgres").mkdir(mode=0o700)
+        account.give(tmp_path / "postgres")
+        with pytest.raises(CannotStart, match="PG_VERSION is missing"), running(tmp_path):
+            pass
+
+    def test_on_a_cluster_whose_databases_are_gone(self, tmp_path: Path, account: ServerAccount) -> None:
+        with running(tmp_path, disposable=True):
+            pass
+        (tmp_path / "postgres" / "base").rename(tmp_path / "base")
+        (tmp_path / "postgres" / "base").mkdir(mode=0o700)
+        account.give(tmp_path / "postgres" / "base")
+        with pytest.raises(CannotStart, match=r"cannot be used: .*FATAL") as caught, running(tmp_path):
+            pass
+        assert "\n" not in str(caught.value)
+        assert not Server(tmp_path, account).is_alive()
+
+    def test_with_a_socket_folder_that_others_may_enter(self, tmp_path: Path) -> None:
+        (tmp_path / "socket").mkdir(mode=0o777)
+        with pytest.raises(CannotStart, match="belongs to another user"), running(tmp_path):
+            pass
+
+    def test_in_a_folder_that_is_a_file(self, tmp_path: Path) -> None:
+        (tmp_path / "var").touch()
+        with pytest.raises(CannotStart, match="cannot be written"), running(tmp_path / "var"):
+            pass

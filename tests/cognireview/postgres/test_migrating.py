@@ -1,0 +1,119 @@
+"""Migrating a database that others use: one at a time, and nobody waits behind it for long."""
+
+import threading
+import time
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import OperationalError, connection, connections, transaction
+from django.test import Client
+
+from cognireview.postgres import migrating
+from tests.support.factories import RunFactory
+
+_RECORD = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews', '9999_of_the_next', now())"
+
+
+@pytest.mark.django_db
+def test_the_old_version_stays_ready_in_a_database_of_the_new_one(client: Client) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORD)
+    assert client.get("/readyz").status_code == 200
+    migrating.migrate()
+    call_command("migrate", verbosity=0)
+
+
+@pytest.mark.django_db(transaction=True)
+class TestMigrating:
+    def test_waits_for_another_process_that_migrates(self) -> None:
+        order = []
+
+        def second() -> None:
+            with migrating.alone(connection):
+                order.append("second")
+            connections.close_all()
+
+        with migrating.alone(connection):
+            thread = threading.Thread(target=second)
+            thread.start()
+            thread.join(0.3)
+            order.append("first")
+        thread.join(10)
+        assert order == ["first", "second"]
+
+    def test_gives_way_to_who_uses_a_table_and_comes_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(migrating, "_LIMIT_WAIT", "SET lock_timeout = '100ms'")
+        monkeypatch.setattr(migrating, "_SECONDS_BETWEEN_ATTEMPTS", 0.1)
+        reads, may_end, said = threading.Event(), threading.Event(), []
+
+        def read() -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("BEGIN; SELECT 1 FROM run")
+                reads.set()
+                may_end.wait(10)
+                cursor.execute("ROLLBACK")
+            connections.close_all()
+
+        def change() -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("LOCK TABLE run IN ACCESS EXCLUSIVE MODE")
+
+        def say(sentence: str) -> None:
+            said.append(sentence)
+            if len(said) == 2:
+                may_end.set()
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        reads.wait(10)
+        migrating.patiently(connection, transaction.atomic(change), say)
+        reader.join(10)
+        assert len(said) >= 2
+        assert "Somebody uses a table" in said[0]
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW lock_timeout")
+            assert cursor.fetchone() == ("0",)
+
+    def test_waits_with_an_index_that_nobody_waits_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(migrating, "_LIMIT_WAIT", "SET lock_timeout = '100ms'")
+        began, statement = threading.Event(), "CREATE INDEX CONCURRENTLY of_a_test ON run (name)"
+
+        def write() -> None:
+            with transaction.atomic():
+                RunFactory.create()
+                began.set()
+                time.sleep(0.5)
+            connections.close_all()
+
+        def index() -> None:
+            with connection.cursor() as cursor:
+                cursor.execute(statement)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        began.wait(10)
+        migrating.patiently(connection, index, pytest.fail)
+        writer.join(10)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = 'of_a_test'::regclass")
+            assert cursor.fetchone() == (True,)
+            cursor.execute("DROP INDEX of_a_test")
+
+    def test_ends_with_a_sentence_where_that_does_not_help(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(migrating, "_ATTEMPTS", 2)
+        monkeypatch.setattr(time, "sleep", lambda _seconds: None)
+
+        def fail() -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("DO $$ BEGIN RAISE SQLSTATE '55P03'; END $$")
+
+        with pytest.raises(CommandError, match="Somebody keeps a table"):
+            migrating.patiently(connection, fail, lambda _sentence: None)
+
+    def test_hides_no_other_error(self) -> None:
+        def fail() -> None:
+            with connection.cursor() as cursor:
+                cursor.execute("DO $$ BEGIN RAISE SQLSTATE '57014'; END $$")
+
+        with pytest.raises(OperationalError):
+            migrating.patiently(connection, fail, lambda _sentence: None)

@@ -1,0 +1,176 @@
+"""A server install: web servers and workers connect as a role that owns nothing."""
+
+import os
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import psycopg
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
+from django.test import override_settings
+from psycopg import sql
+from psycopg.errors import InsufficientPrivilege
+
+from cognireview.postgres import web_role
+from reviews.accounts import people
+from reviews.audit import log
+from reviews.audit.hash_chain import Chain
+from reviews.exports import jobs
+from reviews.exports.jobs import Order
+from reviews.imports import importer
+from reviews.models import AuditEvent, AuditSeal, Export, QueueFilled, Run, User
+from reviews.queue import claims
+from reviews.review import decisions
+from reviews.webhooks import deliveries
+from tests.support.factories import PASSWORD, EvaluationFactory
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.work import decide
+
+# Roles are of the whole server: each process that runs tests has its own.
+ROLE = "cognireview_test_web" + os.environ.get("PYTEST_XDIST_WORKER", "")
+SECRET = "only the tests know it"
+
+
+def execute(statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def make_role() -> None:
+    """The role, with what `migrate` gives it."""
+    execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{SECRET}'")
+    with override_settings(WEB_ROLE=ROLE):
+        web_role.allow(using="default")
+
+
+def test_who_counts_may_note_what_fills_a_queue_before_the_migration_is_over(db: None) -> None:
+    """The old version serves while the new one's tables are made."""
+    make_role()
+    execute(f"REVOKE ALL ON queue_filled FROM {ROLE}")
+    execute(import_module("reviews.migrations.0017_webhooks").ALLOW)
+    execute(f"SET LOCAL ROLE {ROLE}")
+    EvaluationFactory.create()
+    assert QueueFilled.objects.count() == 1
+
+
+class TestTheWebRole:
+    def test_does_all_that_people_and_jobs_do(self, ana: User, lea: User, max: User) -> None:
+        """Their ways into most tables, and the seals at the end."""
+        make_role()
+        execute(f"SET LOCAL ROLE {ROLE}")
+        bring_in(file_of(line("eval_a"), line("eval_b")))
+        run = Run.objects.get()
+        importer.receive_upload(
+            run_name="more", file_name="more.jsonl", blocks=[line("eval_c")], strict=False, actor=max
+        )
+        decide(claims.claim_next(run=run, reviewer=ana) or EvaluationFactory.build(), ana)
+        decisions.undo(run=run, reviewer=ana)
+        decide(claims.claim_next(run=run, reviewer=ana) or EvaluationFactory.build(), ana)
+        deliveries.tell_reviewed()
+        skipped = claims.claim_next(run=run, reviewer=ana)
+        assert skipped
+        claims.skip(evaluation_id=skipped.pk, reviewer=ana)
+        jobs.build(jobs.ask_for(Order(run), lea).pk)
+        people.add_user(username="eve", password=PASSWORD, role="reviewer", actor=max)
+        execute("SET CONSTRAINTS ALL IMMEDIATE")
+        assert Export.objects.get().state == Export.State.DONE
+        assert b'"Completed"' in take_out()
+        assert AuditSeal.objects.count() == AuditEvent.objects.count() > 5
+        assert list(log.verify(Chain())) == []
+
+
+@pytest.fixture
+def web(transactional_db: None) -> Iterator[psycopg.Connection[Any]]:
+    """A connection of that role, to a database that holds an audit event."""
+    make_role()
+    try:
+        execute(
+            "INSERT INTO audit_event (action, actor_name, run_name, record, detail) "
+            "VALUES ('look', '', '', '', '{}')"
+        )
+        place = connection.get_connection_params()
+        with psycopg.connect(
+            dbname=place["dbname"], user=ROLE, password=SECRET, host=place["host"], port=place["port"]
+        ) as opened:
+            yield opened
+    finally:
+        execute(f"DROP OWNED BY {ROLE}; DROP ROLE {ROLE}")
+
+
+REFUSED = {
+    "UPDATE": "UPDATE {table} SET {key} = {key}",
+    "DELETE": "DELETE FROM {table}",
+    "TRUNCATE": "TRUNCATE {table} CASCADE",
+    "DISABLE TRIGGER": "ALTER TABLE {table} DISABLE TRIGGER ALL",
+    "DROP": "DROP TABLE {table} CASCADE",
+    "SET ROLE": "SET ROLE {owner}",
+}
+
+
+class TestIsRefused:
+    @pytest.mark.parametrize("table", ["audit_event", "audit_seal", "review"])
+    @pytest.mark.parametrize("what", REFUSED)
+    def test_whatever_would_change_what_was_written(
+        self, web: psycopg.Connection[Any], what: str, table: str
+    ) -> None:
+        names = {
+            "table": table,
+            "key": "position" if table == "audit_seal" else "id",
+            "owner": str(connection.settings_dict["USER"]),
+        }
+        statement = sql.SQL(REFUSED[what]).format(
+            **{name: sql.Identifier(is_) for name, is_ in names.items()}
+        )
+        with pytest.raises(InsufficientPrivilege):
+            web.execute(statement)
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "INSERT INTO audit_seal (position, event_id, previous, hash) VALUES (2, 2, '', '')",
+            "SET session_replication_role = replica",
+            "ALTER FUNCTION seal_audit_event() RENAME TO sealed",
+            "CREATE OR REPLACE FUNCTION seal_audit_event() RETURNS trigger LANGUAGE sql AS ''",
+            "DROP TRIGGER audit_event_is_sealed ON audit_event",
+            "CREATE TRIGGER mine BEFORE INSERT ON audit_event EXECUTE FUNCTION refuse_change()",
+            "CREATE TABLE public.audit (id int)",
+            """
+            CREATE TEMPORARY TABLE mine (LIKE audit_event);
+            CREATE TRIGGER mine AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION seal_audit_event()
+            """,
+            "DELETE FROM django_migrations",
+        ],
+    )
+    def test_every_way_around(self, web: psycopg.Connection[Any], statement: str) -> None:
+        with pytest.raises(InsufficientPrivilege):
+            web.execute(statement)
+
+    def test_a_chain_of_its_own(self, web: psycopg.Connection[Any]) -> None:
+        """A temporary table of that name is passed over."""
+        web.execute("CREATE TEMPORARY TABLE audit_seal (LIKE audit_seal)")
+        web.execute(
+            "INSERT INTO audit_event (action, actor_name, run_name, record, detail) "
+            "VALUES ('look', '', '', '', '{}')"
+        )
+        web.commit()
+        assert AuditSeal.objects.count() == 2
+        assert list(log.verify(Chain())) == []
+
+
+class TestMigrate:
+    def test_leaves_everything_as_it_is_where_no_role_is_named(self, db: None) -> None:
+        web_role.allow(using="default")
+
+    @override_settings(WEB_ROLE="nobody's")
+    def test_says_that_there_is_no_such_role(self, db: None) -> None:
+        with pytest.raises(ImproperlyConfigured, match='PostgreSQL has no role "nobody\'s"'):
+            web_role.allow(using="default")
+
+    def test_refuses_a_role_that_can_act_as_the_owner(self, db: None) -> None:
+        with (
+            override_settings(WEB_ROLE=connection.settings_dict["USER"]),
+            pytest.raises(ImproperlyConfigured, match="can act as the owner"),
+        ):
+            web_role.allow(using="default")

@@ -1,0 +1,126 @@
+"""Programs that `up` keeps running: longer and longer pauses, and one line for each change."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cognireview.processes import restarting, supervisor
+from cognireview.processes.restarting import Fault, Kept, last_line
+
+
+class Program(Kept):
+    """Runs while `alive`; its clock stands unless a test moves it."""
+
+    def __init__(self, log: Path, *, dies_at_once: bool = False) -> None:
+        self.lines: list[str] = []
+        super().__init__("worker", log, self.lines.append)
+        self.dies_at_once = dies_at_once
+        self.alive = False
+        self.starts = 0
+        self.fault = ""
+        self.ending = "it ended with status 1"
+
+    def is_running(self) -> bool:
+        return self.alive
+
+    def start(self) -> None:
+        if self.fault:
+            raise Fault(self.fault)
+        self.starts += 1
+        self.alive = not self.dies_at_once
+
+    def how_it_ended(self) -> str:
+        return self.ending
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Seconds, as `restarting` sees them."""
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(restarting, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def tend(program: Kept, clock: SimpleNamespace, seconds: int) -> None:
+    """Look at a program twice a second."""
+    for _ in range(2 * seconds):
+        program.tend()
+        clock.now += 0.5
+
+
+def test_pauses_double_up_to_a_minute() -> None:
+    assert [restarting._pause(failures) for failures in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10_000)] == [
+        *(0, 1, 2, 4, 8, 16, 32, 60, 60, 60)
+    ]
+
+
+def test_a_program_that_cannot_run_is_started_ever_more_rarely(
+    tmp_path: Path, clock: SimpleNamespace
+) -> None:
+    program = Program(tmp_path / "log", dies_at_once=True)
+    program.begin()
+    tend(program, clock, 3600)
+    assert 60 <= program.starts <= 80
+    tend(program, clock, 600)
+    assert len(program.lines) == 1
+
+
+def test_a_program_that_is_killed_now_and_then_is_started_at_once(
+    tmp_path: Path, clock: SimpleNamespace
+) -> None:
+    program = Program(tmp_path / "log")
+    program.begin()
+    for _ in range(20):
+        clock.now += 30
+        program.alive = False
+        tend(program, clock, 1)
+        assert program.alive
+    assert program.starts == 21
+
+
+def test_a_failure_is_reported_with_its_log_once_until_it_changes(
+    tmp_path: Path, clock: SimpleNamespace
+) -> None:
+    log = tmp_path / "worker.log"
+    log.write_text("first\nNo module named x\n")
+    program = Program(log, dies_at_once=True)
+    program.begin()
+    tend(program, clock, 60)
+    assert "\n".join(program.lines) == (
+        'The worker fails: it ended with status 1. The last line of its log: "No module named x". '
+        f"See {log}. It is started again, at the latest after 60 seconds."
+    )
+    program.ending = "it was ended by signal 9 (SIGKILL)"
+    tend(program, clock, 60)
+    assert len(program.lines) == 2
+    program.dies_at_once = False
+    tend(program, clock, 120)
+    assert program.lines[2:] == ["The worker runs again."]
+
+
+def test_a_fault_at_the_start_is_a_failure_like_any_other(tmp_path: Path, clock: SimpleNamespace) -> None:
+    program = Program(tmp_path / "log")
+    program.fault = "/data/logs: No space left on device"
+    program.begin()
+    tend(program, clock, 300)
+    assert len(program.lines) == 1
+    assert "/data/logs: No space left on device" in program.lines[0]
+    program.fault = ""
+    tend(program, clock, 120)
+    assert program.alive
+
+
+@pytest.mark.parametrize(
+    ("content", "line"), [(b"", ""), (b"a\nb \n\n", "b"), (b"\xff\n", "\ufffd"), (None, "")]
+)
+def test_the_last_line_of_a_log_is_found_in_any_log(tmp_path: Path, content: bytes | None, line: str) -> None:
+    log = tmp_path / "log"
+    if content is not None:
+        log.write_bytes(content)
+    assert last_line(log) == line
+
+
+def test_signals_are_named() -> None:
+    assert supervisor._signal_sentence(9) == "it was ended by signal 9 (SIGKILL)"
+    assert supervisor._signal_sentence(200) == "it was ended by signal 200 (unknown)"

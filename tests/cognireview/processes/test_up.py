@@ -1,0 +1,328 @@
+"""`manage.py up`, as an operator starts, stops and kills it: real processes on one data folder."""
+
+import fcntl
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import psutil
+import pytest
+from django.test import override_settings
+
+from cognireview.environment import BASE_DIR
+from cognireview.processes import supervisor
+from tests.support.waiting import eventually
+
+READY = 60
+
+
+class Up:
+    """A running `manage.py up`, and what it has printed."""
+
+    def __init__(self, data_dir: Path, port: int, *options: str) -> None:
+        self.data_dir, self.port = data_dir, port
+        self.process = start(data_dir, port, *options)
+        self.lines: list[str] = []
+        self.reported = ""
+
+    def wait_until_ready(self) -> "Up":
+        """Read what it prints, to the line with the address."""
+        assert self.process.stdout is not None
+        while not self.lines or "http" not in self.lines[-1]:
+            line = self.process.stdout.readline()
+            assert line, f"up ended with {self.process.wait()}: {self.lines}"
+            self.lines.append(line.rstrip("\n"))
+        return self
+
+    def status(self, path: str) -> int:
+        """The HTTP status of a path, or 0 without an answer."""
+        try:
+            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as response:
+                return int(response.status)
+        except HTTPError as error:
+            return error.code
+        except (URLError, OSError):
+            return 0
+
+    def said_to(self, request: bytes) -> list[bytes]:
+        """The status lines of the answers to bytes that may be no request."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+            with suppress(OSError):  # it may hang up before it has read all
+                connection.sendall(request)
+                connection.shutdown(socket.SHUT_WR)
+            answer = b""
+            with suppress(OSError):
+                while block := connection.recv(65536):
+                    answer += block
+        return [one for one in answer.split(b"\r\n") if one.startswith(b"HTTP/1.1 ")]
+
+    def children(self, name: str) -> list[psutil.Process]:
+        """The processes below this one that were started as `name`, web or worker."""
+        found = []
+        for process in psutil.Process(self.process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                if name in process.cmdline():
+                    found.append(process)
+        return found
+
+    def end(self, how: signal.Signals) -> tuple[int, str]:
+        """Send a signal and wait: the exit status, and the output since."""
+        self.process.send_signal(how)
+        rest, self.reported = self.process.communicate(timeout=READY)
+        return self.process.returncode, rest
+
+
+def start(data_dir: Path, port: int, *options: str) -> "subprocess.Popen[str]":
+    environment = os.environ | {"COGNIREVIEW_DATA_DIR": str(data_dir)}
+    # These tests are of the embedded PostgreSQL also where the others run on a server.
+    environment.pop("DATABASE_URL", None)
+    return subprocess.Popen(
+        [sys.executable, "manage.py", "up", f"--port={port}", *options],
+        cwd=BASE_DIR,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def postmaster(data_dir: Path) -> int:
+    """The process id of the server, or 0 while there is none."""
+    path = data_dir / "postgres" / "postmaster.pid"
+    return int((path.read_text().split() or ["0"])[0]) if path.exists() else 0
+
+
+def nobody_left(data_dir: Path) -> bool:
+    """Whether every process that used the data folder is gone, PostgreSQL's own among them."""
+    for name in ("up", "users", "server"):
+        with (data_dir / "locks" / name).open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+    return True
+
+
+def replacement(up: Up, died: psutil.Process) -> psutil.Process:
+    """Wait for the worker that is started in the place of one that died."""
+    assert eventually(lambda: up.children("worker") not in ([], [died]))
+    [worker] = up.children("worker")
+    return worker
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("the data")
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def up(data_dir: Path, port: int) -> Iterator[Callable[..., Up]]:
+    started: list[Up] = []
+
+    def begin(*options: str) -> Up:
+        started.append(Up(data_dir, port, *options))
+        return started[-1].wait_until_ready()
+
+    yield begin
+    for one in started:
+        with one.process:
+            one.process.terminate()
+    assert eventually(lambda: nobody_left(data_dir))
+
+
+@pytest.mark.slow
+class TestUp:
+    def test_prints_the_one_time_link_first_and_ctrl_c_stops_everything(
+        self, up: Callable[..., Up], data_dir: Path
+    ) -> None:
+        first = up()
+        address = rf"{supervisor._public_url(first.port)}(/welcome/[0-9a-f]{{40}}/)"
+        match = re.search(address, first.lines[0])
+        assert match is not None
+        assert [first.status(path) for path in ("/healthz", "/readyz", match[1])] == [200, 200, 200]
+        assert first.status("/static/app.css") == 200
+        assert first.end(signal.SIGINT) == (0, "")
+        assert len(first.lines) == 1
+        steps = ("Creating the database", "Applying migrations...", "Collecting static files...")
+        assert all(step in first.reported for step in (*steps, "Starting the web server and the worker..."))
+        assert nobody_left(data_dir)
+
+    def test_answers_requests_that_are_none_and_goes_on(self, up: Callable[..., Up]) -> None:
+        """Two lengths, lengths that are none, headers without end: refused or cut off, never two answers."""
+        first = up()
+        to = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
+        of = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for head, body in (
+            (to + b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n", b"0\r\n\r\n" + of),
+            (to + b"Content-Length: 0\r\nContent-Length: 44\r\n\r\n", of),
+            (to + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n" + of),
+            (to + b" folded: x\r\nbad name: y\r\n\r\n", of),
+            (to + b"X: " + b"a" * 2**20 + b"\r\n\r\n", b""),
+            (b"GET /" + b"a" * 2**20 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", b""),
+            (b"GET / HTTP/1.1\r\nHost: local\0host\r\n\r\n", b""),
+            (b"\0\xff" * 1000, b""),
+        ):
+            answers = first.said_to(head + body)
+            assert all(b" 4" in status for status in answers[:1])
+            assert len(answers) <= 1, (head[:80], answers)
+        assert first.status("/readyz") == 200
+
+    def test_refuses_a_second_on_the_same_data_and_the_first_goes_on(
+        self, up: Callable[..., Up], data_dir: Path
+    ) -> None:
+        first = up()
+        second = start(data_dir, first.port + 1)
+        _, said = second.communicate(timeout=READY)
+        assert second.returncode == 1
+        assert said.count("\n") == 1
+        assert f"{supervisor._public_url(first.port)} (process {first.process.pid})" in said
+        assert first.status("/readyz") == 200
+
+    def test_starts_again_what_was_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
+        first = up()
+        killed = [*first.children("web"), *first.children("worker")]
+        server = postmaster(data_dir)
+        os.kill(server, signal.SIGKILL)
+        for process in killed:
+            process.kill()
+        assert eventually(lambda: postmaster(data_dir) not in {0, server})
+        assert eventually(lambda: bool(first.children("web")) and first.status("/readyz") == 200)
+        assert eventually(lambda: bool(first.children("worker")))
+        assert not set(killed) & {*first.children("web"), *first.children("worker")}
+
+    def test_up_keeps_the_site_while_the_worker_dies_again_and_again(self, up: Callable[..., Up]) -> None:
+        """More deaths than `up` once took before it ended; then it stops in the middle of a pause."""
+        first = up()
+        [worker] = first.children("worker")
+        for _ in range(4):
+            worker.kill()
+            worker = replacement(first, worker)
+        worker.kill()
+        assert first.status("/readyz") == 200
+        assert first.end(signal.SIGINT)[0] == 0
+        killed = "The worker fails: it was ended by signal 9 (SIGKILL)."
+        assert first.reported.count(killed) == 1
+        assert str(first.data_dir / "logs" / "worker.log") in first.reported
+
+    def test_up_starts_the_database_again_once_it_can(self, up: Callable[..., Up], data_dir: Path) -> None:
+        first = up()
+        control = data_dir / "postgres" / "global" / "pg_control"
+        aside = control.rename(control.with_name("aside"))
+        os.kill(postmaster(data_dir), signal.SIGKILL)
+        assert eventually(lambda: first.status("/readyz") == 503)
+        assert first.process.stderr is not None
+        reported = ""
+        while "pg_control is missing" not in reported:
+            reported = first.process.stderr.readline()
+        assert "The database fails: " in reported
+        assert str(data_dir / "logs" / "postgres.log") in reported
+        assert first.children("web")
+        aside.rename(control)
+        assert eventually(lambda: first.status("/readyz") == 200)
+
+    @pytest.mark.parametrize("with_it", [[], ["web", "worker", "postgres"]])
+    def test_starts_at_once_after_it_was_killed(
+        self, up: Callable[..., Up], data_dir: Path, with_it: list[str]
+    ) -> None:
+        first = up()
+        others = [
+            process.pid for name in ("web", "worker") if name in with_it for process in first.children(name)
+        ]
+        server = [postmaster(data_dir)] if "postgres" in with_it else []
+        for pid in [first.process.pid, *others, *server]:
+            os.kill(pid, signal.SIGKILL)
+        assert up().status("/readyz") == 200
+
+    def test_brings_people_and_a_run_to_try(self, up: Callable[..., Up]) -> None:
+        first = up("--demo")
+        assert [line.partition(" logs in with ")[0] for line in first.lines[:-1]] == [
+            "ana (reviewer)",
+            "bo (reviewer)",
+            "lea (lead)",
+            "max (admin)",
+        ]
+        assert "/welcome/" not in first.lines[-1]
+        assert first.end(signal.SIGTERM)[0] == 0
+
+
+def test_a_log_that_is_full_is_put_aside_under_the_process_that_writes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "_LARGEST_LOG", 10)
+    log = tmp_path / "web.log"
+    with log.open("ab", buffering=0) as file:
+        for said in (b"the first ten\n", b"more than ten\n", b"short\n"):
+            file.write(said)
+            supervisor.shorten(log)
+    assert log.read_bytes() == b"short\n"
+    assert (tmp_path / "web.log.1").read_bytes() == b"more than ten\n"
+
+
+@pytest.mark.parametrize(
+    ("resolved", "host"),
+    [(["127.0.0.1"], "localhost"), (["10.0.0.7"], "127.0.0.1"), ([], "127.0.0.1")],
+    ids=["to us", "elsewhere", "not at all"],
+)
+def test_the_address_has_a_name_for_passkeys_where_the_name_leads_here(
+    resolved: list[str], host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look_up(*_: object) -> list[tuple[object, ...]]:
+        if not resolved:
+            raise socket.gaierror
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in resolved]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    assert supervisor._public_url(8000) == f"http://{host}:8000"
+
+
+@pytest.mark.slow
+class TestCannotStart:
+    """One line, and an exit status that tells a mistake of the operator from a running site."""
+
+    def test_on_a_port_that_another_program_has(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other:
+            port = other.getsockname()[1]
+            process = start(tmp_path, port)
+            _, said = process.communicate(timeout=READY)
+        assert process.returncode == 2
+        assert re.search(rf"^.*Port {port} cannot be used: .*\n\Z", said)
+
+    def test_waits_for_a_port_that_the_up_before_is_about_to_leave(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with socket.create_server(("127.0.0.1", 0), reuse_port=True) as left_behind:
+            port = left_behind.getsockname()[1]
+            monkeypatch.setattr("time.sleep", lambda _seconds: left_behind.close())
+            supervisor._check_port(port, patient=True)
+
+    def test_with_a_wrong_setting(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "gopher://")
+        process = start(tmp_path, 8000)
+        _, said = process.communicate(timeout=READY)
+        assert process.returncode == 2
+        assert "COGNIREVIEW_PUBLIC_URL: got 'gopher://'" in said
+        assert "Traceback" not in said
+
+    def test_without_the_front_end_packages(self, tmp_path: Path) -> None:
+        remedy = "uv sync --reinstall-package cognireview"
+        with (
+            override_settings(STATICFILES_DIRS=[tmp_path]),
+            pytest.raises(supervisor.Ended, match=remedy) as caught,
+        ):
+            supervisor._check_front_end()
+        assert caught.value.status == 2

@@ -1,0 +1,132 @@
+"""What `manage.py` does around a command."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError
+from psycopg.errors import DeadlockDetected
+
+from cognireview import command_line
+from cognireview.environment import BASE_DIR
+from cognireview.postgres import embedded
+from cognireview.postgres.embedded import CannotStart
+from cognireview.postgres.server_account import server_account
+from tests.support.commands import manage_py
+from tests.support.lines import line
+
+
+@pytest.mark.slow
+def test_a_command_of_ours_needs_no_up_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "fresh.jsonl"
+    file.write_bytes(line("eval_1"))
+    imported = manage_py(tmp_path / "var", "import_run", str(file))
+    assert imported.returncode == 0, imported.stderr
+    exported = manage_py(tmp_path / "var", "export_run", "fresh")
+    assert exported.stdout.encode() == file.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_database_out_of_reach_is_one_line(tmp_path: Path) -> None:
+    refused = manage_py(
+        tmp_path / "var", "import_run", __file__, DATABASE_URL="postgresql://nobody@127.0.0.1:1/nothing"
+    )
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("cognireview: The database cannot be reached: ")
+    assert refused.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_all_wrong_settings_are_named_at_once(tmp_path: Path) -> None:
+    refused = manage_py(tmp_path, "check", COGNIREVIEW_WEB_THREADS="many", COGNIREVIEW_CLAIM_MINUTES="0")
+    assert refused.returncode == 2
+    assert "COGNIREVIEW_WEB_THREADS: got 'many'" in refused.stderr
+    assert "COGNIREVIEW_CLAIM_MINUTES: got '0'" in refused.stderr
+
+
+@pytest.fixture
+def _sigterm_as_before() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def raising(error: Exception, cause: Exception | None = None) -> Callable[[], None]:
+    def action() -> None:
+        raise error from cause
+
+    return action
+
+
+@pytest.mark.usefixtures("_sigterm_as_before")
+class TestWhatTheOperatorHasToPutRight:
+    @pytest.mark.parametrize(
+        ("action", "line"),
+        [
+            (raising(ImproperlyConfigured("Wrong settings")), "Wrong settings"),
+            (raising(CannotStart("PostgreSQL did not start")), "PostgreSQL did not start"),
+            (
+                raising(OperationalError("connection failed\n\tIs it running?"), psycopg.OperationalError()),
+                "The database cannot be reached: connection failed",
+            ),
+            (
+                raising(PermissionError(13, "Permission denied", "var")),
+                "var is not ours to use: Permission denied",
+            ),
+        ],
+    )
+    def test_is_one_line(
+        self, capsys: pytest.CaptureFixture[str], action: Callable[[], None], line: str
+    ) -> None:
+        with pytest.raises(SystemExit) as end:
+            command_line.run(action, needs_database=False)
+        assert end.value.code == 2
+        assert capsys.readouterr().err == f"cognireview: {line}\n"
+
+    def test_keeps_its_traceback_on_demand(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "argv", ["manage.py", "migrate", "--traceback"])
+        with pytest.raises(CannotStart):
+            command_line.run(raising(CannotStart("no")), needs_database=False)
+
+    @pytest.mark.parametrize(
+        "action", [raising(ValueError("ours")), raising(OperationalError("deadlock"), DeadlockDetected())]
+    )
+    def test_is_not_what_is_our_fault(self, action: Callable[[], None]) -> None:
+        with pytest.raises((ValueError, OperationalError)):
+            command_line.run(action, needs_database=False)
+
+
+class TestTheEmbeddedServer:
+    @pytest.mark.parametrize(
+        "arguments", ["migrate", "shell", "import_run x.jsonl", "export_run x", "add_user ana"]
+    )
+    def test_runs_for_commands_that_need_it(self, arguments: str) -> None:
+        assert command_line._needs_database(arguments.split())
+
+    @pytest.mark.parametrize(
+        "arguments", ["", "help", "--version", "check --deploy", "collectstatic", "migrate --help", "up"]
+    )
+    def test_does_not_run_for_others(self, arguments: str) -> None:
+        assert not command_line._needs_database(arguments.split())
+
+    def test_stops_when_the_command_is_told_to_end(self, tmp_path: Path) -> None:
+        code = """
+            import sys, time
+            from pathlib import Path
+            from cognireview import command_line, embedded_postgres
+            command_line._postgres = lambda: embedded_postgres.running(Path(sys.argv[1]), disposable=True)
+            command_line.run(lambda: print("running", flush=True) or time.sleep(60), needs_database=True)
+        """
+        command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
+        with subprocess.Popen(command, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "running\n"
+            process.terminate()
+        assert process.returncode == 128 + signal.SIGTERM
+        assert not embedded.Server(tmp_path, server_account()).is_alive()

@@ -1,0 +1,254 @@
+"""The settings: what stands in the environment, typed, and every wrong value named at once."""
+
+import os
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from cognireview import environment
+from cognireview.environment import BASE_DIR, Environment, read
+from cognireview.operations.secret_key import read_or_create
+
+
+@pytest.fixture(autouse=True)
+def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith((environment.PREFIX, "DATABASE_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setitem(Environment.model_config, "env_file", None)
+
+
+class TestSingleSignOn:
+    def test_is_off(self) -> None:
+        assert read().oidc_apps == []
+
+    def test_takes_the_provider_and_the_role_of_each_group(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_OIDC_ISSUER", "https://id.example.org/")
+        monkeypatch.setenv("COGNIREVIEW_OIDC_CLIENT_ID", "cognireview")
+        monkeypatch.setenv("COGNIREVIEW_OIDC_CLIENT_SECRET", "hush")
+        monkeypatch.setenv("COGNIREVIEW_OIDC_ROLES", "judges = reviewer, heads=lead")
+        [app] = read().oidc_apps
+        assert app["settings"] == {"server_url": "https://id.example.org"}
+        assert read().roles_of_groups == {"judges": "reviewer", "heads": "lead"}
+
+    def test_says_all_that_is_missing_beside_the_provider(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_OIDC_ISSUER", "https://id.example.org")
+        with pytest.raises(ImproperlyConfigured) as raised:
+            read()
+        for name in ("CLIENT_ID", "CLIENT_SECRET", "ROLES"):
+            assert f"COGNIREVIEW_OIDC_{name}: " in str(raised.value)
+        assert "is needed beside COGNIREVIEW_OIDC_ISSUER" in str(raised.value)
+
+    @pytest.mark.parametrize("roles", ["judges", "judges=owner", "=lead", "a=lead,"])
+    def test_takes_no_role_that_there_is_not(self, monkeypatch: pytest.MonkeyPatch, roles: str) -> None:
+        monkeypatch.setenv("COGNIREVIEW_OIDC_ROLES", roles)
+        with pytest.raises(ImproperlyConfigured, match="takes group=role"):
+            read()
+
+
+class TestServers:
+    """A pooler before the server in `DATABASE_URL`, and a replica of it."""
+
+    URL = "postgresql://max:hush@db.example.org/cognireview"
+
+    @pytest.mark.parametrize(
+        ("variable", "value"), [("COGNIREVIEW_TRANSACTION_POOLER", "true"), ("DATABASE_REPLICA_URL", URL)]
+    )
+    def test_are_of_a_server_that_is_named(
+        self, variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(variable, value)
+        with pytest.raises(ImproperlyConfigured, match=f"{variable}: .*set DATABASE_URL too") as raised:
+            read()
+        assert "hush" not in str(raised.value)
+        monkeypatch.setenv("DATABASE_URL", self.URL)
+        assert read().transaction_pooler or read().database_replica_url == self.URL
+
+    def test_a_pooler_takes_no_options(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DATABASE_URL", f"{self.URL}?options=-csearch_path%3Dother")
+        assert not read().transaction_pooler
+        monkeypatch.setenv("COGNIREVIEW_TRANSACTION_POOLER", "true")
+        with pytest.raises(ImproperlyConfigured, match="ALTER ROLE") as raised:
+            read()
+        assert "hush" not in str(raised.value)
+
+
+class TestMail:
+    def test_is_sent_by_a_server_with_its_secrets_hidden(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_MAIL_URL", "http://max:hush@mail.example.org")
+        with pytest.raises(ImproperlyConfigured, match="takes a URL like smtp://") as raised:
+            read()
+        assert "hush" not in str(raised.value)
+        monkeypatch.setenv("COGNIREVIEW_MAIL_URL", "smtp://max:hush@mail.example.org:587")
+        assert "hush" not in repr(read())
+
+
+class TestReading:
+    def test_needs_nothing_to_be_set(self) -> None:
+        assert read().data_dir == BASE_DIR / "var"
+        assert not read().debug
+        assert not read().https
+
+    def test_takes_variables_and_types_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_CLAIM_MINUTES", "30")
+        monkeypatch.setenv("COGNIREVIEW_TRUST_PROXY", "true")
+        monkeypatch.setenv("DATABASE_URL", "postgresql://cognireview@db.example.org/cognireview")
+        assert (read().claim_minutes, read().trust_proxy) == (30, True)
+        assert read().database_url.endswith("/cognireview")
+
+    def test_takes_a_file_and_the_environment_before_it(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / ".env").write_text("COGNIREVIEW_WEB_WORKERS=2\nCOGNIREVIEW_WEB_THREADS=2\nOTHER=1\n")
+        monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+        monkeypatch.setenv("COGNIREVIEW_WEB_THREADS", "3")
+        assert (read().web_workers, read().web_threads) == (2, 3)
+
+    def test_takes_the_example_file_as_it_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = read()
+        monkeypatch.setitem(Environment.model_config, "env_file", BASE_DIR / ".env.example")
+        assert read() == before
+
+    def test_takes_what_the_example_file_shows_as_the_defaults(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        example = (BASE_DIR / ".env.example").read_text()
+        (tmp_path / ".env").write_text(example.replace("# COGNIREVIEW_", "COGNIREVIEW_"))
+        before = read()
+        monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+        assert read() == before
+
+    @pytest.mark.parametrize(
+        ("given", "path"), [("data", BASE_DIR / "data"), ("/srv/data", Path("/srv/data"))]
+    )
+    def test_starts_relative_paths_at_the_project(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, path: Path
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("COGNIREVIEW_DATA_DIR", given)
+        assert read().data_dir == path
+
+    @pytest.mark.parametrize(
+        ("url", "hosts"),
+        [
+            ("https://review.example.org/", ["review.example.org"]),
+            ("http://localhost:9000", []),
+        ],
+    )
+    def test_allows_the_public_host_beside_this_machine(
+        self, monkeypatch: pytest.MonkeyPatch, url: str, hosts: list[str]
+    ) -> None:
+        monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", url)
+        assert read().allowed_hosts == ["127.0.0.1", "localhost", "[::1]", *hosts]
+        assert not read().public_url.endswith("/")
+
+
+class TestAWrongValue:
+    def test_is_named_with_what_it_got_and_takes_beside_every_other_one(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COGNIREVIEW_WEB_WORKERS", "none")
+        monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "review.example.org")
+        with pytest.raises(ImproperlyConfigured) as caught:
+            read()
+        heading, url, workers = str(caught.value).splitlines()
+        assert heading == "Wrong settings:"
+        assert url == (
+            "  COGNIREVIEW_PUBLIC_URL: got 'review.example.org'; takes a URL like https://review.example.org"
+        )
+        assert workers.startswith("  COGNIREVIEW_WEB_WORKERS: got 'none'; Input should be a valid integer")
+
+    @pytest.mark.parametrize(
+        ("variable", "value"),
+        [
+            ("COGNIREVIEW_SECRET_KEY", "hunter2"),
+            ("DATABASE_URL", "mysql://ana:hunter2@localhost/cognireview"),
+            ("DATABASE_URL", "postgresql://ana:hunter2@localhost/cognireview?colour=blue"),
+        ],
+    )
+    def test_that_is_a_secret_is_not_shown(
+        self, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+    ) -> None:
+        monkeypatch.setenv(variable, value)
+        with pytest.raises(ImproperlyConfigured, match=variable) as caught:
+            read()
+        assert "hunter2" not in str(caught.value)
+
+
+class TestAFile:
+    """Any variable may name a file instead, by `_FILE` behind its name."""
+
+    def test_holds_the_value_of_a_setting(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        (tmp_path / "key").write_text("k" * 64 + "\n")
+        (tmp_path / "url").write_text("postgresql://ana@localhost/reviews\r\n")
+        monkeypatch.setenv("COGNIREVIEW_SECRET_KEY_FILE", str(tmp_path / "key"))
+        (tmp_path / ".env").write_text(f"DATABASE_URL_FILE={tmp_path / 'url'}\n")
+        monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+        settings = read()
+        assert settings.secret_key is not None
+        assert settings.secret_key.get_secret_value() == "k" * 64
+        assert settings.database_url == "postgresql://ana@localhost/reviews"
+        assert environment.unknown() == []
+
+    def test_that_is_wrong_is_named_beside_every_other_error_and_its_content_is_not_shown(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "threads").write_text("hunter2")
+        (tmp_path / "empty").write_text("\n")
+        (tmp_path / "picture").write_bytes(b"\x89PNG")
+        monkeypatch.setenv("COGNIREVIEW_WEB_THREADS_FILE", str(tmp_path / "threads"))
+        monkeypatch.setenv("COGNIREVIEW_SECRET_KEY_FILE", str(tmp_path / "nowhere"))
+        monkeypatch.setenv("COGNIREVIEW_MAIL_URL_FILE", str(tmp_path / "empty"))
+        monkeypatch.setenv("COGNIREVIEW_MAIL_FROM_FILE", str(tmp_path / "picture"))
+        monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "gopher://")
+        with pytest.raises(ImproperlyConfigured) as caught:
+            read()
+        said = str(caught.value)
+        assert f"COGNIREVIEW_WEB_THREADS (in {tmp_path / 'threads'}): got (hidden); Input should be" in said
+        assert f"SECRET_KEY_FILE: got '{tmp_path / 'nowhere'}'; the file cannot be read: No such file" in said
+        assert "COGNIREVIEW_MAIL_URL_FILE" in said
+        assert "the file is empty" in said
+        assert "the file is no text in UTF-8" in said
+        assert "COGNIREVIEW_PUBLIC_URL: got 'gopher://'" in said
+        assert "hunter2" not in said
+
+    def test_beside_the_variable_itself_is_one_too_many(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "key").write_text("k" * 64)
+        monkeypatch.setenv("COGNIREVIEW_SECRET_KEY_FILE", str(tmp_path / "key"))
+        monkeypatch.setenv("COGNIREVIEW_SECRET_KEY", "s" * 64)
+        with pytest.raises(ImproperlyConfigured, match="COGNIREVIEW_SECRET_KEY is set too"):
+            read()
+
+
+def test_a_name_that_is_no_setting_is_told_with_the_one_that_is_meant(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("COGNIREVIEW_TRUST_PROXI", "true")
+    monkeypatch.setenv("COGNIREVIEW_DATA_DIR", str(tmp_path))
+    (tmp_path / ".env").write_text("COGNIREVIEW_SERVICE_HOST=10.0.0.1\nOTHER=1\n")
+    monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+    assert environment.unknown() == [
+        "COGNIREVIEW_SERVICE_HOST is not a setting.",
+        "COGNIREVIEW_TRUST_PROXI is not a setting. Do you mean COGNIREVIEW_TRUST_PROXY?",
+    ]
+
+
+class TestTheMetricsToken:
+    def test_is_long_enough_not_to_be_guessed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_METRICS_TOKEN", "hunter2")
+        with pytest.raises(ImproperlyConfigured, match="takes 20 characters or more") as caught:
+            read()
+        assert "hunter2" not in str(caught.value)
+
+
+class TestTheSecretKey:
+    def test_is_made_once_for_its_owner_alone(self, tmp_path: Path) -> None:
+        path = tmp_path / "var" / "secret_key"
+        key = read_or_create(path)
+        assert len(key) >= 50
+        assert read_or_create(path) == key
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert list(path.parent.iterdir()) == [path]

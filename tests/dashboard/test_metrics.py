@@ -1,0 +1,353 @@
+"""Figures about reviewers: what each counts, and that the sums beside the reviews are their sums."""
+
+import datetime as dt
+import random
+from contextlib import suppress
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from reviews.accounts.permissions import Denied
+from reviews.dashboard import metrics, spot_checks
+from reviews.dashboard.metrics import DEFINITIONS, CriterionFigures, Figures, Selection
+from reviews.models import AuditEvent, CriterionDay, Evaluation, Review, Run, User
+from reviews.queue import claims
+from reviews.records.scores import score_of
+from reviews.review import decisions, escalations
+from reviews.review.decisions import Conflict
+from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide, evaluations, restore_version
+
+pytestmark = pytest.mark.django_db
+
+JUDGED = {"Clarity": "Yes", "Rigor": "No", "Results": "No"}
+AGREED = {name: {"score": score, "justification": ""} for name, score in JUDGED.items()}
+CHANGED = AGREED | {"Rigor": {"score": "Yes", "justification": "It is."}}
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def agree(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
+    return decide(evaluation, reviewer, scores=AGREED, judged=JUDGED, **other)
+
+
+def change(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
+    return decide(evaluation, reviewer, scores=CHANGED, judged=JUDGED, **other)
+
+
+def figures_of(reviewer: User, **selected: Any) -> Figures:
+    [figures] = metrics.reviewers(Selection(reviewer=reviewer, **selected))
+    assert figures.reviewer == reviewer
+    return figures
+
+
+class TestFiguresOfAReviewer:
+    def test_count_what_they_decided_and_did_not_take_back(self, run: Run, ana: User, bo: User) -> None:
+        first, second, third = evaluations(run, tasks=["1"] * 3)
+        agree(first, ana)
+        agree(second, ana)
+        agree(third, bo)
+        decisions.undo(run=run, reviewer=ana)
+        assert figures_of(ana).done == figures_of(bo).done == 1
+
+    def test_count_a_revision_again(self, run: Run, ana: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        decided = agree(evaluation, ana).evaluation
+        decided.refresh_from_db()
+        change(decided, ana, by=decisions.revise)
+        assert (figures_of(ana).done, figures_of(ana).overturned) == (2, 0)
+
+    def test_leave_out_what_a_file_decided(self, run: Run, lea: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"], human_review_status="Reviewed", human_reviewer_id="ana")
+        decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="Look again.")
+        assert metrics.reviewers(Selection()) == []
+
+    def test_have_the_median_of_what_was_measured(self, run: Run, ana: User) -> None:
+        for evaluation, ms in zip(
+            evaluations(run, tasks=["1"] * 4), (9_000, 1_500, 4_000, None), strict=True
+        ):
+            agree(evaluation, ana, active_ms=ms)
+        figures = figures_of(ana)
+        assert (figures.done, figures.timed, figures.median_seconds) == (4, 3, 4.0)
+
+    def test_say_nothing_of_what_is_not_known(self, run: Run, ana: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        decide(evaluation, ana, scores=CHANGED)
+        assert figures_of(ana) == Figures(ana, done=1)
+        figures = figures_of(ana)
+        rates = (figures.override_rate, figures.change_rate, figures.verdict_change_rate, figures.fast_rate)
+        assert rates == (None,) * 4
+
+    def test_tell_changed_from_unchanged(self, run: Run, ana: User) -> None:
+        same, other, caused, removed, added = evaluations(run, tasks=["1"] * 5)
+        agree(same, ana)
+        change(other, ana)
+        agree(caused, ana, causes={"Rigor": "typo"})
+        without = {name: entry for name, entry in AGREED.items() if name != "Rigor"}
+        decide(removed, ana, scores=without, judged=JUDGED)
+        decide(added, ana, scores=AGREED, judged={"Clarity": "Yes", "Rigor": "No"})
+        figures = figures_of(ana)
+        assert (figures.compared, figures.changed, figures.change_rate) == (5, 4, 0.8)
+        assert (figures.judged, figures.overridden) == (14, 2)
+
+    def test_compare_verdicts(self, run: Run, ana: User) -> None:
+        same, other, unknown = evaluations(run, tasks=["1"] * 3)
+        agree(same, ana)
+        passed = {name: {"score": "Yes", "justification": ""} for name in JUDGED}
+        decide(other, ana, scores=passed, judged=JUDGED)
+        odd = {"Clarity": {"score": "who knows", "justification": ""}}
+        decide(unknown, ana, scores=odd, judged=JUDGED)
+        figures = figures_of(ana)
+        assert (figures.verdicts, figures.verdict_changes, figures.verdict_change_rate) == (2, 1, 0.5)
+
+    @pytest.mark.parametrize(
+        ("changes", "longest", "current"),
+        [
+            ("", 0, 0),
+            ("=", 1, 1),
+            ("x", 0, 0),
+            ("==x=", 2, 1),
+            ("=x===", 3, 3),
+            ("x==x", 2, 0),
+            ("===?=", 4, 4),
+        ],
+    )
+    def test_have_the_reviews_in_a_row_that_changed_nothing(
+        self, run: Run, ana: User, changes: str, longest: int, current: int
+    ) -> None:
+        [skipped, *records] = evaluations(run, tasks=["1"] * (len(changes) + 1))
+        claims.skip(evaluation_id=skipped.pk, reviewer=ana)
+        for evaluation, sign in zip(records, changes, strict=True):
+            if sign == "?":
+                decide(evaluation, ana, scores=AGREED)
+            else:
+                (agree if sign == "=" else change)(evaluation, ana)
+        figures = figures_of(ana)
+        assert (figures.longest_agreement, figures.current_agreement) == (longest, current)
+
+    def test_have_rows_of_agreement_of_each_reviewer_alone(self, run: Run, ana: User, bo: User) -> None:
+        for number, evaluation in enumerate(evaluations(run, tasks=["1"] * 6)):
+            (change if number == 3 else agree)(evaluation, bo if number % 2 else ana)
+        assert (figures_of(ana).longest_agreement, figures_of(bo).longest_agreement) == (3, 1)
+
+    def test_take_240_words_a_minute_for_the_speed_of_reading(self, run: Run, ana: User) -> None:
+        slow, fast, unknown = evaluations(run, tasks=["1"] * 3)
+        agree(slow, ana, words=240, active_ms=60_000)
+        agree(fast, ana, words=240, active_ms=59_999)
+        agree(unknown, ana, words=240)
+        figures = figures_of(ana)
+        assert (figures.read, figures.fast, figures.fast_rate) == (2, 1, 0.5)
+
+    def test_count_what_was_put_off_given_back_and_handed_on(self, run: Run, ana: User, lea: User) -> None:
+        skipped, returned, taken, asked, withdrawn = evaluations(run, tasks=["1"] * 5)
+        claims.skip(evaluation_id=skipped.pk, reviewer=ana)
+        claims.unskip(evaluation_id=skipped.pk, reviewer=ana)
+        for evaluation, actor in ((returned, ana), (taken, lea)):
+            claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
+            claims.release(evaluation_id=evaluation.pk, actor=actor)
+        said = {"kind": "question", "reason": "question", "note": "Why?"}
+        escalations.escalate(evaluation_id=asked.pk, reviewer=ana, **said)
+        raised = escalations.escalate(evaluation_id=withdrawn.pk, reviewer=ana, **said)
+        escalations.withdraw(escalation_id=raised.pk, actor=ana)
+        figures = figures_of(ana)
+        assert (figures.skipped, figures.returned, figures.escalated) == (1, 1, 1)
+        assert [other.reviewer for other in metrics.reviewers(Selection())] == [ana]
+
+    def test_count_spot_checks_and_what_they_upheld(self, run: Run, ana: User, lea: User) -> None:
+        for evaluation in evaluations(run, tasks=["1"] * 3):
+            agree(evaluation, ana)
+        stands, falls, _ = spot_checks.draw(selection=Selection(run, reviewer=ana), count=3, actor=lea)
+        spot_checks.agree(check_id=stands.pk, actor=lea)
+        spot_checks.reopen(check_id=falls.pk, actor=lea, reason="Step two.")
+        figures = figures_of(ana)
+        assert (figures.checked, figures.upheld, figures.agreement_rate) == (2, 1, 0.5)
+        assert figures.overturned == 1
+
+    def test_are_of_one_run_and_of_some_days(self, run: Run, ana: User) -> None:
+        agree(evaluations(run, tasks=["1"])[0], ana)
+        agree(EvaluationFactory.create(), ana)
+        today = timezone.now().date()
+        day = dt.timedelta(days=1)
+        assert figures_of(ana).done == figures_of(ana, first=today, last=today).done == 2
+        assert figures_of(ana, run=run).done == figures_of(ana, run=run, last=dt.date.max).done == 1
+        assert metrics.reviewers(Selection(last=today - day)) == []
+        assert metrics.reviewers(Selection(first=today + day)) == []
+
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_cost_the_same_queries_for_any_number_of_people(
+        self, run: Run, count: int, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        people = UserFactory.create_batch(count, role="reviewer")
+        for evaluation, person in zip(evaluations(run, tasks=["1"] * count), people, strict=True):
+            agree(evaluation, person)
+        with django_assert_num_queries(8):
+            assert [one.reviewer for one in metrics.reviewers(Selection(run))] == people
+
+    def test_are_all_explained(self) -> None:
+        counts = {"reviewer", "timed", "compared", "changed", "verdicts", "verdict_changes", "read", "fast"}
+        counts |= {"judged", "overridden", "checked", "upheld"}
+        rates = {name for name in vars(Figures) if name.endswith("_rate")}
+        assert {*Figures._fields, *rates} - counts == {*DEFINITIONS}
+
+
+class TestFiguresOfACriterion:
+    def test_come_the_most_often_overridden_first(self, run: Run, ana: User, bo: User) -> None:
+        for evaluation, reviewer in zip(evaluations(run, tasks=["1"] * 4), (ana, ana, bo, bo), strict=True):
+            (agree if reviewer == bo else change)(evaluation, reviewer)
+        assert metrics.criteria(Selection(run)) == [
+            CriterionFigures("Rigor", 4, 2),
+            CriterionFigures("Clarity", 4, 0),
+            CriterionFigures("Results", 4, 0),
+        ]
+        rigor = [one for one in metrics.criteria_by_reviewer(Selection(run)) if one.criterion == "Rigor"]
+        assert [(one.reviewer, one.override_rate) for one in rigor] == [(ana, 1.0), (bo, 0.0)]
+
+    @pytest.mark.parametrize(
+        ("judge", "human", "overridden"),
+        [("1", 1, 1), (4, 4.0, 0), (True, 1, 1), ("yes", "Yes", 1), ("½", "½", 0), (2**53 + 1, 2**53, 1)],
+    )
+    def test_compare_scores_as_json_has_them(
+        self, run: Run, ana: User, judge: Any, human: Any, overridden: int
+    ) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        scores = {"Rigor": {"score": human, "justification": ""}}
+        review = decide(evaluation, ana, scores=scores, judged={"Rigor": judge})
+        assert metrics.criteria(Selection(run)) == [CriterionFigures("Rigor", 1, overridden)]
+        assert review.changes == overridden
+
+    def test_take_names_of_any_length(self, run: Run, ana: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        judged = {"ж" * 5_000: "Yes", "ж" * 5_001: "No", "": "No"}
+        decide(evaluation, ana, judged=judged)
+        assert {(one.criterion, one.judged) for one in metrics.criteria(Selection(run))} == {
+            ("ж" * 200, 2),
+            ("", 1),
+        }
+
+    def test_are_gone_with_a_decision_that_was_taken_back(self, run: Run, ana: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"])
+        change(evaluation, ana)
+        decisions.undo(run=run, reviewer=ana)
+        assert metrics.criteria(Selection(run)) == []
+
+
+class TestDays:
+    def test_have_what_each_reviewer_decided(self, run: Run, ana: User, bo: User) -> None:
+        for evaluation, reviewer in zip(evaluations(run, tasks=["1"] * 3), (ana, ana, bo), strict=True):
+            change(evaluation, reviewer)
+        today = timezone.now().date()
+        found = metrics.days(Selection(run))
+        assert sorted((one.day, one.reviewer.username, one.done, one.changed) for one in found) == [
+            (today, "ana", 2, 2),
+            (today, "bo", 1, 1),
+        ]
+
+
+class Work:
+    """What people and files may do to a few records, in any order."""
+
+    def __init__(self, seed: int, people: list[User]) -> None:
+        self.chance = random.Random(seed)
+        self.people = people
+        self.bring_in()
+
+    def go_on(self) -> None:
+        """Do anything; what is refused changes nothing."""
+        often, seldom = [self.submit, self.restore], [self.revise, self.undo, self.reopen, self.bring_in]
+        action = self.chance.choice([*often * 3, *seldom])
+        with suppress(Conflict, Denied):
+            action()
+
+    def bring_in(self) -> None:
+        lines = [line(f"eval_{n}", parsed_rubric_scores=self.scores()) for n in range(4)]
+        bring_in(file_of(*lines))
+
+    def scores(self) -> dict[str, Any]:
+        names = self.chance.sample(["Clarity", "Rigor", "Results"], self.chance.randrange(1, 4))
+        return {name: {"score": self.chance.choice(["Yes", "No", 1]), "justification": ""} for name in names}
+
+    def submit(self) -> None:
+        self.decide(decisions.submit_review)
+
+    def revise(self) -> None:
+        self.decide(decisions.revise)
+
+    def decide(self, put_in_force: Any) -> None:
+        evaluation = self.record()
+        judged = {name: score_of(entry) for name, entry in evaluation.parsed_rubric_scores.items()}
+        put_in_force(
+            evaluation_id=evaluation.pk,
+            reviewer=self.chance.choice(self.people),
+            version=evaluation.version,
+            submission=uuid4(),
+            scores=self.scores(),
+            comments="",
+            origins={},
+            judged=self.chance.choice([judged, judged, None]),
+        )
+
+    def undo(self) -> None:
+        decisions.undo(run=self.record().run, reviewer=self.chance.choice(self.people))
+
+    def reopen(self) -> None:
+        actor = self.chance.choice(self.people)
+        decisions.reopen(evaluation_id=self.record().pk, actor=actor, reason="Again.")
+
+    def restore(self) -> None:
+        record = self.record()
+        number = self.chance.randrange(1, record.reviews.count() + 2)
+        with suppress(Review.DoesNotExist):
+            restore_version(record, self.people[-1], number)  # a lead
+
+    def record(self) -> Evaluation:
+        return Evaluation.objects.get(evaluation_id=f"eval_{self.chance.randrange(4)}")
+
+
+def recounted() -> dict[tuple[Any, ...], list[int]]:
+    """The sums of `CriterionDay`, counted anew from the reviews that were not taken back."""
+    sums: dict[tuple[Any, ...], list[int]] = {}
+    for review in Review.objects.filter(withdrawal=None, judged__isnull=False):
+        for name, score in (review.judged or {}).items():
+            entry = (review.corrected_scores or {}).get(name, {"score": None})
+            counted = sums.setdefault(
+                (review.run_id, review.reviewer_id, review.submitted_at.date(), name), [0, 0]
+            )
+            counted[0] += 1
+            counted[1] += entry["score"] != score
+    return sums
+
+
+class TestTheSumsBesideTheReviews:
+    @pytest.mark.parametrize("seed", range(6))
+    def test_are_their_sums_whatever_people_and_files_do(
+        self, seed: int, ana: User, bo: User, lea: User
+    ) -> None:
+        work = Work(seed, [ana, bo, lea])
+        for _ in range(120):
+            work.go_on()
+        kept = {
+            (one.run_id, one.reviewer_id, one.day, one.criterion): [one.judged, one.overridden]
+            for one in CriterionDay.objects.all()
+            if one.judged
+        }
+        assert kept == recounted() != {}
+        assert Review.objects.filter(withdrawal__isnull=False).exists()
+        assert AuditEvent.objects.filter(action="restore").exists()
+
+    def test_make_up_the_figures_of_reviewers(self, ana: User, bo: User, lea: User) -> None:
+        work = Work(0, [ana, bo, lea])
+        for _ in range(60):
+            work.go_on()
+        by_all, by_each = (read(Selection()) for read in (metrics.criteria, metrics.criteria_by_reviewer))
+        people = metrics.reviewers(Selection())
+        for sums in (by_all, by_each, people):
+            assert sum(one.judged for one in sums) == sum(judged for judged, _ in recounted().values())
+            assert sum(one.overridden for one in sums) == sum(other for _, other in recounted().values())
+        assert sum(one.done for one in people) == sum(one.done for one in metrics.days(Selection()))

@@ -1,0 +1,112 @@
+"""Spot checks: what is drawn, and what becomes of it."""
+
+import pytest
+
+from reviews.accounts.permissions import Denied
+from reviews.dashboard import spot_checks
+from reviews.dashboard.metrics import Selection
+from reviews.models import AuditEvent, Evaluation, Run, SpotCheck, User
+from reviews.review import decisions
+from reviews.review.preconditions import Conflict
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.work import decide, evaluations
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+@pytest.fixture
+def drawn(run: Run, ana: User, lea: User) -> SpotCheck:
+    """A decision of ana's that lea has drawn."""
+    decide(evaluations(run, tasks=["1"])[0], ana)
+    [one] = spot_checks.draw(selection=Selection(run, reviewer=ana), count=1, actor=lea)
+    return one
+
+
+class TestDraw:
+    def test_takes_decisions_in_force_and_each_once(self, run: Run, ana: User, bo: User, lea: User) -> None:
+        mine, also, reopened, stale, theirs, _ = evaluations(run, tasks=["1"] * 6)
+        for evaluation in (mine, also, reopened, stale):
+            decide(evaluation, ana)
+        decide(theirs, bo)
+        decide(EvaluationFactory.create(), ana)
+        decisions.reopen(evaluation_id=reopened.pk, actor=ana, reason="Again.")
+        Evaluation.objects.filter(pk=stale.pk).update(is_stale=True)
+        selection = Selection(run, reviewer=ana)
+        first = spot_checks.draw(selection=selection, count=1, actor=lea)
+        second = spot_checks.draw(selection=selection, count=10, actor=lea)
+        assert [len(first), len(second)] == [1, 1]
+        assert {one.review.evaluation for one in (*first, *second)} == {mine, also}
+        assert spot_checks.draw(selection=selection, count=10, actor=lea) == []
+
+    def test_leaves_an_event_that_names_what_was_drawn(self, drawn: SpotCheck, lea: User) -> None:
+        event = AuditEvent.objects.get(action="draw spot checks")
+        assert (event.actor, event.run) == (lea, drawn.run)
+        assert event.detail == {"reviewer": "ana", "reviews": [drawn.review_id]}
+
+    def test_draws_a_hundred_at_most(
+        self, run: Run, ana: User, lea: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(spot_checks, "MOST_DRAWN", 2)
+        for evaluation in evaluations(run, tasks=["1"] * 3):
+            decide(evaluation, ana)
+        assert len(spot_checks.draw(selection=Selection(run, reviewer=ana), count=10**9, actor=lea)) == 2
+
+    def test_is_for_leads_and_not_of_their_own_work(self, run: Run, ana: User, lea: User) -> None:
+        for actor, reviewer in ((ana, lea), (lea, lea), (lea, None)):
+            with pytest.raises(Denied):
+                spot_checks.draw(selection=Selection(run, reviewer=reviewer), count=1, actor=actor)
+
+
+class TestOpenChecks:
+    def test_are_those_one_drew_oldest_first(self, run: Run, ana: User, lea: User, max: User) -> None:
+        for evaluation in evaluations(run, tasks=["1"] * 3):
+            decide(evaluation, ana)
+        mine = spot_checks.draw(selection=Selection(run, reviewer=ana), count=2, actor=lea)
+        theirs = spot_checks.draw(selection=Selection(run, reviewer=ana), count=2, actor=max)
+        assert spot_checks.open_checks(lea) == mine
+        assert spot_checks.open_checks(max) == theirs
+
+    def test_leave_out_what_is_not_in_force_any_more(self, drawn: SpotCheck, ana: User, lea: User) -> None:
+        decisions.reopen(evaluation_id=drawn.review.evaluation_id, actor=ana, reason="Again.")
+        assert spot_checks.open_checks(lea) == []
+
+
+class TestSettling:
+    def test_agree_leaves_the_decision_and_keeps_the_note(self, drawn: SpotCheck, lea: User) -> None:
+        spot_checks.agree(check_id=drawn.pk, actor=lea, note="Well argued.")
+        [settled] = spot_checks.settled(Selection(drawn.run))
+        assert (settled.outcome, settled.note, settled.settled_by) == ("agreed", "Well argued.", lea)
+        assert settled.review.evaluation.is_done
+        assert spot_checks.open_checks(lea) == []
+
+    def test_reopen_puts_the_record_back_for_a_reason(self, drawn: SpotCheck, lea: User) -> None:
+        spot_checks.reopen(check_id=drawn.pk, actor=lea, reason="Step two.")
+        [settled] = spot_checks.settled(Selection(drawn.run))
+        assert (settled.outcome, settled.note) == ("reopened", "Step two.")
+        assert settled.review.evaluation.in_queue
+        assert AuditEvent.objects.get(action="reopen").detail["reason"] == "Step two."
+
+    @pytest.mark.parametrize("twice", [True, False])
+    def test_comes_too_late_for_what_is_settled_or_reopened(
+        self, drawn: SpotCheck, ana: User, lea: User, twice: bool
+    ) -> None:
+        if twice:
+            spot_checks.agree(check_id=drawn.pk, actor=lea)
+        else:
+            decisions.reopen(evaluation_id=drawn.review.evaluation_id, actor=ana, reason="Again.")
+        with pytest.raises(Conflict):
+            spot_checks.agree(check_id=drawn.pk, actor=lea)
+        with pytest.raises(Conflict):
+            spot_checks.reopen(check_id=drawn.pk, actor=lea, reason="Step two.")
+
+    def test_is_for_leads(self, drawn: SpotCheck, ana: User) -> None:
+        for settle in (spot_checks.agree, spot_checks.reopen):
+            with pytest.raises(Denied):
+                settle(
+                    check_id=drawn.pk, actor=ana, **({} if settle is spot_checks.agree else {"reason": "."})
+                )

@@ -1,0 +1,80 @@
+"""What a new installation gets: the way in, and with `--demo` people and a run to try."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import override_settings
+
+from reviews.accounts import people
+from reviews.accounts.permissions import role_of
+from reviews.demo import first_start
+from reviews.demo.reviews import REVIEWED_RUN
+from reviews.demo.run import DEMO_RUN, demo_lines
+from reviews.exports import jsonl
+from reviews.models import Evaluation, Opinion, Review, Run, TaskContext, User
+from tests.support.factories import UserFactory
+
+pytestmark = pytest.mark.django_db
+
+URL = "https://review.example.org"
+
+
+class TestTheAddress:
+    def test_is_the_welcome_page_until_there_is_an_admin(self) -> None:
+        assert f"{URL}/welcome/{people.welcome_token()}/" in first_start.address(URL)
+
+    def test_is_the_site_from_then_on(self, max: User) -> None:
+        assert first_start.address(URL).endswith(f" {URL}/")
+
+
+@pytest.fixture(scope="class")
+def said(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[str]]:
+    """What the demonstration says. It takes seconds, so it is there for a class, and gone after that."""
+    with django_db_blocker.unblock(), transaction.atomic(), override_settings(BLIND_SHARE=0):
+        yield first_start.demonstrate()
+        transaction.set_rollback(True)
+
+
+@pytest.mark.usefixtures("said")
+class TestTheDemonstration:
+    def test_brings_a_run_and_one_person_for_each_role_with_a_password_that_opens(
+        self, said: list[str]
+    ) -> None:
+        passwords = [line.split()[-1] for line in said]
+        people = [User.objects.get(username=name) for name in ("ana", "bo", "lea", "max")]
+        assert [role_of(person) for person in people] == ["reviewer", "reviewer", "lead", "admin"]
+        assert all(person.check_password(word) for person, word in zip(people, passwords, strict=True))
+        assert Evaluation.objects.filter(run__name=DEMO_RUN).count() == 200
+        assert TaskContext.objects.filter(run__name=DEMO_RUN).count() == 40
+
+    def test_changes_nothing_the_second_time(self) -> None:
+        before = list(User.objects.values())
+        assert first_start.demonstrate() == []
+        assert list(User.objects.values()) == before
+        assert Run.objects.get(name=DEMO_RUN).imports.count() == 1
+
+    def test_brings_a_run_that_tells_of_its_judge_blind_sampled_and_by_several(self) -> None:
+        run = Run.objects.get(name=REVIEWED_RUN)
+        assert not run.evaluations.filter(human_review_status="Needs Review").exists()
+        decided = Review.objects.filter(run=run)
+        assert decided.filter(blind_scores__isnull=False).exists()
+        assert decided.filter(is_sampled=True).exists()
+        assert Opinion.objects.filter(review__run=run).exists()
+        assert decided.filter(reviewer__username="lea").exists()
+
+    def test_of_such_a_run_leaves_the_file_whole(self) -> None:
+        run = Run.objects.get(name=REVIEWED_RUN)
+        sent = b"".join(demo_lines(150, 8)).splitlines()
+        back = b"".join(jsonl.export(run)).splitlines()
+        differing = [
+            number for number, lines in enumerate(zip(sent, back, strict=True)) if len(set(lines)) > 1
+        ]
+        assert len(differing) == run.evaluations.filter(human_review_status="Completed").count()
+
+
+def test_the_demonstration_leaves_somebody_of_that_name_alone() -> None:
+    UserFactory.create(username="Ana")
+    assert [line.split()[0] for line in first_start.demonstrate()] == ["bo", "lea", "max"]
+    assert role_of(User.objects.get(username="Ana")) == ""

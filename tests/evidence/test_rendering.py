@@ -1,0 +1,212 @@
+"""Untrusted text on a page: what is formatted, what is shown as written, and that nothing else passes."""
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+
+from reviews.evidence.rendering import MAX_CHARS, inline, json_html, markdown, pieces, plain, text_with_spans
+
+
+class Seen(HTMLParser):
+    """What a browser would see: tags, attributes and their values."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.values: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        self.values |= {value or "" for _, value in attrs}
+
+
+def formula(source: str) -> str:
+    return f'<span class="math" data-display="false">{source}</span>'
+
+
+def display(source: str) -> str:
+    return f'<span class="math" data-display="true">{source}</span>'
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        (r"so $x^2$ holds", formula("x^2")),
+        (r"so \(\frac{1}{2}\) holds", formula(r"\frac{1}{2}")),
+        (r"it is 2$\pi$ long", formula(r"\pi")),
+        (r"in dollars $a\$b$", formula(r"a\$b")),
+        (r"if $a < b & c$", formula("a &lt; b &amp; c")),
+        (r"so $$x^2$$ holds", display("x^2")),
+        (r"so \[x^2\] holds", display("x^2")),
+        ("$$\nx^2\n$$", display("x^2")),
+        ("\\[\nx\n+ y\n- z\n\\]", display("x\n+ y\n- z")),
+        ("text before\n\\[\nx\n\\]\ntext behind", display("x")),
+        ("- item\n\n  \\[\n  x\n  \\]", display("x")),
+        ("> \\[\n> x\n> \\]", display("x")),
+        (r"\begin{align} a &= b \end{align}", display(r"\begin{align} a &amp;= b \end{align}")),
+    ],
+)
+def test_a_formula_keeps_its_source_for_the_browser_to_typeset(text: str, formula: str) -> None:
+    assert formula in markdown(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it costs $5 and $10",
+        "US$5 against CA$6",
+        "between $5-$10",
+        "first 5$, then 10$ more",
+        "$5 (or US$ 7)",
+        "`$x$` is code",
+        r"`\(x\)` is code",
+        "```\n$x$\n```",
+        "it costs $5 in `a$b`",
+        r"an escaped \$x\$",
+        r"\(never closed",
+        "$$\nnever closed",
+        "$ $",
+    ],
+)
+def test_money_and_code_are_no_formulas(text: str) -> None:
+    assert "math" not in markdown(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("**bold** and *soft*", "<strong>bold</strong> and <em>soft</em>"),
+        ("one\ntwo", "<p>one<br>\ntwo</p>"),
+        ("3. third", '<ol start="3">'),
+        ("| a |\n|---|\n| 1 |", "<td>1</td>"),
+        ("```python\nprint(1)\n```", "<pre><code>print(1)\n</code></pre>"),
+        ("# Heading", '<p class="heading">Heading</p>'),
+        ("text\n---\nmore", "<p>text</p>\n<hr>\n<p>more</p>"),
+    ],
+)
+def test_markdown_is_formatted(text: str, html: str) -> None:
+    assert html in markdown(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>alert(1)</script>", "&lt;script&gt;"),
+        ('<img src=x onerror="alert(1)">', "&lt;img"),
+        ("[go](javascript:alert(1))", "[go](javascript:alert(1))"),
+        ("[1]: http://example.org\nsee", "[1]: http://example.org"),
+        ("    indented", "<p>indented</p>"),
+        ("a\x0c and \x08x", "a␌ and ␈x"),
+    ],
+)
+def test_what_is_not_formatted_is_shown_and_not_swallowed(text: str, shown: str) -> None:
+    assert shown in markdown(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        '<a href="javascript:alert(1)">x</a>',
+        "![a picture](http://example.org/x.png)",
+        "| a |\n|--:|\n| 1 |",
+        '[x](http://example.org "onmouseover=alert(1)")',
+        r'$\href{javascript:alert(1)}{x}" onclick="alert(1)$',
+        '<span class="math">x</span>',
+    ],
+)
+def test_no_script_no_image_no_style_gets_through(text: str) -> None:
+    seen = Seen()
+    seen.feed(markdown(text))
+    assert seen.tags <= {"p", "a", "span", "table", "thead", "tbody", "tr", "th", "td"}
+    assert seen.attributes <= {"href", "target", "rel", "class", "data-display"}
+    assert not any(value.startswith("javascript") for value in seen.values)
+
+
+def test_a_link_leads_out_and_tells_nothing_of_where_it_came_from() -> None:
+    assert 'href="https://example.org" target="_blank" rel="noopener nofollow"' in markdown(
+        "[there](https://example.org)"
+    )
+
+
+def test_a_link_to_this_site_leads_nowhere() -> None:
+    assert "href" not in markdown("[log out](/logout/)")
+
+
+@pytest.mark.parametrize("render", [markdown, plain, json_html, lambda text: text_with_spans(text, [])])
+def test_a_text_of_megabytes_is_cut_with_a_note(render: Callable[[str], str]) -> None:
+    html = render("x" * 3_000_000)
+    assert len(html) < MAX_CHARS + 1000
+    assert "the first 50,000 of 3,000,0" in html
+
+
+@pytest.mark.parametrize("nuisance", ["[", "![[", r"\begin{align}" + "\n"])
+def test_a_text_that_would_take_the_parser_seconds_is_shown_as_written(nuisance: str) -> None:
+    assert '<p class="plain">' in markdown(nuisance * 5000)
+
+
+def test_json_is_coloured_by_classes() -> None:
+    html = json_html({"a<b": [1, None]})
+    assert '<span class="nt">"a&lt;b"</span>' in html
+    assert '<span class="kc">null</span>' in html
+    assert "style=" not in html
+
+
+def test_spans_of_a_text_are_marked_with_their_numbers() -> None:
+    assert text_with_spans("a<b cd", [(4, 6), (0, 3)]) == (
+        '<span data-span="1">a&lt;b</span> <span data-span="0">cd</span>'
+    )
+
+
+def test_a_span_that_overlaps_or_ends_behind_the_text_is_left_unmarked() -> None:
+    assert text_with_spans("abcdef", [(0, 3), (2, 5), (4, 9), (0, 0)]) == (
+        '<span data-span="0">abc</span>def'
+    )
+
+
+class TestInsideALine:
+    def test_text_is_formatted_without_blocks(self) -> None:
+        assert inline("**so** $x$\n# no heading") == (
+            '<strong>so</strong> <span class="math" data-display="false">x</span><br>\n# no heading'
+        )
+
+    def test_a_long_text_is_cut_before_a_formula_that_does_not_end_in_time(self) -> None:
+        assert inline("so $x^2 + y^2$ holds", 10) == "so  …"
+        assert inline("so it is", 10) == "so it is"
+
+    def test_nothing_gets_through(self) -> None:
+        assert inline("<b>x</b>") == "&lt;b&gt;x&lt;/b&gt;"
+
+
+class TestDamagedLatex:
+    """A JSON reader took the backslash and a letter for a control character on the way here."""
+
+    def test_is_shown_repaired_with_a_note_of_what_was(self) -> None:
+        html = markdown("so $\x0crac{1}{2}$ and $\theta$")
+        assert r'<span class="math" data-display="false">\frac{1}{2}</span>' in html
+        assert r'<span class="math" data-display="false">\theta</span>' in html
+        assert "<summary>2 repairs</summary>" in html
+        assert r"<code>␌rac</code> shown as <code>\frac</code>" in html
+
+    def test_is_marked_inside_a_line_too(self) -> None:
+        assert "(1 repair: <code>␈eta</code> shown as" in inline("$\x08eta$")
+
+    def test_leaves_no_note_where_there_is_none(self) -> None:
+        assert "repair" not in markdown("a\nuse of\ttabs")
+
+
+class TestPieces:
+    def test_are_marked_and_their_formulas_stay_whole(self) -> None:
+        html = pieces([("same", "it is "), ("removed", "$5 < 6$"), ("added", r"\[x\]"), ("same", " <b>")])
+        assert html == (
+            'it is <del><span class="math" data-display="false">5 &lt; 6</span></del>'
+            '<ins><span class="math" data-display="true">x</span></ins> &lt;b&gt;'
+        )
+
+
+def test_the_same_text_is_rendered_once() -> None:
+    text = "a text that no other test renders"
+    assert markdown(text) is markdown(text)

@@ -1,0 +1,94 @@
+"""Two responses side by side: which parts stand in line, and what of them differs."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.evidence.response_diff import MOST_WORDS, Piece, compared, rows, words
+from reviews.records.responses import Part, parts
+
+MODEL = {"steps": ["Add.", "Halve."], "final_answer": r"$\frac{1}{2}$", "assumptions": "None."}
+IDEAL = {"assumptions": "None.", "steps": ["Add.", "Divide."], "final_answer": "$2$", "format_notes": "exact"}
+
+
+def differing(one: str, other: str) -> list[str]:
+    """What is marked on both sides, the model's first."""
+    in_one, in_other = compared(words(one), words(other))
+    return [piece.text for piece in (*in_one, *in_other) if piece.kind != "same"]
+
+
+def test_parts_of_the_same_name_stand_in_line_with_the_answer_first() -> None:
+    found = rows(parts(MODEL), parts(IDEAL))
+    assert [row.label for row in found] == ["Final answer", "Assumptions", "Steps", "Format notes"]
+    assert [row.is_same for row in found] == [False, True, False, False]
+    assert found[3].model == []
+
+
+def test_of_plain_text_only_the_final_answer_stands_apart() -> None:
+    found = rows(parts(MODEL), [Part("Final answer", text="2"), *parts("It is 2.")])
+    assert [(row.label, len(row.model), len(row.ideal)) for row in found] == [
+        ("Final answer", 1, 1),
+        ("Response", 2, 1),
+    ]
+
+
+def test_what_stands_around_a_response_is_not_compared() -> None:
+    around = {"model": "gpt-4o", "response": MODEL}
+    assert "model" not in [row.label for row in rows(parts(around), parts(IDEAL))]
+
+
+def test_words_that_differ_are_marked_on_their_side() -> None:
+    assert compared(words("it is 54 now"), words("it is 60 now")) == (
+        [Piece("same", "it is "), Piece("removed", "54 "), Piece("same", "now")],
+        [Piece("same", "it is "), Piece("added", "60 "), Piece("same", "now")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "marked"),
+    [
+        (r"so $x + 1$ holds", r"so $x + 2$ holds", ["$x + 1$", "$x + 2$"]),
+        (r"so \(a\) and \[b\]", r"so \(a\) and \[c\]", [r"\[b\]", r"\[c\]"]),
+        (r"\frac{1}{2}", r"\tfrac{1}{2}", [r"\frac", r"\tfrac"]),
+        (r"so $x+1$ holds", r"so \( x + 1 \) holds", []),
+        ("a  b", "a b", []),
+        ("it costs $5 and $10", "it costs $5 and $12", ["10", "12"]),
+    ],
+)
+def test_a_formula_or_a_command_is_one_word_however_it_is_delimited(
+    one: str, other: str, marked: list[str]
+) -> None:
+    assert [text.strip() for text in differing(one, other)] == marked
+
+
+TEXTS = st.lists(st.sampled_from(["a ", "b ", "c", ". ", "$x$ ", r"\(y\)", "\n"]), max_size=300).map("".join)
+
+
+@given(TEXTS, TEXTS)
+def test_each_side_keeps_its_text_and_what_is_shared_is_the_same(one: str, other: str) -> None:
+    in_one, in_other = compared(words(one), words(other))
+    assert "".join(piece.text for piece in in_one) == one
+    assert "".join(piece.text for piece in in_other) == other
+    shared = [
+        re.sub(r"\s", "", "".join(piece.text for piece in side if piece.kind == "same"))
+        for side in (in_one, in_other)
+    ]
+    assert shared[0] == shared[1]
+
+
+def test_long_texts_are_compared_by_the_words_that_occur_once() -> None:
+    text = " ".join(f"word{number}" for number in range(2_000))
+    assert differing(text, text.replace("word1000 ", "other ")) == ["word1000 ", "other "]
+
+
+def test_damaged_latex_is_compared_as_it_is_shown() -> None:
+    [row] = rows(parts("a \x0crac{1}{2}"), parts(r"a \frac{1}{2}"))
+    assert row.is_same
+
+
+def test_of_texts_that_are_too_long_nothing_is_marked() -> None:
+    [row] = rows(parts("x " * (MOST_WORDS + 1)), parts("y"))
+    assert row.is_too_long
+    assert row.in_model == row.in_ideal == []

@@ -1,0 +1,291 @@
+"""Exports that a job builds: all of the file or nothing, once, and gone after a day."""
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.exceptions import JobAborted
+
+from reviews.exports import jobs, jsonl
+from reviews.exports.jobs import CannotExport, Order
+from reviews.models import AuditEvent, Evaluation, Export, ExportPart, ExportProgress, Import, Run, User
+from tests.support.factories import ImportFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.threads import together
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
+FILE = file_of(A, b"no record", B)
+Kind = ExportPart.Kind
+
+
+@pytest.fixture
+def run(db: None) -> Run:
+    """The run `evaluations` of one file."""
+    return bring_in(FILE).run
+
+
+def built(order: Order, actor: User) -> Export:
+    export = jobs.ask_for(order, actor)
+    jobs.build(export.pk)
+    export.refresh_from_db()
+    return export
+
+
+def content(export: Export) -> bytes:
+    return b"".join(jobs.stretch(export, Kind.FILE, 0, export.size - 1))
+
+
+class TestAnOrder:
+    @pytest.mark.parametrize(
+        ("asked", "reason"),
+        [
+            ({"only": "reviewed", "with_rejected": True}, "have no review"),
+            ({"format": "csv", "with_rejected": True}, "are no records"),
+            ({"format": "parquet", "compression": "gzip"}, "compressed in itself"),
+        ],
+    )
+    def test_of_what_does_not_go_together_is_refused(
+        self, asked: dict[str, Any], reason: str, run: Run, lea: User
+    ) -> None:
+        with pytest.raises(CannotExport, match=reason):
+            jobs.ask_for(Order(run, **asked), lea)
+        assert not Export.objects.exists()
+
+    def test_of_an_import_that_brought_nothing_in_is_refused(self, run: Run) -> None:
+        for elsewhere in (ImportFactory.create(), ImportFactory.create(run=run, state=Import.State.FAILED)):
+            with pytest.raises(CannotExport, match="brought nothing into run 'evaluations'"):
+                Order(run, only_import=elsewhere).check()
+
+    def test_names_the_file(self, run: Run) -> None:
+        assert Order(run).file_name == "evaluations.jsonl"
+        order = Order(
+            run, only="reviewed", only_import=Import.objects.get(), format="csv", compression="zstd"
+        )
+        assert order.file_name == f"evaluations-import-{Import.objects.get().pk}-reviewed.csv.zst"
+
+    def test_leaves_the_work_to_a_job(self, run: Run, lea: User) -> None:
+        export = jobs.ask_for(Order(run), lea)
+        assert ProcrastinateJob.objects.get().args == {"export_id": export.pk}
+        assert export.state == Export.State.UNFINISHED
+        assert ExportProgress.objects.get().bytes_to_read == len(FILE)
+
+
+class TestTheFileOfOneImport:
+    """What `Order.only_import` gives: the lines of that file and no other's."""
+
+    def file_of_import(self, source: Import, **order: Any) -> bytes:
+        return b"".join(jobs.Output(Order(source.run, only_import=source, **order)))
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            FILE,
+            FILE[:-1],
+            b"\xef\xbb\xbf" + file_of(b"", A, b" ", A),
+            b"\xef\xbb\xbf",
+            b"%b\r\n%b\r\n" % (A, B),
+            b"",
+            b"\n",
+        ],
+    )
+    def test_is_it_byte_for_byte(self, data: bytes) -> None:
+        assert self.file_of_import(bring_in(data)) == data
+
+    def test_keeps_its_lines_whatever_came_before_and_after(self) -> None:
+        files = [file_of(A, B), file_of(A, B, C), file_of(line("eval_b", x=1), C)[:-1], file_of(A)]
+        imports = [bring_in(data) for data in files]
+        assert [self.file_of_import(source) for source in imports] == files
+
+    def test_has_the_decisions_in_every_file_that_holds_the_record(self, ana: User) -> None:
+        respelled = line("eval_a", x=1)
+        imports = [bring_in(file_of(A, B)), bring_in(file_of(B, respelled))]
+        decide(Evaluation.objects.get(evaluation_id="eval_a"), ana)
+        first, second = map(self.file_of_import, imports)
+        assert first.endswith(file_of(B))
+        assert second.startswith(file_of(B))
+        decided = [json.loads(text.splitlines()[place]) for text, place in ((first, 0), (second, 1))]
+        assert [one["human_reviewer_id"] for one in decided] == ["ana", "ana"]
+        assert decided[1] == decided[0] | {"x": 1}
+
+    def test_can_be_of_its_reviewed_lines(self, ana: User) -> None:
+        source = bring_in(file_of(A, b"no record", B))
+        decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
+        [only] = self.file_of_import(source, only="reviewed").splitlines()
+        assert json.loads(only)["evaluation_id"] == "eval_b"
+
+    def test_as_a_table_holds_its_records(self) -> None:
+        table = self.file_of_import(bring_in(FILE), format="csv")
+        assert [row[:8] for row in table.split(b"\r\n")[1:]] == [b'"eval_a"', b'"eval_b"', b""]
+
+
+class TestBuilding:
+    def test_keeps_the_file_with_its_hash_and_receipt(self, run: Run, lea: User) -> None:
+        export = built(Order(run), lea)
+        data = file_of(A, B)
+        assert (export.state, content(export)) == (Export.State.DONE, data)
+        assert (export.size, export.sha256) == (len(data), hashlib.sha256(data).hexdigest())
+        assert (export.lines, export.lines_changed, export.lines_left_out) == (2, 0, 1)
+        receipt = json.loads(b"".join(jobs.kept_receipt(export)))
+        assert receipt["output"]["sha256"] == export.sha256
+
+    @pytest.mark.parametrize("order", [{"format": "csv"}, {"compression": "gzip"}, {"with_rejected": True}])
+    def test_gives_what_the_command_writes(self, order: dict[str, Any], run: Run, lea: User) -> None:
+        assert content(built(Order(run, **order), lea)) == b"".join(jobs.Output(Order(run, **order)))
+
+    def test_gives_any_stretch_of_the_file(
+        self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(jobs, "PART_SIZE", 100)
+        export = built(Order(run), lea)
+        data = file_of(A, B)
+        assert export.parts.filter(kind=Kind.FILE).count() == -(-len(data) // 100)
+        for first, last in ((0, 0), (0, 99), (99, 100), (100, 199), (150, 420), (0, len(data) - 1)):
+            assert b"".join(jobs.stretch(export, Kind.FILE, first, last)) == data[first : last + 1]
+
+    def test_leaves_an_audit_event_with_hash_counts_and_filter(self, run: Run, lea: User) -> None:
+        export = built(Order(run, with_rejected=True), lea)
+        event = AuditEvent.objects.get(action="export")
+        assert (event.actor, event.run) == (lea, run)
+        assert event.detail == {
+            "only": "all",
+            "with_rejected": True,
+            "format": "jsonl",
+            "compression": "",
+            "size": len(FILE),
+            "sha256": export.sha256,
+            "lines": 3,
+            "lines_changed": 0,
+            "lines_left_out": 0,
+        }
+
+    def test_twice_is_once(self, run: Run, lea: User) -> None:
+        export = built(Order(run), lea)
+        jobs.build(export.pk)
+        assert AuditEvent.objects.filter(action="export").count() == 1
+
+    def test_that_breaks_leaves_nothing_and_can_be_done_again(
+        self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: object, **__: object) -> Iterator[tuple[bytes, int]]:
+            yield A * 10_000, 0
+            raise ZeroDivisionError
+
+        export = jobs.ask_for(Order(run), lea)
+        with monkeypatch.context() as patch:
+            patch.setattr(jsonl, "_blocks", broken)
+            with pytest.raises(ZeroDivisionError):
+                jobs.build(export.pk)
+        assert not ExportPart.objects.exists()
+        jobs.build(export.pk)
+        export.refresh_from_db()
+        assert content(export) == file_of(A, B)
+
+    def test_ends_when_its_worker_has_to_stop_and_begins_anew(self, run: Run, lea: User) -> None:
+        def stop() -> None:
+            raise JobAborted
+
+        export = jobs.ask_for(Order(run), lea)
+        with pytest.raises(JobAborted):
+            jobs.build(export.pk, stop)
+        assert not ExportPart.objects.exists()
+        jobs.build(export.pk)
+        export.refresh_from_db()
+        assert export.state == Export.State.DONE
+
+    def test_that_failed_says_why_and_a_finished_one_stays(self, run: Run, lea: User) -> None:
+        done, failed = built(Order(run), lea), jobs.ask_for(Order(run), lea)
+        for export in (done, failed):
+            jobs.fail(export.pk, "ZeroDivisionError: a bug")
+            export.refresh_from_db()
+        assert (done.state, done.error) == (Export.State.DONE, "")
+        assert (failed.state, failed.error) == (Export.State.FAILED, "ZeroDivisionError: a bug")
+
+
+class TestTheDayAfter:
+    def test_the_file_is_removed_and_the_audit_event_stays(self, run: Run, lea: User) -> None:
+        old, young = built(Order(run), lea), built(Order(run), lea)
+        waiting = jobs.ask_for(Order(run), lea)
+        yesterday = timezone.now() - dt.timedelta(hours=24, seconds=1)
+        Export.objects.filter(pk=old.pk).update(finished_at=yesterday)
+        Export.objects.filter(pk=waiting.pk).update(created_at=yesterday)
+        jobs.remove_expired()
+        assert set(Export.objects.all()) == {young, waiting}
+        assert set(ExportPart.objects.values_list("export", flat=True)) == {young.pk}
+        removed = AuditEvent.objects.get(action="export removed")
+        assert removed.detail == {"export": old.pk, "sha256": old.sha256}
+
+
+@pytest.mark.django_db(transaction=True)
+class TestAtOnce:
+    def work(self) -> None:
+        call_command("procrastinate", "worker", wait=False, listen_notify=False)
+
+    def test_a_worker_builds_what_was_asked_for(self, lea: User) -> None:
+        export = jobs.ask_for(Order(bring_in(FILE).run), lea)
+        self.work()
+        export.refresh_from_db()
+        assert content(export) == file_of(A, B)
+
+    def test_a_worker_tells_why_it_could_not(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(*_: object, **__: object) -> Iterator[bytes]:
+            raise ZeroDivisionError("a bug")
+
+        monkeypatch.setattr(jsonl, "_blocks", broken)
+        export = jobs.ask_for(Order(bring_in(FILE).run), lea)
+        self.work()
+        export.refresh_from_db()
+        assert (export.state, export.error) == (Export.State.FAILED, "ZeroDivisionError: a bug")
+
+    def test_the_progress_is_seen_while_the_file_is_not(
+        self, lea: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[tuple[int, int]] = []
+
+        def look() -> None:
+            progress = ExportProgress.objects.get()
+            seen.append((progress.bytes_read, ExportPart.objects.count()))
+
+        def blocks(*arguments: Any, **_: object) -> Iterator[tuple[bytes, int]]:
+            tally = arguments[2]
+            tally.bytes_read = 1000
+            yield b"x" * jobs.PART_SIZE, 0
+            together(look)
+
+        monkeypatch.setattr(jsonl, "_blocks", blocks)
+        export = jobs.ask_for(Order(bring_in(FILE).run), lea)
+        jobs.build(export.pk)
+        assert seen == [(1000, 0)]
+
+    def test_two_workers_build_one_file(self, lea: User) -> None:
+        export = jobs.ask_for(Order(bring_in(FILE).run), lea)
+        together(*[lambda: jobs.build(export.pk)] * 2, expecting=Exception)
+        export.refresh_from_db()
+        assert content(export) == file_of(A, B)
+        assert AuditEvent.objects.filter(action="export").count() == 1
+
+    def test_an_export_shows_the_moment_it_began(self, ana: User, lea: User) -> None:
+        run = bring_in(file_of(A)).run
+        bring_in(file_of(B))
+        export = jobs.ask_for(Order(run), lea)
+        inner = jsonl.export
+
+        def interrupted(*arguments: Any, **options: Any) -> Iterator[bytes]:
+            blocks = inner(*arguments, **options)
+            yield next(blocks)
+            together(lambda: decide(Evaluation.objects.get(evaluation_id="eval_b"), ana))
+            yield from blocks
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(jsonl, "export", interrupted)
+            jobs.build(export.pk)
+        export.refresh_from_db()
+        assert content(export) == file_of(A, B)

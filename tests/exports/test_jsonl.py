@@ -1,0 +1,236 @@
+"""The file that comes out: the bytes that came in, but for the human values of what was reviewed."""
+
+import datetime as dt
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from django.conf import settings as project
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from pytest_django import Settings
+
+from reviews.exports import jsonl
+from reviews.models import Evaluation, Import, Run, User
+from reviews.records.line_splice import splice
+from reviews.records.schema import HUMAN_FIELDS, Limits
+from reviews.storage import source_files
+from reviews.storage.checksums import Text
+from reviews.storage.source_files import BOM
+from tests.support.factories import UserFactory
+from tests.support.json_texts import json_texts, strings
+from tests.support.lines import RECORD, bring_in, file_of, line, take_out
+from tests.support.threads import together
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+SAMPLE = Path(project.BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
+A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
+
+
+def review(text: bytes, reviewer: User) -> bytes:
+    """Review the record of that line; the line with the decision in it."""
+    evaluation = Evaluation.objects.get(evaluation_id=json.loads(text)["evaluation_id"])
+    decision = decide(evaluation, reviewer, comments="Off by one.")
+    return splice(
+        text,
+        {
+            "human_review_status": "Completed",
+            "human_reviewer_id": reviewer.username,
+            "human_review_timestamp": decision.submitted_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "human_corrected_scores": decision.corrected_scores,
+            "human_review_comments": "Off by one.",
+        },
+    )
+
+
+@pytest.fixture
+def small_blocks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit that the test's long lines break, and pieces small enough to need several for one line."""
+    settings.LIMITS = Limits(line_bytes=2000)
+    monkeypatch.setattr(source_files, "BLOCK_SIZE", 1500)
+
+
+class TestUnreviewed:
+    @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample file is not beside this checkout")
+    def test_sample_comes_back_with_its_sha_256(self) -> None:
+        done = bring_in(SAMPLE.read_bytes())
+        assert (done.new, done.rejected, done.lines) == (75, 0, 75)
+        assert hashlib.sha256(take_out()).hexdigest() == done.sha256
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            file_of(A, B),
+            file_of(A, B)[:-1],
+            file_of(b"", A, b" ", b"", B, b"\t"),
+            b"%b\r\n%b\r\n" % (A, B),
+            BOM + file_of(A, B),
+            BOM + b"\n" + file_of(A),
+            b"",
+            b"\n",
+        ],
+    )
+    def test_file_comes_back_byte_for_byte(self, data: bytes) -> None:
+        bring_in(data)
+        assert take_out() == data
+
+    @examples(max_examples=30)
+    @given(
+        st.lists(
+            st.builds(
+                lambda key, value, colon, order: (order, b"%b%b%b" % (key.encode(), colon, value.encode())),
+                strings.filter(lambda key: json.loads(key) not in RECORD),
+                json_texts,
+                st.sampled_from([b":", b": ", b"\t:  "]),
+                st.integers(0, 30),
+            ),
+            max_size=4,
+        ),
+        st.permutations(sorted(RECORD)),
+        st.sampled_from([b",", b", ", b" ,\t"]),
+    )
+    def test_record_of_any_spelling_comes_back_byte_for_byte(
+        self, extra: list[tuple[int, bytes]], names: list[str], comma: bytes
+    ) -> None:
+        members = [b'"%b":%b' % (name.encode(), json.dumps(RECORD[name]).encode()) for name in names]
+        for place, member in extra:
+            members.insert(place, member)
+        text = b"{%b}" % comma.join([*members, b'"evaluation_id":"eval_1"'])
+        Evaluation.objects.all().delete()
+        run = str(Run.objects.count())
+        done = bring_in(file_of(text), run=run)
+        assert (done.new, take_out(run=run)) == (1, file_of(text))
+
+    def test_file_of_many_pieces_comes_back_byte_for_byte(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(source_files, "BLOCK_SIZE", 3000)
+        data = file_of(*(line(f"eval_{number}") for number in range(50)))
+        assert bring_in(data).chunks.count() > 10
+        assert take_out() == data
+
+
+class TestReviewed:
+    def test_line_holds_the_decision_and_is_otherwise_as_it_was(self, ana: User) -> None:
+        bring_in(file_of(A, B, C))
+        decided = review(B, ana)
+        assert take_out() == file_of(A, decided, C)
+        human = {name: json.loads(decided)[name] for name in HUMAN_FIELDS}
+        human["human_review_timestamp"] = dt.datetime.fromisoformat(human["human_review_timestamp"])
+        assert Evaluation.objects.values(*HUMAN_FIELDS).get(evaluation_id="eval_b") == human
+
+    @pytest.mark.parametrize("ascii_only", [True, False])
+    @pytest.mark.parametrize("parsed", [["Rigor", "Größe der Zahl"], ["Größe der Zahl", "Rigor"]])
+    def test_criteria_come_out_as_they_stand_in_the_line(
+        self, parsed: list[str], ascii_only: bool, ana: User
+    ) -> None:
+        """Those that were parsed, then those of the raw output in its order, then what people brought."""
+        raw = {"raw_content": json.dumps({"Zeta, in the text": {}, "Rigor": {}, "Eta": {}}, indent=1)}
+        record = {"raw_judge_output": raw, "parsed_rubric_scores": {name: {} for name in parsed}}
+        spelled = {key: json.dumps(value, ensure_ascii=ascii_only).encode() for key, value in record.items()}
+        bring_in(file_of(line("eval_a", **spelled)))
+        order = [*parsed, "Zeta, in the text", "Eta", "A", "New"]
+        scores = {name: {"score": "Yes", "justification": ""} for name in reversed(order)}
+        decide(Evaluation.objects.get(), ana, scores=scores, origins={})
+        assert list(json.loads(take_out())["human_corrected_scores"]) == order
+
+    def test_file_keeps_its_byte_order_mark_and_its_line_ends(self, ana: User) -> None:
+        bring_in(BOM + b"%b\r\n%b" % (A, B))
+        decided = review(A, ana), review(B, ana)
+        assert take_out() == BOM + b"%b\r\n%b" % decided
+
+    def test_lines_alone(self, ana: User) -> None:
+        done_before = line("eval_d", human_review_status="Reviewed", human_reviewer_id="carla")
+        bring_in(file_of(A, B, b"", b"no record", done_before))
+        decided = review(B, ana)
+        assert take_out(only="reviewed") == file_of(decided, done_before)
+
+    def test_lines_alone_are_none_before_the_first_review(self) -> None:
+        bring_in(file_of(A, line("eval_b", human_review_status="Not Required")))
+        assert take_out(only="reviewed") == b""
+
+    def test_lines_alone_come_from_every_import_of_the_run(self, ana: User) -> None:
+        bring_in(A)
+        bring_in(file_of(B))
+        first, second = review(A, ana), review(B, ana)
+        assert take_out(only="reviewed") == file_of(first, second)
+
+
+class TestRejected:
+    BAD = (b"no record", line("eval_a", task_id=True), line("eval_b"))
+    FILE = file_of(BAD[0], B, BAD[1], A, b"", BAD[2])
+
+    def test_lines_are_left_out(self) -> None:
+        bring_in(self.FILE)
+        assert take_out() == file_of(B, A, b"")
+
+    def test_lines_are_kept_in_their_places_on_demand(self) -> None:
+        bring_in(self.FILE)
+        assert take_out(with_rejected=True) == self.FILE
+
+    def test_lines_can_be_had_alone_and_mended(self) -> None:
+        done = bring_in(self.FILE)
+        assert b"".join(jsonl.rejected_lines(done)) == file_of(*self.BAD)
+
+    def test_lines_are_told_as_json_lines(self) -> None:
+        done = bring_in(self.FILE)
+        told = [json.loads(one) for one in jsonl.exceptions(done)]
+        assert [one["line"] for one in told] == [1, 3, 6]
+        assert told[2] == {
+            "line": 6,
+            "outcome": "rejected",
+            "field": "evaluation_id",
+            "reason": "stands in line 2 already",
+        }
+
+    def test_last_line_that_was_cut_leaves_a_whole_file(self) -> None:
+        bring_in(file_of(A) + B[:100])
+        assert take_out() == file_of(A)
+
+    @pytest.mark.usefixtures("small_blocks")
+    @pytest.mark.parametrize("length", [1990, 2001, 3001, 9000])
+    @pytest.mark.parametrize("end", [b"\n", b""])
+    def test_line_of_many_pieces_is_one_line(self, length: int, end: bytes, ana: User) -> None:
+        big = b'{"x": "%b"}' % (b"x" * length)
+        data = file_of(A, b"", big, B) + big + end
+        done = bring_in(data)
+        assert (done.lines, done.new, done.rejected, done.blank) == (5, 2, 2, 1)
+        assert take_out() == file_of(A, b"", B)
+        assert take_out(with_rejected=True) == data
+        assert b"".join(jsonl.rejected_lines(done)) == file_of(big) + big + end
+        decided = review(B, ana)
+        assert take_out() == file_of(A, b"", decided)
+
+
+class TestSeveralImports:
+    def test_go_out_one_after_the_other(self) -> None:
+        for data in (file_of(A), BOM + file_of(B)[:-1], file_of(C)):
+            bring_in(data)
+        assert take_out() == file_of(A, B, C)
+
+    def test_that_failed_or_wait_go_out_not_at_all(self) -> None:
+        bring_in(file_of(A))
+        for state in (Import.State.FAILED, Import.State.QUEUED):
+            failed = Import.objects.create(run=Run.objects.get(), file_name="b.jsonl", state=state)
+            for _ in source_files.keep(failed, source_files.cut([file_of(B)], line_bytes=10_000), Text()):
+                pass
+        assert take_out() == file_of(A)
+
+    def test_of_other_runs_stay_there(self) -> None:
+        bring_in(file_of(A), run="first")
+        bring_in(file_of(B), run="second")
+        assert (take_out(run="first"), take_out(run="second")) == (file_of(A), file_of(B))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_export_shows_the_moment_it_began() -> None:
+    ana = UserFactory.create(username="ana", role="reviewer")
+    for data in (file_of(A), file_of(B)):
+        bring_in(data)
+    export = jsonl.export(Run.objects.get())
+    first = next(export)
+    together(lambda: review(B, ana))
+    assert first + b"".join(export) == file_of(A, B)
+    assert take_out() != file_of(A, B)

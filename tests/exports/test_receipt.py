@@ -1,0 +1,410 @@
+"""The receipt of an export: what it says, and the check that it says the truth."""
+
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from django.test import override_settings
+
+from cognireview.environment import BASE_DIR
+from reviews.exports import signing, verify_receipt
+from reviews.exports.jobs import Order, Output
+from reviews.exports.receipt import END, SIGNATURE, Bytes, Filter, Tally, Written
+from reviews.models import Evaluation, Import, Run, User
+from reviews.records.line_splice import splice
+from reviews.records.schema import HUMAN_FIELDS, Limits
+from reviews.storage.source_files import BOM
+from tests.support.commands import Finished, manage
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
+CHANGED = [key for key in HUMAN_FIELDS if key != "human_review_comments"]
+
+
+def exported(**order: Any) -> tuple[bytes, dict[str, Any]]:
+    """An export of the run `evaluations` and its receipt."""
+    output = Output(Order(Run.objects.get(name="evaluations"), **order))
+    data = b"".join(output)
+    return data, json.loads(b"".join(output.receipt("out.jsonl")))
+
+
+def review(evaluation_id: str, reviewer: User) -> None:
+    decide(Evaluation.objects.get(evaluation_id=evaluation_id), reviewer)
+
+
+class TestReceipt:
+    def test_names_what_went_in_and_what_came_out(self) -> None:
+        done = bring_in(file_of(A, B))
+        data, receipt = exported()
+        assert (receipt["receipt"], receipt["run"]) == (1, "evaluations")
+        assert receipt["program"].startswith("CogniReview 0.")
+        assert receipt["filter"] == {"only": "all", "with_rejected": False, "import_id": None}
+        assert receipt["inputs"] == [
+            {
+                "import_id": done.pk,
+                "name": "evaluations.jsonl",
+                "size": len(data),
+                "sha256": done.sha256,
+                "lines": 2,
+            }
+        ]
+        assert receipt["output"] == {
+            "name": "out.jsonl",
+            "format": "jsonl",
+            "compression": "",
+            "size": len(data),
+            "sha256": done.sha256,
+            "unpacked": {"size": len(data), "sha256": done.sha256},
+            "lines": 2,
+        }
+        assert (receipt["changed"], receipt["left_out"]) == ([], [])
+
+    def test_tells_the_file_from_what_is_compressed_in_it(self) -> None:
+        done = bring_in(file_of(A))
+        data, receipt = exported(compression="gzip")
+        output = receipt["output"]
+        assert output["sha256"] == hashlib.sha256(data).hexdigest()
+        assert output["unpacked"] == {"size": done.size, "sha256": done.sha256}
+
+    def test_lists_each_changed_line_by_its_number_in_the_output(self, ana: User) -> None:
+        bring_in(file_of(b"no record", A, b"", B, C))
+        review("eval_a", ana)
+        review("eval_c", ana)
+        _, receipt = exported()
+        assert receipt["lines_changed"] == 2
+        assert receipt["changed"] == [
+            {"line": 1, "evaluation_id": "eval_a", "keys": CHANGED},
+            {"line": 4, "evaluation_id": "eval_c", "keys": CHANGED},
+        ]
+
+    def test_lists_what_is_left_out(self) -> None:
+        first = bring_in(file_of(b"no record", b"nor this", A, line("eval_a")))
+        second = bring_in(file_of(A, B))
+        _, receipt = exported()
+        assert receipt["left_out"] == [
+            {"import_id": first.pk, "first_line": 1, "last_line": 2},
+            {"import_id": first.pk, "first_line": 4, "last_line": 4},
+            {"import_id": second.pk, "first_line": 1, "last_line": 1},
+        ]
+        assert receipt["lines_left_out"] == 4
+
+    def test_accounts_for_every_line(self, ana: User) -> None:
+        bring_in(file_of(A, b"no record", b"", B))
+        bring_in(file_of(B, C, b"", A))
+        review("eval_b", ana)
+        for only in ("all", "reviewed"):
+            _, receipt = exported(only=only)
+            lines = sum(source["lines"] for source in receipt["inputs"])
+            assert receipt["output"]["lines"] + receipt["lines_left_out"] == lines == 8
+
+    def test_says_where_a_line_is_from_that_a_later_file_brought(self) -> None:
+        bring_in(file_of(A, B))
+        later = bring_in(file_of(A, line("eval_b", aggregated_score="Fail")))
+        _, receipt = exported()
+        assert receipt["changed"] == [
+            {
+                "line": 2,
+                "evaluation_id": "eval_b",
+                "keys": [],
+                "source": {"import_id": later.pk, "line": 2},
+            }
+        ]
+
+    def test_counts_on_where_a_file_has_no_final_line_end(self, ana: User) -> None:
+        bring_in(file_of(A)[:-1])
+        bring_in(file_of(B, C)[:-1])
+        review("eval_c", ana)
+        data, receipt = exported()
+        assert receipt["output"]["lines"] == len(data.splitlines()) == 3
+        assert [entry["line"] for entry in receipt["changed"]] == [3]
+
+    def test_of_one_import_is_of_its_lines(self, ana: User) -> None:
+        bring_in(file_of(A, B))
+        second = bring_in(file_of(C, B, A))
+        review("eval_b", ana)
+        _, receipt = exported(only_import=second)
+        assert receipt["filter"]["import_id"] == second.pk
+        assert receipt["inputs"][0]["import_id"] == second.pk
+        assert [entry["line"] for entry in receipt["changed"]] == [2]
+
+
+def keys_of(value: Any) -> set[str]:
+    """Every key at any depth."""
+    if isinstance(value, list):
+        return {key for item in value for key in keys_of(item)}
+    if isinstance(value, dict):
+        return {*value, *(key for item in value.values() for key in keys_of(item))}
+    return set()
+
+
+def test_every_key_stands_in_the_documents(ana: User) -> None:
+    bring_in(file_of(b"no record", A))
+    bring_in(file_of(line("eval_a", aggregated_score="Fail")))
+    review("eval_a", ana)
+    _, receipt = exported()
+    section = (BASE_DIR / "docs" / "exports.md").read_text().partition("## The receipt")[2]
+    documented = set(re.findall(r"`(\w+)`", section))
+    assert keys_of(receipt) <= documented
+    assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == set(receipt)
+
+
+class TestLedger:
+    def test_lists_more_than_stand_in_one_frame(self) -> None:
+        tally = Tally()
+        for number in range(1, 25_001):
+            tally.changes(number, f"eval_{number}", ["human_review_status"], None)
+        asked = Filter("all", with_rejected=False, import_id=None)
+        output = Written("out.jsonl", "jsonl", "", 0, "", Bytes(0, ""), 0)
+        receipt = json.loads(b"".join(tally.receipt(run="", created_at="", asked=asked, output=output)))
+        assert [entry["line"] for entry in receipt["changed"]] == list(range(1, 25_001))
+
+    def test_counts_a_line_that_comes_in_pieces_once(self) -> None:
+        tally = Tally()
+        for block in (b"a\nb", b"b", b"b\nc\n", b"", b"d"):
+            tally.writes(block, block.count(b"\n"))
+        assert tally.lines == 4
+
+
+class Files:
+    """An original, its export and the receipt, as files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.original, self.exported, self.receipt = folder / "a.jsonl", folder / "b.jsonl", folder / "r.json"
+        self.before: list[Path] = []
+
+    def write(self, original: bytes, **order: Any) -> None:
+        self.original.write_bytes(original)
+        data, receipt = exported(**order)
+        self.exported.write_bytes(data)
+        self.receipt.write_text(json.dumps(receipt))
+
+    def change_receipt(self, **values: Any) -> None:
+        self.receipt.write_text(json.dumps(json.loads(self.receipt.read_bytes()) | values))
+
+    def check(self) -> list[str]:
+        receipt = verify_receipt.read_receipt(self.receipt)
+        return verify_receipt.check(receipt, [*self.before, self.original], self.exported, Limits()).problems
+
+
+class TestCheck:
+    @pytest.fixture
+    def kept(self, ana: User) -> Import:
+        done = bring_in(file_of(A, b"no record", B, C))
+        review("eval_a", ana)
+        review("eval_c", ana)
+        return done
+
+    @pytest.fixture
+    def files(self, kept: Import, tmp_path: Path) -> Files:
+        files = Files(tmp_path)
+        files.write(file_of(A, b"no record", B, C))
+        return files
+
+    def test_finds_nothing_where_everything_is_as_it_says(self, files: Files) -> None:
+        assert files.check() == []
+
+    @pytest.mark.parametrize(
+        "order",
+        [
+            {"only": "reviewed"},
+            {"with_rejected": True},
+            {"compression": "gzip"},
+            {"compression": "zstd"},
+            {"format": "csv"},
+            {"format": "parquet"},
+            {"format": "csv", "compression": "gzip"},
+        ],
+    )
+    def test_knows_every_kind_of_export(self, order: dict[str, Any], kept: Import, tmp_path: Path) -> None:
+        files = Files(tmp_path)
+        files.write(file_of(A, b"no record", B, C), **order)
+        assert files.check() == []
+
+    def test_knows_the_export_of_one_import(self, kept: Import, tmp_path: Path) -> None:
+        files = Files(tmp_path)
+        files.write(file_of(A, b"no record", B, C), only_import=kept)
+        assert files.check() == []
+
+    def test_reads_a_packed_original(self, files: Files) -> None:
+        packed = gzip.compress(files.original.read_bytes())
+        files.original.write_bytes(packed)
+        source = json.loads(files.receipt.read_bytes())["inputs"][0]
+        files.change_receipt(inputs=[source | {"sha256": hashlib.sha256(packed).hexdigest()}])
+        assert files.check() == []
+
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress])
+    def test_reads_an_original_that_is_an_array(
+        self, pack: Callable[[bytes], bytes], ana: User, tmp_path: Path
+    ) -> None:
+        array = pack(b"[\n  %b,\n  7,\n  %b\n]\n" % (A, B))
+        bring_in(array)
+        review("eval_b", ana)
+        files = Files(tmp_path)
+        files.write(array)
+        assert files.check() == []
+
+    def test_takes_the_latest_of_files_that_grew(self, ana: User, tmp_path: Path) -> None:
+        bring_in(file_of(A, B))
+        grown = file_of(A, line("eval_b", aggregated_score="Fail"), C)
+        bring_in(grown)
+        review("eval_c", ana)
+        files = Files(tmp_path)
+        files.write(grown)
+        assert files.check() == []
+
+    @pytest.mark.parametrize("only", ["all", "reviewed"])
+    @pytest.mark.parametrize("end", [b"\n", b""])
+    def test_takes_all_files_of_a_run(self, end: bytes, only: str, ana: User, tmp_path: Path) -> None:
+        first, second = file_of(A, b"no record", B)[:-1] + end, BOM + file_of(A, C)[:-1] + end
+        for data in (first, second):
+            bring_in(data)
+        for evaluation_id in ("eval_a", "eval_c"):
+            review(evaluation_id, ana)
+        files = Files(tmp_path)
+        files.write(second, only=only)
+        assert files.check() != []
+        files.before = [tmp_path / "first.jsonl"]
+        files.before[0].write_bytes(first)
+        assert files.check() == []
+
+    def test_finds_an_export_that_was_changed_later(self, files: Files) -> None:
+        files.exported.write_bytes(files.exported.read_bytes().replace(b'"eval_b"', b'"eval_x"'))
+        assert any("size or SHA-256 differ" in problem for problem in files.check())
+
+    def test_finds_another_original(self, files: Files) -> None:
+        files.original.write_bytes(files.original.read_bytes() + b"\n")
+        assert any("none of the files that the receipt names" in problem for problem in files.check())
+
+    def test_finds_a_change_that_is_not_listed(self, files: Files) -> None:
+        changed = json.loads(files.receipt.read_bytes())["changed"]
+        files.change_receipt(changed=changed[1:])
+        [problem] = files.check()
+        assert problem.startswith("line 1 of the export has changed in human_review_status,")
+        assert "tells of line 3" in problem
+        files.change_receipt(changed=[])
+        assert files.check()[0].endswith("where the receipt tells of no more changes")
+
+    def test_finds_other_keys_than_those_listed(self, files: Files) -> None:
+        first, second = json.loads(files.receipt.read_bytes())["changed"]
+        files.change_receipt(changed=[first, second | {"keys": ["human_reviewer_id"]}])
+        [problem] = files.check()
+        assert problem.endswith("where the receipt tells of line 3 (human_reviewer_id)")
+
+    def test_finds_changes_that_are_not_there(self, files: Files) -> None:
+        changed = json.loads(files.receipt.read_bytes())["changed"]
+        files.change_receipt(changed=[*changed, changed[0] | {"line": 9}])
+        assert files.check() == ["the receipt tells of 1 changes more than there are"]
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"receipt": 2}', "null", b"\xff"])
+    def test_takes_nothing_else_for_a_receipt(self, text: str | bytes, files: Files) -> None:
+        files.receipt.write_bytes(text if isinstance(text, bytes) else text.encode())
+        with pytest.raises(verify_receipt.NoReceipt):
+            files.check()
+
+    @pytest.mark.parametrize("missing", ["output", "inputs", "filter", "changed"])
+    def test_takes_no_receipt_that_lacks_something(self, missing: str, files: Files) -> None:
+        files.change_receipt(**{missing: None})
+        with pytest.raises(verify_receipt.NoReceipt):
+            files.check()
+
+    @pytest.mark.parametrize(
+        "broken", [gzip.compress(b"x" * 999, mtime=0)[:20], zstandard.compress(b"x" * 999)[:9] + b"x"]
+    )
+    def test_says_that_a_file_cannot_be_unpacked(self, broken: bytes, files: Files) -> None:
+        files.exported.write_bytes(broken)
+        with pytest.raises(verify_receipt.UNREADABLE):
+            files.check()
+
+
+class TestSignature:
+    """A receipt that was edited does not hold, and one of another site only without that site's key."""
+
+    @pytest.fixture
+    def receipt(self, tmp_path: Path) -> Path:
+        bring_in(file_of(A, B))
+        output = Output(Order(Run.objects.get()))
+        (tmp_path / "original.jsonl").write_bytes(file_of(A, B))
+        (tmp_path / "out.jsonl").write_bytes(b"".join(output))
+        path = tmp_path / "out.jsonl.receipt.json"
+        path.write_bytes(b"".join(output.receipt("out.jsonl")))
+        return path
+
+    def verify(self, receipt: Path, capture: pytest.CaptureFixture[bytes], *more: str) -> Finished:
+        files = [str(receipt.with_name(name)) for name in ("original.jsonl", "out.jsonl")]
+        return manage(capture, "verify_export", *files, "--receipt", str(receipt), *more)
+
+    def forge(self, receipt: Path) -> dict[str, Any]:
+        """Change a score in the export, and the receipt so that it fits."""
+        exported = receipt.with_name("out.jsonl")
+        told: dict[str, Any] = json.loads(receipt.read_bytes())
+        changes = {"human_review_status": "Completed", "human_reviewer_id": "ana"}
+        exported.write_bytes(file_of(splice(A, changes), B))
+        told["output"]["size"] = exported.stat().st_size
+        told["output"]["sha256"] = hashlib.sha256(exported.read_bytes()).hexdigest()
+        told["changed"] = [{"line": 1, "evaluation_id": "eval_a", "keys": [*changes]}]
+        del told["signature"]
+        return told
+
+    def test_holds_with_the_key_of_the_site(
+        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        key = manage(capsysbinary, "public_key").out.decode().strip()
+        finished = self.verify(receipt, capsysbinary, "--public-key", key.upper())
+        assert (finished.status, finished.err) == (0, "")
+        assert json.loads(receipt.read_bytes())["signature"]["public_key"] == key
+
+    def test_says_that_the_signer_is_not_checked_without_a_key(
+        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        finished = self.verify(receipt, capsysbinary)
+        assert (finished.status, finished.err.startswith("Signer not checked")) == (0, True)
+
+    def test_does_not_hold_for_a_forged_export_with_an_edited_receipt(
+        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        signature = json.loads(receipt.read_bytes())["signature"]
+        told = self.forge(receipt)
+        receipt.write_text(json.dumps(told))
+        finished = self.verify(receipt, capsysbinary)
+        assert (finished.status, "the receipt has no signature" in finished.err) == (1, True)
+        begin = json.dumps(told, indent=2).removesuffix("\n}").encode()
+        receipt.write_bytes(begin + SIGNATURE + json.dumps(signature).encode() + END)
+        finished = self.verify(receipt, capsysbinary)
+        assert (finished.status, "was changed after it was signed" in finished.err) == (1, True)
+
+    def test_of_another_site_does_not_hold_with_the_key_of_this_one(
+        self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        key = signing.public_key()
+        begin = json.dumps(self.forge(receipt), indent=2).removesuffix("\n}").encode()
+        with override_settings(SECRET_KEY="another"):
+            receipt.write_bytes(b"".join(signing.signed([begin, END])))
+        assert self.verify(receipt, capsysbinary).status == 0
+        finished = self.verify(receipt, capsysbinary, "--public-key", key)
+        assert (finished.status, "was signed with another key" in finished.err) == (1, True)
+
+    @pytest.mark.parametrize("key", ["", "ab", "x" * 64, "ab" * 33])
+    def test_needs_a_key_of_32_bytes(
+        self, key: str, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        assert self.verify(receipt, capsysbinary, f"--public-key={key}").status in {1, 2}
+
+    @pytest.mark.parametrize(
+        "entry",
+        [b"", b"[]", b"{}", b'{"public_key": 5, "ed25519": ""}', b'{"public_key": "ab", "ed25519": ""}'],
+    )
+    def test_of_another_shape_is_none(
+        self, entry: bytes, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        content, _, _ = receipt.read_bytes().rpartition(SIGNATURE)
+        receipt.write_bytes(content + SIGNATURE + entry + END)
+        assert verify_receipt.signature_problem(receipt) == "the receipt has no signature"

@@ -1,0 +1,320 @@
+"""Original + ledger = export: each decision in an export is one that the ledger tells of, and the reverse."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from reviews.audit import log
+from reviews.exports.jobs import Order, Output
+from reviews.exports.verify_log import LedgerFile, NoLedger, check
+from reviews.exports.verify_receipt import NoReceipt
+from reviews.models import Evaluation, Run, User
+from reviews.records.line_splice import splice
+from reviews.records.schema import Limits
+from reviews.review import decisions as review_decisions
+from reviews.review import escalations, opinions
+from tests.support.commands import manage
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
+FILE = file_of(A, b"no record", B, C)
+Capture = pytest.CaptureFixture[bytes]
+
+
+def record(evaluation_id: str = "eval_a") -> Evaluation:
+    return Evaluation.objects.get(evaluation_id=evaluation_id)
+
+
+class Files:
+    """A run's original, its export with the receipt, and the ledger, as files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.original = folder / "original.jsonl"
+        self.exported = folder / "exported.jsonl"
+        self.ledger = folder / "ledger.jsonl"
+        self.receipt: dict[str, Any] = {}
+        self.original.write_bytes(FILE)
+        bring_in(FILE)
+
+    def write(self, **order: Any) -> None:
+        """Write all of them as they are now."""
+        self.write_ledger()
+        output = Output(Order(Run.objects.get(), **order))
+        self.exported.write_bytes(b"".join(output))
+        self.receipt = json.loads(b"".join(output.receipt("exported.jsonl")))
+
+    def write_ledger(self, run: Run | None = None) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        self.ledger.write_bytes(b"".join(log.lines(run)))
+
+    def change_export(self, evaluation_id: str, **human: Any) -> None:
+        lines = self.exported.read_bytes().splitlines()
+        changed = [splice(one, human) if evaluation_id.encode() in one else one for one in lines]
+        self.exported.write_bytes(file_of(*changed))
+
+    def problems(self, *, with_receipt: bool = False) -> list[str]:
+        with self.ledger.open("rb") as file:
+            told = LedgerFile(file, "ledger.jsonl")
+            receipt = self.receipt if with_receipt else None
+            return check(told, [self.original], self.exported, Limits(), receipt).problems
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+def submitted(ana: User, lea: User) -> None:
+    decide(record(), ana)
+
+
+def revised(ana: User, lea: User) -> None:
+    decide(record(), ana)
+    evaluation = record()
+    review_decisions.revise(
+        evaluation_id=evaluation.pk,
+        reviewer=ana,
+        version=evaluation.version,
+        submission=uuid4(),
+        scores={"Clarity": {"score": 1.50, "justification": "\u00e4 \\ \u2028"}},
+        comments='He said "no".',
+        origins={},
+    )
+
+
+def undone(ana: User, lea: User) -> None:
+    decide(record(), ana)
+    review_decisions.undo(run=record().run, reviewer=ana)
+
+
+def reopened(ana: User, lea: User) -> None:
+    decide(record(), ana)
+    review_decisions.reopen(evaluation_id=record().pk, actor=lea, reason="A second look.")
+
+
+def closed(ana: User, lea: User) -> None:
+    raised = escalations.escalate(
+        evaluation_id=record().pk, reviewer=ana, kind="cannot judge", reason="no response", note=""
+    )
+    escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="Nobody can.")
+
+
+def settled_for_the_file(ana: User, lea: User) -> None:
+    decide(record(), ana)
+    theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla"}
+    bring_in(file_of(splice(A, theirs)))
+    conflict = record().conflicts.get()
+    review_decisions.settle_conflict(
+        conflict_id=conflict.pk, version=record().version, theirs=True, actor=lea
+    )
+
+
+def given_as_opinions(ana: User, lea: User) -> None:
+    """Both agree on one record, one of them waits on another, and one is taken back."""
+    Run.objects.update(overlap_share=1)
+    for name, person in (("eval_a", ana), ("eval_a", lea), ("eval_b", ana), ("eval_c", ana)):
+        decide(record(name), person)
+    review_decisions.undo(run=Run.objects.get(), reviewer=ana)
+
+
+def differed_over(ana: User, lea: User) -> None:
+    """A lead decides between two opinions; and there is one beside a decision."""
+    Run.objects.update(overlap_share=1)
+    other = {"Clarity": {"score": "No", "justification": ""}}
+    decide(record("eval_a"), ana)
+    decide(record("eval_a"), lea, scores=other)
+    decide(record("eval_a"), lea)
+    Run.objects.update(overlap_share=0)
+    decide(record("eval_b"), ana)
+    decide(record("eval_b"), lea, by=opinions.add, scores=other)
+
+
+DECISIONS = [
+    submitted,
+    revised,
+    undone,
+    reopened,
+    closed,
+    settled_for_the_file,
+    given_as_opinions,
+    differed_over,
+]
+
+
+class TestHolds:
+    @pytest.mark.parametrize("decisions", DECISIONS)
+    @pytest.mark.parametrize("only", ["all", "reviewed"])
+    def test_whatever_people_decide(
+        self, files: Files, ana: User, lea: User, decisions: Callable[[User, User], None], only: str
+    ) -> None:
+        decisions(ana, lea)
+        files.write(only=only)
+        assert files.problems(with_receipt=True) == []
+
+    def test_where_a_file_brought_new_evidence(self, files: Files, ana: User) -> None:
+        decide(record("eval_b"), ana)
+        newer = file_of(A, b"no record", line("eval_b", aggregated_score="Fail"), C)
+        bring_in(newer)
+        files.original.write_bytes(newer)
+        files.write()
+        assert b'"Needs Review", "human_reviewer_id": "ana"' in files.exported.read_bytes()
+        assert files.problems() == files.problems(with_receipt=True) == []
+
+    def test_where_nothing_was_decided(self, files: Files) -> None:
+        files.write()
+        assert files.problems() == files.problems(with_receipt=True) == []
+
+    def test_with_the_receipt_of_an_export_that_is_older(self, files: Files, ana: User) -> None:
+        decide(record("eval_a"), ana)
+        files.write()
+        decide(record("eval_b"), ana)
+        files.write_ledger()
+        assert files.problems(with_receipt=True) == []
+        [problem] = files.problems()
+        assert problem.startswith("line 2 of the export (eval_b) is not as event ")
+
+    def test_with_the_ledger_of_the_run_alone(self, files: Files, ana: User) -> None:
+        bring_in(file_of(line("eval_x")), run="other")
+        decide(record("eval_x"), ana)
+        decide(record("eval_a"), ana)
+        run = Run.objects.get(name="evaluations")
+        with connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        output = Output(Order(run))
+        files.exported.write_bytes(b"".join(output))
+        files.receipt = json.loads(b"".join(output.receipt("exported.jsonl")))
+        files.write_ledger(run)
+        assert b"eval_x" not in files.ledger.read_bytes()
+        assert files.problems() == files.problems(with_receipt=True) == []
+
+
+class TestDoesNotHold:
+    @pytest.fixture
+    def decided(self, files: Files, ana: User) -> Files:
+        decide(record("eval_a"), ana, comments="Checked.")
+        files.write()
+        return files
+
+    def test_where_a_value_is_another(self, decided: Files) -> None:
+        decided.change_export("eval_a", human_review_comments="Never checked.")
+        [problem] = decided.problems()
+        assert problem.startswith("line 1 of the export (eval_a) is not as event ")
+        assert problem.endswith("(submit by ana) left it: human_review_comments")
+
+    def test_where_a_decision_is_not_in_the_export(self, decided: Files) -> None:
+        decided.exported.write_bytes(file_of(A, B, C))
+        [problem] = decided.problems()
+        assert "left it: human_review_status, human_reviewer_id, human_review_timestamp" in problem
+
+    def test_where_the_ledger_tells_of_no_decision(self, decided: Files) -> None:
+        decided.change_export("eval_b", human_review_status="Completed", human_reviewer_id="ana")
+        [problem] = decided.problems()
+        assert problem.startswith("line 2 of the export (eval_b) has changed in human_review_status,")
+        assert problem.endswith("and the ledger tells of no decision on it")
+
+    def test_where_a_score_is_of_another_type(self, files: Files, ana: User) -> None:
+        decide(record("eval_a"), ana, scores={"Rigor": {"score": 1}})
+        files.write()
+        files.change_export("eval_a", human_corrected_scores={"Rigor": {"score": True}})
+        assert files.problems()[0].endswith("left it: human_corrected_scores")
+
+    def test_where_a_decided_record_is_left_out(self, files: Files, ana: User) -> None:
+        decide(record("eval_a"), ana)
+        decide(record("eval_b"), ana)
+        files.write(only="reviewed")
+        kept = files.exported.read_bytes().splitlines(keepends=True)
+        files.exported.write_bytes(kept[0])
+        files.receipt["left_out"] = [{**files.receipt["left_out"][0], "first_line": 2, "last_line": 4}]
+        assert any(
+            problem.startswith("eval_b is not in the export, and was decided in event ")
+            for problem in files.problems(with_receipt=True)
+        )
+
+    def test_where_a_decided_record_is_in_no_file(self, decided: Files) -> None:
+        decided.original.write_bytes(file_of(B, C))
+        decided.exported.write_bytes(file_of(B, C))
+        assert any(
+            problem.startswith("eval_a was decided in event ")
+            for problem in decided.problems(with_receipt=True)
+        )
+
+    def test_where_an_event_was_altered(self, decided: Files) -> None:
+        decided.ledger.write_bytes(decided.ledger.read_bytes().replace(b"Checked.", b"Never checked."))
+        decided.change_export("eval_a", human_review_comments="Never checked.")
+        assert any("is not what was sealed" in problem for problem in decided.problems())
+
+    def test_where_the_end_of_the_ledger_is_missing(self, decided: Files) -> None:
+        lines = decided.ledger.read_bytes().splitlines(keepends=True)
+        decided.ledger.write_bytes(b"".join(lines[:-1]))
+        assert any("before the head that was kept" in one for one in decided.problems(with_receipt=True))
+
+    def test_where_an_event_of_the_ledger_is_missing(self, decided: Files) -> None:
+        lines = decided.ledger.read_bytes().splitlines(keepends=True)
+        decided.ledger.write_bytes(b"".join(lines[1:]))
+        assert "position 1 is missing" in decided.problems()
+
+    def test_where_the_ledger_goes_back(self, decided: Files) -> None:
+        lines = decided.ledger.read_bytes().splitlines(keepends=True)
+        decided.ledger.write_bytes(b"".join([*lines, lines[0]]))
+        assert any(f"stands behind position {len(lines)}" in one for one in decided.problems())
+
+
+class TestFilesThatAreNoLedger:
+    @pytest.mark.parametrize(
+        "text", [b"\n", b"{}\n", b'{"position": 1}\n', A + b"\n", b"\xff\n"]
+    )  # fmt: skip
+    def test_are_refused(self, files: Files, text: bytes) -> None:
+        files.write()
+        files.ledger.write_bytes(text)
+        with pytest.raises(NoLedger, match="line 1 is none that export_audit writes"):
+            files.problems()
+
+    def test_a_line_that_breaks_off_is_refused(self, files: Files) -> None:
+        files.write()
+        files.ledger.write_bytes(files.ledger.read_bytes()[:-10])
+        with pytest.raises(NoLedger):
+            files.problems()
+
+    def test_a_receipt_that_does_not_say_how_far_the_ledger_was(self, files: Files) -> None:
+        files.write()
+        del files.receipt["ledger"]
+        with pytest.raises(NoReceipt):
+            files.problems(with_receipt=True)
+
+    def test_a_table_cannot_be_compared(self, files: Files) -> None:
+        files.write(format="csv")
+        with pytest.raises(NoReceipt, match="Only an export as JSONL"):
+            files.problems(with_receipt=True)
+
+
+class TestVerifyExport:
+    def test_takes_the_ledger(self, files: Files, ana: User, capsysbinary: Capture) -> None:
+        decide(record(), ana)
+        files.write()
+        arguments = [str(files.original), str(files.exported), "--ledger", str(files.ledger)]
+        finished = manage(capsysbinary, "verify_export", *arguments)
+        assert finished.status == 0
+        assert finished.out.decode().endswith(f"; the ledger holds to {log.head()}\n")
+        files.change_export("eval_a", human_reviewer_id="bo")
+        finished = manage(capsysbinary, "verify_export", *arguments)
+        assert (finished.status, "(submit by ana) left it: human_reviewer_id" in finished.err) == (1, True)
+
+    def test_says_that_a_file_is_no_ledger(self, files: Files, capsysbinary: Capture) -> None:
+        files.write()
+        original, exported = str(files.original), str(files.exported)
+        finished = manage(capsysbinary, "verify_export", original, exported, "--ledger", original)
+        assert (finished.status, finished.err.endswith("line 1 is none that export_audit writes")) == (
+            2,
+            True,
+        )
+        missing = str(files.ledger.with_name("nothing"))
+        assert manage(capsysbinary, "verify_export", original, exported, "--ledger", missing).status == 2

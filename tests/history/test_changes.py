@@ -1,0 +1,108 @@
+"""What a file changed in a record: which fields, and in them which words."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from reviews.evidence.response_diff import Piece
+from reviews.history.changes import Change, changes
+from reviews.records.schema import parse_line
+from tests.support.json_texts import texts
+from tests.support.lines import line
+
+JUSTIFICATION = "The sum is wrong."
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
+    return changes(parse_line(line(**before)), parse_line(line(**after)))
+
+
+def clarity(score: Any, justification: str = JUSTIFICATION) -> dict[str, Any]:
+    return {"parsed_rubric_scores": {"Clarity": {"score": score, "justification": justification}}}
+
+
+def test_nothing_has_changed_in_a_record_that_is_the_same() -> None:
+    assert changed({}, {}) == []
+
+
+def test_human_values_are_no_evidence() -> None:
+    assert changed({}, {"human_review_status": "Completed", "human_review_comments": "Checked."}) == []
+
+
+def test_a_score_is_named_by_its_criterion() -> None:
+    [change] = changed(clarity("Yes"), clarity("No"))
+    assert change == Change("Clarity: score", [Piece("removed", "Yes"), Piece("added", "No")])
+
+
+def test_a_criterion_that_came_or_went_is_added_or_removed() -> None:
+    for before, after, kind in (({}, clarity("No"), "added"), (clarity("No"), {}, "removed")):
+        judged: dict[str, Any] = {"parsed_rubric_scores": {}}
+        assert changed(judged | before, judged | after) == [
+            Change("Clarity: score", [Piece(kind, "No")]),
+            Change("Clarity", [Piece(kind, JUSTIFICATION)]),
+        ]
+
+
+def test_text_is_compared_word_by_word() -> None:
+    [change] = changed(
+        {"parsing_error": "missing key evaluation"}, {"parsing_error": "missing value evaluation"}
+    )
+    assert [piece for piece in change.pieces if piece.kind != "same"] == [
+        Piece("removed", "key "),
+        Piece("added", "value "),
+    ]
+
+
+def test_a_latex_command_is_one_word() -> None:
+    [change] = changed({"parsing_error": r"\frac{1}{2}"}, {"parsing_error": r"\dfrac{1}{2}"})
+    assert change.pieces[:2] == [Piece("removed", r"\frac"), Piece("added", r"\dfrac")]
+
+
+def test_raw_output_is_compared_as_people_read_it() -> None:
+    [change] = changed(
+        {"raw_judge_output": {"raw_content": "one\ntwo"}}, {"raw_judge_output": {"raw_content": "one\n2"}}
+    )
+    assert (change.label, change.pieces[0]) == ("raw_judge_output", Piece("same", "one\n"))
+
+
+def test_a_verdict_a_list_and_unknown_keys_are_told_too() -> None:
+    found = changed({}, {"aggregated_score": None, "review_reasons": ["late"], "batch": 2})
+    assert [change.label for change in found] == ["aggregated_score", "review_reasons", "extra"]
+
+
+def test_what_stayed_the_same_is_shown_only_beside_a_change() -> None:
+    words = "word " * 500
+    [change] = changed({"parsing_error": f"{words}old {words}"}, {"parsing_error": f"{words}new {words}"})
+    assert [piece.kind for piece in change.pieces] == ["same", "removed", "added", "same"]
+    assert all(len(piece.text) < 300 for piece in change.pieces)
+
+
+def test_long_texts_that_have_little_in_common_are_replaced_as_a_whole() -> None:
+    [change] = changed({"parsing_error": "a b " * 1000}, {"parsing_error": "b c " * 1000})
+    assert [piece.kind for piece in change.pieces] == ["removed", "added"]
+
+
+@pytest.mark.parametrize("odd", [{}, [1], None, 1.5, "", True])
+def test_any_score_can_be_compared(odd: Any) -> None:
+    assert [change.label for change in changed(clarity(odd), clarity("Yes"))] == ["Clarity: score"]
+
+
+@given(texts, texts)
+def test_the_pieces_of_short_texts_are_the_texts(old: str, new: str) -> None:
+    before, after = (parse_line(line(parsing_error=text)) for text in (old, new))
+    shown = [piece for change in changes(before, after) for piece in change.pieces]
+    if before.parsing_error == after.parsing_error:
+        assert shown == []
+    else:
+        assert "".join(piece.text for piece in shown if piece.kind != "added") == before.parsing_error
+        assert "".join(piece.text for piece in shown if piece.kind != "removed") == after.parsing_error
+
+
+def test_no_formula_is_ever_cut() -> None:
+    formula = "$" + "x + " * 60 + "y$"
+    before = clarity("No", f"{formula} is so. {'Words. ' * 60}{formula} The sum is 54.")
+    after = clarity("No", f"{formula} is so. {'Words. ' * 60}{formula} The sum is 60.")
+    [change] = changed(before, after)
+    assert all(piece.text.count("$") % 2 == 0 for piece in change.pieces)
+    assert Piece("removed", "54") in change.pieces

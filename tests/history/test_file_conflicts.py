@@ -1,0 +1,353 @@
+"""A file's decision against the one made here: listed side by side, settled by a lead, and then gone."""
+
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils.html import escape
+
+from reviews.accounts.permissions import Denied
+from reviews.history import file_conflicts
+from reviews.models import AuditEvent, Evaluation, FileConflict, Review, Run, User
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.review import decisions
+from reviews.review.decisions import Conflict
+from reviews.views.files import conflicts as views
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.pages import text
+from tests.support.threads import start_and_wait_for_lock
+from tests.support.work import SCORES, decide
+
+pytestmark = pytest.mark.django_db
+
+Outcome = FileConflict.Outcome
+CARLA: dict[str, Any] = {
+    "human_review_status": "Reviewed",
+    "human_reviewer_id": "carla",
+    "human_review_timestamp": "2026-11-19T10:00:00.000000Z",
+    "human_corrected_scores": {"Clarity": {"score": "No", "justification": "Skips a step."}},
+    "human_review_comments": "Seen in the file.",
+}
+
+
+def evaluation(evaluation_id: str = "eval_1") -> Evaluation:
+    return Evaluation.objects.get(evaluation_id=evaluation_id)
+
+
+def open_conflict(evaluation_id: str = "eval_1") -> FileConflict:
+    return FileConflict.objects.get(evaluation__evaluation_id=evaluation_id, outcome=Outcome.OPEN)
+
+
+def disputed(ana: User, *names: str) -> Run:
+    """A run in which ana decided each of the records, and a file holds what carla decided."""
+    bring_in(file_of(*(line(name) for name in names)))
+    for name in names:
+        decide(evaluation(name), ana)
+    bring_in(file_of(*(line(name, **CARLA) for name in names)))
+    return Run.objects.get()
+
+
+@pytest.fixture
+def run(ana: User) -> Run:
+    return disputed(ana, "eval_1")
+
+
+def settle(actor: User, *, theirs: bool, version: int | None = None) -> None:
+    decisions.settle_conflict(
+        conflict_id=open_conflict().pk,
+        version=evaluation().version if version is None else version,
+        theirs=theirs,
+        actor=actor,
+    )
+
+
+class TestAnOpenConflict:
+    def test_keeps_what_the_file_says_and_where(self, run: Run) -> None:
+        conflict = open_conflict()
+        assert (conflict.source, conflict.line) == (run.imports.latest("pk"), 1)
+        assert conflict.human == CARLA | {"human_review_timestamp": "2026-11-19T10:00:00+00:00"}
+
+    def test_leaves_the_review_here_in_force(self, run: Run) -> None:
+        assert evaluation().human_reviewer_id == "ana"
+        assert b'"human_reviewer_id": "ana"' in take_out()
+
+    def test_stays_the_same_when_the_file_comes_again(self, run: Run) -> None:
+        before = open_conflict()
+        assert bring_in(file_of(line(**CARLA))).conflicts == 1
+        assert open_conflict() == before
+
+    def test_is_replaced_by_what_a_newer_file_says(self, run: Run) -> None:
+        before = open_conflict()
+        bring_in(file_of(b"", line(**CARLA | {"human_review_comments": "Seen again."})))
+        before.refresh_from_db()
+        assert before.outcome == Outcome.REPLACED
+        assert open_conflict().human["human_review_comments"] == "Seen again."
+        assert open_conflict().line == 2
+
+    def test_is_opened_for_a_review_that_was_submitted_after_an_earlier_export(
+        self, ana: User, bo: User
+    ) -> None:
+        bring_in(file_of(line()))
+        decide(evaluation(), ana)
+        exported = take_out()
+        bring_in(file_of(line(task_id="4712")))
+        decide(evaluation(), bo)
+        assert bring_in(exported).conflicts == 1
+        assert evaluation().human_reviewer_id == "bo"
+
+
+class TestSettledForTheFile:
+    def test_the_file_s_values_are_in_force(self, run: Run, lea: User) -> None:
+        settle(lea, theirs=True)
+        exported = json.loads(take_out())
+        assert {name: exported[name] for name in HUMAN_FIELDS} == CARLA
+        assert take_out() == file_of(line(**CARLA))
+
+    def test_they_are_a_review_version_by_the_lead(self, run: Run, lea: User) -> None:
+        conflict = open_conflict()
+        settle(lea, theirs=True)
+        review = Review.objects.get(version=2)
+        assert (review.reviewer, review.conflict, evaluation().review) == (lea, conflict, review)
+        assert review.corrected_scores == CARLA["human_corrected_scores"]
+        assert review.origins == {"Clarity": "file"}
+
+    def test_the_file_is_unchanged_when_it_comes_again(self, run: Run, lea: User) -> None:
+        settle(lea, theirs=True)
+        assert bring_in(file_of(line(**CARLA))).unchanged == 1
+        assert file_conflicts.count(run) == 0
+
+    def test_new_evidence_makes_them_stale_like_any_review(self, run: Run, lea: User) -> None:
+        settle(lea, theirs=True)
+        bring_in(file_of(line(task_id="4712")))
+        assert (evaluation().is_stale, evaluation().human_reviewer_id) == (True, "carla")
+
+    def test_a_decision_of_nobody_named_goes_stale_and_can_be_read(
+        self, ana: User, lea: User, client: Client
+    ) -> None:
+        bring_in(file_of(line()))
+        decide(evaluation(), ana)
+        bring_in(file_of(line(human_review_status="Reviewed")))
+        settle(lea, theirs=True)
+        assert json.loads(take_out())["human_review_timestamp"] is None
+        again = bring_in(file_of(line(task_id="4712")))
+        [told] = again.listed_exceptions()
+        assert told["reason"] == "taken from the file: the review by nobody named is kept, but stale"
+        client.force_login(ana)
+        page = text(client.get(reverse("evaluation", args=[evaluation().pk])))
+        assert "Changed since the review<" in page
+
+    def test_a_file_that_takes_a_decision_back_brings_the_record_to_the_queue(
+        self, ana: User, lea: User
+    ) -> None:
+        bring_in(file_of(line()))
+        decide(evaluation(), ana)
+        bring_in(file_of(line(human_review_comments="Not so.")))
+        settle(lea, theirs=True)
+        assert evaluation().in_queue
+        assert take_out() == file_of(line(human_review_comments="Not so."))
+
+
+class TestSettledForTheReview:
+    def test_nothing_changes(self, run: Run, lea: User) -> None:
+        before = take_out()
+        settle(lea, theirs=False)
+        assert take_out() == before
+        assert Review.objects.count() == 1
+
+    def test_the_file_is_no_conflict_any_more(self, run: Run, lea: User) -> None:
+        settle(lea, theirs=False)
+        again = bring_in(file_of(line(**CARLA)))
+        [told] = again.listed_exceptions()
+        assert told["reason"] == "holds a decision that a lead has settled: the review made here stands"
+        assert (again.unchanged, file_conflicts.count(run)) == (1, 0)
+
+    def test_another_decision_in_a_file_is_one_again(self, run: Run, lea: User) -> None:
+        settle(lea, theirs=False)
+        again = bring_in(file_of(line(**CARLA | {"human_reviewer_id": "kim"})))
+        assert (again.conflicts, file_conflicts.count(run)) == (1, 1)
+
+
+class TestSettling:
+    @pytest.mark.parametrize(("theirs", "holds"), [(True, "theirs"), (False, "ours")])
+    def test_leaves_an_event_that_tells_both_sides(
+        self, run: Run, lea: User, theirs: bool, holds: str
+    ) -> None:
+        conflict = open_conflict()
+        settle(lea, theirs=theirs)
+        event = AuditEvent.objects.get(action="settle conflict")
+        assert (event.actor, event.source, event.evaluation) == (lea, conflict.source, evaluation())
+        assert (event.detail["holds"], event.detail["line"]) == (holds, 1)
+        assert event.detail["theirs"]["human_reviewer_id"] == "carla"
+        assert event.detail["human"]["before"]["human_corrected_scores"] == SCORES
+
+    def test_twice_is_refused(self, run: Run, lea: User) -> None:
+        conflict = open_conflict()
+        settle(lea, theirs=False)
+        with pytest.raises(Conflict, match="not open any more"):
+            decisions.settle_conflict(
+                conflict_id=conflict.pk, version=evaluation().version, theirs=True, actor=lea
+            )
+        assert evaluation().human_reviewer_id == "ana"
+
+    def test_is_refused_when_the_record_has_changed_since(self, run: Run, lea: User) -> None:
+        version = evaluation().version
+        bring_in(file_of(line(task_id="4712", **CARLA)))
+        with pytest.raises(Conflict, match="has changed since"):
+            settle(lea, theirs=True, version=version)
+        assert evaluation().human_reviewer_id == "ana"
+
+    def test_is_for_leads(self, run: Run, ana: User) -> None:
+        with pytest.raises(Denied, match="Only a lead or an admin can settle conflicts"):
+            settle(ana, theirs=True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_import_that_waits_for_a_lead_sees_what_was_settled(ana: User, lea: User) -> None:
+    run = disputed(ana, "eval_1")
+    with transaction.atomic():
+        settle(lea, theirs=False)
+        waiting = start_and_wait_for_lock(lambda: bring_in(file_of(line(**CARLA))))
+    assert waiting.result().unchanged == 1
+    assert file_conflicts.count(run) == 0
+
+
+class TestThePage:
+    @pytest.fixture
+    def as_lea(self, client: Client, lea: User) -> Client:
+        client.force_login(lea)
+        return client
+
+    def settle(self, client: Client, run: Run, **posted: Any) -> str:
+        return text(client.post(reverse("settle-conflicts", args=[run.pk]), posted, follow=True))
+
+    def key(self, name: str) -> str:
+        return f"{open_conflict(name).pk}-{evaluation(name).version}"
+
+    def test_shows_both_decisions_and_where_the_file_s_stands(self, as_lea: Client, run: Run) -> None:
+        page = text(as_lea.get(reverse("conflicts", args=[run.pk])))
+        for shown in (
+            "ana, ",
+            "carla, 19 Nov 2026, 10:00 UTC",
+            "evaluations.jsonl</a>, line 1",
+            "Skips a step.",
+        ):
+            assert shown in page
+        assert escape(SCORES["Clarity"]["justification"]) in page
+        assert page.count("differs") == 2
+
+    def test_changes_nothing_by_being_looked_at(self, as_lea: Client, run: Run) -> None:
+        before = list(Evaluation.objects.values()), list(FileConflict.objects.values())
+        as_lea.get(reverse("conflicts", args=[run.pk]))
+        assert (list(Evaluation.objects.values()), list(FileConflict.objects.values())) == before
+
+    def test_shows_what_a_file_says_as_text(self, as_lea: Client, ana: User) -> None:
+        evil = "<img src=x onerror=alert(1)>"
+        bring_in(file_of(line(task_id=evil, model_id=evil)))
+        decide(evaluation(), ana)
+        scores = {evil: {"score": evil, "justification": evil}, "B": 3, "C": {"score": [evil]}}
+        human = {"human_corrected_scores": scores, "human_reviewer_id": evil, "human_review_comments": evil}
+        bring_in(file_of(line(task_id=evil, model_id=evil, **human)))
+        response = as_lea.get(reverse("conflicts", args=[Run.objects.get().pk]))
+        assert response.status_code == 200
+        assert "<img src=x" not in text(response)
+
+    def test_settles_one(self, as_lea: Client, ana: User) -> None:
+        run = disputed(ana, "eval_1", "eval_2")
+        page = self.settle(as_lea, run, one=f"theirs-{self.key('eval_2')}")
+        assert "1 settled: the file&#x27;s decision holds." in page
+        assert "1 conflict<" in page
+        assert evaluation("eval_2").human_reviewer_id == "carla"
+        assert evaluation("eval_1").human_reviewer_id == "ana"
+
+    def test_settles_those_that_are_ticked(self, as_lea: Client, ana: User) -> None:
+        run = disputed(ana, "eval_1", "eval_2", "eval_3")
+        page = self.settle(as_lea, run, holds="ours", which=[self.key("eval_1"), self.key("eval_3")])
+        assert "2 settled: the decision made here holds." in page
+        assert open_conflict("eval_2")
+        assert file_conflicts.count(run) == 1
+
+    def test_settles_all_of_the_run(self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 1)
+        run = disputed(ana, "eval_1", "eval_2", "eval_3")
+        page = self.settle(as_lea, run, holds="theirs", all="on")
+        assert "3 settled" in page
+        assert "No conflict is open." in page
+
+    def test_settles_as_many_as_one_request_takes(
+        self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(views, "MOST_AT_ONCE", 2)
+        run = disputed(ana, "eval_1", "eval_2", "eval_3")
+        assert "the oldest 2 at a time" in text(as_lea.get(reverse("conflicts", args=[run.pk])))
+        assert "2 settled" in self.settle(as_lea, run, holds="theirs", all="on")
+        assert file_conflicts.count(run) == 1
+
+    def test_says_why_one_is_not_settled(self, as_lea: Client, run: Run) -> None:
+        key = f"{open_conflict().pk}-{evaluation().version - 1}"
+        page = self.settle(as_lea, run, holds="theirs", which=[key, "999999-1"])
+        assert "1 not settled. This record has changed since you opened the page." in page
+        assert "1 not settled. There is no such conflict." in page
+
+    def test_says_that_none_was_chosen(self, as_lea: Client, run: Run) -> None:
+        assert "No conflict was chosen." in self.settle(as_lea, run, holds="ours")
+
+    @pytest.mark.parametrize(
+        "posted",
+        [
+            {"holds": "mine", "all": "on"},
+            {"holds": "ours", "which": "x"},
+            {"holds": "ours", "which": f"{10**19}-1"},
+            {"one": "theirs-"},
+            {"one": "\0-1-1"},
+            {"holds": "open", "all": "on"},
+        ],
+    )
+    def test_refuses_what_it_did_not_offer(self, as_lea: Client, run: Run, posted: dict[str, str]) -> None:
+        assert as_lea.post(reverse("settle-conflicts", args=[run.pk]), posted).status_code == 400
+        assert file_conflicts.count(run) == 1
+
+    def test_follows_in_pages_without_gap_or_repeat(
+        self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 2)
+        names = [f"eval_{n}" for n in range(5)]
+        run = disputed(ana, *names)
+        seen, after = [], ""
+        for _ in range(3):
+            context = as_lea.get(reverse("conflicts", args=[run.pk]), {"after": after}).context
+            seen += [one.evaluation.evaluation_id for one in context["comparisons"]]
+            after = context["next_after"]
+        assert seen == names
+        assert after is None
+
+    @pytest.mark.parametrize("after", ["x", "-1", "9" * 19, "\0"])
+    def test_begins_anew_for_a_page_there_is_none_of(self, as_lea: Client, run: Run, after: str) -> None:
+        response = as_lea.get(reverse("conflicts", args=[run.pk]), {"after": after})
+        assert len(response.context["comparisons"]) == 1
+
+    def test_is_reached_from_the_run_by_who_may_settle(self, as_lea: Client, run: Run, ana: User) -> None:
+        link = reverse("conflicts", args=[run.pk])
+        assert link in text(as_lea.get(reverse("run", args=[run.pk])))
+        as_lea.force_login(ana)
+        assert link not in text(as_lea.get(reverse("run", args=[run.pk])))
+
+    def test_is_reached_from_the_import_too(self, as_lea: Client, run: Run) -> None:
+        page = as_lea.get(reverse("import", args=[run.imports.latest("pk").pk]))
+        assert reverse("conflicts", args=[run.pk]) in text(page)
+
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_asks_the_database_as_often_for_three_conflicts_as_for_one(
+        self,
+        as_lea: Client,
+        ana: User,
+        count: int,
+        django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
+    ) -> None:
+        run = disputed(ana, *(f"eval_{n}" for n in range(count)))
+        with django_assert_num_queries(7):
+            as_lea.get(reverse("conflicts", args=[run.pk]))

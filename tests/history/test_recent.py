@@ -1,0 +1,112 @@
+"""What a reviewer did of late."""
+
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from reviews.history import recent
+from reviews.models import Evaluation, Run, User
+from reviews.queue import claims
+from reviews.review import decisions, escalations
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.work import decide, evaluations
+
+pytestmark = pytest.mark.django_db
+
+ALL_YES = {"Clarity": {"score": "Yes", "justification": "Each step follows."}}
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def raise_it(evaluation: Evaluation, reviewer: User) -> Any:
+    return escalations.escalate(
+        evaluation_id=evaluation.pk, reviewer=reviewer, kind="question", reason="", note=""
+    )
+
+
+class TestDecisions:
+    def test_are_ones_own_newest_first(self, run: Run, ana: User, bo: User) -> None:
+        made = evaluations(run, tasks=["1", "2", "3"])
+        for evaluation, reviewer in zip(made, (ana, bo, ana), strict=True):
+            decide(evaluation, reviewer)
+        elsewhere = decide(EvaluationFactory.create(), ana).evaluation
+        assert [one.evaluation for one in recent.decisions(reviewer=ana).decisions] == [
+            elsewhere,
+            made[2],
+            made[0],
+        ]
+        assert [one.evaluation for one in recent.decisions(reviewer=ana, run=run).decisions] == [
+            made[2],
+            made[0],
+        ]
+
+    def test_tell_the_verdict_before_and_after(self, run: Run, ana: User) -> None:
+        [evaluation] = evaluations(run, tasks=["1"], aggregated_score="Fail")
+        decide(evaluation, ana, scores=ALL_YES)
+        evaluation.refresh_from_db()
+        decide(evaluation, ana, by=decisions.revise)
+        verdicts = [(one.before, one.after) for one in recent.decisions(reviewer=ana).decisions]
+        assert verdicts == [("Pass", "Fail"), ("Fail", "Pass")]
+
+    def test_tell_whether_they_are_in_force(self, run: Run, ana: User, lea: User) -> None:
+        made = evaluations(run, tasks=["1", "2", "3"])
+        for evaluation in made:
+            decide(evaluation, ana)
+        decisions.undo(run=run, reviewer=ana)
+        decide(Evaluation.objects.get(pk=made[0].pk), lea, by=decisions.revise)
+        states = [one.state for one in recent.decisions(reviewer=ana).decisions]
+        assert states == ["taken back", "in force", "superseded"]
+
+    def test_come_in_pages(self, run: Run, ana: User) -> None:
+        for evaluation in evaluations(run, tasks=["1"] * 51):
+            decide(evaluation, ana)
+        first = recent.decisions(reviewer=ana, run=run)
+        second = recent.decisions(reviewer=ana, run=run, after=first.next_after)
+        assert (len(first.decisions), len(second.decisions), second.next_after) == (50, 1, "")
+
+    @pytest.mark.parametrize("after", ["x", "-1", "1" * 19, "\0", "٣"])
+    def test_behind_a_cursor_that_is_none_are_the_first(self, run: Run, ana: User, after: str) -> None:
+        decide(evaluations(run, tasks=["1"])[0], ana)
+        assert len(recent.decisions(reviewer=ana, run=run, after=after).decisions) == 1
+
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_cost_three_queries(
+        self, run: Run, ana: User, count: int, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        decided, skipped, raised = (evaluations(run, tasks=["1"] * count) for _ in range(3))
+        for evaluation in decided:
+            decide(evaluation, ana)
+        for evaluation in skipped:
+            claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
+        for evaluation in raised:
+            raise_it(evaluation, ana)
+        with django_assert_num_queries(3):
+            page = recent.decisions(reviewer=ana)
+            shown: list[Any] = [
+                (one.state, one.evaluation.run.name, one.evaluation.task_id) for one in page.decisions
+            ]
+            shown += [(one.evaluation.run.name, one.evaluation.task_id) for one in page.skips]
+            shown += [(one.evaluation.run.name, one.settled_by) for one in page.escalations]
+        assert len(shown) == 3 * count
+
+
+def test_skips_are_those_that_still_hold(run: Run, ana: User, bo: User) -> None:
+    waits, decided, taken_back, others = evaluations(run, tasks=["1"] * 4)
+    for evaluation in (waits, decided, taken_back):
+        claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
+    claims.skip(evaluation_id=others.pk, reviewer=bo)
+    decide(decided, bo)
+    claims.unskip(evaluation_id=taken_back.pk, reviewer=ana)
+    assert [one.evaluation for one in recent.decisions(reviewer=ana).skips] == [waits]
+
+
+def test_escalations_are_open_or_settled_but_not_withdrawn(run: Run, ana: User, lea: User) -> None:
+    waits, settled, withdrawn = evaluations(run, tasks=["1"] * 3)
+    raised = {evaluation.pk: raise_it(evaluation, ana) for evaluation in (waits, settled, withdrawn)}
+    escalations.withdraw(escalation_id=raised[withdrawn.pk].pk, actor=ana)
+    escalations.settle(escalation_id=raised[settled.pk].pk, actor=lea, outcome="returned", answer="")
+    assert [one.evaluation for one in recent.decisions(reviewer=ana).escalations] == [settled, waits]

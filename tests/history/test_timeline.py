@@ -1,0 +1,293 @@
+"""What happened to a record: files, holds, decisions and questions, in one order, page by page."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from reviews.audit import events
+from reviews.dashboard import bulk_changes
+from reviews.dashboard.bulk_changes import Kind, Order
+from reviews.history import timeline
+from reviews.history.timeline import Entry, Page
+from reviews.models import Evaluation, User
+from reviews.queue import claims
+from reviews.review import escalations
+from reviews.review.decisions import reopen, revise, undo
+from reviews.rubric import definition, proposals
+from reviews.search.filters import Filters
+from tests.support.factories import EvaluationFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import SCORES, decide, end_claim, restore_version
+
+pytestmark = pytest.mark.django_db
+
+OTHER_SCORES = SCORES | {"Clarity": {"score": "No", "justification": "Each step is missing."}}
+
+
+@pytest.fixture
+def record() -> Evaluation:
+    """From a kept file."""
+    bring_in(file_of(line("eval_1")))
+    return Evaluation.objects.get()
+
+
+def page(record: Evaluation, after: str = "") -> Page:
+    record = Evaluation.objects.get(pk=record.pk)
+    judged_by = definition.of(record.run)
+    return timeline.page(record, proposals.offers(record, judged_by), judged_by, after=after)
+
+
+def entries(record: Evaluation) -> list[Entry]:
+    return page(record).entries
+
+
+def told(record: Evaluation) -> list[str]:
+    """Who did what, the first thing first."""
+    return [f"{entry.who} {entry.what}" for entry in reversed(entries(record))]
+
+
+def shown(entry: Entry) -> dict[str, str]:
+    """What changed, as it is written: [-gone-] and [+come+]."""
+    marks = {"same": "{}", "removed": "[-{}-]", "added": "[+{}+]"}
+    return {
+        change.label: "".join(marks[piece.kind].format(piece.text) for piece in change.pieces)
+        for change in entry.changes
+    }
+
+
+class TestWhatHappened:
+    def test_begins_with_the_file(self, record: Evaluation) -> None:
+        [entry] = entries(record)
+        assert (entry.who, entry.what) == ("evaluations.jsonl", "brought this record, in line 1")
+        assert entry.source == record.first_import
+
+    def test_is_told_in_order(self, record: Evaluation, ana: User, lea: User) -> None:
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        claims.release(evaluation_id=record.pk, actor=lea)
+        claims.skip(evaluation_id=record.pk, reviewer=ana)
+        claims.unskip(evaluation_id=record.pk, reviewer=ana)
+        review = decide(record, ana)
+        undo(run=record.run, reviewer=ana)
+        decide(Evaluation.objects.get(), ana)
+        reopen(evaluation_id=record.pk, actor=ana, reason="I mixed two records up")
+        assert review.version == 1
+        assert told(record) == [
+            "evaluations.jsonl brought this record, in line 1",
+            "ana began to review it",
+            "lea freed it from ana",
+            "ana skipped it",
+            "ana took the skip back",
+            "ana submitted version 1",
+            "ana took version 1 back",
+            "ana submitted version 2",
+            "ana reopened it; version 2 stands until there is a newer one",
+        ]
+        assert entries(record)[0].note == "I mixed two records up"
+
+    def test_has_questions_and_their_answers(self, record: Evaluation, ana: User, lea: User) -> None:
+        asked = escalations.escalate(
+            evaluation_id=record.pk,
+            reviewer=ana,
+            kind="cannot judge",
+            reason="no reference",
+            note="See above.",
+        )
+        escalations.settle(escalation_id=asked.pk, actor=lea, outcome="returned", answer="It is 2.")
+        answered, question, _file = entries(record)
+        assert (question.what, question.note) == (
+            "handed it to a lead. There is no reference answer",
+            "See above.",
+        )
+        assert (answered.who, answered.what, answered.note) == (
+            "lea",
+            "answered: back to the queue",
+            "It is 2.",
+        )
+
+    def test_has_changes_of_lists_it_stood_in(self, record: Evaluation, bo: User, lea: User) -> None:
+        bulk_changes.apply(Order(record.run, Filters.of(""), Kind.ASSIGN, assigned_to=bo), lea)
+        change = bulk_changes.apply(
+            Order(record.run, Filters.of(""), Kind.PRIORITISE, priority=bulk_changes.FIRST), lea
+        )
+        bulk_changes.undo(change_id=change.pk, actor=lea)
+        assigned, first = told(record)[1:]
+        assert assigned == "lea assigned it to bo"
+        assert first.startswith("lea put it first; undone 20")
+
+    def test_is_of_this_record_alone(self, record: Evaluation, ana: User, lea: User) -> None:
+        other = EvaluationFactory.create(run=record.run)
+        claims.claim(evaluation_id=other.pk, reviewer=ana)
+        bulk_changes.apply(Order(record.run, Filters.of(f"task={other.task_id}"), Kind.RELEASE), lea)
+        assert len(told(record)) == 1
+
+    def test_names_an_event_it_has_no_words_for(self, record: Evaluation, ana: User) -> None:
+        events.record("look closely", actor=ana, run=record.run, evaluation=record)
+        assert told(record)[-1] == "ana look closely"
+
+
+class TestHolds:
+    def hold(self, record: Evaluation, number: int = 0) -> tuple[bool, str]:
+        """Of a claim on the record, the latest first: whether its end is known, and how it ended."""
+        held = [entry.hold for entry in entries(record) if entry.hold]
+        return held[number].until is not None, held[number].end
+
+    def test_go_on(self, record: Evaluation, ana: User) -> None:
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        assert self.hold(record) == (True, "not over yet")
+
+    def test_end_with_what_was_done(self, record: Evaluation, ana: User) -> None:
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        decide(record, ana)
+        submitted, claimed, _file = entries(record)
+        assert claimed.hold == (submitted.at, "submitted")
+
+    def test_run_out(self, record: Evaluation, ana: User, bo: User) -> None:
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        end_claim(record)
+        assert self.hold(record) == (True, "the hold ran out")
+        claims.claim(evaluation_id=record.pk, reviewer=bo)
+        assert self.hold(record, 1) == (False, "when the hold had run out")
+
+    def test_end_when_a_lead_frees_a_list(self, record: Evaluation, ana: User, lea: User) -> None:
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        bulk_changes.apply(Order(record.run, Filters.of(""), Kind.RELEASE), lea)
+        freed, claimed, _file = entries(record)
+        assert claimed.hold == (freed.at, "given back")
+
+    def test_of_a_record_fetched_ahead_end_unseen(self, record: Evaluation, ana: User) -> None:
+        first = EvaluationFactory.create(run=record.run)
+        claims.claim_spare(run=record.run, reviewer=ana, beside=first.pk)
+        claims.release_spares(run=record.run, reviewer=ana)
+        assert self.hold(record) == (False, "given back unseen")
+
+    def test_begin_again_with_an_undo(self, record: Evaluation, ana: User) -> None:
+        decide(record, ana)
+        undo(run=record.run, reviewer=ana)
+        assert self.hold(record) == (True, "not over yet")
+
+    def test_end_on_the_page_before(
+        self, record: Evaluation, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        decide(record, ana)
+        monkeypatch.setattr(timeline, "PAGE_SIZE", 1)
+        first = page(record)
+        claimed = page(record, first.next_after).entries[0]
+        assert claimed.hold == (first.entries[0].at, "submitted")
+
+
+class TestDecisions:
+    def test_say_what_changed_against_the_judge_and_the_version_before(
+        self, record: Evaluation, ana: User, lea: User
+    ) -> None:
+        first = decide(record, ana, judged={"Clarity": "Yes", "Conclusion Accuracy": "Yes"})
+        decide(first.evaluation, lea, by=revise, scores=OTHER_SCORES, comments="Look again.")
+        revised, submitted, _file = entries(record)
+        assert submitted.version
+        assert [change[:3] for change in submitted.version.changes] == [("Conclusion Accuracy", "Yes", "No")]
+        assert (submitted.version.state, submitted.version.before) == ("superseded", None)
+        assert submitted.changes == []
+        assert revised.version
+        assert revised.version.before == first
+        assert shown(revised) == {
+            "Clarity: score": "[-Yes-][+No+]",
+            "Clarity": "Each step [-follows-][+is missing+].",
+            "Comments": "[+Look again.+]",
+        }
+
+    def test_restored_are_new_versions(self, record: Evaluation, ana: User, lea: User) -> None:
+        first = decide(record, ana)
+        second = decide(first.evaluation, lea, by=revise, scores=OTHER_SCORES)
+        third = restore_version(second.evaluation, lea)
+        latest = entries(record)[0]
+        assert (latest.what, latest.note) == ("restored version 1 as version 3", "It was right.")
+        assert latest.version
+        assert latest.version.review == third
+        assert latest.version.before == second
+
+    def test_that_a_file_brought_stand_where_it_was_reopened(self, lea: User) -> None:
+        theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla"}
+        bring_in(file_of(line("eval_1", **theirs, human_corrected_scores=SCORES)))
+        record = Evaluation.objects.get()
+        reopen(evaluation_id=record.pk, actor=lea, reason="Check it")
+        reopened = entries(record)[0]
+        assert reopened.version
+        assert reopened.version.review.origins == dict.fromkeys(SCORES, "file")
+
+
+class TestFiles:
+    def test_say_what_they_changed(self, record: Evaluation) -> None:
+        bring_in(file_of(line("eval_1", aggregated_score="Fail")))
+        bring_in(file_of(line("eval_1", aggregated_score="Fail")))
+        bring_in(file_of(line("eval_1", aggregated_score="Partial")))
+        third, second, first, _brought = entries(record)
+        assert first.what == "changed it, in line 1"
+        assert shown(first) == {"aggregated_score": "[-Pass-][+Fail+]"}
+        assert (second.what, second.changes) == ("held it unchanged, in line 1", ())
+        assert shown(third) == {"aggregated_score": "[-Fail-][+Partial+]"}
+
+    def test_that_are_not_kept_say_what_became_of_the_line(self, ana: User) -> None:
+        record = EvaluationFactory.create()
+        again = EvaluationFactory.create(run=record.run).first_import
+        again.exceptions.create(line=7, outcome="updated", reason="taken from the file", evaluation=record)
+        entry = entries(record)[0]
+        assert (entry.what, entry.note, entry.changes) == ("changed it, in line 7", "taken from the file", [])
+
+
+class TestPages:
+    def test_hold_everything_once_in_one_order(
+        self, record: Evaluation, ana: User, lea: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for score in ("Fail", "Partial", "Pass"):
+            claims.claim(evaluation_id=record.pk, reviewer=ana)
+            claims.release(evaluation_id=record.pk, actor=ana)
+            bring_in(file_of(line("eval_1", aggregated_score=score)))
+            bulk_changes.apply(Order(record.run, Filters.of(""), Kind.ASSIGN, assigned_to=ana), lea)
+            bulk_changes.apply(Order(record.run, Filters.of(""), Kind.ASSIGN), lea)
+        whole = entries(record)
+        monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
+        found, after = [], ""
+        while True:
+            part = page(record, after)
+            found += [(entry.at, entry.who, entry.what, shown(entry)) for entry in part.entries]
+            after = part.next_after
+            if not after:
+                break
+        assert len(found) == 16
+        assert found == [(entry.at, entry.who, entry.what, shown(entry)) for entry in whole]
+
+    def test_end_early_where_much_has_changed(
+        self, record: Evaluation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for score in ("Fail", "Partial"):
+            bring_in(file_of(line("eval_1", aggregated_score=score, verification_message=score)))
+        monkeypatch.setattr(timeline, "_MOST_CHANGES", 2)
+        first = page(record)
+        second = page(record, first.next_after)
+        assert [len(entry.changes) for entry in (*first.entries, *second.entries)] == [2, 2]
+        assert [entry.what for entry in page(record, second.next_after).entries] == [
+            "brought this record, in line 1"
+        ]
+
+    @pytest.mark.parametrize("after", ["x", "1", "9" * 40 + ".1.1", "1.1", "1.-1.1", "\0"])
+    def test_begin_at_the_latest_for_a_cursor_that_is_none(self, record: Evaluation, after: str) -> None:
+        assert len(page(record, after).entries) == 1
+
+    @pytest.mark.parametrize("after", ["0.0.0", "1.5.0", "999999999999999999.1.1", "1.999999999999999999.1"])
+    def test_stand_any_place(self, record: Evaluation, after: str) -> None:
+        assert len(page(record, after).entries) <= 1
+
+    def test_cost_as_many_queries_however_much_happened(self, record: Evaluation, ana: User) -> None:
+        def cost() -> int:
+            with CaptureQueriesContext(connection) as queries:
+                page(record)
+            return len(queries)
+
+        decide(record, ana)
+        bring_in(file_of(line("eval_1", aggregated_score="Fail")))
+        few = cost()
+        for _ in range(15):
+            claims.skip(evaluation_id=record.pk, reviewer=ana)
+        decide(Evaluation.objects.get(), ana)
+        decide(Evaluation.objects.get(), ana, by=revise)
+        assert cost() <= few

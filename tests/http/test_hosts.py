@@ -1,0 +1,89 @@
+"""Requests for a host that is not this site's, and others that Django refuses before a view sees them."""
+
+import logging
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.conf import LazySettings, settings
+from django.test import Client
+from django.urls import reverse
+
+from cognireview.operations.logs import TextFormatter, without_traceback_of_refusals
+from cognireview.web.headers import ALWAYS
+from reviews.models import User
+
+pytestmark = pytest.mark.django_db
+HOSTS = [
+    "evil.example",
+    "evil.example:8000",
+    "",
+    "a b",
+    "localhost@evil.example",
+    "x" * 5000,
+    "\u0430.example",
+    "[::",
+]
+STRICT = [
+    *ALWAYS,
+    "Cache-Control",
+    "Content-Security-Policy",
+    "Cross-Origin-Opener-Policy",
+    "Referrer-Policy",
+    "X-Content-Type-Options",
+    "X-Frame-Options",
+]
+
+
+@pytest.fixture
+def log() -> Any:
+    """The log as the settings format it."""
+    written = StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(TextFormatter("{levelname} {name}: {message}", style="{"))
+    handler.addFilter(without_traceback_of_refusals)
+    logging.getLogger().addHandler(handler)
+    yield written
+    logging.getLogger().removeHandler(handler)
+
+
+class TestAnUnknownHost:
+    @pytest.mark.parametrize("host", HOSTS)
+    @pytest.mark.parametrize("path", ["/", "/login/", "/api/v1/runs", "/static/app.css", "/nowhere"])
+    def test_gets_a_readable_400_with_all_headers(self, path: str, host: str, client: Client) -> None:
+        response = client.get(path, headers={"host": host})
+        assert response.status_code == 400
+        assert f"This site is at {settings.PUBLIC_URL}" in response.content.decode()
+        assert [name for name in STRICT if name not in response.headers] == []
+        assert host != "evil.example" or "evil" not in response.content.decode()
+
+    def test_gets_the_same_where_https_is_asked_for(self, client: Client, settings: LazySettings) -> None:
+        settings.SECURE_SSL_REDIRECT, settings.SECURE_HSTS_SECONDS = True, 60
+        browser = Client()
+        response = browser.get("/login/", headers={"host": "evil.example"})
+        assert response.status_code == 400
+        assert [name for name in STRICT if name not in response.headers] == []
+        response = browser.get("/login/", headers={"host": "evil.example"}, secure=True)
+        assert (response.status_code, "Strict-Transport-Security" in response.headers) == (400, True)
+        assert browser.get("/login/", headers={"host": "localhost"})["Location"] == "https://localhost/login/"
+
+    @pytest.mark.parametrize("host", ["evil.example", "evil\r\nINFO made up", "\x1b[31m", "x" * 5000])
+    def test_writes_one_line_that_names_it(self, host: str, client: Client, log: StringIO) -> None:
+        client.get("/login/", headers={"host": host})
+        [line] = log.getvalue().splitlines()
+        assert line.startswith("WARNING reviews.http.hosts: 400 for a request to the unknown host '")
+        assert host[:4].encode("unicode_escape").decode() in line
+        assert line.isprintable()
+        assert len(line) < 300
+
+    def test_does_not_keep_probes_away(self, client: Client) -> None:
+        assert client.get("/healthz", headers={"host": "10.0.0.7:8000"}).status_code == 200
+
+
+def test_form_that_is_refused_leaves_no_traceback(client: Client, max: User, log: StringIO) -> None:
+    client.force_login(max)
+    response = client.post(reverse("invite"), {f"f{number}": "" for number in range(1001)})
+    assert response.status_code == 400
+    assert [name for name in STRICT if name not in response.headers] == []
+    assert "Traceback" not in log.getvalue()
+    assert log.getvalue().count("django.security.") == 1

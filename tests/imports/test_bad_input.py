@@ -1,0 +1,238 @@
+"""Whatever was sent: what is stored can be worked with, bad lines by the thousand, and odd requests."""
+
+import json
+import re
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import close_old_connections, connection, transaction
+from django.test import Client
+from django.urls import reverse
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from reviews.exports import jobs
+from reviews.exports.verify_export import compare
+from reviews.imports import importer
+from reviews.models import Evaluation, Export, Import, User
+from reviews.queue import claims
+from reviews.records.schema import HUMAN_FIELDS
+from tests.records.test_traps import ACCEPTED, AFTER, BEFORE, cases
+from tests.support.factories import EvaluationFactory, UserFactory
+from tests.support.json_texts import json_texts, objects, strings, texts
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.pages import filled_in, text
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("odd", cases(ACCEPTED))
+class TestWhateverIsStored:
+    """Lists, the page of a record, the review form and the export take every odd line that comes in."""
+
+    @pytest.fixture
+    def evaluation(self, odd: bytes) -> Evaluation:
+        bring_in(file_of(BEFORE, odd, AFTER))
+        return Evaluation.objects.get(first_line=2)
+
+    def test_can_be_listed(self, evaluation: Evaluation, client: Client, ana: User) -> None:
+        client.force_login(ana)
+        for state in claims.STATES:
+            assert client.get(reverse("run", args=[evaluation.run_id]), {"state": state}).status_code == 200
+
+    def test_can_be_opened_reviewed_and_exported(
+        self, odd: bytes, evaluation: Evaluation, client: Client, lea: User
+    ) -> None:
+        client.force_login(lea)
+        assert client.get(reverse("evaluation", args=[evaluation.pk])).status_code == 200
+        assert b"".join(client.get(reverse("line", args=[evaluation.pk]))) == odd + b"\n"
+        assert client.post(reverse("claim", args=[evaluation.pk])).status_code == 303
+        posted = filled_in(client.get(reverse("evaluation", args=[evaluation.pk])))
+        scored = {name: value or "Yes" for name, value in posted.items() if name.endswith("-score")}
+        named = {name: value or "Clarity" for name, value in posted.items() if name.endswith("-name")}
+        submitted = client.post(reverse("submit", args=[evaluation.pk]), posted | scored | named)
+        assert submitted.status_code == 303
+        assert client.get(reverse("evaluation", args=[evaluation.pk])).status_code == 200
+        result = compare(
+            [lambda: BytesIO(file_of(BEFORE, odd, AFTER))], BytesIO(self.exported(client, evaluation))
+        )
+        assert (result.problems, result.identical, result.changed) == ([], 2, 1)
+
+    def exported(self, client: Client, evaluation: Evaluation) -> bytes:
+        client.post(reverse("export", args=[evaluation.run_id]))
+        export = Export.objects.get()
+        jobs.build(export.pk)
+        return b"".join(client.get(reverse("export-file", args=[export.pk])))
+
+
+class TestTwentyThousandBadLines:
+    """Among enough good lines, so that the file is one of records."""
+
+    BAD, GOOD = 20_000, 300
+
+    @pytest.fixture
+    def bad(self, max: User) -> Import:
+        lines = (b"no record", line(task_id=True), b"[]", line(human_review_status="Done"))
+        good = (line(f"good_{n}") for n in range(self.GOOD))
+        data = file_of(*good, *(lines[n % 4] for n in range(self.BAD)))
+        upload = importer.receive_upload(
+            run_name="bad", file_name="bad.jsonl", blocks=[data], strict=False, actor=max
+        )
+        importer.import_upload(upload.pk)
+        return upload
+
+    def test_fill_no_page_and_can_be_downloaded_all(self, bad: Import, client: Client, max: User) -> None:
+        client.force_login(max)
+        page = client.get(reverse("import", args=[bad.pk]))
+        assert len(page.context["exceptions"]) == 100
+        assert "and 19,900 more: the download lists them all." in text(page)
+        listed = b"".join(client.get(reverse("import-exceptions", args=[bad.pk]))).splitlines()
+        assert len(listed) == self.BAD
+        assert json.loads(listed[-1])["line"] == self.BAD + self.GOOD
+        assert b"".join(client.get(reverse("import-rejected", args=[bad.pk]))).count(b"\n") == self.BAD
+
+
+# JSON that a person may put into a decision, and lines that need not be records.
+decided_scores = st.dictionaries(
+    texts,
+    st.fixed_dictionaries({"score": texts | st.integers() | st.none(), "justification": texts}),
+    max_size=3,
+)
+stored_texts = texts.filter(lambda value: "\0" not in value)
+
+
+class TestAnyFile:
+    @examples(max_examples=40)
+    @given(st.lists(objects(json_texts) | st.just(""), max_size=6), st.booleans())
+    def test_of_json_objects_comes_back_byte_for_byte(self, held: list[str], ends: bool) -> None:
+        """Records among them or not: with the rejected lines in their places."""
+        lines = [line(f"eval_{n}", x=extra.encode()) if extra else b"" for n, extra in enumerate(held)]
+        data = file_of(*lines, *(extra.encode() for extra in held))
+        data = data if ends else data.removesuffix(b"\n")
+        with transaction.atomic():
+            done = bring_in(data)
+            assert done.new == sum(bool(extra) for extra in held)
+            assert take_out(with_rejected=True) == data
+            transaction.set_rollback(True)
+
+    @examples(max_examples=40)
+    @given(
+        objects(json_texts, keys=strings.filter(lambda key: json.loads(key) not in HUMAN_FIELDS)),
+        st.dictionaries(st.sampled_from(HUMAN_FIELDS[1:]), st.sampled_from([..., None])),
+        decided_scores,
+        stored_texts,
+    )
+    def test_differs_after_any_review_in_human_values_alone(
+        self, extra: str, human: dict[str, Any], scores: dict[str, Any], comments: str
+    ) -> None:
+        scores = json.loads(json.dumps(scores).replace(r"\u0000", ""))
+        data = file_of(BEFORE, line(x=extra.encode(), **human), AFTER)
+        with transaction.atomic():
+            bring_in(data)
+            decide(
+                Evaluation.objects.get(evaluation_id="eval_1"),
+                UserFactory.create(username="ana", role="reviewer"),
+                scores=scores,
+                comments=comments,
+            )
+            result = compare([lambda: BytesIO(data)], BytesIO(take_out()))
+            assert (result.problems, result.identical, result.changed) == ([], 2, 1)
+            transaction.set_rollback(True)
+
+
+def many_fields(client: Client, _: Evaluation) -> Any:
+    return client.post(reverse("preview"), {f"field-{number}": "" for number in range(1001)})
+
+
+def another_encoding(client: Client, evaluation: Evaluation) -> Any:
+    kind = "application/x-www-form-urlencoded; charset=utf-16"
+    return client.generic("POST", reverse("submit", args=[evaluation.pk]), b"comments=x", content_type=kind)
+
+
+def null_in_a_field(client: Client, evaluation: Evaluation) -> Any:
+    client.post(reverse("claim", args=[evaluation.pk]))
+    posted = filled_in(client.get(reverse("evaluation", args=[evaluation.pk])))
+    response = client.post(reverse("submit", args=[evaluation.pk]), posted | {"comments": "a\0b"})
+    assert "Null characters are not allowed." in text(response)
+    return response
+
+
+def senseless_query(client: Client, evaluation: Evaluation) -> Any:
+    for after in ("\0", str(10**19), "-1", "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")):
+        response = client.get(reverse("run", args=[evaluation.run_id]), {"after": after})
+        assert len(response.context["rows"]) == 1
+    return response
+
+
+def no_such_record(client: Client, _: Evaluation) -> Any:
+    return client.get(f"/evaluations/{10**19}/")
+
+
+def not_offered(client: Client, evaluation: Evaluation) -> Any:
+    address = reverse("settle-conflicts", args=[evaluation.run_id])
+    return client.post(address, {"holds": "mine", "all": "on"})
+
+
+def unknown_filter(client: Client, evaluation: Evaluation) -> Any:
+    response = client.get(reverse("run", args=[evaluation.run_id]), {"status": "\0"})
+    assert response.context["view"].problems
+    return response
+
+
+def broken_off(client: Client, _: Evaluation) -> Any:
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n'
+    kind = "multipart/form-data; boundary=x"
+    response = client.generic("POST", reverse("runs"), head + file_of(line()), content_type=kind)
+    assert "the upload broke off" in text(response)
+    return response
+
+
+# The rows of the table in docs/file-outcomes.md: what is sent, and the status of the answer.
+REQUESTS: dict[str, tuple[Callable[[Client, Evaluation], Any], int]] = {
+    "has more than 1,000 form fields": (many_fields, 400),
+    "is a form in another encoding than UTF-8": (another_encoding, 400),
+    "has U+0000 in a form field": (null_in_a_field, 422),
+    "has a query that makes no sense (`after=%00`, a page of 10^19)": (senseless_query, 200),
+    "asks for a record or a run of any number that is none": (no_such_record, 404),
+    "has a conflict or a choice that was not offered": (not_offered, 400),
+    "filters a list by what there is none of": (unknown_filter, 200),
+    "is an upload that breaks off": (broken_off, 422),
+}
+LOST_CONNECTION = "comes after the database closed its connection"
+
+
+@pytest.mark.parametrize("request_is", REQUESTS)
+def test_an_odd_request_is_answered_as_documented(request_is: str, client: Client, max: User) -> None:
+    client.force_login(max)
+    send, status = REQUESTS[request_is]
+    assert send(client, EvaluationFactory.create()).status_code == status
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_after_a_lost_connection_is_answered(
+    client: Client, max: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.force_login(max)
+    monkeypatch.setattr(connection, "close_at", None)  # kept for many requests, as in the web server's pool
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        [pid] = cursor.fetchone()
+    other = connection.copy()
+    with other.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+    other.close()
+    close_old_connections()  # what a request begins with; the test client leaves it out
+    assert client.get(reverse("runs")).status_code == 200
+
+
+def test_the_document_has_a_row_for_each_of_these_requests() -> None:
+    document = (Path(settings.BASE_DIR) / "docs" / "file-outcomes.md").read_text()
+    section = document.partition("\n## Requests\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+?) \| .+ \|$", section, re.MULTILINE)
+    assert rows == ["The request", *REQUESTS, LOST_CONNECTION]

@@ -1,0 +1,330 @@
+"""What a file brings: every line accounted for, all of it or nothing, and the file itself kept."""
+
+import hashlib
+from collections.abc import Collection, Iterable
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from procrastinate.contrib.django.models import ProcrastinateJob
+from pytest_django import Settings
+
+from reviews.imports import importer, parser_pool
+from reviews.imports.bulk_insert import copy_new
+from reviews.imports.importer import StrictRefusal, fail_upload, import_upload, receive_upload
+from reviews.models import AuditEvent, Evaluation, Import, ImportLine, Run, SourceChunk, User
+from reviews.records.schema import Limits
+from reviews.storage import source_files
+from reviews.storage.source_files import Refused
+from tests.support.lines import bring_in, file_of, line, take_out
+
+pytestmark = pytest.mark.django_db
+
+A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
+MIXED = file_of(A, b"", b"no record", B, line("eval_d", task_id=True), C)
+
+
+def upload(data: bytes, actor: User, *, run: str = "evaluations", strict: bool = False) -> Import:
+    return receive_upload(
+        run_name=run,
+        file_name="evaluations.jsonl",
+        blocks=source_files.blocks_of(BytesIO(data)),
+        strict=strict,
+        actor=actor,
+    )
+
+
+def in_state(kept: Import) -> str:
+    kept.refresh_from_db()
+    return kept.state
+
+
+class TestImport:
+    def test_accounts_for_every_line(self) -> None:
+        done = bring_in(MIXED)
+        assert done.counts == {
+            "lines": 6,
+            "new": 3,
+            "unchanged": 0,
+            "updated": 0,
+            "conflicts": 0,
+            "rejected": 2,
+            "blank": 1,
+        }
+        assert list(done.listed_exceptions()) == [
+            {
+                "line": 3,
+                "outcome": "rejected",
+                "field": "",
+                "reason": "is not JSON: Expecting value, at character 1",
+            },
+            {
+                "line": 5,
+                "outcome": "rejected",
+                "field": "task_id",
+                "reason": "is a boolean, but takes a string or a number",
+            },
+        ]
+
+    def test_says_what_file_it_was(self) -> None:
+        done = bring_in(MIXED)
+        assert (done.size, done.sha256) == (len(MIXED), hashlib.sha256(MIXED).hexdigest())
+        assert (done.state, done.file_name, done.run.name) == ("done", "evaluations.jsonl", "evaluations")
+        assert done.finished_at
+
+    def test_notes_where_each_record_stands(self) -> None:
+        done = bring_in(MIXED)
+        places = Evaluation.objects.values_list("evaluation_id", "first_line", "source_line", "source_import")
+        assert set(places) == {
+            ("eval_a", 1, 1, done.pk),
+            ("eval_b", 4, 4, done.pk),
+            ("eval_c", 6, 6, done.pk),
+        }
+
+    def test_leaves_an_audit_event(self) -> None:
+        done = bring_in(MIXED)
+        event = AuditEvent.objects.get(action="import")
+        assert (event.source, event.run, event.actor) == (done, done.run, None)
+        assert event.detail == {"sha256": done.sha256, "counts": done.counts}
+
+    @examples(max_examples=20)
+    @given(
+        st.lists(
+            st.sampled_from([A, B, C, b"", b"  ", b"no record", A[:100], line(task_id=True)]), max_size=9
+        )
+    )
+    def test_counts_sum_to_the_lines_of_the_file(self, lines: list[bytes]) -> None:
+        with transaction.atomic():
+            for data in (file_of(*lines), file_of(*reversed(lines)), b"\n".join(lines)):
+                counts = bring_in(data).counts
+                assert counts["lines"] == len(BytesIO(data).readlines())
+                assert sum(counts.values()) == 2 * counts["lines"]
+            transaction.set_rollback(True)
+
+    def test_of_an_empty_file_brings_nothing_and_is_done(self) -> None:
+        done = bring_in(b"")
+        assert (done.state, set(done.counts.values())) == ("done", {0})
+
+    def test_of_a_file_that_is_bad_throughout_lists_it_all(self) -> None:
+        done = bring_in(b"no record\n" * 9_000)
+        assert (done.lines, done.rejected, done.exceptions.count()) == (9_000, 9_000, 9_000)
+
+    def test_holds_a_line_that_is_too_long_by_its_number(self, settings: Settings) -> None:
+        settings.LIMITS = Limits(line_bytes=2000)
+        done = bring_in(file_of(A, b'{"x": "%b"}' % (b"x" * 3 * source_files.BLOCK_SIZE), B))
+        assert (done.lines, done.new, done.rejected) == (3, 2, 1)
+        [told] = done.listed_exceptions()
+        assert (told["line"], told["reason"]) == (
+            2,
+            "is longer than 2,000 bytes (COGNIREVIEW_MAX_LINE_BYTES)",
+        )
+
+    def test_tells_how_far_it_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(source_files, "BLOCK_SIZE", 1)
+        data = [file_of(A), file_of(b""), file_of(b"no record", B)]
+        told: list[tuple[int, int, int]] = []
+        with transaction.atomic():
+            importer.import_stream(
+                data,
+                run_name="run",
+                file_name="file",
+                actor=None,
+                progress=lambda size, counts: told.append((size, counts["lines"], counts["new"])),
+            )
+        sizes = [sum(map(len, data[:end])) for end in (1, 2, 3)]
+        assert told == [(sizes[0], 1, 1), (sizes[1], 2, 1), (sizes[2], 4, 2)]
+
+    def test_in_many_pieces_and_processes_brings_every_line_to_its_place(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(source_files, "BLOCK_SIZE", 3000)
+        monkeypatch.setattr(parser_pool, "usable_cores", lambda: 2)
+        data = file_of(*(part for number in range(40) for part in (line(f"eval_{number}"), b"no record")))
+        done = bring_in(data)
+        assert (done.new, done.rejected, done.chunks.count() > parser_pool.PIECES_ALONE) == (40, 40, True)
+        places = Evaluation.objects.values_list("evaluation_id", "first_line", "source_line")
+        assert set(places) == {(f"eval_{number}", 1 + 2 * number, 1 + 2 * number) for number in range(40)}
+        assert take_out() == file_of(*(line(f"eval_{number}") for number in range(40)))
+        assert bring_in(data).unchanged == 40
+
+    def test_that_is_cancelled_leaves_nothing(self) -> None:
+        def cancel(size: int, counts: dict[str, int]) -> None:
+            raise importer.Cancelled
+
+        with pytest.raises(importer.Cancelled), transaction.atomic():
+            importer.import_stream(
+                [file_of(A)], run_name="run", file_name="file", actor=None, progress=cancel
+            )
+        assert (Evaluation.objects.exists(), Import.objects.exists(), Run.objects.exists()) == (False,) * 3
+
+    def test_in_the_middle_of_which_something_breaks_leaves_nothing(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        breaks_at_the_second_piece(monkeypatch)
+        with pytest.raises(ConnectionError):
+            bring_in(file_of(A, B, C))
+        for model in (Run, Import, SourceChunk, Evaluation, ImportLine, AuditEvent):
+            assert not model.objects.exists()
+
+
+class TestStrict:
+    def test_brings_a_file_without_bad_lines(self) -> None:
+        assert bring_in(file_of(A, b"", B), strict=True).new == 2
+
+    def test_brings_nothing_of_a_file_with_one(self) -> None:
+        with pytest.raises(
+            StrictRefusal, match=r"2 of 6 lines are bad, so nothing was imported\."
+        ) as refusal:
+            bring_in(MIXED, strict=True)
+        assert [told["line"] for told in refusal.value.listed_exceptions()] == [3, 5]
+        assert not Run.objects.exists()
+        assert not Evaluation.objects.exists()
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("name", "reason"),
+        [
+            ("", "The run needs a name."),
+            (" \t", "The run needs a name."),
+            ("x" * 201, "A run's name has at most 200 characters, all of them printable."),
+            ("a\0b", "A run's name has at most 200 characters, all of them printable."),
+            ("a\nb", "A run's name has at most 200 characters, all of them printable."),
+            ("\ud800", "A run's name has at most 200 characters, all of them printable."),
+        ],
+    )
+    def test_is_a_name_that_is_none(self, name: str, reason: str) -> None:
+        with pytest.raises(Refused) as refusal:
+            bring_in(file_of(A), run=name)
+        assert str(refusal.value) == reason
+
+    def test_is_a_file_in_utf_16_and_nothing_is_left(self) -> None:
+        with pytest.raises(Refused, match="UTF-16"):
+            bring_in(file_of(A).decode().encode("utf-16"))
+        assert not Run.objects.exists()
+
+    def test_is_no_name_that_stands_already_with_spaces_around(self) -> None:
+        assert bring_in(file_of(A), run="o4 mini").run == bring_in(file_of(B), run=" o4 mini ").run
+
+
+@pytest.mark.parametrize(
+    ("name", "kept_as"),
+    [
+        ("../../etc/passwd", "passwd"),
+        ("/", "file"),
+        ("", "file"),
+        ("a\0\n.jsonl", "a.jsonl"),
+        ("x" * 300, "x" * 255),
+    ],
+)
+def test_a_file_name_is_a_name_and_never_a_path(name: str, kept_as: str) -> None:
+    with transaction.atomic():
+        done = importer.import_stream([A], run_name="run", file_name=name, actor=None)
+    assert done.file_name == kept_as
+
+
+def breaks_at_the_second_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the database go away in the middle of a file of several pieces."""
+    pieces: list[Collection[Any]] = []
+
+    def copy_once(records: Collection[Any]) -> None:
+        pieces.append(records)
+        if len(pieces) > 1:
+            raise ConnectionError
+        copy_new(records)
+
+    monkeypatch.setattr(source_files, "BLOCK_SIZE", 1000)
+    monkeypatch.setattr(importer, "copy_new", copy_once)
+
+
+class TestUpload:
+    def test_is_kept_and_waits_for_its_job(self, max: User) -> None:
+        kept = upload(MIXED, max)
+        assert (kept.state, kept.size, kept.sha256) == (
+            "queued",
+            len(MIXED),
+            hashlib.sha256(MIXED).hexdigest(),
+        )
+        assert kept.created_by == max
+        job = ProcrastinateJob.objects.get()
+        assert (job.task_name, job.args, job.status) == (importer.JOB, {"import_id": kept.pk}, "todo")
+        assert AuditEvent.objects.get().action == "upload"
+        assert not Evaluation.objects.exists()
+
+    def test_that_is_refused_leaves_no_file_and_no_job(self, max: User) -> None:
+        with pytest.raises(Refused):
+            upload(file_of(A).decode().encode("utf-16"), max)
+        assert not Import.objects.exists()
+        assert not ProcrastinateJob.objects.exists()
+
+    def test_that_breaks_off_leaves_no_file_and_no_job(self, max: User) -> None:
+        def broken() -> Iterable[bytes]:
+            yield file_of(A)
+            raise ConnectionResetError
+
+        with pytest.raises(ConnectionResetError):
+            receive_upload(run_name="r", file_name="f", blocks=broken(), strict=False, actor=max)
+        assert not Import.objects.exists()
+        assert not ProcrastinateJob.objects.exists()
+
+    def test_comes_in_like_any_file(self, max: User) -> None:
+        kept = upload(MIXED, max)
+        import_upload(kept.pk)
+        assert in_state(kept) == "done"
+        assert kept.counts == {
+            **dict.fromkeys(kept.counts, 0),
+            "lines": 6,
+            "new": 3,
+            "rejected": 2,
+            "blank": 1,
+        }
+        assert take_out() == file_of(A, b"", B, C)
+        assert AuditEvent.objects.filter(action="import", actor=max, source=kept).count() == 1
+
+    def test_whose_job_runs_twice_comes_in_once(self, max: User) -> None:
+        kept = upload(MIXED, max)
+        import_upload(kept.pk)
+        finished_at = Import.objects.get().finished_at
+        import_upload(kept.pk)
+        assert Import.objects.get().finished_at == finished_at
+        assert AuditEvent.objects.filter(action="import").count() == 1
+
+    def test_that_is_strict_and_has_bad_lines_fails_and_lists_them(self, max: User) -> None:
+        kept = upload(MIXED, max, strict=True)
+        import_upload(kept.pk)
+        assert in_state(kept) == "failed"
+        assert kept.error == "2 of 6 lines are bad, so nothing was imported."
+        assert [told["line"] for told in kept.listed_exceptions()] == [3, 5]
+        assert not Evaluation.objects.exists()
+        assert AuditEvent.objects.filter(action="import failed", actor=max).count() == 1
+
+    def test_whose_job_breaks_leaves_nothing_and_can_come_again(
+        self,
+        max: User,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        with monkeypatch.context() as patch:
+            breaks_at_the_second_piece(patch)
+            kept = upload(file_of(A, B, C), max)
+            with pytest.raises(ConnectionError):
+                import_upload(kept.pk)
+        assert in_state(kept) == "queued"
+        assert not Evaluation.objects.exists()
+        fail_upload(kept.pk, "ConnectionError: the server went away")
+        assert in_state(kept) == "failed"
+        assert kept.error == "ConnectionError: the server went away"
+        assert b"".join(piece.data for piece in source_files.kept_pieces(kept)) == file_of(A, B, C)
+        again = upload(file_of(A, B, C), max)
+        import_upload(again.pk)
+        assert (in_state(again), again.new) == ("done", 3)
+        assert take_out() == file_of(A, B, C)
+
+    def test_that_is_done_does_not_fail_afterwards(self, max: User) -> None:
+        kept = upload(file_of(A), max)
+        import_upload(kept.pk)
+        fail_upload(kept.pk, "too late")
+        assert (in_state(kept), kept.error) == ("done", "")

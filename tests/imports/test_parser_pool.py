@@ -1,0 +1,152 @@
+"""Lines made into rows, in this process and in others."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import psutil
+import pytest
+
+from reviews.imports import parser_pool
+from reviews.imports.parser_pool import Parsed, ProcessDied, Work, parse, parsed_ahead
+from reviews.records.schema import Limits
+from reviews.storage import copy_encoding
+from reviews.storage.copy_encoding import Target
+from tests.support.lines import file_of, line
+
+PATIENCE = 30
+TARGET = Target(1, 2)
+MANY = parser_pool.PIECES_ALONE + 12
+
+
+def work(text: bytes, *, first_line: int = 1, begins_inside: bool = False) -> Work:
+    return Work(text, first_line, text.count(b"\n"), begins_inside, TARGET, Limits())
+
+
+def pieces(count: int) -> Iterator[tuple[int, Work]]:
+    for number in range(count):
+        text = file_of(line(f"eval_{number}"), b"no record")
+        yield number, work(text, first_line=1 + 2 * number)
+
+
+@pytest.fixture
+def process() -> Iterator[parser_pool._Process]:
+    with closing(parser_pool._Process()) as started:
+        yield started
+
+
+class TestParse:
+    def test_accounts_for_every_line(self) -> None:
+        parsed = parse(work(file_of(line("eval_a"), b" ", b"no record", line("eval_b")), first_line=5))
+        assert [(number, evaluation_id) for number, evaluation_id, _ in parsed.records] == [
+            (5, "eval_a"),
+            (8, "eval_b"),
+        ]
+        assert [(number, field) for number, field, _ in parsed.errors] == [(7, "")]
+
+    def test_tells_where_each_row_ends(self) -> None:
+        both = parse(work(file_of(line("eval_a"), line("eval_b"))))
+        first = parse(work(file_of(line("eval_a"))))
+        assert both.ends == [len(first.rows), len(both.rows)]
+        assert both.rows.startswith(first.rows)
+
+    def test_takes_the_end_of_a_line_that_is_too_long_for_what_it_is(self) -> None:
+        parsed = parse(work(file_of(line("eval_a"), line("eval_b")), begins_inside=True))
+        assert parsed.errors == [(1, "", "is longer than 16,777,216 bytes (COGNIREVIEW_MAX_LINE_BYTES)")]
+        assert [number for number, _, _ in parsed.records] == [2]
+
+    def test_leaves_the_beginning_of_a_line_to_the_next_piece(self) -> None:
+        assert parse(work(line())) == Parsed([], b"", [], [])
+
+    @pytest.mark.parametrize("error", [MemoryError, SystemError])
+    def test_line_that_needs_too_much_memory_is_rejected_alone(
+        self, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        row_of = copy_encoding.row_of
+
+        def failing(text: bytes, *rest: Any, **more: Any) -> Any:
+            if b"eval_b" in text:
+                raise error
+            return row_of(text, *rest, **more)
+
+        monkeypatch.setattr(parser_pool, "row_of", failing)
+        parsed = parse(work(file_of(line("eval_a"), line("eval_b"), line("eval_c"))))
+        assert [number for number, _, _ in parsed.records] == [1, 3]
+        assert parsed.errors == [(2, "", "needs more memory to be read than there is for one line")]
+
+
+class TestAhead:
+    @pytest.mark.parametrize("cores", [1, 2, 16])
+    def test_comes_what_each_piece_holds_in_order(self, cores: int) -> None:
+        expected = [(number, parse(lines)) for number, lines in pieces(MANY)]
+        assert list(parsed_ahead(pieces(MANY), cores=cores)) == expected
+
+    def test_comes_a_large_piece_in_its_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(parser_pool, "MOST_BYTES", max(len(lines.text) for _, lines in pieces(MANY)) - 1)
+        assert [number for number, _ in parsed_ahead(pieces(MANY), cores=2)] == [*range(MANY)]
+
+    @pytest.mark.parametrize(("count", "cores"), [(parser_pool.PIECES_ALONE, 2), (MANY, 1)])
+    def test_no_process_is_started_for_a_small_file_or_on_one_core(
+        self, count: int, cores: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(parser_pool, "_Process", None)
+        assert len(list(parsed_ahead(pieces(count), cores=cores))) == count
+
+    def test_no_process_is_left_when_the_consumer_gives_up(self) -> None:
+        before = set(psutil.Process().children())
+        with closing(parsed_ahead(pieces(MANY), cores=2)) as ahead:
+            for number, _ in ahead:
+                if number == parser_pool.PIECES_ALONE:
+                    assert set(psutil.Process().children()) > before
+                    break
+        assert set(psutil.Process().children()) == before
+
+
+class TestProcess:
+    def test_that_is_killed_is_replaced(self, process: parser_pool._Process) -> None:
+        [(_, lines)] = pieces(1)
+        assert process.parse(lines) == parse(lines)
+        os.kill(process.pid, signal.SIGKILL)
+        for _ in range(3):
+            assert process.parse(lines) == parse(lines)
+
+    def test_that_dies_twice_over_the_same_lines_is_reported(
+        self, process: parser_pool._Process, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        [(_, lines)] = pieces(1)
+        program = "import sys; sys.stdin.buffer.read(10); sys.exit(9)"
+        monkeypatch.setattr(parser_pool, "_program", lambda: program)
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(ProcessDied, match=r"lines 1 to 2 died twice \(status 9\)"):
+            process.parse(lines)
+
+    def test_has_a_bound_on_its_memory(self, process: parser_pool._Process) -> None:
+        [(_, lines)] = pieces(1)
+        process.parse(lines)
+        assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_AS)[0] == parser_pool.MOST_MEMORY
+
+    def test_is_not_in_the_group_that_a_terminal_interrupts(self, process: parser_pool._Process) -> None:
+        assert os.getpgid(process.pid) != os.getpgid(0)
+
+    def test_that_gets_the_half_of_its_work_because_its_parent_died_ends_without_a_word(self) -> None:
+        program = "from reviews import parsing; parsing.main()"
+        [(_, lines)] = pieces(1)
+        half = pickle.dumps(lines)[:-20]
+        done = subprocess.run([sys.executable, "-c", program], input=half, capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+    def test_ends_with_its_parent_however_that_ends(self) -> None:
+        program = "from reviews.imports.parser_pool import _Process; one = _Process(); print(one.pid, flush=True); input()"  # noqa: E501
+        with subprocess.Popen(
+            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as parent:
+            assert parent.stdout
+            child = psutil.Process(int(parent.stdout.readline()))
+            parent.kill()
+        child.wait(PATIENCE)
+        assert not child.is_running()

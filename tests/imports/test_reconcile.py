@@ -1,0 +1,381 @@
+"""A file that comes again: what is in it already, what has changed, and what people decided meanwhile."""
+
+import json
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from pytest_django import Settings
+
+from reviews.models import Evaluation, Import, Run, User
+from reviews.queue import claims
+from reviews.records.schema import Limits
+from reviews.review import decisions
+from tests.support.factories import UserFactory
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.threads import start_and_wait_for_lock
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+THREE = [line("eval_1"), line("eval_2"), line("eval_3")]
+
+
+def evaluation(evaluation_id: str = "eval_1") -> Evaluation:
+    return Evaluation.objects.get(evaluation_id=evaluation_id)
+
+
+def respelled(evaluation_id: str) -> bytes:
+    """The line of that record in other bytes."""
+    return line(rb'  "\u0065%b"' % evaluation_id[1:].encode())
+
+
+def outcomes(done: Import) -> list[tuple[int, str, str, str]]:
+    """Every line that is not a new record or blank."""
+    return [tuple(exception.values()) for exception in done.listed_exceptions()]
+
+
+class TestALineThatSaysTheSame:
+    def test_changes_nothing(self) -> None:
+        bring_in(file_of(*THREE))
+        before = list(Evaluation.objects.order_by("pk").values())
+        again = bring_in(file_of(*THREE))
+        assert outcomes(again) == [(n, "unchanged", "", "the same bytes as before") for n in (1, 2, 3)]
+        assert list(Evaluation.objects.order_by("pk").values()) == before
+        assert take_out() == file_of(*THREE)
+
+    def test_in_other_words_is_exported_in_those(self) -> None:
+        bring_in(file_of(*THREE))
+        again = bring_in(file_of(respelled("eval_2")))
+        assert outcomes(again) == [(1, "updated", "", "says the same, spelled differently")]
+        assert evaluation("eval_2").version == 1
+        assert take_out() == file_of(THREE[0], respelled("eval_2"), THREE[2])
+
+    def test_in_other_words_leaves_a_review_in_force(self, ana: User) -> None:
+        bring_in(file_of(line()))
+        decide(evaluation(), ana)
+        bring_in(file_of(respelled("eval_1")))
+        assert evaluation().human_reviewer_id == "ana"
+        exported = take_out()
+        assert exported.startswith(respelled("eval_1")[:40])
+        assert b'"human_reviewer_id": "ana"' in exported
+
+    def test_with_a_number_for_a_truth_says_something_else(self) -> None:
+        bring_in(file_of(line(parsed_rubric_scores={"Clarity": {"score": 1}})))
+        bring_in(file_of(line(parsed_rubric_scores={"Clarity": {"score": True}})))
+        assert evaluation().parsed_rubric_scores["Clarity"]["score"] is True
+        assert evaluation().version == 2
+
+
+class TestNewerEvidence:
+    def test_is_taken_and_the_version_grows(self) -> None:
+        bring_in(file_of(*THREE))
+        newer = line("eval_2", aggregated_score="Fail", run="b")
+        again = bring_in(file_of(newer))
+        assert outcomes(again) == [(1, "updated", "", "aggregated_score, extra taken from the file")]
+        assert evaluation("eval_2").aggregated_score == "Fail"
+        assert evaluation("eval_2").extra == {"run": "b"}
+        assert evaluation("eval_2").version == 2
+
+    def test_goes_out_at_the_place_where_the_record_came_first(self) -> None:
+        bring_in(file_of(*THREE))
+        newer = [line(name, aggregated_score="Fail") for name in ("eval_3", "eval_1")]
+        bring_in(file_of(*newer))
+        assert take_out() == file_of(newer[1], THREE[1], newer[0])
+
+    def test_in_one_field_names_it(self) -> None:
+        bring_in(file_of(line()))
+        again = bring_in(file_of(line(task_id=4712)))
+        assert outcomes(again) == [(1, "updated", "task_id", "taken from the file")]
+
+    def test_in_every_field_is_taken_too(self) -> None:
+        bring_in(file_of(line(human_review_status="Pending")))
+        again = bring_in(
+            file_of(
+                line(
+                    **dict.fromkeys(("task_id", "model_id", "response_id", "ideal_response_id"), "other"),
+                    judge_llm_model="judge-2",
+                    judge_prompt_template_path="prompts/other.txt",
+                    raw_judge_output={},
+                    parsed_rubric_scores={},
+                    aggregated_score=None,
+                    review_reasons=[],
+                    structured_model_response="1/2",
+                    structured_ideal_response="2",
+                    created_at="2026-01-01T00:00:00Z",
+                )
+            )
+        )
+        assert (again.updated, evaluation().judge_llm_model) == (1, "judge-2")
+
+    def test_costs_no_query_for_each_line(self) -> None:
+        queries = []
+        for count in (3, 30):
+            names = [f"eval_{count}_{n}" for n in range(count)]
+            bring_in(file_of(*(line(name) for name in names)), run=str(count))
+            with CaptureQueriesContext(connection) as captured:
+                again = bring_in(file_of(*(line(name, task_id="4712") for name in names)), run=str(count))
+            assert again.updated == count
+            queries.append(len(captured))
+        assert queries[0] == queries[1]
+
+    def test_is_compared_with_lines_that_today_would_be_too_long(self, settings: Settings) -> None:
+        bring_in(file_of(line(task_id="x" * 60)))
+        settings.LIMITS = Limits(id_bytes=40)
+        assert bring_in(file_of(line(task_id="4712"))).updated == 1
+
+
+class TestNewerEvidenceForARecordReviewedHere:
+    """The review is kept, but stale: it was made on something else."""
+
+    NEWER = line(task_id="4712", model_id="other")
+
+    @pytest.fixture
+    def reviewed(self, ana: User) -> Evaluation:
+        bring_in(file_of(line()))
+        decide(evaluation(), ana, comments="Checked.")
+        return evaluation()
+
+    def test_is_taken_and_says_so(self, reviewed: Evaluation) -> None:
+        again = bring_in(file_of(self.NEWER))
+        sentence = "task_id, model_id taken from the file: the review by ana is kept, but stale"
+        assert outcomes(again) == [(1, "updated", "", sentence)]
+        assert (evaluation().task_id, evaluation().is_stale) == ("4712", True)
+        assert evaluation().version == reviewed.version + 1
+
+    def test_brings_it_back_to_the_queue_with_the_review(self, reviewed: Evaluation) -> None:
+        bring_in(file_of(self.NEWER))
+        assert evaluation().human_review_status == "Needs Review"
+        kept = ("human_reviewer_id", "human_review_timestamp", "human_corrected_scores", "review_id")
+        assert [getattr(evaluation(), name) for name in kept] == [getattr(reviewed, name) for name in kept]
+        assert claims.claim_next(run=reviewed.run, reviewer=UserFactory.create(role="reviewer")) == reviewed
+
+    def test_is_exported_with_the_review_and_the_status_of_the_queue(self, reviewed: Evaluation) -> None:
+        """Nothing that nobody has looked at is called done."""
+        before = json.loads(take_out())
+        bring_in(file_of(self.NEWER))
+        exported = json.loads(take_out())
+        assert exported == before | {
+            "task_id": "4712", "model_id": "other", "human_review_status": "Needs Review",
+        }  # fmt: skip
+        assert take_out(only="reviewed") == b""
+
+    def test_counts_once_somebody_decides_anew(self, reviewed: Evaluation, bo: User) -> None:
+        bring_in(file_of(self.NEWER))
+        review = decide(evaluation(), bo)
+        assert (review.version, evaluation().review, evaluation().is_stale) == (2, review, False)
+        assert json.loads(take_out())["human_reviewer_id"] == "bo"
+        assert bring_in(file_of(self.NEWER)).unchanged == 1
+
+    def test_may_come_again_and_again(self, reviewed: Evaluation) -> None:
+        for number in range(3):
+            assert bring_in(file_of(line(task_id=f"again {number}"))).updated == 1
+        assert (evaluation().is_stale, evaluation().human_reviewer_id) == (True, "ana")
+
+    def test_in_another_spelling_stays_as_it_is(self, reviewed: Evaluation) -> None:
+        bring_in(file_of(self.NEWER))
+        again = bring_in(file_of(self.NEWER.replace(b'"4712"', rb'"\u0034712"')))
+        assert (again.updated, evaluation().is_stale) == (1, True)
+
+    @pytest.mark.parametrize("when", ["before", "after"])
+    def test_is_no_conflict_with_our_own_export(self, reviewed: Evaluation, when: str) -> None:
+        before = take_out()
+        bring_in(file_of(self.NEWER))
+        exported = take_out()
+        again = bring_in(before if when == "before" else exported)
+        assert again.conflicts == 0
+        assert evaluation().is_stale
+        assert evaluation().human_corrected_scores == reviewed.human_corrected_scores
+
+    def test_with_another_decision_in_the_file_is_a_conflict_too(self, reviewed: Evaluation) -> None:
+        again = bring_in(file_of(line(task_id="4712", human_review_comments="Not so.")))
+        sentence = (
+            "task_id, human_review_comments changed in the file: its evidence is taken, "
+            "the review by ana kept until a lead settles it"
+        )
+        assert outcomes(again) == [(1, "conflict", "", sentence)]
+        assert (evaluation().task_id, evaluation().human_review_comments) == ("4712", "Checked.")
+        assert evaluation().is_stale
+
+
+class TestHumanValuesOfAFile:
+    def test_are_taken_where_nobody_decided_here(self) -> None:
+        bring_in(file_of(line()))
+        decided = line(
+            human_review_status="Reviewed",
+            human_reviewer_id="carla",
+            human_review_timestamp="2026-11-19T10:00:00Z",
+            human_corrected_scores={"Clarity": {"score": "No"}},
+        )
+        again = bring_in(file_of(decided))
+        assert again.updated == 1
+        assert (evaluation().human_review_status, evaluation().human_reviewer_id) == ("Reviewed", "carla")
+        assert take_out() == file_of(decided)
+
+    def test_that_differ_from_a_review_here_are_a_conflict(self, ana: User) -> None:
+        bring_in(file_of(line()))
+        decide(evaluation(), ana)
+        again = bring_in(file_of(line(human_review_comments="Not so.")))
+        sentence = "changed in the file: the review by ana stands until a lead settles it"
+        assert outcomes(again) == [(1, "conflict", "human_review_comments", sentence)]
+        assert (again.conflicts, evaluation().human_review_comments) == (1, None)
+
+    def test_of_our_own_export_are_the_decision_in_force(self, ana: User) -> None:
+        bring_in(file_of(THREE[0], b"", THREE[1], b"no record", THREE[2], b"", b""))
+        decide(
+            evaluation("eval_2"), ana, comments="Zähler und Nenner ≠ vertauscht", scores={"A": {"score": 0.1}}
+        )
+        exported = take_out()
+        before = evaluation("eval_2")
+        again = bring_in(exported)
+        assert (again.unchanged, again.blank, again.lines) == (3, 3, 6)
+        assert outcomes(again)[1] == (3, "unchanged", "", "holds the decision in force here")
+        assert Evaluation.objects.filter(pk=before.pk).values().get() == {
+            field.attname: getattr(before, field.attname) for field in Evaluation._meta.concrete_fields
+        }
+        assert take_out() == exported
+
+    @pytest.mark.parametrize(
+        ("comment", "outcome"), [(b"null", "unchanged"), (b'"Not so."', "conflict")], ids=["same", "another"]
+    )
+    def test_of_our_own_export_are_the_decision_that_was_reopened_since(
+        self, ana: User, lea: User, comment: bytes, outcome: str
+    ) -> None:
+        bring_in(file_of(line()))
+        decide(evaluation(), ana)
+        exported = take_out().replace(
+            b'"human_review_comments": null', b'"human_review_comments": ' + comment
+        )
+        decisions.reopen(evaluation_id=evaluation().pk, actor=lea, reason="Look again.")
+        again = bring_in(exported)
+        assert [found for _, found, _, _ in outcomes(again)] == [outcome]
+        kept = evaluation()
+        assert (kept.human_review_status, kept.human_review_comments) == ("Needs Review", None)
+
+
+class TestAnIdThatIsTaken:
+    def test_in_the_same_file_names_the_first_line(self) -> None:
+        done = bring_in(file_of(line("eval_1"), b"", line("eval_2"), line("eval_1", task_id="other")))
+        assert outcomes(done) == [(4, "rejected", "evaluation_id", "stands in line 1 already")]
+        assert evaluation().task_id == "4711"
+
+    def test_in_the_same_file_is_rejected_each_time(self) -> None:
+        bring_in(file_of(line()))
+        again = bring_in(file_of(line(task_id="b"), line(), line(task_id="c")))
+        assert [outcome for _, outcome, _, _ in outcomes(again)] == ["updated", "rejected", "rejected"]
+        assert {reason for _, _, _, reason in outcomes(again)[1:]} == {"stands in line 1 already"}
+
+    def test_by_a_line_that_was_rejected_is_free(self) -> None:
+        done = bring_in(file_of(line(task_id=True), line()))
+        assert (done.new, done.rejected) == (1, 1)
+
+    def test_by_another_run_is_rejected_and_changes_nothing_there(self) -> None:
+        bring_in(file_of(line()), run="first")
+        done = bring_in(file_of(line(task_id="other"), line("eval_2")), run="second")
+        assert outcomes(done) == [(1, "rejected", "evaluation_id", "belongs to the run 'first' already")]
+        assert evaluation().task_id == "4711"
+        assert take_out(run="second") == file_of(line("eval_2"))
+
+
+def crlf(*lines: bytes) -> bytes:
+    return b"".join(one + b"\r\n" for one in lines)
+
+
+class TestAFileThatHasGrown:
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            pytest.param(file_of(*THREE[:2]), file_of(*THREE), id="by a line"),
+            pytest.param(file_of(*THREE[:2])[:-1], file_of(*THREE), id="from a last line without line end"),
+            pytest.param(file_of(*THREE)[:-1], file_of(*THREE), id="by a line end"),
+            pytest.param(file_of(*THREE)[:-200], file_of(*THREE), id="from a last line that was cut"),
+            pytest.param(file_of(*THREE[:2]), file_of(*THREE)[:-1], id="by a line without line end"),
+            pytest.param(
+                file_of(THREE[0], b"", THREE[1], b""),
+                file_of(THREE[0], b"", THREE[1], b"", b"", THREE[2], b""),
+                id="with blank lines",
+            ),
+            pytest.param(file_of(b"", THREE[0]), file_of(b"", *THREE), id="from a blank first line"),
+            pytest.param(crlf(*THREE[:2]), crlf(*THREE), id="with CRLF"),
+            pytest.param(crlf(*THREE[:2])[:-1], crlf(*THREE), id="with CRLF, cut between the two"),
+            pytest.param(crlf(*THREE[:2])[:-2], crlf(*THREE), id="with CRLF, cut before them"),
+            pytest.param(
+                b"\xef\xbb\xbf" + file_of(*THREE[:2]), b"\xef\xbb\xbf" + file_of(*THREE), id="with BOM"
+            ),
+            pytest.param(b"", file_of(*THREE), id="from nothing"),
+        ],
+    )
+    def test_is_exported_as_it_is_now(self, before: bytes, after: bytes) -> None:
+        bring_in(before)
+        assert take_out() in {before, before.rpartition(b"\n")[0] + b"\n"}
+        grown = bring_in(after)
+        assert grown.conflicts == grown.rejected == 0
+        assert take_out() == after
+        assert bring_in(after).new == 0
+        assert take_out() == after
+
+    @examples(max_examples=25, deadline=None)
+    @given(
+        lines=st.lists(
+            st.sampled_from([b"", b"\r", b"no record"])
+            | st.integers(1, 6).map(lambda number: line(f"eval_{number}")),
+            max_size=8,
+        ),
+        size=st.integers(0, 8000),
+    )
+    def test_holds_what_it_would_hold_had_it_come_at_once(self, lines: list[bytes], size: int) -> None:
+        data = file_of(*lines)
+        with transaction.atomic():
+            bring_in(data, run="at once")
+            at_once = take_out(run="at once")
+            transaction.set_rollback(True)
+        with transaction.atomic():
+            bring_in(data[:size], run="grown")
+            bring_in(data, run="grown")
+            grown = take_out(run="grown")
+            transaction.set_rollback(True)
+        assert grown == at_once
+
+    def test_may_bring_a_line_that_was_rejected_under_narrower_limits(self, settings: Settings) -> None:
+        lines = [THREE[0], line("x" * 60), THREE[2]]
+        settings.LIMITS = Limits(id_bytes=40)
+        bring_in(file_of(*lines))
+        settings.LIMITS = Limits()
+        assert bring_in(file_of(*lines)).new == 1
+        assert sorted(take_out().splitlines()) == sorted(lines)
+
+    def test_is_known_again_after_another_file_of_the_run(self) -> None:
+        first, second = file_of(THREE[0], b""), file_of(THREE[1], b"")
+        for data in (first, second, first, second):
+            bring_in(data)
+        assert take_out() == first + second
+
+    def test_keeps_rejected_lines_in_their_places_once(self) -> None:
+        before = file_of(THREE[0], b"no record", THREE[1])
+        bring_in(before)
+        bring_in(before + file_of(THREE[2], b"none either"))
+        assert take_out(with_rejected=True) == before + file_of(THREE[2], b"none either")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_review_submitted_while_the_file_waits_for_its_record_is_not_overwritten() -> None:
+    ana = UserFactory.create(username="ana", role="reviewer")
+    bring_in(file_of(line()))
+    with transaction.atomic():
+        decide(evaluation(), ana)
+        waiting = start_and_wait_for_lock(lambda: bring_in(file_of(line(task_id="4712"))))
+    assert waiting.result().updated == 1
+    assert (evaluation().human_reviewer_id, evaluation().is_stale) == ("ana", True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_imports_of_the_same_file_take_turns() -> None:
+    with transaction.atomic():
+        bring_in(file_of(*THREE, b""))
+        second = start_and_wait_for_lock(lambda: bring_in(file_of(*THREE, b"")))
+    assert (second.result().new, second.result().unchanged) == (0, 3)
+    assert take_out() == file_of(*THREE, b"")
+    assert Run.objects.count() == 1

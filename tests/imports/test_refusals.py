@@ -1,0 +1,188 @@
+"""Files that hold hardly any records: they stop early, and leave next to nothing."""
+
+import gzip
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from reviews.imports import parser_pool, task_context, uploads
+from reviews.imports.importer import import_upload, receive_upload
+from reviews.imports.refusals import NotRecords, Refusals, in_batches
+from reviews.models import ContextImport, Import, ImportLine, Run, SourceChunk, Upload, User
+from reviews.storage import copy_encoding, source_files
+from reviews.storage.source_files import Lines, Piece, Refused
+from tests.support.commands import manage
+from tests.support.lines import bring_in, file_of, line
+
+pytestmark = pytest.mark.django_db
+
+MANY = 400_000
+SENTENCE = "This is not a file of records: the first 10,000 lines were refused; line 1: "
+FILES = {
+    "zeros": b"0\n" * MANY,
+    "empty objects": b"{}\n" * MANY,
+    "spaces and zeros": b" 0\r\n" * MANY,
+    "an array of empty objects": b"[" + b"{}," * 50_000 + b"{}]",
+    "words": b"id,score\n" * MANY,
+}
+
+
+def received(data: bytes, actor: User) -> Import:
+    return receive_upload(
+        run_name="evaluations",
+        file_name="evaluations.jsonl",
+        blocks=source_files.blocks_of(BytesIO(data)),
+        strict=False,
+        actor=actor,
+    )
+
+
+@pytest.fixture
+def parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of the lines that are parsed from here on, in this process."""
+    numbers: list[int] = []
+    row_of = copy_encoding.row_of
+
+    def count(line: bytes, limits: Any, target: Any, number: int, *rest: Any, **more: Any) -> Any:
+        numbers.append(number)
+        return row_of(line, limits, target, number, *rest, **more)
+
+    monkeypatch.setattr(parser_pool, "row_of", count)
+    monkeypatch.setattr(parser_pool, "usable_cores", lambda: 1)
+    return numbers
+
+
+class TestNoRecords:
+    @pytest.mark.parametrize("data", FILES.values(), ids=FILES)
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
+    def test_import_stops_at_the_limit(self, data: bytes, pack: Any, parsed_lines: list[int]) -> None:
+        with pytest.raises(NotRecords, match=SENTENCE):
+            bring_in(pack(data))
+        assert len(parsed_lines) == 10_000
+        assert not Run.objects.exists()
+        assert not ImportLine.objects.exists()
+
+    @pytest.mark.parametrize("data", FILES.values(), ids=FILES)
+    def test_upload_is_refused_and_leaves_nothing(self, data: bytes, max: User) -> None:
+        packed = gzip.compress(data)
+        assert len(packed) < 12_000
+        with pytest.raises(NotRecords, match=SENTENCE):
+            uploads.take(
+                file_name="a.jsonl.gz",
+                run_name="a",
+                strict=False,
+                size=len(packed),
+                parts=[packed],
+                actor=max,
+            )
+        assert not Upload.objects.exists()
+        assert not Import.objects.exists()
+        assert not SourceChunk.objects.exists()
+
+    @pytest.mark.parametrize("options", [[], ["--dry-run"], ["--strict"]])
+    def test_command_says_so_in_one_sentence(
+        self, options: list[str], tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        path = tmp_path / "a.jsonl.gz"
+        path.write_bytes(gzip.compress(FILES["zeros"]))
+        finished = manage(capfdbinary, "import_run", str(path), *options)
+        assert finished.status != 0
+        assert SENTENCE in finished.err
+        assert len(finished.out) + len(finished.err) < 1_000
+
+    def test_job_fails_and_keeps_neither_lines_nor_file(self, max: User) -> None:
+        kept = received(file_of(line()) + FILES["empty objects"], max)
+        import_upload(kept.pk)
+        kept.refresh_from_db()
+        assert kept.state == Import.State.FAILED
+        assert kept.error.startswith("This is not a file of records: of the first 20,000 lines 19,999 were")
+        assert not kept.chunks.exists()
+        assert not ImportLine.objects.exists()
+        assert not kept.run.evaluations.exists()
+
+    def test_one_record_repeated_stops_at_the_limit(self) -> None:
+        with pytest.raises(NotRecords, match="line 2: evaluation_id: stands in line 1 already"):
+            bring_in(gzip.compress(file_of(line()) * 20_000))
+
+    def test_blank_lines_by_the_million_stop(self, max: User) -> None:
+        with pytest.raises(NotRecords, match="1,000,000 of its lines are blank"):
+            received(gzip.compress(b"\n" * 3_000_000), max)
+        with pytest.raises(NotRecords, match="of its lines are blank"):
+            bring_in(gzip.compress(file_of(line()) + b"\n" * 3_000_000))
+
+    @pytest.mark.parametrize("entry", ["0", "{}"])
+    @pytest.mark.parametrize("shape", ["[{{}},{}]", "{}\n"])
+    def test_context_file_stops_at_the_limit(self, entry: str, shape: str) -> None:
+        entries = [entry] * 20_000
+        data = shape.format((",\n" if "[" in shape else "\n").join(entries)).encode()
+        with pytest.raises(Refused, match="This is not a file of task context: the first 10,000 lines"):
+            task_context.import_context([data], file_name="a.json", run_name=None, actor=None)
+
+    def test_context_import_leaves_nothing(self) -> None:
+        with pytest.raises(Refused):
+            task_context.import_context([b"0\n" * 20_000], file_name="a.json", run_name=None, actor=None)
+        assert not ContextImport.objects.exists()
+
+
+class TestRecordsAmongBadLines:
+    def test_all_bad_lines_of_a_good_file_are_accounted_for(self, settings: Any) -> None:
+        settings.MAX_REJECTED_LINES = 100
+        good = [line(f"eval_{number}") for number in range(60)]
+        done = bring_in(file_of(*good, *[b"0"] * 2_000, line("eval_last")))
+        assert (done.new, done.rejected, done.lines) == (61, 2_000, 2_061)
+        assert done.exceptions.count() == 2_000
+
+    def test_file_imported_again_is_good(self, settings: Any) -> None:
+        settings.MAX_REJECTED_LINES = 100
+        data = file_of(*(line(f"eval_{number}") for number in range(300)), *[b"0"] * 150)
+        bring_in(data)
+        done = bring_in(data)
+        assert (done.unchanged, done.rejected) == (300, 150)
+
+    def test_limit_is_not_reached_by_one_less(self) -> None:
+        refusals = Refusals(3)
+        refusals.take(refused=[(1, "", "a"), (2, "", "b")])
+        with pytest.raises(NotRecords, match=r"the first 3 lines were refused; line 1: a\."):
+            refusals.take(refused=[(3, "", "c")])
+
+    def test_sentence_stays_short(self) -> None:
+        with pytest.raises(NotRecords) as caught:
+            Refusals(1).take(refused=[(1, "field", "x" * 100_000)])
+        assert len(str(caught.value)) < 500
+
+
+class TestBatches:
+    @pytest.mark.parametrize(
+        "data", [b"a\nb\n\nc\n", b"a\nb\n\nc\nd", b"a\n", b"\n" * 9, b"\xef\xbb\xbfa\nb\nc"]
+    )
+    @pytest.mark.parametrize("most", [1, 2, 3, 100])
+    @pytest.mark.parametrize("begins_inside", [True, False])
+    def test_hold_the_lines_of_the_piece(self, data: bytes, most: int, *, begins_inside: bool) -> None:
+        count = data.count(b"\n") + (not data.endswith(b"\n"))
+        whole = Lines(Piece(0, 7, count, data), begins_inside=begins_inside)
+        batches = list(in_batches([whole], most))
+        assert [one for batch in batches for one in batch] == list(whole)
+        assert b"".join(batch.piece.data for batch in batches) == data
+        assert all(len(batch) <= most for batch in batches)
+        first = 7
+        for batch in batches:
+            assert batch.piece.first_line == first
+            first += len(batch)
+
+
+class TestAProcessThatDies:
+    def test_import_fails_with_a_sentence(self, monkeypatch: pytest.MonkeyPatch, max: User) -> None:
+        def dying(*_: Any, **__: Any) -> Iterator[Any]:
+            raise parser_pool.ProcessDied("The process that read lines 1 to 2 died twice.")
+            yield
+
+        kept = received(file_of(line()), max)
+        monkeypatch.setattr(parser_pool, "parsed_ahead", dying)
+        import_upload(kept.pk)
+        kept.refresh_from_db()
+        assert (kept.state, kept.error) == ("failed", "The process that read lines 1 to 2 died twice.")
+        assert kept.chunks.exists()

@@ -1,0 +1,202 @@
+"""A file that arrives in parts."""
+
+import gzip
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+from django.http import UnreadablePostError
+from django.utils import timezone
+
+from reviews.imports import importer, uploads
+from reviews.imports.uploads import OverQuota, TooLarge, WrongOffset
+from reviews.models import AuditEvent, Import, Run, Upload, UploadPart, User
+from reviews.storage import source_files
+from reviews.storage.source_files import Refused
+from tests.support.factories import UserFactory
+from tests.support.lines import file_of, line
+
+pytestmark = pytest.mark.django_db
+
+FILE = gzip.compress(file_of(line("e-1"), line("e-2")))
+
+
+def begin(actor: User, *, size: int = len(FILE), run_name: str = "algebra") -> Upload:
+    return uploads.begin(file_name="algebra.jsonl.gz", run_name=run_name, strict=True, size=size, actor=actor)
+
+
+class TestAnUpload:
+    def test_becomes_an_import_with_its_last_part(self, max: User) -> None:
+        upload = begin(max)
+        for start in range(0, len(FILE), 100):
+            assert not Import.objects.exists()
+            upload = uploads.append(upload, offset=start, data=FILE[start : start + 100])
+        done = Import.objects.get()
+        assert upload.source == done
+        assert (done.run.name, done.file_name, done.strict, done.created_by, done.size) == (
+            "algebra", "algebra.jsonl.gz", True, max, len(FILE),
+        )  # fmt: skip
+        assert b"".join(piece.data for piece in source_files.kept_pieces(done)) == gzip.decompress(FILE)
+        assert not UploadPart.objects.exists()
+        importer.import_upload(done.pk)
+        done.refresh_from_db()
+        assert done.new == 2
+
+    @pytest.mark.parametrize("offset", [0, 99, 101])
+    def test_takes_only_the_part_that_comes_next(self, offset: int, max: User) -> None:
+        upload = uploads.append(begin(max), offset=0, data=FILE[:100])
+        with pytest.raises(WrongOffset):
+            uploads.append(upload, offset=offset, data=b"x")
+        upload.refresh_from_db()
+        assert (upload.offset, UploadPart.objects.count()) == (100, 1)
+
+    def test_takes_no_more_than_was_said(self, max: User) -> None:
+        with pytest.raises(TooLarge, match="and this is more"):
+            uploads.append(begin(max), offset=0, data=FILE + b"x")
+
+    def test_that_cannot_be_imported_stays_without_its_last_part(self, max: User) -> None:
+        upload = uploads.append(begin(max), offset=0, data=FILE[:100])
+        with pytest.raises(Refused, match="its gzip data has no end"):
+            uploads.append(upload, offset=100, data=bytes(len(FILE) - 100))
+        upload.refresh_from_db()
+        assert (upload.offset, upload.source, Import.objects.count(), Run.objects.count()) == (
+            100,
+            None,
+            0,
+            0,
+        )
+
+    def test_of_more_than_the_limit_is_refused_before_it_begins(
+        self, max: User, settings: LazySettings
+    ) -> None:
+        settings.MAX_UPLOAD_BYTES = 1000
+        with pytest.raises(TooLarge, match=r"larger than 1,000 bytes \(COGNIREVIEW_MAX_UPLOAD_BYTES\)"):
+            begin(max, size=1001)
+
+    @pytest.mark.parametrize(("size", "run_name"), [(0, "algebra"), (1, ""), (1, "x" * 201), (1, "a\u202eb")])
+    def test_of_what_can_be_no_import_is_refused_before_it_begins(
+        self, size: int, run_name: str, max: User
+    ) -> None:
+        with pytest.raises(Refused):
+            begin(max, size=size, run_name=run_name)
+        assert not Upload.objects.exists()
+
+    def test_that_is_dropped_leaves_nothing(self, max: User) -> None:
+        uploads.drop(uploads.append(begin(max), offset=0, data=FILE[:100]), max)
+        assert not Upload.objects.exists()
+        assert not UploadPart.objects.exists()
+
+
+class TestAFileInOneRequest:
+    def take(self, actor: User, parts: Iterable[bytes]) -> Import:
+        names: dict[str, Any] = {"file_name": "algebra.jsonl.gz", "run_name": "algebra", "strict": False}
+        return uploads.take(**names, size=len(FILE), parts=parts, actor=actor)
+
+    def test_becomes_an_import_with_its_last_part(self, max: User) -> None:
+        done = self.take(max, [FILE[:100], FILE[100:]])
+        assert (done.run.name, done.size, done.created_by) == ("algebra", len(FILE), max)
+        assert b"".join(piece.data for piece in source_files.kept_pieces(done)) == gzip.decompress(FILE)
+        assert not UploadPart.objects.exists()
+
+    @pytest.mark.django_db(transaction=True)
+    def test_keeps_no_transaction_open_while_it_is_on_its_way(self, max: User) -> None:
+        open_transactions = []
+
+        def parts() -> Iterator[bytes]:
+            for start in range(0, len(FILE), 100):
+                open_transactions.append(connection.in_atomic_block)
+                yield FILE[start : start + 100]
+
+        self.take(max, parts())
+        assert len(open_transactions) > 2
+        assert not any(open_transactions)
+
+    @pytest.mark.django_db(transaction=True)
+    def test_that_breaks_off_leaves_nothing(self, max: User) -> None:
+        seen = []
+
+        def parts() -> Iterator[bytes]:
+            yield FILE[:100]
+            seen.append(UploadPart.objects.count())
+            raise UnreadablePostError
+
+        with pytest.raises(UnreadablePostError):
+            self.take(max, parts())
+        assert seen == [1]
+        assert not Upload.objects.exists()
+        assert not UploadPart.objects.exists()
+        assert not Import.objects.exists()
+
+    @pytest.mark.parametrize("parts", [[FILE[:100]], [FILE[:100], bytes(len(FILE) - 100)]])
+    def test_that_is_cut_or_damaged_leaves_nothing(self, parts: list[bytes], max: User) -> None:
+        with pytest.raises(Refused):
+            self.take(max, parts)
+        assert not Upload.objects.exists()
+        assert not Run.objects.exists()
+
+
+class TestTheQuota:
+    def test_one_person_may_not_begin_too_many(self, max: User, settings: LazySettings) -> None:
+        settings.MAX_OPEN_UPLOADS = 2
+        begin(max)
+        uploads.append(begin(max), offset=0, data=FILE)
+        begin(max)
+        with pytest.raises(OverQuota, match=r"may have 2 \(COGNIREVIEW_MAX_OPEN_UPLOADS\)") as caught:
+            begin(max)
+        assert caught.value.too_many
+        assert Upload.objects.filter(source=None).count() == 2
+
+    def test_all_people_may_not_begin_too_many(self, max: User, settings: LazySettings) -> None:
+        settings.MAX_OPEN_UPLOADS_OVERALL = 2
+        begin(max)
+        begin(UserFactory.create(role="admin"))
+        with pytest.raises(OverQuota, match="COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL"):
+            begin(UserFactory.create(role="admin"))
+
+    def test_expired_uploads_make_room(self, max: User, settings: LazySettings) -> None:
+        settings.MAX_OPEN_UPLOADS = 1
+        Upload.objects.filter(pk=begin(max).pk).update(changed_at=timezone.now() - timedelta(hours=25))
+        uploads.remove_expired()
+        begin(max)
+
+    def test_declared_size_reserves_nothing(self, max: User, settings: LazySettings) -> None:
+        settings.MAX_OPEN_UPLOAD_BYTES = len(FILE)
+        begin(max, size=settings.MAX_UPLOAD_BYTES)
+        assert uploads.append(begin(max), offset=0, data=FILE).source
+
+    @pytest.mark.parametrize("setting", ["MAX_OPEN_UPLOAD_BYTES", "MAX_OPEN_UPLOAD_BYTES_OVERALL"])
+    def test_bytes_that_arrived_are_limited(self, setting: str, max: User, settings: LazySettings) -> None:
+        setattr(settings, setting, 150)
+        uploads.append(begin(max), offset=0, data=FILE[:100])
+        second = begin(max)
+        with pytest.raises(
+            OverQuota, match=rf"hold 100 bytes, and 150 are allowed \(COGNIREVIEW_{setting}\)"
+        ):
+            uploads.append(second, offset=0, data=FILE[:51])
+        assert uploads.append(second, offset=0, data=FILE[:50]).offset == 50
+
+
+class TestAfterADay:
+    def age(self, upload: Upload, hours: int) -> None:
+        Upload.objects.filter(pk=upload.pk).update(changed_at=timezone.now() - timedelta(hours=hours))
+
+    def test_an_unfinished_upload_is_removed(self, max: User) -> None:
+        old, young = begin(max), begin(max)
+        uploads.append(old, offset=0, data=FILE[:100])
+        self.age(old, 25)
+        self.age(young, 23)
+        uploads.remove_expired()
+        assert [upload.pk for upload in Upload.objects.all()] == [young.pk]
+        assert not UploadPart.objects.exists()
+        assert AuditEvent.objects.filter(action="upload expired").count() == 1
+
+    def test_of_a_finished_one_the_import_stays(self, max: User) -> None:
+        upload = uploads.append(begin(max), offset=0, data=FILE)
+        self.age(upload, 25)
+        uploads.remove_expired()
+        assert not Upload.objects.exists()
+        assert Import.objects.get().chunks.exists()
+        assert not AuditEvent.objects.filter(action="upload expired").exists()

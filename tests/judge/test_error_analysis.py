@@ -1,0 +1,200 @@
+"""What reviewers say is wrong with a judge's prompts: ranked, quoted, as Markdown and as examples."""
+
+import json
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from reviews.judge import error_analysis, error_document, few_shot
+from reviews.judge.agreement import Scope
+from reviews.judge.error_analysis import Defects
+from reviews.models import Evaluation, Run, User
+from reviews.review import decisions
+from tests.support import contexts
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+JUDGED = {
+    "Clarity": {"score": "Yes", "justification": "Each step follows."},
+    "Rigor": {"score": "No", "justification": r"Ends with \(\frac{1}{2}\)."},
+}
+
+
+def decided(
+    name: str, reviewer: User, causes: dict[str, str], *, comments: str = "", **record: Any
+) -> Evaluation:
+    """A record of which the reviewer turns the score of each criterion with a cause round."""
+    bring_in(file_of(line(name, parsed_rubric_scores=JUDGED, **record)))
+    evaluation = Evaluation.objects.get(evaluation_id=name)
+    scores = {criterion: dict(entry) for criterion, entry in JUDGED.items()}
+    for criterion in causes:
+        turned = "No" if JUDGED[criterion]["score"] == "Yes" else "Yes"
+        scores[criterion] = {"score": turned, "justification": f"{criterion} is {turned}."}
+    decide(
+        evaluation,
+        reviewer,
+        scores=scores,
+        origins=dict.fromkeys(scores, "human"),
+        causes=causes,
+        comments=comments,
+        judged={criterion: entry["score"] for criterion, entry in JUDGED.items()},
+    )
+    return evaluation
+
+
+def found(**scope: Any) -> Defects:
+    return error_analysis.of(Scope(Run.objects.get(), **scope))
+
+
+def examples() -> list[dict[str, Any]]:
+    return [json.loads(one) for one in few_shot.lines(Scope(Run.objects.get()))]
+
+
+class TestTheList:
+    def test_ranks_causes_by_template(self, ana: User) -> None:
+        decided("a", ana, {"Clarity": "too lenient", "Rigor": "too strict"})
+        decided("b", ana, {"Rigor": "too strict"})
+        decided("c", ana, {"Rigor": "arithmetic"}, judge_prompt_template_path="prompts/other.txt")
+        first, second = found().templates
+        assert (first.path, first.mentions) == ("prompts/judge.txt", 3)
+        assert [(cause.title, cause.mentions) for cause in first.causes] == [
+            ("Too strict", 2),
+            ("Too lenient", 1),
+        ]
+        assert [(one.title, one.mentions) for one in first.causes[0].criteria] == [("Rigor", 2)]
+        assert (second.path, second.causes[0].word) == ("prompts/other.txt", "arithmetic")
+
+    def test_follows_what_is_in_force(self, ana: User) -> None:
+        decided("a", ana, {"Rigor": "too strict"})
+        decisions.undo(run=Run.objects.get(), reviewer=ana)
+        assert (found().templates, found().mentions) == ((), 0)
+
+    def test_narrows_by_judge_template_and_model(self, ana: User) -> None:
+        decided("a", ana, {"Rigor": "too strict"})
+        decided("b", ana, {"Rigor": "arithmetic"}, model_id="o1")
+        [template] = found(model="o1").templates
+        assert [cause.word for cause in template.causes] == ["arithmetic"]
+        assert found(judge="nobody").templates == ()
+
+    def test_takes_as_many_queries_for_many_as_for_one(
+        self, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        for number, cause in enumerate(["too strict", "arithmetic", "too lenient"]):
+            decided(f"{number}", ana, {"Rigor": cause}, model_id=f"model {number}")
+        with django_assert_max_num_queries(5):
+            found()
+
+
+class TestAnExample:
+    def test_quotes_the_judge_and_the_reviewer(self, ana: User) -> None:
+        decided("eval_1", ana, {"Rigor": "too strict"}, comments="Half is right.", task_id="7", model_id="o1")
+        [example] = found().templates[0].causes[0].examples
+        assert (example.evaluation_id, example.title, example.reviewer) == ("eval_1", "Task 7 · o1", "ana")
+        assert (example.judge_score, example.human_score) == ("No", "Yes")
+        assert example.judge_justification == r"Ends with \(\frac{1}{2}\)."
+        assert (example.human_justification, example.comment) == ("Rigor is Yes.", "Half is right.")
+
+    def test_does_not_quote_the_judges_justification_as_the_reviewers(self, ana: User) -> None:
+        bring_in(file_of(line("a", parsed_rubric_scores=JUDGED)))
+        decide(
+            Evaluation.objects.get(),
+            ana,
+            scores=JUDGED | {"Rigor": {**JUDGED["Rigor"], "score": "Yes"}},
+            origins={"Rigor": "human", "Clarity": "judge"},
+            causes={"Rigor": "too strict"},
+            judged={"Rigor": "No", "Clarity": "Yes"},
+        )
+        [example] = found().templates[0].causes[0].examples
+        assert example.human_justification == ""
+
+    def test_quotes_no_judge_that_has_changed_since(self, ana: User) -> None:
+        decided("a", ana, {"Rigor": "too strict"})
+        judged = {"Clarity": JUDGED["Clarity"], "Rigor": {"score": "No", "justification": "Another reason."}}
+        bring_in(file_of(line("a", parsed_rubric_scores=judged)))
+        [example] = found().templates[0].causes[0].examples
+        assert (example.judge_score, example.judge_justification) == ("No", "")
+        assert examples() == []
+
+    def test_is_the_newest_of_each_of_several_criteria(self, ana: User) -> None:
+        for name in "abc":
+            decided(name, ana, {"Rigor": "arithmetic"})
+        decided("d", ana, {"Clarity": "arithmetic"})
+        decided("e", ana, {"Rigor": "arithmetic"})
+        [cause] = found().templates[0].causes
+        assert [(one.evaluation_id, one.criterion) for one in cause.examples] == [
+            ("e", "Rigor"),
+            ("d", "Clarity"),
+        ]
+        assert (
+            len(error_analysis.of(Scope(Run.objects.get()), examples=4).templates[0].causes[0].examples) == 4
+        )
+
+
+class TestMarkdown:
+    def text(self) -> str:
+        return "".join(error_document.markdown(found(), lambda example: f"/records/{example.evaluation}/"))
+
+    def test_has_causes_and_quotes_with_links(self, ana: User) -> None:
+        record = decided("a", ana, {"Rigor": "too strict"}, comments="See step 2.")
+        text = self.text()
+        assert "| Too strict | 1 | Rigor (1) |" in text
+        assert f"](/records/{record.pk}/)" in text
+        assert "```text\nEnds with \\(\\frac{1}{2}\\).\n```" in text
+        assert "See step 2." in text
+
+    def test_runs_and_fetches_nothing_that_a_record_says(self, ana: User) -> None:
+        nasty = "```\n<script>alert(1)</script> ![x](https://example.com/x.png)"
+        decided("a", ana, {"Rigor": "too strict"}, comments=nasty, task_id="[x](javascript:1) | # <b>")
+        text = self.text()
+        assert f"````text\n{nasty}\n````" in text
+        assert r"\[x\](javascript:1) \| \# \<b\>" in text
+
+    def test_says_that_there_is_nothing(self) -> None:
+        bring_in(file_of(line("a")))
+        assert self.text().endswith("No reviewer has named a cause yet.\n")
+
+
+class TestFewShotExamples:
+    def test_have_what_was_judged_what_the_judge_said_and_what_is_right(self, ana: User) -> None:
+        decided("a", ana, {"Rigor": "too strict"}, comments="Half is right.", task_id="7")
+        contexts.bring(contexts.task())
+        [example] = examples()
+        assert example["input"] == {
+            "question": r"What is $6 \cdot 10$?",
+            "response": {"final_answer": "1/2"},
+            "ideal_response": {"final_answer": "2"},
+            "final_answer": "60",
+        }
+        assert example["judge"] == {"score": "No", "justification": r"Ends with \(\frac{1}{2}\)."}
+        assert example["corrected"] == {"score": "Yes", "justification": "Rigor is Yes."}
+        assert (example["criterion"], example["cause"], example["comment"]) == (
+            "Rigor",
+            "too strict",
+            "Half is right.",
+        )
+
+    def test_are_null_where_nothing_is_known(self, ana: User) -> None:
+        decided(
+            "a", ana, {"Rigor": "too strict"}, structured_model_response=None, structured_ideal_response=None
+        )
+        [example] = examples()
+        assert set(example["input"].values()) == {None}
+
+    def test_are_one_for_each_criterion_with_a_cause(self, ana: User) -> None:
+        decided("a", ana, {"Rigor": "too strict", "Clarity": "too lenient"})
+        assert [example["criterion"] for example in examples()] == ["Clarity", "Rigor"]
+
+    def test_come_in_batches_of_a_few_queries(
+        self,
+        ana: User,
+        monkeypatch: pytest.MonkeyPatch,
+        django_assert_max_num_queries: DjangoAssertNumQueries,
+    ) -> None:
+        for number in range(6):
+            decided(f"{number}", ana, {"Rigor": "too strict"})
+        monkeypatch.setattr(few_shot, "_BATCH", 3)
+        with django_assert_max_num_queries(6):
+            assert len(examples()) == 6

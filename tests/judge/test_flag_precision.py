@@ -1,0 +1,146 @@
+"""What each reason for asking a human is worth."""
+
+import pytest
+
+from reviews.judge import flag_precision
+from reviews.judge.agreement import Scope
+from reviews.judge.flag_precision import Family
+from reviews.models import Evaluation, FacetCount, ReasonCount, Run, User
+from reviews.review import decisions
+from reviews.statistics.intervals import wilson
+from tests.support.factories import RunFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+RIGHT = {"Clarity": {"score": "Yes", "justification": "It is."}}
+WRONG = {"Clarity": {"score": "No", "justification": "It is not."}}
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def counted(
+    run: Run, reviewer: User, *, changed: int, of: int, minutes: float = 0, family: str = "sampled"
+) -> Family:
+    """The family with so many reviewed records, of which so many were changed."""
+    FacetCount.objects.create(run=run, name="reason", value=family, evaluations=1000)
+    ReasonCount.objects.create(
+        run=run,
+        reviewer=reviewer,
+        family=family,
+        reviews=of,
+        compared=of,
+        changed=changed,
+        verdicts=of,
+        verdict_changed=changed // 2,
+        timed=of if minutes else 0,
+        active_ms=minutes * 60_000,
+    )
+    return next(one for one in flag_precision.of(Scope(run)).families if one.key == family)
+
+
+class TestAFamily:
+    def test_counts_what_came_of_its_records(self, ana: User) -> None:
+        done = bring_in(
+            file_of(
+                line("a", review_reasons=["Parsing failed at line 3", "Sampled"]),
+                line("b", review_reasons=["Parsing failed at line 9"]),
+                line("c", review_reasons=["Parsing failed at line 1"]),
+            )
+        )
+        for name, scores in (("a", WRONG), ("b", RIGHT)):
+            decide(
+                Evaluation.objects.get(evaluation_id=name),
+                ana,
+                scores=scores,
+                origins={"Clarity": "human"},
+                judged={"Clarity": "Yes"},
+                active_ms=90_000,
+            )
+        parsing, sampled = flag_precision.of(Scope(done.run)).families
+        assert (parsing.title, parsing.flagged, parsing.reviewed) == ("Parsing failed", 3, 2)
+        assert (parsing.changed, parsing.verdict_changed) == (1, 1)
+        assert parsing.precision == wilson(1, 2, "reviewed records")
+        assert parsing.minutes_per_error == 3
+        assert (sampled.title, sampled.flagged, sampled.reviewed, sampled.changed) == ("Sampled", 1, 1, 1)
+
+    def test_follows_what_is_in_force(self, ana: User) -> None:
+        done = bring_in(file_of(line("a")))
+        decide(
+            Evaluation.objects.get(),
+            ana,
+            scores=WRONG,
+            origins={"Clarity": "human"},
+            judged={"Clarity": "Yes"},
+        )
+        decisions.undo(run=done.run, reviewer=ana)
+        [family] = flag_precision.of(Scope(done.run)).families
+        assert (family.flagged, family.reviewed) == (1, 0)
+
+    def test_is_of_one_reviewer_where_the_scope_says_so(self, run: Run, ana: User, bo: User) -> None:
+        counted(run, ana, changed=1, of=4)
+        [family] = flag_precision.of(Scope(run, reviewer=bo)).families
+        assert (family.flagged, family.reviewed) == (1000, 0)
+        [family] = flag_precision.of(Scope(run, reviewer=ana)).families
+        assert family.reviewed == 4
+
+
+class TestMinutesPerError:
+    def test_are_what_it_costs_to_find_one(self, run: Run, ana: User) -> None:
+        """Twenty reviews of three minutes find four errors."""
+        assert counted(run, ana, changed=4, of=20, minutes=60).minutes_per_error == 15
+
+    def test_are_none_without_an_error_and_say_what_was_spent(self, run: Run, ana: User) -> None:
+        family = counted(run, ana, changed=0, of=20, minutes=60)
+        assert family.minutes_per_error is None
+        assert family.minutes_why == "No error was found in 60 active minutes."
+
+    def test_are_none_without_time(self, run: Run, ana: User) -> None:
+        family = counted(run, ana, changed=2, of=20)
+        assert family.minutes_per_error is None
+        assert family.minutes_why == "No review of a record with this reason was timed."
+
+
+class TestTheAdvice:
+    @pytest.mark.parametrize(
+        ("changed", "of", "advice"),
+        [
+            (0, 0, "too few"),
+            (1, 1, "too few"),
+            (9, 9, "too few"),  # however they came out: fewer than ten
+            (5, 20, "keep"),
+            (10, 10, "keep"),
+            (2, 20, "too few"),
+            (0, 30, "too few"),
+            (0, 40, "retire"),
+            (5, 200, "retire"),
+        ],
+    )
+    def test_is_what_the_interval_allows(
+        self, run: Run, ana: User, changed: int, of: int, advice: str
+    ) -> None:
+        family = counted(run, ana, changed=changed, of=of)
+        assert family.advice == advice
+        assert family.because.lower().startswith(advice)
+
+    def test_comes_with_its_rule(self, run: Run) -> None:
+        reasons = flag_precision.of(Scope(run))
+        assert reasons.families == ()
+        assert "one in 10" in reasons.rule
+        assert reasons.as_json()["rule"] == reasons.rule
+
+    def test_gives_the_numbers_it_stands_on(self, run: Run, ana: User) -> None:
+        assert counted(run, ana, changed=5, of=20).because == (
+            "Keep: 5 of 20 reviewed records held an error; the share is between 11\u00a0% and 47\u00a0%, "
+            "more than one in 10."
+        )
+
+
+def test_the_reason_that_flags_most_comes_first(run: Run, ana: User) -> None:
+    FacetCount.objects.create(run=run, name="reason", value="rare", evaluations=2)
+    counted(run, ana, changed=0, of=1)
+    assert [family.key for family in flag_precision.of(Scope(run)).families] == ["sampled", "rare"]

@@ -1,0 +1,161 @@
+"""The evaluated models by the judge's pass rates and by the corrected ones."""
+
+import pytest
+
+from reviews.judge import leaderboard
+from reviews.judge.agreement import Scope
+from reviews.judge.leaderboard import Model, Scoreboard
+from reviews.models import Run, User
+from tests.support.factories import RunFactory
+from tests.support.population import decided, stratum
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def board(run: Run) -> Scoreboard:
+    return leaderboard.of(Scope(run))
+
+
+def only(run: Run) -> Model:
+    [model] = board(run).models
+    return model
+
+
+class TestAModel:
+    def test_has_the_judges_pass_rate_over_all_its_records(self, run: Run) -> None:
+        stratum(run, {"Pass": 30, "Fail": 20, "": 5})
+        stratum(run, {"Pass": 50}, is_flagged=False)
+        model = only(run)
+        assert (model.records, model.judged, model.passes, model.judge_rate) == (105, 100, 80, 0.8)
+
+    def test_is_corrected_by_flagged_and_sampled_records_each_for_its_part(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"Pass": 100})
+        decided(flagged, ana, "Pass", "Fail", 6)
+        decided(flagged, ana, "Pass", "Pass", 4)
+        others = stratum(run, {"Pass": 800, "Fail": 100}, is_flagged=False)
+        decided(others, ana, "Pass", "Pass", 8)
+        decided(others, ana, "Fail", "Pass", 1)
+        decided(others, ana, "Fail", "Fail", 3)
+        model = only(run)
+        assert model.estimate.value == pytest.approx((100 * 0.4 + 800 + 100 * 0.25) / 1000)
+        assert (model.basis, model.note, model.reviewed, model.estimate.n) == ("measured", "", 22, 22)
+
+    def test_says_that_it_assumes_the_judge_to_be_right_where_nobody_looked(
+        self, run: Run, ana: User
+    ) -> None:
+        decided(stratum(run, {"Pass": 100}), ana, "Pass", "Fail", 100)
+        stratum(run, {"Pass": 300, "Fail": 100}, is_flagged=False)
+        model = only(run)
+        assert model.estimate.value == pytest.approx(300 / 500)
+        assert (model.basis, model.measured, model.assumed) == ("assumed", 100, 400)
+        assert model.note == (
+            "Assumes the judge to be right about 400 records that nobody flagged: none like them was sampled."
+        )
+        assert any("corrects the flagged part only" in sentence for sentence in board(run).sentences)
+
+    def test_leaves_out_what_has_no_verdict_at_all(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"Pass": 10, "": 7})
+        decided(flagged, ana, "Pass", "Pass", 10)
+        model = only(run)
+        assert (model.unknown, model.estimate.value) == (7, 1)
+        assert model.note.startswith("Leaves out 7 records without a verdict")
+
+    def test_counts_what_humans_say_of_records_without_a_verdict(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"": 4})
+        decided(flagged, ana, None, "Pass", 1)
+        decided(flagged, ana, None, "Fail", 3)
+        model = only(run)
+        assert (model.judge_rate, model.estimate.value) == (None, 0.25)
+
+    def test_has_an_interval_even_where_all_is_reviewed(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"Pass": 10})
+        decided(flagged, ana, "Pass", "Pass", 10)
+        estimate = only(run).estimate
+        assert estimate.low is not None
+        assert estimate.low < estimate.value == 1  # type: ignore[operator]
+
+    def test_has_no_estimate_before_somebody_reviewed(self, run: Run) -> None:
+        stratum(run, {"Pass": 10}, model_id="")
+        model = only(run)
+        assert (model.title, model.basis, model.estimate.value) == ("no model", "nothing", None)
+        assert board(run).sentences == (
+            "No record is reviewed yet: these are the judge's rates, and nothing corrects them.",
+        )
+
+
+class TestTheOrder:
+    def test_is_by_the_corrected_rate_with_places_by_both(self, run: Run, ana: User) -> None:
+        for name, passes in (("o1", 5), ("o3", 9)):
+            of = stratum(run, {"Pass": 10}, model_id=name)
+            decided(of, ana, "Pass", "Pass", passes)
+            decided(of, ana, "Pass", "Fail", 10 - passes)
+        stratum(run, {"Fail": 10}, model_id="gpt-4o")
+        found = board(run).models
+        assert [(model.name, model.rank, model.judge_rank) for model in found] == [
+            ("o3", 1, 1),
+            ("o1", 2, 1),
+            ("gpt-4o", None, 3),
+        ]
+
+
+class TestSwaps:
+    def rated(self, run: Run, reviewer: User, name: str, *, judged: int, passed: int, records: int) -> None:
+        """A model that the judge passes so often, and humans so often."""
+        of = stratum(run, {"Pass": judged, "Fail": records - judged}, model_id=name)
+        right = min(judged, passed)
+        for judge, human, reviews in (
+            ("Pass", "Pass", right),
+            ("Pass", "Fail", judged - right),
+            ("Fail", "Pass", passed - right),
+            ("Fail", "Fail", records - judged - passed + right),
+        ):
+            decided(of, reviewer, judge, human, reviews)
+
+    def test_are_real_where_the_difference_is_more_than_chance(self, run: Run, ana: User) -> None:
+        self.rated(run, ana, "o1", judged=160, passed=60, records=200)
+        self.rated(run, ana, "o3", judged=120, passed=140, records=200)
+        [swap] = board(run).swaps
+        assert (swap.ahead, swap.behind, swap.is_real) == ("o1", "o3", True)
+        assert swap.difference.value == pytest.approx(0.4)
+        assert board(run).sentences[-1] == (
+            "Humans have 1 of 1 pair of models in the opposite order of the judge's, 1 by more than chance."
+        )
+
+    def test_are_not_real_with_few_records(self, run: Run, ana: User) -> None:
+        self.rated(run, ana, "o1", judged=4, passed=2, records=5)
+        self.rated(run, ana, "o3", judged=3, passed=3, records=5)
+        [swap] = board(run).swaps
+        assert not swap.is_real
+        assert swap.p > 0.05
+
+    def test_are_none_where_both_agree_on_the_order(self, run: Run, ana: User) -> None:
+        self.rated(run, ana, "o1", judged=150, passed=100, records=200)
+        self.rated(run, ana, "o3", judged=50, passed=20, records=200)
+        assert (board(run).swaps, board(run).pairs) == ((), 1)
+
+    def test_are_held_to_more_with_many_models(self, run: Run, ana: User) -> None:
+        """What would be a real swap of two models is none among twenty."""
+        self.rated(run, ana, "o1", judged=60, passed=50, records=100)
+        self.rated(run, ana, "o3", judged=55, passed=66, records=100)
+        assert [swap.is_real for swap in board(run).swaps] == [True]
+        for number in range(18):
+            self.rated(run, ana, f"model {number}", judged=57, passed=57, records=100)
+        assert not any(swap.is_real for swap in board(run).swaps)
+
+
+class TestTheScope:
+    def test_narrows_by_judge(self, run: Run) -> None:
+        stratum(run, {"Pass": 1})
+        stratum(run, {"Fail": 3}, judge_llm_model="judge-2")
+        [model] = leaderboard.of(Scope(run, judge="judge-2", model="o1")).models
+        assert (model.records, model.judge_rate) == (3, 0)
+
+    def test_is_the_run(self, run: Run) -> None:
+        stratum(RunFactory.create(), {"Pass": 1})
+        assert board(run).models == ()
+        assert board(run).as_json()["models"] == []

@@ -1,0 +1,139 @@
+"""How the judge of a run is measured, and what that comes to."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reviews.accounts.permissions import Denied
+from reviews.judge import measurement_settings
+from reviews.judge.measurement_settings import Measures, Outdated, WrongMeasures
+from reviews.models import AuditEvent, Evaluation, Run, User
+from tests.support.factories import UserFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import agree
+
+pytestmark = pytest.mark.django_db
+
+CALM = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
+
+
+@pytest.fixture
+def run() -> Run:
+    """Three flagged records, one of them without an answer of the model, and ten others."""
+    flagged = [line("f0"), line("f1"), line("f2", structured_model_response=None)]
+    bring_in(file_of(*flagged, *(line(f"u{number}", **CALM) for number in range(10))))
+    return Run.objects.get()
+
+
+def configure(run: Run, actor: User, **changes: Any) -> Run:
+    before = measurement_settings.of(Run.objects.get(pk=run.pk))
+    measures = replace(before, **changes)
+    return measurement_settings.configure(
+        run_id=run.pk, actor=actor, measures=measures, seen=before.fingerprint
+    )
+
+
+class TestConfiguring:
+    def test_changes_the_shares_and_says_so(self, run: Run, lea: User) -> None:
+        configure(run, lea, blind_share=0.3, overlap=3)
+        assert measurement_settings.of(Run.objects.get()) == Measures(0.3, 0, 0, 3)
+        event = AuditEvent.objects.get(action="configure measures")
+        assert (event.actor, event.run) == (lea, run)
+        assert event.detail["before"] == {
+            "blind_share": 0,
+            "sample_share": 0,
+            "overlap_share": 0,
+            "overlap": 2,
+        }
+        assert event.detail["after"] == {
+            "blind_share": 0.3,
+            "sample_share": 0,
+            "overlap_share": 0,
+            "overlap": 3,
+        }
+
+    def test_draws_what_another_sample_asks_for(self, run: Run, lea: User) -> None:
+        configure(run, lea, sample_share=0.2)
+        assert Evaluation.objects.filter(is_sampled=True).count() == 2
+        configure(run, lea, sample_share=0)
+        assert not Evaluation.objects.filter(is_sampled=True).exists()
+
+    def test_is_refused_where_somebody_was_faster(self, run: Run, lea: User) -> None:
+        seen = measurement_settings.of(run).fingerprint
+        configure(run, lea, blind_share=0.3)
+        with pytest.raises(Outdated):
+            measurement_settings.configure(
+                run_id=run.pk, actor=lea, measures=measurement_settings.of(run), seen=seen
+            )
+
+    def test_is_for_leads(self, run: Run, ana: User) -> None:
+        with pytest.raises(Denied):
+            configure(run, ana, blind_share=0.3)
+
+    @pytest.mark.parametrize(
+        ("wrong", "sentence"),
+        [
+            ({"blind_share": 1.01}, "A share is from 0 to 100 %, not 101 %."),
+            ({"sample_share": -0.1}, "A share is from 0 to 100 %, not -10 %."),
+            ({"overlap_share": float("nan")}, "A share is from 0 to 100 %, not nan %."),
+            ({"overlap": 1}, "2 to 9 people review such a record."),
+            ({"overlap": 10}, "2 to 9 people review such a record."),
+        ],
+    )
+    def test_says_what_cannot_be(self, run: Run, lea: User, wrong: dict[str, float], sentence: str) -> None:
+        with pytest.raises(WrongMeasures) as caught:
+            configure(run, lea, **wrong)
+        assert caught.value.problems == dict.fromkeys(wrong, sentence)
+        assert not AuditEvent.objects.filter(action="configure measures").exists()
+
+
+class TestWhatTheSharesComeTo:
+    def test_is_counted_of_what_they_are_of(self, run: Run, lea: User, ana: User) -> None:
+        UserFactory.create(username="cy", role="reviewer")
+        reach = measurement_settings.reach(
+            configure(run, lea, blind_share=0.5, sample_share=0.2, overlap_share=0.4, overlap=3)
+        )
+        assert reach.blind == "50 % of 2 records that are flagged and have an answer of the model: about 1."
+        assert reach.sample == (
+            "20 % of 10 records that nobody flagged: 2. Drawn so far: 2, of which 0 are decided."
+        )
+        assert reach.overlap == "40 % of 5 records to review: about 2."
+        assert reach.obstacles == ()
+
+    def test_tells_how_much_of_the_sample_is_decided(self, run: Run, lea: User, ana: User) -> None:
+        changed = configure(run, lea, sample_share=0.2)
+        agree(Evaluation.objects.select_related("run").filter(is_sampled=True)[0], ana)
+        assert measurement_settings.reach(changed).sample.endswith("Drawn so far: 2, of which 1 are decided.")
+
+    def test_says_what_stands_in_the_way(self, lea: User) -> None:
+        bring_in(file_of(line("f0", structured_model_response=None)))
+        changed = configure(Run.objects.get(), lea, blind_share=0.5, overlap_share=0.5)
+        reach = measurement_settings.reach(changed)
+        assert reach.blind == ""
+        blind, people = reach.obstacles
+        assert blind.startswith("No record of this run can be scored blind")
+        assert people.startswith("2 people are to review the same record and only 1 person can.")
+
+    def test_says_why_a_sample_is_larger_than_its_share(self, lea: User) -> None:
+        bring_in(file_of(*(line(f"u{number}", **CALM, model_id=f"model-{number}") for number in range(4))))
+        reach = measurement_settings.reach(configure(Run.objects.get(), lea, sample_share=0.25))
+        assert reach.sample == (
+            "25 % of 4 records that nobody flagged: 4. That is more, because each judge, prompt, model and"
+            " verdict gives at least one. Drawn so far: 4, of which 0 are decided."
+        )
+
+    def test_of_an_empty_run_says_that_it_has_no_records(self) -> None:
+        reach = measurement_settings.reach(Run.objects.create(name="empty", blind_share=0.5))
+        assert reach.blind == reach.sample == "This run has no records yet."
+
+    def test_of_no_share_has_nothing_in_the_way(self, lea: User) -> None:
+        bring_in(file_of(line("f0", structured_model_response=None)))
+        assert measurement_settings.reach(Run.objects.get()).obstacles == ()
+
+
+@pytest.mark.parametrize(
+    ("share", "word"), [(0, "0"), (0.15, "15"), (0.07, "7"), (0.025, "2.5"), (1, "100"), (1 / 3, "33.3333")]
+)
+def test_a_share_reads_in_per_cent(share: float, word: str) -> None:
+    assert measurement_settings.percent(share) == word

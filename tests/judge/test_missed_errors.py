@@ -1,0 +1,154 @@
+"""What the flags miss, told by a sample of what nobody flagged."""
+
+import pytest
+
+from reviews.judge import missed_errors
+from reviews.judge.agreement import Scope
+from reviews.judge.missed_errors import Escapes
+from reviews.models import Evaluation, Run, User
+from reviews.statistics.intervals import wilson
+from tests.support.factories import RunFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.population import decided, stratum
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create(sample_share=0.1)
+
+
+def escapes(run: Run) -> Escapes:
+    return missed_errors.of(Scope(run))
+
+
+class TestTheEscapeRate:
+    def test_weights_each_part_by_all_its_records(self, run: Run, ana: User) -> None:
+        others = stratum(run, {"Pass": 900, "Fail": 100}, is_flagged=False)
+        decided(others, ana, "Pass", "Fail", 1)
+        decided(others, ana, "Pass", "Pass", 9)
+        decided(others, ana, "Fail", "Pass", 5)
+        decided(others, ana, "Fail", "Fail", 5)
+        found = escapes(run)
+        assert found.rate.share.value == pytest.approx(0.9 * 1 / 10 + 0.1 * 5 / 10)
+        assert found.escaped.value == pytest.approx(140)
+        assert (found.records, found.reviewed) == (1000, 20)
+
+    def test_is_none_of_records_that_were_picked_by_hand(self, run: Run, ana: User) -> None:
+        others = stratum(run, {"Pass": 100}, is_flagged=False)
+        decided(others, ana, "Pass", "Fail", 7, is_sampled=False)
+        found = escapes(run)
+        assert found.rate.share.value is None
+        assert found.unsampled == 7
+        assert "Left out: 7 reviews" in found.sentences[-1]
+
+    def test_does_not_ask_what_the_judge_did_not_say(self, run: Run, ana: User) -> None:
+        others = stratum(run, {"": 50, "Pass": 50}, is_flagged=False)
+        decided(others, ana, None, "Fail", 3)
+        decided(others, ana, "Pass", "Pass", 4)
+        assert (escapes(run).records, escapes(run).rate.share.value) == (50, 0)
+
+    def test_says_what_it_does_not_cover(self, run: Run, ana: User) -> None:
+        others = stratum(run, {"Pass": 90, "Fail": 10}, is_flagged=False)
+        decided(others, ana, "Pass", "Pass", 9)
+        assert any(
+            sentence.startswith("Not flagged: Covers 90 of 100") for sentence in escapes(run).sentences
+        )
+
+    def test_says_that_whoever_saw_the_judges_score_leans_towards_it(self, run: Run, ana: User) -> None:
+        others = stratum(run, {"Pass": 90}, is_flagged=False)
+        decided(others, ana, "Pass", "Pass", 2, is_blind=True)
+        decided(others, ana, "Pass", "Pass", 1)
+        assert any(
+            sentence.startswith("1 of these reviews was made with") for sentence in escapes(run).sentences
+        )
+
+
+class TestRecall:
+    def test_is_the_share_of_all_wrong_verdicts_that_was_flagged(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"Pass": 100})
+        decided(flagged, ana, "Pass", "Fail", 30)
+        decided(flagged, ana, "Pass", "Pass", 70)
+        others = stratum(run, {"Pass": 900}, is_flagged=False)
+        decided(others, ana, "Pass", "Fail", 10)
+        decided(others, ana, "Pass", "Pass", 80)
+        recall = escapes(run).recall
+        assert recall.value == pytest.approx(30 / (30 + 100))
+        assert recall.low is not None
+        assert recall.high is not None
+        assert 0 < recall.low < 30 / 130 < recall.high < 1
+
+    def test_takes_flagged_records_left_to_be_like_reviewed_ones(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"Pass": 200})
+        decided(flagged, ana, "Pass", "Fail", 10)
+        decided(flagged, ana, "Pass", "Pass", 10)
+        others = stratum(run, {"Pass": 1000}, is_flagged=False)
+        decided(others, ana, "Pass", "Fail", 1)
+        decided(others, ana, "Pass", "Pass", 9)
+        found = escapes(run)
+        assert found.recall.value == pytest.approx(100 / (100 + 100))
+        assert "180 flagged records not reviewed yet are taken to be like those that are." in found.sentences
+
+
+class TestCriteria:
+    def test_say_which_scores_are_wrong_in_sampled_records(self, run: Run, ana: User) -> None:
+        others = stratum(run, {"Pass": 100}, is_flagged=False)
+        decided(others, ana, '"Yes"', '"No"', 3, criterion="Rigor")
+        decided(others, ana, '"Yes"', '"Yes"', 7, criterion="Rigor")
+        decided(others, ana, '"Yes"', None, 1, criterion="Clarity")
+        decided(others, ana, "null", '"No"', 5, criterion="Clarity")
+        decided(others, ana, "4", "4.0", 2, criterion="Grade")
+        decided(stratum(run, {"Pass": 10}), ana, '"Yes"', '"No"', 9, criterion="Rigor")
+        found = {one.title: one.escaped for one in escapes(run).criteria}
+        assert found == {
+            "Clarity": wilson(1, 1, "sampled records"),
+            "Rigor": wilson(3, 10, "sampled records"),
+            "Grade": wilson(0, 2, "sampled records"),
+        }
+
+
+class TestWithoutASample:
+    def test_nothing_is_known_where_nothing_is_sampled(self, run: Run, ana: User) -> None:
+        run.sample_share = 0
+        stratum(run, {"Pass": 100}, is_flagged=False)
+        found = escapes(run)
+        assert found.rate.share.value is None
+        assert found.recall.value is None
+        [sentence] = found.sentences
+        assert sentence.startswith(
+            "Of 100 records that nobody flagged none is sampled: what they hide is unkn"
+        )
+        assert sentence.endswith("Set a share under “How the judge is measured”.")
+
+    def test_nothing_is_known_before_somebody_reviewed(self, run: Run) -> None:
+        stratum(run, {"Pass": 100}, is_flagged=False)
+        [sentence] = escapes(run).sentences
+        assert sentence.startswith("Of 100 records that nobody flagged no sampled one is reviewed yet")
+
+    def test_nothing_can_be_missed_where_everything_is_flagged(self, run: Run, ana: User) -> None:
+        decided(stratum(run, {"Pass": 10}), ana, "Pass", "Fail", 10)
+        found = escapes(run)
+        assert found.sentences[0].startswith("Every record here that has a verdict is flagged")
+        assert found.caught.share.value == 1
+        assert found.recall.why == "Every record with a verdict is flagged."
+
+    def test_an_empty_run_is_no_error(self, run: Run) -> None:
+        assert escapes(run).as_json()["recall"]["value"] is None
+
+
+class TestFromDecisions:
+    def test_a_confirmed_and_a_corrected_sample_make_a_rate(self, ana: User) -> None:
+        """From the file to the figure: two records that need no review, of which one is wrong."""
+        other = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
+        run = bring_in(file_of(line("a", **other), line("b", **other), line("c"))).run
+        for name, score in (("a", "Yes"), ("b", "No")):
+            Evaluation.objects.filter(evaluation_id=name).update(
+                is_sampled=True, human_review_status="Needs Review"
+            )
+            record = Evaluation.objects.get(evaluation_id=name)
+            scores = {"Clarity": {"score": score, "justification": ""}}
+            decide(record, ana, scores=scores, origins={"Clarity": "judge"}, judged={"Clarity": "Yes"})
+        found = escapes(run)
+        assert (found.records, found.reviewed, found.rate.share.value) == (2, 2, 0.5)

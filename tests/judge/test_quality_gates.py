@@ -1,0 +1,184 @@
+"""What is required of a judge: in the words of the report, and by the end of an interval."""
+
+from contextlib import suppress
+from itertools import chain, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.judge import agreement, quality_gates, report, reviewer_agreement
+from reviews.judge.agreement import Scope
+from reviews.judge.quality_gates import Checked, NotUnderstood, parse
+from reviews.models import Run, User
+from reviews.statistics.intervals import Estimate, undefined, wilson
+from tests.support.factories import RunFactory
+from tests.support.population import decided, stratum
+
+CLARITY = "Clarity of the proof"
+JUDGED = [" ".join(words) for words in product(agreement.BASES, agreement.POPULATIONS, agreement.FIGURES)]
+AMONG_REVIEWERS = [f"reviewers {figure}" for figure in reviewer_agreement.FIGURES]
+FLAGS = ["escapes rate", "escapes caught", "escapes recall"]
+
+
+class TestARequirement:
+    @pytest.mark.parametrize("figure", [*JUDGED, *AMONG_REVIEWERS, *FLAGS])
+    def test_names_any_figure_of_the_report(self, figure: str) -> None:
+        assert parse(f"{figure} >= 0.5").words == tuple(figure.split())
+
+    @pytest.mark.parametrize(
+        ("text", "criterion", "at_least", "bar"),
+        [
+            ("blind flagged kappa >= 0.6", None, True, 0.6),
+            ("  blind  flagged kappa<=.6 ", None, False, 0.6),
+            (f"blind flagged kappa of {CLARITY} >= 1", CLARITY, True, 1.0),
+            ("blind sampled leniency of a >= b <= -0.25", "a >= b", False, -0.25),
+        ],
+    )
+    def test_is_a_sentence(self, text: str, criterion: str | None, at_least: bool, bar: float) -> None:
+        found = parse(text)
+        assert (found.criterion, found.at_least, found.bar) == (criterion, at_least, bar)
+
+    @pytest.mark.parametrize(
+        ("text", "sentence"),
+        [
+            ("", "does not say FIGURE >= BAR"),
+            ("blind flagged kappa = 0.6", "does not say FIGURE >= BAR"),
+            ("blind flagged kappa\n>= 0.6", "does not say FIGURE >= BAR"),
+            ("kappa >= 0.6", "names no figure. There are: blind|assisted flagged|sampled|picked agreement|"),
+            ("blind kappa >= 0.6", "names no figure"),
+            ("blind flagged table >= 0.6", "names no figure"),
+            ("escapes rate of Clarity <= 0.6", "names no figure"),
+            ("escapes __class__ <= 0.6", "names no figure"),
+            ("blind flagged kappa >= 60 %", "has no bar from -1 to 1"),
+            ("blind flagged kappa >= 60", "has no bar from -1 to 1"),
+            ("blind flagged kappa >= nan", "has no bar from -1 to 1"),
+            ("blind flagged kappa >= 1e-1", "has no bar from -1 to 1"),
+            ("blind flagged kappa >= ²", "has no bar from -1 to 1"),
+            ("blind flagged kappa >=", "has no bar from -1 to 1"),
+        ],
+    )
+    def test_that_is_none_is_refused_with_what_there_is(self, text: str, sentence: str) -> None:
+        with pytest.raises(NotUnderstood) as refused:
+            parse(text)
+        assert sentence in str(refused.value)
+
+    @given(st.text() | st.lists(st.sampled_from([*"<>=. 09-", "blind flagged kappa", " of "])).map("".join))
+    def test_is_read_or_refused_whatever_it_is(self, text: str) -> None:
+        with suppress(NotUnderstood):
+            assert -1 <= parse(text).bar <= 1
+
+
+def checked(text: str, value: float, low: float, high: float, n: int = 40) -> Checked:
+    return Checked(parse(text), Estimate(value, low, high, n))
+
+
+class TestABar:
+    @pytest.mark.parametrize(
+        ("text", "low", "high", "outcome"),
+        [
+            ("blind flagged kappa >= 0.6", 0.6, 0.8, "met"),
+            ("blind flagged kappa >= 0.6", 0.6, 0.6, "met"),
+            ("blind flagged kappa >= 0.6", 0.6 - 1e-15, 0.8, "met"),
+            ("blind flagged kappa >= 0.6", 0.59, 0.8, "cannot tell"),
+            ("blind flagged kappa >= 0.6", 0.2, 0.6, "cannot tell"),
+            ("blind flagged kappa >= 0.6", 0.2, 0.5999, "missed"),
+            ("escapes recall >= 0.6", 0.5, 0.5, "missed"),
+            ("blind flagged false_pass <= 0.1", 0.01, 0.1, "met"),
+            ("blind flagged false_pass <= 0.1", 0.1 + 1e-16, 0.1 + 1e-16, "met"),
+            ("blind flagged false_pass <= 0.1", 0.01, 0.11, "cannot tell"),
+            ("blind flagged false_pass <= 0.1", 0.1, 0.11, "cannot tell"),
+            ("escapes rate <= 0.1", 0.11, 0.2, "missed"),
+        ],
+    )
+    def test_is_for_the_end_of_the_interval_and_not_for_the_figure(
+        self, text: str, low: float, high: float, outcome: str
+    ) -> None:
+        found = checked(text, (low + high) / 2, low, high)
+        assert found.outcome == outcome
+        assert quality_gates.worst([found]).status == {"met": 0, "missed": 1, "cannot tell": 2}[outcome]
+
+    @pytest.mark.parametrize(
+        "estimate",
+        [
+            undefined("Nobody said anything."),
+            undefined("All 40 pairs are Yes on both sides.", 40),
+            Estimate(3.0, 1.0, None, 40, "What it is divided by may be 0."),
+            wilson(9, 9),
+            wilson(0, 9),
+        ],
+    )
+    def test_says_nothing_about_what_is_undefined_or_of_few(self, estimate: Estimate) -> None:
+        found = Checked(parse("blind flagged agreement >= 0.5"), estimate)
+        assert (found.outcome, quality_gates.worst([found]).status) == ("cannot tell", 2)
+
+    def test_is_told_in_a_line_with_figure_interval_and_n(self) -> None:
+        assert checked(f"blind flagged kappa of {CLARITY} >= 0.6", 0.7, 0.55, 0.85).sentence == (
+            f"cannot tell: blind flagged kappa of {CLARITY}: 0.700, 95 % from 0.550 to 0.850; n = 40; "
+            "required: at least 0.6"
+        )
+        assert checked("escapes rate <= 0.05", 0, 0, 0.3, n=9).sentence == (
+            "cannot tell: escapes rate: 0.000, 95 % from 0.000 to 0.300, of fewer than 10; n = 9; "
+            "required: at most 0.05"
+        )
+        none = Checked(parse("blind flagged kappa >= 0.6"), undefined("There are none."))
+        assert none.sentence == (
+            "cannot tell: blind flagged kappa of the verdict: There are none; n = 0; required: at least 0.6"
+        )
+
+    def test_that_is_missed_counts_more_than_one_that_cannot_be_told(self) -> None:
+        missed = checked("escapes rate <= 0.05", 0.5, 0.4, 0.6)
+        unknown = Checked(missed.requirement, undefined("There are none."))
+        met = checked("escapes rate <= 0.5", 0.1, 0.0, 0.2)
+        assert quality_gates.worst([met, unknown, missed]).status == 1
+        assert quality_gates.worst([met, unknown]).status == 2
+        assert quality_gates.worst([met]).status == quality_gates.worst([]).status == 0
+
+
+@pytest.mark.django_db
+class TestAReport:
+    @pytest.fixture
+    def run(self, ana: User) -> Run:
+        """40 flagged records scored blind and 30 assisted; of 100 others 20 are sampled, 2 of them wrong."""
+        run = RunFactory.create()
+        flagged = stratum(run, {"Pass": 200})
+        others = stratum(run, {"Pass": 100}, is_flagged=False)
+        decided(flagged, ana, "Pass", "Pass", 30, is_blind=True)
+        decided(flagged, ana, "Fail", "Pass", 10, is_blind=True)
+        decided(flagged, ana, "Pass", "Pass", 30)
+        decided(flagged, ana, '"Yes"', '"Yes"', 40, is_blind=True, criterion=f" {CLARITY} ")
+        decided(others, ana, "Pass", "Pass", 18)
+        decided(others, ana, "Pass", "Fail", 2)
+        return run
+
+    @pytest.mark.parametrize(
+        ("text", "of"),
+        [
+            ("blind flagged agreement >= 0.5", wilson(30, 40)),
+            ("assisted flagged agreement >= 0.5", wilson(30, 30)),
+            ("assisted sampled agreement >= 0.5", wilson(18, 20)),
+            (f"blind flagged agreement of {CLARITY} >= 0.5", wilson(40, 40)),
+        ],
+    )
+    def test_has_the_figure_of_those_records(self, text: str, of: Estimate, run: Run) -> None:
+        [found] = quality_gates.check(report.of(Scope(run)), [parse(text)])
+        assert found.estimate == of
+
+    def test_has_what_the_flags_miss(self, run: Run) -> None:
+        found = report.of(Scope(run))
+        rate, recall = quality_gates.check(found, map(parse, ("escapes rate <= 1", "escapes recall >= 0")))
+        assert rate.estimate.value == pytest.approx(0.1)
+        assert rate.estimate.n == 20
+        assert recall.estimate == found.escapes.recall
+
+    @pytest.mark.parametrize(
+        "text", ["blind sampled agreement", "blind flagged kappa of Depth", "reviewers alpha"]
+    )
+    def test_without_such_decisions_says_so(self, text: str, run: Run) -> None:
+        [found] = quality_gates.check(report.of(Scope(run)), [parse(f"{text} >= 0")])
+        assert found.outcome == "cannot tell"
+        assert "No decision of that kind is in force" in found.sentence
+
+    def test_knows_every_figure_there_is(self, run: Run) -> None:
+        every = [parse(f"{figure} >= 0") for figure in chain(JUDGED, AMONG_REVIEWERS, FLAGS)]
+        assert len(quality_gates.check(report.of(Scope(run)), every)) == len(every)

@@ -1,0 +1,147 @@
+"""The whole report on a run's judge, as JSON and as text."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from cognireview.environment import BASE_DIR
+from reviews.judge import report
+from reviews.judge.agreement import Scope
+from reviews.models import Evaluation, Run, User
+from tests.support.commands import manage
+from tests.support.lines import bring_in, file_of, line
+from tests.support.population import decided, stratum
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
+PARTS = ("facts", "judge_vs_human", "reviewers", "reasons", "escapes", "scoreboard", "defects")
+
+
+def reviewed(reviewer: User) -> Run:
+    """A run of three records, one of which has a decision."""
+    run = bring_in(file_of(line("a"), line("b"), line("c", model_id="o1"))).run
+    decide(
+        Evaluation.objects.get(evaluation_id="a"),
+        reviewer,
+        scores={"Clarity": {"score": "No", "justification": "It is not."}},
+        origins={"Clarity": "human"},
+        causes={"Clarity": "too lenient"},
+        judged={"Clarity": "Yes"},
+        active_ms=60_000,
+    )
+    return run
+
+
+class TestTheObject:
+    def test_has_every_part_as_plain_json(self, ana: User) -> None:
+        found = json.loads(json.dumps(report.of(Scope(reviewed(ana))).as_json(), allow_nan=False))
+        assert set(PARTS) <= set(found)
+        assert found["progress"]["done"] == 1
+        assert found["defects"]["templates"][0]["causes"][0]["cause"] == "too lenient"
+
+    def test_of_an_empty_run_says_why_there_is_nothing(self) -> None:
+        found = report.of(Scope(Run.objects.create(name="empty"))).as_json()
+        assert found["escapes"]["rate"]["value"] is None
+        assert found["escapes"]["rate"]["why"] != ""
+        assert found["judge_vs_human"]["overall"] == []
+
+    def test_takes_as_many_queries_for_many_decisions_as_for_one(
+        self, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        run = reviewed(ana)
+        with django_assert_max_num_queries(30):
+            report.of(Scope(run)).as_json()
+
+    @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not here")
+    def test_of_the_sample_tells_the_truth_about_thin_data(self) -> None:
+        bring_in(Path(SAMPLE).read_bytes(), run="sample")
+        found = report.of(Scope(Run.objects.get()))
+        assert found.facts.records_of("verified", "no reference") == 49
+        assert found.facts.records_of("contradiction", "verifier") == 11
+        assert len(found.reasons.families) == 2
+        assert {family.advice for family in found.reasons.families} == {"too few"}
+        assert not found.facts.blind.is_possible
+        assert [model.basis for model in found.scoreboard.models] == ["nothing"] * 5
+        assert sum(model.passes for model in found.scoreboard.models) == 13
+        assert found.escapes.sentences[0].startswith("Every record here that has a verdict is flagged")
+
+
+class TestTheCommand:
+    def test_prints_json(self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        reviewed(ana)
+        done = manage(capfdbinary, "judge_report", "evaluations", "--json")
+        assert done.status == 0
+        assert set(PARTS) <= set(json.loads(done.out))
+
+    def test_prints_tables(self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        reviewed(ana)
+        done = manage(capfdbinary, "judge_report", "evaluations")
+        text = done.out.decode()
+        for part in ("Judge against humans", "Reasons", "What the flags miss", "Models", "Too lenient"):
+            assert part in text
+        assert "10 %" in text
+        assert "\x1b" not in text
+
+    def test_prints_what_files_say_without_what_a_terminal_obeys(
+        self, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        bring_in(file_of(line("a", model_id="[bold]\x1b[2Jo1")))
+        text = manage(capfdbinary, "judge_report", "evaluations").out.decode()
+        assert "\x1b" not in text
+        assert "[bold]" in text
+
+    def test_of_an_unknown_run_ends_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        done = manage(capfdbinary, "judge_report", "nothing")
+        assert (done.status, done.out) == (2, b"")
+        assert "There is no run named 'nothing'." in done.err
+
+
+class TestWhatIsRequired:
+    @pytest.fixture
+    def run(self, ana: User) -> Run:
+        """40 blind decisions, 38 of them the judge's verdict; nothing is known of anything else."""
+        run = Run.objects.create(name="nightly")
+        flagged = stratum(run, {"Pass": 200})
+        decided(flagged, ana, "Pass", "Pass", 38, is_blind=True)
+        decided(flagged, ana, "Pass", "Fail", 2, is_blind=True)
+        return run
+
+    @pytest.mark.parametrize(
+        ("required", "status", "begins"),
+        [
+            (["blind flagged agreement >= 0.8"], 0, "met: blind flagged agreement of the verdict: 0.950"),
+            (["blind flagged agreement >= 0.9"], 2, "cannot tell: "),
+            (["blind flagged agreement >= 0.99"], 1, "missed: "),
+            (["blind flagged agreement <= 0.8"], 1, "missed: "),
+            (["blind sampled agreement >= 0.9"], 2, "cannot tell: "),
+            (["blind flagged agreement >= 0.8", "escapes rate <= 0.1"], 2, "met: "),
+            (["blind flagged agreement >= 0.99", "escapes rate <= 0.1"], 1, "missed: "),
+        ],
+    )
+    def test_is_the_exit_status_and_a_line_each(
+        self,
+        required: list[str],
+        status: int,
+        begins: str,
+        run: Run,
+        capfdbinary: pytest.CaptureFixture[bytes],
+    ) -> None:
+        options = [part for text in required for part in ("--require", text)]
+        done = manage(capfdbinary, "judge_report", "nightly", *options)
+        lines = done.out.decode().splitlines()
+        assert (done.status, len(lines), lines[0].startswith(begins)) == (status, len(required), True)
+
+    def test_stands_in_the_object(self, run: Run, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        text = "blind flagged agreement >= 0.99"
+        done = manage(capfdbinary, "judge_report", "nightly", "--json", "--require", text)
+        [found] = json.loads(done.out)["requirements"]
+        assert (done.status, found["require"], found["outcome"], found["bar"]) == (1, text, "missed", 0.99)
+        assert found["estimate"] == json.loads(done.out)["judge_vs_human"]["overall"][0]["agreement"]
+
+    def test_that_is_no_sentence_ends_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        done = manage(capfdbinary, "judge_report", "nightly", "--require", "kappa >= 0.6")
+        assert (done.status, done.out) == (2, b"")
+        assert "names no figure" in done.err

@@ -1,0 +1,56 @@
+"""Reviewers against each other."""
+
+import pytest
+
+from reviews.judge import reviewer_agreement
+from reviews.models import OpinionPattern, Run
+from reviews.statistics import reliability
+from tests.support.factories import RunFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create(rubric={"criteria": ["Rigor", "Clarity"], "scores": ["Yes", "Partial", "No"]})
+
+
+def gave(run: Run, criterion: str | None, patterns: dict[str, int]) -> None:
+    """Patterns as they are kept: a JSON array of scores -> how many records got these."""
+    for pattern, records in patterns.items():
+        OpinionPattern.objects.create(run=run, criterion=criterion, pattern=pattern, evaluations=records)
+
+
+def test_nothing_is_said_where_nobody_gave_a_second_opinion(run: Run) -> None:
+    assert reviewer_agreement.of(run) == ()
+
+
+def test_the_verdict_comes_first_then_the_criteria_of_the_rubric(run: Run) -> None:
+    for criterion in (None, "Another", "Clarity", "Rigor"):
+        gave(run, criterion, {'["Yes", "Yes"]': 1})
+    assert [one.title for one in reviewer_agreement.of(run)] == ["Verdict", "Rigor", "Clarity", "Another"]
+
+
+def test_agreement_is_alpha_with_its_interval(run: Run) -> None:
+    gave(run, "Rigor", {'["Yes", "Yes"]': 6, '["No", "No"]': 5, '["No", "Yes"]': 1, '["Partial", "Yes"]': 1})
+    [rigor] = reviewer_agreement.of(run)
+    units = {("a", "a"): 6, ("c", "c"): 5, ("a", "c"): 1, ("a", "b"): 1}
+    assert rigor.alpha == reliability.alpha(units)
+    ordinal = reliability.alpha(units, order=["a", "b", "c"])
+    assert rigor.ordinal_alpha.value == pytest.approx(ordinal.value)
+    assert rigor.ordinal_alpha.value != pytest.approx(rigor.alpha.value)
+    assert (rigor.unanimous.value, rigor.unanimous.n) == (11 / 13, 13)
+    assert rigor.fleiss_kappa == reliability.fleiss_kappa(units)
+
+
+def test_scores_that_are_one_number_are_one(run: Run) -> None:
+    gave(run, "Rigor", {"[4, 4.0]": 3, "[1, true]": 1})
+    [rigor] = reviewer_agreement.of(run)
+    assert (rigor.unanimous.value, rigor.unanimous.n) == (0.75, 4)
+
+
+def test_undefined_is_said_in_words(run: Run) -> None:
+    gave(run, "Rigor", {'["Yes", "Yes"]': 4})
+    [rigor] = reviewer_agreement.of(run)
+    assert rigor.alpha.value is None
+    assert rigor.as_json()["alpha"]["why"] == rigor.alpha.why != ""

@@ -1,0 +1,127 @@
+"""What a run's records tell about its judge before anybody reviewed one."""
+
+from pathlib import Path
+
+import pytest
+
+from cognireview.environment import BASE_DIR
+from reviews.judge import run_facts
+from reviews.judge.run_facts import Facts
+from reviews.models import Evaluation, FacetCount, Run, StratumCount
+from reviews.sampling import strata
+from reviews.search import indexing
+from reviews.search.filters import Filters
+from tests.support import contexts
+from tests.support.lines import bring_in, file_of, line
+
+pytestmark = pytest.mark.django_db
+SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
+
+NO_REFERENCE = {
+    "final_answer_verified": False,
+    "verification_message": "Mismatch (Extracted: '1', Correct: '')",
+}
+MATCH = {"final_answer_verified": True, "verification_message": "Match (Extracted: '2', Correct: '2')"}
+RAW = '{"evaluation": {"Clarity": {"score": "%s", "justification": "It skips step two."}}}'
+
+
+def facts_of(*lines: bytes) -> Facts:
+    """The facts of a run with these lines."""
+    return run_facts.of(bring_in(file_of(*lines)).run)
+
+
+def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:
+    """A record whose scores stand in its raw output alone."""
+    raw = {"raw_content": RAW % score}
+    return line(
+        evaluation_id, parsed_rubric_scores={}, aggregated_score=None, raw_judge_output=raw, **changes
+    )
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not here")
+class TestTheSample:
+    @pytest.fixture
+    def facts(self) -> Facts:
+        return facts_of(*Path(SAMPLE).read_bytes().splitlines())
+
+    def test_has_two_families_of_reasons(self, facts: Facts) -> None:
+        assert len(facts.families) == 2
+        assert "75 of 75 records flagged for a human, for 2 reason families." in facts.sentences
+
+    def test_has_verifications_against_an_empty_reference(self, facts: Facts) -> None:
+        assert facts.records_of("verified", "no reference") == 49
+        assert any(sentence.startswith("49 verifications against an empty") for sentence in facts.sentences)
+
+    def test_has_scores_that_contradict_the_verifier(self, facts: Facts) -> None:
+        assert facts.records_of("contradiction", "verifier") == 11
+        assert any(
+            sentence.startswith("11 records contradict themselves: score against verifier")
+            for sentence in facts.sentences
+        )
+
+    def test_has_verdicts_in_its_raw_output_alone(self, facts: Facts) -> None:
+        assert (facts.no_verdict, facts.verdicts_read) == (75, 75)
+
+    def test_cannot_be_reviewed_blind(self, facts: Facts) -> None:
+        assert not facts.blind.is_possible
+        assert facts.blind.sentence in facts.sentences
+
+
+class TestFacts:
+    def test_are_of_all_records(self) -> None:
+        facts = facts_of(line("a"), line("b", needs_human_review=False, human_review_status="Not Required"))
+        assert (facts.records, facts.flagged, facts.no_verdict) == (2, 1, 0)
+
+    def test_count_what_the_verifier_said(self) -> None:
+        facts = facts_of(line("a", **NO_REFERENCE), line("b", **NO_REFERENCE), line("c", **MATCH))
+        assert [(fact.value, fact.records) for fact in facts.verifications] == [
+            ("no reference", 2),
+            ("yes", 1),
+        ]
+
+    def test_name_records_as_the_list_of_the_run_finds_them(self) -> None:
+        facts = facts_of(line("a", aggregated_score="Fail"), line("b", **MATCH))
+        [fact] = [fact for fact in facts.contradictions if fact.value == "verdict"]
+        found = Evaluation.objects.filter(
+            Filters.of(fact.query).condition(Run.objects.get(), None, is_covered=True)
+        )
+        assert [record.evaluation_id for record in found] == ["a"]
+        assert fact.records == 1
+
+    def test_have_the_verdicts_that_raw_output_comes_to(self) -> None:
+        facts = facts_of(unparsed("a", "Yes"), unparsed("b", "No"), unparsed("c", "perhaps"), line("d"))
+        assert (facts.no_verdict, facts.verdicts_read) == (3, 2)
+        counts = dict(StratumCount.objects.values_list("verdict", "evaluations"))
+        assert counts == {"Pass": 2, "Fail": 1, "": 1}
+
+    def test_follow_what_a_file_changes(self) -> None:
+        facts_of(line("a", **NO_REFERENCE), line("b", **NO_REFERENCE))
+        facts = facts_of(line("a", **MATCH), line("b", **NO_REFERENCE))
+        assert facts.records_of("verified", "no reference") == 1
+        assert facts.records == 2
+
+    def test_are_those_of_one_run(self) -> None:
+        facts_of(line("a", **NO_REFERENCE))
+        bring_in(file_of(line("b", **MATCH)), run="another")
+        assert run_facts.of(Run.objects.get(name="another")).records_of("verified", "no reference") == 0
+        assert FacetCount.objects.filter(name="verified").count() == 2
+
+    def test_say_when_a_file_is_still_being_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(indexing, "AT_ONCE", 0)
+        facts = facts_of(line("a"))
+        assert not facts.is_counted
+        assert facts.sentences == (strata.NOT_COUNTED,)
+        assert indexing.cover_next()
+        assert run_facts.of(Run.objects.get()).is_counted
+
+    def test_tell_that_task_context_makes_blind_review_possible(self) -> None:
+        answer = {"model_id": "openai/o4-mini", "response_text": "It is 60."}
+        without = facts_of(line("a", task_id="7", structured_model_response=None))
+        assert not without.blind.is_possible
+        contexts.bring(contexts.task(model_responses=[answer]))
+        assert run_facts.of(Run.objects.get()).blind.is_possible
+
+    def test_of_an_empty_run_are_none(self) -> None:
+        run = Run.objects.create(name="empty")
+        facts = run_facts.of(run)
+        assert (facts.records, facts.verifications, facts.as_json()["records"]) == (0, (), 0)

@@ -1,0 +1,205 @@
+"""While records of a run wait to be counted, figures about all of them are undefined, and a gate says so."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.judge import measurement_settings, quality_gates, report, run_facts
+from reviews.judge.agreement import Scope
+from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, Uncovered, User
+from reviews.sampling import strata
+from reviews.search import indexing
+from tests.api.conftest import program_of
+from tests.support.commands import manage
+from tests.support.lines import bring_in, file_of, line
+from tests.support.pages import text, url
+from tests.support.population import decided
+
+pytestmark = pytest.mark.django_db
+
+RECALL = "escapes recall >= 0.5"
+AGREEMENT = "assisted flagged agreement >= 0.5"
+NOT_FLAGGED = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
+
+
+def lines(prefix: str = "", count: int = 20, **changes: object) -> bytes:
+    """A file of so many flagged records, and as many that are not."""
+    names = [f"{prefix}{number}" for number in range(count)]
+    flagged = [line(f"f{name}", **changes) for name in names]
+    return file_of(*flagged, *(line(f"n{name}", **(NOT_FLAGGED | changes)) for name in names))
+
+
+def review(run: Run, reviewer: User) -> None:
+    """Let every flagged record turn out wrong, and of the others half of those that are sampled."""
+    for stratum in Stratum.objects.filter(run=run):
+        decided(stratum, reviewer, "Pass", "Fail", 20 if stratum.is_flagged else 10)
+        if not stratum.is_flagged:
+            decided(stratum, reviewer, "Pass", "Pass", 10)
+
+
+@pytest.fixture
+def counted(ana: User) -> Run:
+    """A run that is reviewed and counted: two thirds of the wrong verdicts were flagged."""
+    run = bring_in(lines()).run
+    review(run, ana)
+    assert strata.why_not_counted(run) == ""
+    return run
+
+
+def first_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the run have been imported by nothing but one import that is to be counted."""
+    source = run.files.get()
+    StratumCount.objects.filter(stratum__run=run).delete()
+    Uncovered.objects.create(source=source, evaluations=source.new)
+
+
+def later_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "AT_ONCE", 0)
+    bring_in(lines("more"))
+
+
+def import_of_changed_records(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a file change all verdicts, so that no number of records changes."""
+    monkeypatch.setattr(indexing, "AT_ONCE", 0)
+    bring_in(lines(aggregated_score="Fail"))
+
+
+def partly_covered_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    later_import(run, monkeypatch)
+    monkeypatch.setattr(indexing, "LINES", 15)
+    assert indexing.cover_next()
+
+
+def small_import_behind_a_large_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a small import count the run while a large one waits: it counts what has no facets yet."""
+    later_import(run, monkeypatch)
+    monkeypatch.setattr(indexing, "AT_ONCE", 1_000)
+    bring_in(file_of(line("last")))
+
+
+def failed_job(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    later_import(run, monkeypatch)
+
+    def fails(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(indexing, "LINES", 1_000)
+    with monkeypatch.context() as broken:
+        broken.setattr(strata, "recount", fails)
+        with pytest.raises(MemoryError):
+            indexing.cover_next()
+
+
+def lost_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    later_import(run, monkeypatch)
+    Uncovered.objects.all().delete()
+
+
+PENDING = [
+    first_import,
+    later_import,
+    import_of_changed_records,
+    partly_covered_import,
+    small_import_behind_a_large_one,
+    failed_job,
+    lost_row,
+]
+Pending = Callable[[Run, pytest.MonkeyPatch], None]
+
+
+@pytest.mark.parametrize("pending", PENDING)
+class TestWhileRecordsAreNotCounted:
+    @pytest.fixture(autouse=True)
+    def _uncounted(self, pending: Pending, counted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        pending(counted, monkeypatch)
+
+    def test_no_figure_about_all_records_is_defined(self, counted: Run) -> None:
+        found = report.of(Scope(counted)).as_json()
+        for name in ("rate", "caught", "recall", "escaped"):
+            assert found["escapes"][name]["value"] is None, name
+            assert found["escapes"][name]["why"] == strata.NOT_COUNTED, name
+        assert found["escapes"]["records"] is None
+        assert found["escapes"]["rate"]["population"] is None
+        assert found["escapes"]["sentences"] == [strata.NOT_COUNTED]
+        assert found["scoreboard"]["models"] == []
+        assert found["scoreboard"]["sentences"] == [strata.NOT_COUNTED]
+        assert {family["flagged"] for family in found["reasons"]["families"]} <= {None}
+        assert found["reasons"]["unknown"] == strata.NOT_COUNTED
+        assert found["facts"]["sentences"][0] == strata.NOT_COUNTED
+        for name in ("records", "flagged", "no_verdict", "verdicts_read"):
+            assert found["facts"][name] is None, name
+        assert found["facts"]["verifications"] == found["facts"]["families"] == []
+
+    def test_figures_about_decisions_are_there(self, counted: Run) -> None:
+        found = report.of(Scope(counted))
+        assert [one.n for one in found.judge.overall] == [20, 20]
+        assert (found.escapes.reviewed, found.escapes.blind) == (20, 0)
+
+    def test_the_gate_cannot_tell(self, counted: Run, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+        for required in (RECALL, "escapes recall <= 0.1", "escapes rate <= 1", "escapes caught >= 0"):
+            done = manage(capfdbinary, "judge_report", counted.name, "--require", required)
+            assert (done.status, done.out[:12]) == (2, b"cannot tell:"), required
+            assert strata.NOT_COUNTED.rstrip(".") in done.out.decode()
+
+    def test_a_missed_bar_on_decisions_is_still_missed(
+        self, counted: Run, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        options = ("--json", "--require", RECALL, "--require", AGREEMENT)
+        done = manage(capfdbinary, "judge_report", counted.name, *options)
+        outcomes = [one["outcome"] for one in json.loads(done.out)["requirements"]]
+        assert (done.status, outcomes) == (1, ["cannot tell", "missed"])
+
+    def test_the_measures_say_so(self, counted: Run) -> None:
+        reach = measurement_settings.reach(Run.objects.get(pk=counted.pk))
+        assert reach.sample == strata.NOT_COUNTED
+        assert run_facts.of(counted).blind.answered is None
+
+    def test_the_pages_say_so_and_show_no_number(self, counted: Run, client: Client, lea: User) -> None:
+        client.force_login(lea)
+        for place in ("judge", "judge-misses", "judge-models", "judge-reasons", "judge-report"):
+            page = client.get(url(place, counted))
+            assert page.status_code == 200
+            assert "not all counted yet" in text(page), place
+        card = client.get(url("run", counted)).context["card"]
+        recall = next(answer for answer in card.answers if answer.name == "recall")
+        assert (recall.cell.value, recall.cell.why) == (None, strata.NOT_COUNTED)
+        table = client.get(reverse("judge-table", args=[counted.pk, "misses"])).getvalue().decode()
+        assert table.splitlines()[1].startswith('"Escape rate",,')
+
+
+def test_list_by_a_filter_that_is_not_ready_has_no_total(
+    counted: Run, lea: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = program_of(lea)
+    path = f"evaluations?run={counted.name}&reason=final-answer-does-not-match"
+    found = program.get(path).json()
+    assert (found["total"], found["is_complete"]) == (20, True)
+    partly_covered_import(counted, monkeypatch)
+    found = program.get(path).json()
+    assert (found["total"], found["is_complete"]) == (None, False)
+    assert program.get(f"evaluations?run={counted.name}").json()["total"] == 80
+
+
+def test_the_figures_are_there_once_all_records_are_counted(
+    counted: Run, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    later_import(counted, monkeypatch)
+    while indexing.cover_next():
+        pass
+    [recall] = quality_gates.check(report.of(Scope(counted)), [quality_gates.parse(RECALL)])
+    # All flagged records are wrong, and half of as many others.
+    assert recall.estimate.value == pytest.approx(2 / 3)
+    assert recall.outcome == quality_gates.Outcome.MET
+    total = sum(RunCount.objects.filter(run=counted).values_list("evaluations", flat=True))
+    assert run_facts.of(counted).records == total == Evaluation.objects.filter(run=counted).count() == 80
+
+
+def test_counts_of_another_run_stand_in_nobodys_way(counted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "AT_ONCE", 0)
+    bring_in(file_of(line("b")), run="another")
+    assert strata.why_not_counted(counted) == ""
+    assert strata.why_not_counted(Run.objects.get(name="another")) == strata.NOT_COUNTED
+    assert strata.why_not_counted(Run.objects.create(name="empty")) == ""

@@ -1,0 +1,268 @@
+"""`manage.py export_run` and `verify_export`: a run out of the program, and the proof that it is whole."""
+
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from zstandard import ZstdDecompressor
+
+from reviews.exports import jsonl, signing
+from reviews.models import AuditEvent, Evaluation, Import, User
+from reviews.records.schema import HUMAN_FIELDS
+from tests.support.commands import manage
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+A, B = line("eval_a"), line("eval_b")
+FILE = file_of(A, b"no record", B)
+
+Capture = pytest.CaptureFixture[bytes]
+
+
+@pytest.fixture
+def original(tmp_path: Path) -> Path:
+    """The file of the run `evaluations`, which is imported."""
+    bring_in(FILE)
+    path = tmp_path / "original.jsonl"
+    path.write_bytes(FILE)
+    return path
+
+
+class TestExport:
+    def test_goes_to_standard_output(self, original: Path, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "export_run", "evaluations")
+        assert (finished.status, finished.out) == (0, file_of(A, B))
+
+    def test_goes_to_a_file(self, original: Path, tmp_path: Path, capsysbinary: Capture) -> None:
+        target = tmp_path / "exported.jsonl"
+        target.write_bytes(b"from yesterday")
+        finished = manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
+        assert (finished.status, finished.out, target.read_bytes()) == (0, b"", file_of(A, B))
+        assert sorted(path.name for path in tmp_path.iterdir()) == [
+            "exported.jsonl",
+            "exported.jsonl.receipt.json",
+            "original.jsonl",
+        ]
+
+    def test_goes_through_a_pipe_and_leaves_it_one(
+        self, original: Path, tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        assert manage(capsysbinary, "export_run", "evaluations", "-o", str(pipe)).status == 0
+        assert os.read(reader, 10_000) == file_of(A, B)
+        os.close(reader)
+        assert pipe.is_fifo()
+
+    def test_that_breaks_leaves_the_file_of_before(
+        self, original: Path, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: object, **__: object) -> Iterator[tuple[bytes, int]]:
+            yield A, 0
+            raise ConnectionError
+
+        monkeypatch.setattr(jsonl, "_blocks", broken)
+        target = tmp_path / "exported.jsonl"
+        target.write_bytes(b"from yesterday")
+        assert manage(capsysbinary, "export_run", "evaluations", "-o", str(target)).status == 2
+        assert target.read_bytes() == b"from yesterday"
+        assert len(list(tmp_path.iterdir())) == 2
+
+    def test_says_what_it_wrote_and_leaves_an_audit_event(
+        self, original: Path, capsysbinary: Capture
+    ) -> None:
+        finished = manage(capsysbinary, "export_run", "evaluations")
+        sha256 = hashlib.sha256(finished.out).hexdigest()
+        assert finished.err == f"{len(finished.out):,} bytes, SHA-256 {sha256}\n"
+        event = AuditEvent.objects.get(action="export")
+        assert event.detail == {
+            "only": "all",
+            "with_rejected": False,
+            "format": "jsonl",
+            "compression": "",
+            "size": len(finished.out),
+            "sha256": sha256,
+            "lines": 2,
+            "lines_changed": 0,
+            "lines_left_out": 1,
+        }
+
+    def test_takes_reviewed_lines_alone(self, original: Path, ana: User, capsysbinary: Capture) -> None:
+        decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
+        out = manage(capsysbinary, "export_run", "evaluations", "--only", "reviewed").out
+        assert out.startswith(b'{"evaluation_id": "eval_b"')
+        assert out.count(b"\n") == 1
+
+    def test_keeps_rejected_lines_in_their_places(self, original: Path, capsysbinary: Capture) -> None:
+        assert manage(capsysbinary, "export_run", "evaluations", "--with-rejected").out == FILE
+
+    def test_of_one_import_is_exactly_its_file(
+        self, original: Path, ana: User, capsysbinary: Capture
+    ) -> None:
+        first = Import.objects.get().pk
+        bring_in(file_of(line("eval_a", aggregated_score="Fail"), line("eval_c")))
+        finished = manage(capsysbinary, "export_run", "evaluations", "--import", str(first))
+        assert finished.out == FILE
+        decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
+        out = manage(capsysbinary, "export_run", "evaluations", "--import", str(first)).out
+        assert out.startswith(file_of(A, b"no record"))
+        assert out.count(b"Completed") == 1
+
+    @pytest.mark.parametrize(
+        ("name", "unpack"),
+        [
+            ("a.jsonl.gz", gzip.decompress),
+            ("a.jsonl.zst", lambda data: ZstdDecompressor().decompressobj().decompress(data)),
+        ],
+    )
+    def test_is_compressed_where_the_name_says_so(
+        self, name: str, unpack: Callable[[bytes], bytes], original: Path, capsysbinary: Capture
+    ) -> None:
+        target = original.with_name(name)
+        manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
+        assert unpack(target.read_bytes()) == file_of(A, B)
+
+    @pytest.mark.parametrize(
+        ("name", "start"), [("csv", b'"evaluation_id","task_id",'), ("parquet", b"PAR1")]
+    )
+    def test_is_a_table_on_demand(
+        self, name: str, start: bytes, original: Path, capsysbinary: Capture
+    ) -> None:
+        out = manage(capsysbinary, "export_run", "evaluations", "--format", name).out
+        assert out.startswith(start)
+
+    def test_writes_its_receipt_where_it_is_told_to(self, original: Path, capsysbinary: Capture) -> None:
+        target = original.with_name("receipt.json")
+        finished = manage(capsysbinary, "export_run", "evaluations", "--receipt", str(target))
+        receipt = json.loads(target.read_bytes())
+        assert receipt["output"]["sha256"] == hashlib.sha256(finished.out).hexdigest()
+        assert receipt["output"]["name"] == "-"
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["elsewhere"], "There is no run named 'elsewhere'."),
+            (
+                ["evaluations", "--only", "reviewed", "--with-rejected"],
+                "Rejected lines go out with all lines only: they have no review.",
+            ),
+            (["evaluations", "--import", "0"], "Run 'evaluations' has no import 0."),
+            (
+                ["evaluations", "--with-rejected", "--format", "csv"],
+                "Rejected lines go out as JSONL only: they are no records.",
+            ),
+            (
+                ["evaluations", "--format", "parquet", "-o", "a.parquet.gz"],
+                "Parquet is compressed in itself: leave gzip and zstd away.",
+            ),
+            (["evaluations", "-o", "no such folder/file"], "no such folder/file: No such file or directory."),
+            (["evaluations", "-o", "."], ". is a folder: name a file in it."),
+        ],
+    )
+    def test_that_cannot_be_says_why(
+        self, arguments: list[str], sentence: str, original: Path, capsysbinary: Capture
+    ) -> None:
+        finished = manage(capsysbinary, "export_run", *arguments)
+        assert (finished.status, finished.out, finished.err) == (2, b"", sentence)
+        assert not AuditEvent.objects.filter(action="export").exists()
+
+
+class TestVerify:
+    def exported(self, capture: Capture, beside: Path) -> Path:
+        target = beside.with_name("exported.jsonl")
+        manage(capture, "export_run", "evaluations", "-o", str(target))
+        return target
+
+    def test_says_how_many_lines_are_identical(self, original: Path, capsysbinary: Capture) -> None:
+        exported = self.exported(capsysbinary, original)
+        finished = manage(capsysbinary, "verify_export", str(original), str(exported))
+        assert finished == (0, b"2 identical, 0 changed; 1 left out (no records)\n", "")
+
+    def test_says_in_which_keys_lines_changed(self, original: Path, ana: User, capsysbinary: Capture) -> None:
+        decide(Evaluation.objects.get(evaluation_id="eval_a"), ana, comments="So.")
+        exported = self.exported(capsysbinary, original)
+        finished = manage(capsysbinary, "verify_export", str(original), str(exported))
+        assert finished == (
+            0,
+            f"1 identical, 1 changed: {', '.join(HUMAN_FIELDS)}; 1 left out (no records)\n".encode(),
+            "",
+        )
+
+    def test_fails_if_anything_else_differs(self, original: Path, capsysbinary: Capture) -> None:
+        exported = self.exported(capsysbinary, original)
+        exported.write_bytes(exported.read_bytes().replace(b'"4711"', b'"4712"', 1))
+        finished = manage(capsysbinary, "verify_export", str(original), str(exported))
+        assert (finished.status, finished.out) == (1, b"1 identical, 0 changed; 1 left out (no records)\n")
+        assert finished.err.splitlines() == [
+            "line 1 of the export differs from line 1 of the original in more than human_* values",
+            "Differences that are no human decision: 1",
+        ]
+
+    def test_checks_the_receipt_that_was_written_beside_the_file(
+        self, original: Path, ana: User, capsysbinary: Capture
+    ) -> None:
+        decide(Evaluation.objects.get(evaluation_id="eval_a"), ana, comments="So.")
+        exported = self.exported(capsysbinary, original)
+        receipt = ("--receipt", f"{exported}.receipt.json", "--public-key", signing.public_key())
+        files = (str(original), str(exported), *receipt)
+        finished = manage(capsysbinary, "verify_export", *files)
+        assert finished == (
+            0,
+            f"1 identical, 1 changed: {', '.join(HUMAN_FIELDS)}; 1 left out; the receipt holds\n".encode(),
+            "",
+        )
+        exported.write_bytes(exported.read_bytes().replace(b"So.", b"No."))
+        finished = manage(capsysbinary, "verify_export", *files)
+        assert finished.status == 1
+        assert finished.err.splitlines() == [
+            "the export is not the file that the receipt tells of: size or SHA-256 differ",
+            "Differences that are no human decision: 1",
+        ]
+
+    def test_needs_a_receipt_that_is_one(self, original: Path, capsysbinary: Capture) -> None:
+        finished = manage(
+            capsysbinary, "verify_export", str(original), str(original), "--receipt", str(original)
+        )
+        assert (finished.status, finished.out) == (2, b"")
+        assert "is no receipt" in finished.err
+
+    def test_unpacks_what_is_compressed(self, original: Path, capsysbinary: Capture) -> None:
+        target = original.with_name("exported.jsonl.zst")
+        manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
+        finished = manage(capsysbinary, "verify_export", str(original), str(target))
+        assert (finished.status, finished.out) == (0, b"2 identical, 0 changed; 1 left out (no records)\n")
+        target.write_bytes(target.read_bytes()[:-9])
+        assert manage(capsysbinary, "verify_export", str(original), str(target)).status in {1, 2}
+
+    def test_takes_several_originals_in_any_form(
+        self, original: Path, ana: User, capsysbinary: Capture
+    ) -> None:
+        array = b"[%b, %b]" % (line("eval_c"), line("eval_d"))
+        bring_in(array)
+        decide(Evaluation.objects.get(evaluation_id="eval_d"), ana)
+        exported = self.exported(capsysbinary, original)
+        second = original.with_name("second.json.gz")
+        second.write_bytes(gzip.compress(array))
+        finished = manage(capsysbinary, "verify_export", str(original), str(second), str(exported))
+        assert finished.status == 0
+        assert finished.out.startswith(b"3 identical, 1 changed: ")
+
+    def test_says_of_a_file_that_no_import_takes_what_it_is(
+        self, original: Path, capsysbinary: Capture
+    ) -> None:
+        archive = original.with_name("original.zip")
+        archive.write_bytes(b"PK\x03\x04")
+        finished = manage(capsysbinary, "verify_export", str(archive), str(original))
+        assert (finished.status, finished.out) == (2, b"")
+        assert finished.err.startswith(f"{archive}: The file is a ZIP archive.")
+
+    def test_names_a_file_that_is_missing(self, original: Path, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "verify_export", str(original), "missing.jsonl")
+        assert finished == (2, b"", "missing.jsonl: No such file or directory")

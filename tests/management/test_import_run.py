@@ -1,0 +1,223 @@
+"""`manage.py import_run`: what it prints, what it leaves behind, and its exit status."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from reviews.models import AuditEvent, Evaluation, Import, Run
+from tests.support.commands import Finished, manage
+from tests.support.lines import file_of, line
+
+pytestmark = pytest.mark.django_db
+
+SAMPLE = Path(settings.BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
+GOOD = file_of(line("eval_a"), line("eval_b"))
+MIXED = file_of(line("eval_a"), b"", b"no record", line("eval_b"), line("eval_a"))
+COUNTS = ("new", "unchanged", "updated", "conflicts", "rejected", "blank")
+
+Capture = pytest.CaptureFixture[bytes]
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> str:
+    return written(tmp_path / "good.jsonl", GOOD)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> str:
+    return written(tmp_path / "mixed.jsonl", MIXED)
+
+
+def written(path: Path, data: bytes) -> str:
+    path.write_bytes(data)
+    return str(path)
+
+
+def told(finished: Finished) -> list[dict[str, Any]]:
+    """The JSON objects a command printed, one for each file."""
+    return [json.loads(one) for one in finished.out.splitlines()]
+
+
+class TestExitStatus:
+    def test_is_0_when_all_lines_are_accepted(self, good: str, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "import_run", good)
+        assert (finished.status, finished.err) == (0, "")
+        assert Run.objects.get().name == "good"
+        assert Evaluation.objects.count() == 2
+
+    def test_is_1_when_some_are_rejected_and_the_rest_is_in(self, mixed: str, capsysbinary: Capture) -> None:
+        assert manage(capsysbinary, "import_run", mixed).status == 1
+        assert Evaluation.objects.count() == 2
+
+    def test_is_2_when_nothing_could_be_done(self, tmp_path: Path, capsysbinary: Capture) -> None:
+        missing = str(tmp_path / "missing.jsonl")
+        utf_16 = written(tmp_path / "utf-16.jsonl", GOOD.decode().encode("utf-16"))
+        finished = manage(capsysbinary, "import_run", missing, utf_16, str(tmp_path))
+        assert (finished.status, finished.out) == (2, b"")
+        assert "No such file" in finished.err
+        assert "The file is UTF-16. Save it as UTF-8 and import it again." in finished.err
+        assert not Run.objects.exists()
+
+    def test_is_1_when_one_of_several_files_could_not_be_read(
+        self, good: str, tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        finished = manage(capsysbinary, "import_run", str(tmp_path / "missing.jsonl"), good)
+        assert finished.status == 1
+        assert Evaluation.objects.count() == 2
+
+    def test_is_0_when_the_same_file_comes_again(self, good: str, capsysbinary: Capture) -> None:
+        manage(capsysbinary, "import_run", good)
+        before = list(Evaluation.objects.values())
+        assert manage(capsysbinary, "import_run", good).status == 0
+        assert list(Evaluation.objects.values()) == before
+
+
+class TestReport:
+    def test_names_counts_and_bad_lines(self, mixed: str, capsysbinary: Capture) -> None:
+        out = manage(capsysbinary, "import_run", mixed).out.decode()
+        assert out == (
+            f"mixed.jsonl: 5 lines (run 'mixed', import {Import.objects.get().pk}): "
+            "2 new, 0 unchanged, 0 updated, 0 conflicts, 2 rejected, 1 blank\n"
+            "  line 3: rejected: is not JSON: Expecting value, at character 1\n"
+            "  line 5: rejected: evaluation_id stands in line 1 already\n"
+        )
+
+    def test_of_many_bad_lines_shows_the_first_and_counts_the_rest(
+        self, tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        name = written(tmp_path / "bad.jsonl", b"no record\n" * 1234)
+        out = manage(capsysbinary, "import_run", name).out.decode()
+        assert "line 20: " in out
+        assert "line 21: " not in out
+        assert "  and 1,214 more (--json lists all)" in out
+
+    def test_in_json_has_this_shape(self, mixed: str, capsysbinary: Capture) -> None:
+        [report] = told(manage(capsysbinary, "import_run", mixed, "--json"))
+        assert report == {
+            "run": "mixed",
+            "import": Import.objects.get().pk,
+            "lines": 5,
+            "new": 2,
+            "unchanged": 0,
+            "updated": 0,
+            "conflicts": 0,
+            "rejected": 2,
+            "blank": 1,
+            "exceptions": [
+                {
+                    "line": 3,
+                    "outcome": "rejected",
+                    "field": "",
+                    "reason": "is not JSON: Expecting value, at character 1",
+                },
+                {
+                    "line": 5,
+                    "outcome": "rejected",
+                    "field": "evaluation_id",
+                    "reason": "stands in line 1 already",
+                },
+            ],
+        }
+
+    def test_in_json_lists_every_line_that_is_not_new_or_blank(
+        self, mixed: str, capsysbinary: Capture
+    ) -> None:
+        manage(capsysbinary, "import_run", mixed)
+        [report] = told(manage(capsysbinary, "import_run", mixed, "--json"))
+        assert [(one["line"], one["outcome"]) for one in report["exceptions"]] == [
+            (1, "unchanged"),
+            (3, "rejected"),
+            (4, "unchanged"),
+            (5, "rejected"),
+        ]
+        assert sum(report[name] for name in COUNTS) == report["lines"] == 5
+
+    def test_in_json_is_one_object_a_file(self, good: str, mixed: str, capsysbinary: Capture) -> None:
+        reports = told(manage(capsysbinary, "import_run", good, mixed, "--json"))
+        assert [report["run"] for report in reports] == ["good", "mixed"]
+        assert reports[1]["exceptions"][0]["reason"] == "belongs to the run 'good' already"
+
+
+class TestDryRun:
+    def test_says_what_would_happen_and_changes_nothing(self, mixed: str, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "import_run", mixed, "--dry-run", "--json")
+        [report] = told(finished)
+        assert finished.status == 1
+        assert (report["import"], report["new"], report["rejected"]) == (None, 2, 2)
+        assert [one["line"] for one in report["exceptions"]] == [3, 5]
+        for model in (Run, Import, Evaluation, AuditEvent):
+            assert not model.objects.exists()
+
+    def test_says_that_nothing_was_written(self, good: str, capsysbinary: Capture) -> None:
+        assert b"(run 'good', nothing written)" in manage(capsysbinary, "import_run", good, "--dry-run").out
+
+
+class TestStrict:
+    def test_imports_nothing_if_a_line_is_bad(self, mixed: str, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "import_run", mixed, "--strict", "--json")
+        assert (finished.status, Evaluation.objects.exists(), Run.objects.exists()) == (2, False, False)
+        assert "2 of 5 lines are bad, so nothing was imported." in finished.err
+        [report] = told(finished)
+        assert (report["import"], [one["line"] for one in report["exceptions"]]) == (None, [3, 5])
+
+    def test_imports_a_file_that_is_all_good(self, good: str, capsysbinary: Capture) -> None:
+        assert manage(capsysbinary, "import_run", good, "--strict").status == 0
+        assert Evaluation.objects.count() == 2
+
+
+class TestWhere:
+    def test_is_the_run_that_is_named(self, good: str, capsysbinary: Capture) -> None:
+        manage(capsysbinary, "import_run", good, "--run", "o4 mini")
+        assert Run.objects.get().name == "o4 mini"
+
+    def test_is_standard_input_for_a_dash(
+        self, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GOOD)))
+        assert manage(capsysbinary, "import_run", "-", "--run", "piped").status == 0
+        assert Import.objects.get().counts["new"] == 2
+
+    def test_is_not_known_for_a_dash_without_a_name(self, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "import_run", "-")
+        assert finished.status == 2
+        assert finished.err.strip() == "-: Standard input has no name: say --run NAME."
+
+    def test_is_one_run_for_several_files(self, tmp_path: Path, capsysbinary: Capture) -> None:
+        names = [written(tmp_path / f"{name}.jsonl", file_of(line(name))) for name in ("a", "b", "c")]
+        assert manage(capsysbinary, "import_run", *names, "--run", "all").status == 0
+        assert Run.objects.get().evaluations.count() == 3
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class TestProgress:
+    @pytest.mark.parametrize("name", ["good.jsonl", "-"])
+    def test_is_shown_on_a_terminal(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
+    ) -> None:
+        written(tmp_path / "good.jsonl", GOOD)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr("sys.stderr", terminal := Terminal())
+        with (tmp_path / "good.jsonl").open() as piped:
+            monkeypatch.setattr("sys.stdin", piped)
+            assert manage(capsysbinary, "import_run", name, "--run", "shown").status == 0
+        assert name in terminal.getvalue()
+        assert "2 lines" in terminal.getvalue()
+
+    def test_is_not_shown_where_nobody_looks(self, mixed: str, capsysbinary: Capture) -> None:
+        assert manage(capsysbinary, "import_run", mixed).err == ""
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample file is not beside this checkout")
+def test_the_sample_comes_in_whole(capsysbinary: Capture) -> None:
+    finished = manage(capsysbinary, "import_run", str(SAMPLE), "--json")
+    [report] = told(finished)
+    assert (finished.status, report["lines"], report["new"], report["exceptions"]) == (0, 75, 75, [])

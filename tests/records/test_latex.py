@@ -1,0 +1,129 @@
+"""Backslashes of LaTeX in JSON text, doubled before a parser eats them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.records.latex import double_backslashes, undamaged
+
+
+@pytest.mark.parametrize(
+    ("text", "doubled"),
+    [
+        (r"\( x \)", r"\\( x \\)"),
+        (r"\[ x \]", r"\\[ x \\]"),
+        (r"\alpha", r"\\alpha"),
+        (r"\frac{1}{2}", r"\\frac{1}{2}"),
+        (r"\theta_1", r"\\theta_1"),
+        (r"\beta\bar{x}", r"\\beta\\bar{x}"),
+        (r"a \neq b \times \nu", r"a \\neq b \\times \\nu"),
+        (r"\forall x", r"\\forall x"),
+        (r"\left(\rho\right)", r"\\left(\\rho\\right)"),
+        (r"\begin{pmatrix}", r"\\begin{pmatrix}"),
+        (r"\upsilon \underline{u}", r"\\upsilon \\underline{u}"),
+        (r"10\,000 \{1\}", r"10\\,000 \\{1\\}"),
+        ("a\\\nb", "a\\\\\nb"),
+    ],
+)
+def test_doubles_a_backslash_that_is_no_escape_or_starts_a_whole_word(text: str, doubled: str) -> None:
+    assert double_backslashes(text).text == doubled
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"first\nuse the rule",
+        r"a\n\nThe next",
+        r"\tindented",
+        r"\r\nnext",
+        r"\nless than",
+        r"caf\u00e9",
+        r"\ud83d\ude00",
+        r"a \"quoted\" word",
+        r"a\/b",
+        r"\\frac and \\( and \\theta",
+        "nothing to do",
+        "cut \\",
+        "",
+    ],
+)
+def test_leaves_escapes_and_doubled_backslashes_alone(text: str) -> None:
+    assert double_backslashes(text) == (text, [])
+
+
+def test_reads_an_odd_row_of_backslashes_in_pairs_from_the_left() -> None:
+    assert double_backslashes(r"\\\frac").text == r"\\\\frac"
+
+
+def test_tells_where_it_put_a_backslash() -> None:
+    text, places = double_backslashes(r"a \( b \frac c")
+    assert places == [2, 8]
+    assert (
+        "".join(character for place, character in enumerate(text) if place not in places) == r"a \( b \frac c"
+    )
+
+
+@given(st.text(r'\nbutfrac{}("/0 1', max_size=60))
+def test_only_adds_backslashes_and_leaves_nothing_to_add(text: str) -> None:
+    doubled, places = double_backslashes(text)
+    assert len(doubled) == len(text) + len(places)
+    assert {doubled[place] for place in places} <= {"\\"}
+    assert double_backslashes(doubled).text == doubled
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
+def test_leaves_alone_what_a_json_encoder_wrote(text: str) -> None:
+    encoded = json.dumps(text)
+    assert double_backslashes(encoded) == (encoded, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x0crac{1}{2}", r"\frac{1}{2}"),
+        ("\theta_1 \x08eta", r"\theta_1 \beta"),
+        ("a \neq b", r"a \neq b"),
+        ("\right) \rangle", r"\right) \rangle"),
+        ("\x0crac \\frac", r"\frac \frac"),
+    ],
+)
+def test_gives_back_what_a_json_reader_took(text: str, shown: str) -> None:
+    assert undamaged(text).text == shown
+
+
+def test_says_what_was_and_what_is_shown() -> None:
+    assert undamaged("\x0crac and \theta").mendings == [("\x0crac", r"\frac"), ("\theta", r"\theta")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "first\nuse this",
+        "so\nu is small",
+        "so\ne is not",
+        "so\nexists",
+        "so\nmid way",
+        "a\tan example",
+        "a\top",
+        "\x0cracks",
+        "\x0c",
+        "line\r\nright",
+        "\nthe end",
+    ],
+)
+def test_leaves_a_real_line_break_or_tab_before_a_word(text: str) -> None:
+    assert undamaged(text) == (text, [])
+
+
+@given(st.text(st.characters(exclude_characters="\b\f\n\r\t")))
+def test_leaves_text_without_control_characters_alone(text: str) -> None:
+    assert undamaged(text) == (text, [])
+
+
+@given(st.text(st.sampled_from("\b\f\n\r\tabcefhimnorstux\\ $"), max_size=60))
+def test_what_was_repaired_once_needs_no_more(text: str) -> None:
+    shown, mendings = undamaged(text)
+    assert undamaged(shown) == (shown, [])
+    assert len(shown) == len(text) + len(mendings)

@@ -1,0 +1,76 @@
+"""Reasons of one cause are one family, whatever particulars they name."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cognireview.environment import BASE_DIR
+from reviews.records.reason_families import LONGEST_KEY, LONGEST_TITLE, family
+
+PIECES = ["'", '"', "…", ":", "12", "-3.5%", "a/b/c", "don't", "line", "4", "in criteria:", "x"]
+SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("reason", "title"),
+    [
+        (
+            "LLM response parsing failed: Parsed JSON is missing the required top-level key: 'evaluation'.",
+            "Parsed JSON is missing the required top-level key",
+        ),
+        (
+            "LLM response parsing failed: Invalid JSON: Invalid \\escape: line 2 column 109 (char 110)",
+            "Invalid JSON: Invalid \\escape",
+        ),
+        ("Partial score in criteria: Assumptions, Rigor", "Partial score in criteria"),
+        (
+            "Potential trivial justification for 'No'/'Partial' score in criteria: 'Clarity'.",
+            "Potential trivial justification for … score in criteria",
+        ),
+        ("Could not read /data/run/out.json: it's gone", "Could not read …: it's gone"),
+        (
+            "Judge of eval_cb5036a6-66ae-4378-92f1-ed0025f7d63f gave up after 3.5 s",
+            "Judge of … gave up after … s",
+        ),
+        ("Agreement 0.4 is below 0.75", "Agreement … is below"),
+        ("Random audit sample", "Random audit sample"),
+        ("  ", "No reason given"),
+    ],
+)
+def test_a_family_is_what_is_left_without_particulars(reason: str, title: str) -> None:
+    assert family(reason).title == title
+
+
+@pytest.mark.parametrize("place", ["line 2 column 109 (char 110)", "line 8 column 113 (char 420)"])
+def test_where_the_parser_stopped_does_not_count(place: str) -> None:
+    assert family(f"Invalid JSON: {place}").key == "invalid-json"
+
+
+def test_a_parsing_error_is_of_the_same_family_as_the_reason_made_of_it() -> None:
+    error = "Parsed JSON is missing the required top-level key: 'evaluation'."
+    assert family(f"LLM response parsing failed: {error}") == family(error)
+
+
+def test_causes_that_differ_are_different_families() -> None:
+    assert family("Invalid JSON: Expecting value").key != family("Invalid JSON: Invalid \\escape").key
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not here")
+def test_the_reasons_of_the_sample_are_two_families() -> None:
+    records = map(json.loads, SAMPLE.read_bytes().splitlines())
+    reasons = {reason for record in records for reason in record["review_reasons"]}
+    assert len(reasons) == 5
+    assert {family(reason).key for reason in reasons} == {
+        "parsed-json-is-missing-the-required-top-level-key",
+        "invalid-json-format-in-extracted-block-invalid-escape",
+    }
+
+
+@given(st.text() | st.lists(st.sampled_from(PIECES)).map(" ".join))
+def test_the_family_of_a_title_is_the_same_and_it_is_short(reason: str) -> None:
+    found = family(reason)
+    assert family(found.title) == found
+    assert 0 < len(found.key) <= LONGEST_KEY
+    assert 0 < len(found.title) <= LONGEST_TITLE

@@ -1,0 +1,58 @@
+"""Responses read into parts that a page can lay out."""
+
+from typing import Any
+
+import pytest
+
+from reviews.records.responses import Part, parts
+
+
+def test_a_response_is_read_into_parts_with_the_answer_first() -> None:
+    response = {
+        "model": "o1",
+        "response": {
+            "steps": ["Add.", "Divide."],
+            "intermediate_results": {"sum": 3},
+            "final_answer": "$3$",
+            "certain": True,
+            "format_notes": "",
+        },
+    }
+    assert parts(response) == [
+        Part("Final answer", text="$3$"),
+        Part("Steps", items=["Add.", "Divide."]),
+        Part("Intermediate results", data={"sum": 3}),
+        Part("Certain", text="true"),
+        Part("model", text="o1", is_around=True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("response", "found"),
+    [
+        (None, []),
+        ("", []),
+        ({}, []),
+        ("It is 3.", [Part("Response", text="It is 3.")]),
+        (
+            {"model": "o1", "response": "It is 3."},
+            [Part("Response", text="It is 3."), Part("model", text="o1", is_around=True)],
+        ),
+        ({"final_answer": "3"}, [Part("Final answer", text="3")]),
+        ({"response": None}, []),
+        ({"steps": [1, "two"]}, [Part("Steps", data=[1, "two"])]),
+        ({"steps": ["x"] * 1000}, [Part("Steps", data=["x"] * 1000)]),
+    ],
+)
+def test_a_response_may_have_any_shape(response: Any, found: list[Part]) -> None:
+    assert parts(response) == found
+
+
+def test_a_huge_response_is_shown_as_json() -> None:
+    huge = {"response": {f"step {number}": "x" * 1000 for number in range(250)}}
+    assert parts(huge) == [Part("Response", data=huge)]
+
+
+def test_a_part_can_be_read_as_text() -> None:
+    assert Part("Steps", items=["Add.", "Divide."]).source == "Add.\nDivide."
+    assert Part("Sum", data={"sum": 3}).source == '{\n "sum": 3\n}'

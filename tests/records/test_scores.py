@@ -1,0 +1,72 @@
+"""A score keeps its JSON type, also by way of a form."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.records.scores import (
+    AS_JUDGED,
+    criterion_title,
+    identity,
+    is_score,
+    read_spelled,
+    score_word,
+    spelled,
+)
+
+SCALARS = st.text() | st.integers() | st.floats() | st.booleans() | st.none()
+
+
+@pytest.mark.parametrize(
+    ("score", "posted"),
+    [
+        ("Yes", "Yes"),
+        ("partly met", "partly met"),
+        (4, "4"),
+        ("4", '"4"'),
+        (0.5, "0.5"),
+        (True, "true"),
+        ("true", '"true"'),
+        (" Yes", '" Yes"'),
+        ("a\nb", '"a\\nb"'),
+        ('"4"', '"\\"4\\""'),
+        (AS_JUDGED, '"as judged"'),
+    ],
+)
+def test_a_form_spells_each_score_otherwise(score: Any, posted: str) -> None:
+    assert spelled(score) == posted
+
+
+@given(SCALARS.filter(is_score))
+def test_any_score_comes_back_from_a_form_with_its_type(score: Any) -> None:
+    back = read_spelled(spelled(score))
+    assert json.dumps(back) == json.dumps(score)
+    assert spelled(score) != AS_JUDGED
+
+
+@pytest.mark.parametrize("text", ["null", "[1]", '{"a": 1}', "1e999", "9" * 5000, "NaN", "[" * 100_000])
+def test_what_is_no_score_in_json_is_a_text(text: str) -> None:
+    assert read_spelled(text) == text
+
+
+def test_scores_of_two_types_are_two() -> None:
+    assert len({identity(score) for score in (1, "1", True)}) == 3
+    assert identity(4) == identity(4.0)
+
+
+@pytest.mark.parametrize("value", [None, "", " ", [], {}, ["Yes"], float("nan"), float("inf"), 10**400])
+def test_some_values_are_no_score(value: Any) -> None:
+    assert not is_score(value)
+
+
+@pytest.mark.parametrize("value", ["No", 0, False, 0.0, -1])
+def test_whatever_says_something_is_a_score(value: Any) -> None:
+    assert is_score(value)
+
+
+def test_names_and_scores_are_shown_in_words() -> None:
+    assert criterion_title("correctness_of_final_answer") == "Correctness of final answer"
+    assert [score_word(score) for score in (None, "Yes", 4, True)] == ["", "Yes", "4", "true"]

@@ -1,0 +1,162 @@
+"""Files of a run that repeat each other: an export holds what they share once, and can be verified."""
+
+from functools import partial
+from io import BytesIO
+
+import pytest
+from django.db import transaction
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from reviews.exports.receipt import Tally
+from reviews.exports.verify_export import Comparison, compare
+from reviews.imports import importer
+from reviews.models import Evaluation, Import, Run, User
+from reviews.records.schema import Limits
+from reviews.records.shared_prefix import Repeats
+from tests.support.factories import UserFactory
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.work import decide
+
+A, B, C, OTHER_A = line("eval_a"), line("eval_b"), line("eval_c"), line("eval_a", task_id="4712")
+BAD, BLANK = b"no record", b""
+# A record in another version is not among them: it is no human decision, and is reported.
+LINES = [A, B, C, BAD, b'{"cut', BLANK, b" ", b"\r"]
+BOM = b"\xef\xbb\xbf"
+
+
+def compared(originals: list[bytes], exported: bytes) -> Comparison:
+    return compare([partial(BytesIO, original) for original in originals], BytesIO(exported))
+
+
+def repeated(file: list[bytes], *earlier: list[bytes]) -> int:
+    """How many lines at the start of a file repeat one of those, the latest first; none of it is new."""
+    held = {A: "a", OTHER_A: "a", B: "b", C: "c", BLANK: "", BAD: None}
+    repeats = Repeats(earlier, held.__getitem__)
+    for one in file:
+        repeats.take(one, held[one], new=False)
+    return repeats.count
+
+
+class TestHowMany:
+    def test_all_of_the_same_file(self) -> None:
+        assert repeated([A, BLANK, BAD, B], [A, BLANK, BAD, B]) == 4
+
+    def test_those_of_a_record_in_another_version(self) -> None:
+        assert repeated([OTHER_A, B], [A, B]) == 2
+
+    def test_up_to_a_blank_line_that_is_more(self) -> None:
+        assert repeated([A, BLANK, B], [A, B]) == 1
+
+    def test_up_to_a_bad_line_that_is_more(self) -> None:
+        assert repeated([A, BAD, B], [A, B]) == 1
+
+    def test_past_a_bad_line_that_is_gone(self) -> None:
+        assert repeated([A, B], [A, BAD, B]) == 2
+
+    def test_up_to_the_end_of_the_earlier_file(self) -> None:
+        assert repeated([A, B, C], [A, B]) == 2
+
+    def test_of_the_latest_file_that_begins_alike(self) -> None:
+        assert repeated([A, B], [B], [A], [A, B]) == 1
+
+    def test_none_without_an_earlier_file(self) -> None:
+        assert repeated([A, BLANK]) == 0
+
+    def test_none_once_something_is_new(self) -> None:
+        repeats = Repeats([[A, B]], {A: "a", B: "b"}.__getitem__)
+        assert [repeats.take(A, "a", new=True), repeats.take(B, "b", new=False)] == [False, False]
+
+
+@pytest.mark.django_db
+class TestAnExport:
+    @given(
+        st.lists(
+            st.tuples(st.booleans(), st.lists(st.sampled_from(LINES), min_size=1, max_size=8), st.booleans()),
+            min_size=1,
+            max_size=4,
+        ),
+        st.booleans(),
+    )
+    @example([(True, [BAD], True), (False, [A], True)], False)
+    @example([(True, [BAD], True)], False)
+    @example([(True, [BLANK], False)], False)
+    @example([(False, [A, BLANK, B], True)] * 2, False)
+    @example([(False, [A, BLANK, B], False)] * 3, False)
+    @example([(False, [A, B], False), (False, [A, BLANK, B, BLANK, C], True)], True)
+    def test_of_any_files_is_verified(
+        self, shapes: list[tuple[bool, list[bytes], bool]], with_rejected: bool
+    ) -> None:
+        files = [BOM * bom + file_of(*lines)[: None if ended else -1] for bom, lines, ended in shapes]
+        with transaction.atomic():
+            lines = sum(bring_in(file).lines for file in files)
+            ana = UserFactory.create(role="reviewer")
+            for evaluation in Evaluation.objects.filter(evaluation_id="eval_a"):
+                decide(evaluation, ana)
+            tally = Tally()
+            exported = take_out(with_rejected=with_rejected, tally=tally)
+            transaction.set_rollback(True)
+        result = compared(files, exported)
+        if BOM not in files:
+            assert tally.lines + tally.lines_left_out == lines
+        assert result.problems == []
+        assert result.changed == any(A in lines for _, lines, _ in shapes)
+
+    def test_of_a_file_that_came_twice_is_that_file(self) -> None:
+        data = file_of(A, BLANK, BAD, B, BLANK)
+        for _ in range(2):
+            bring_in(data)
+        assert take_out(with_rejected=True) == data
+
+    def test_holds_what_is_too_long_to_be_compared(self, settings: pytest.FixtureRequest) -> None:
+        settings.LIMITS = Limits(line_bytes=2_000)  # type: ignore[attr-defined]
+        files = [file_of(A, end * 3_000, BLANK) for end in (b"x", b"y")]
+        for file in files:
+            bring_in(file)
+        exported = take_out(with_rejected=True)
+        assert exported == file_of(A, b"x" * 3_000, BLANK, b"y" * 3_000, BLANK)
+        originals = [partial(BytesIO, file) for file in files]
+        assert compare(originals, BytesIO(exported), Limits(line_bytes=2_000)).holds
+
+    def test_has_files_in_the_order_in_which_they_were_done(self, max: User) -> None:
+        slow, quick = file_of(A, BLANK, B), file_of(A, BLANK, C)
+        with transaction.atomic():
+            sent_first = importer.receive_upload(
+                run_name="evaluations", file_name="slow.jsonl", blocks=[slow], strict=False, actor=max
+            )
+        bring_in(quick)
+        importer.import_upload(sent_first.pk)
+        assert [done.file_name for done in Run.objects.get().files] == ["evaluations.jsonl", "slow.jsonl"]
+        assert Import.objects.get(pk=sent_first.pk).repeated_lines == 2
+        exported = take_out()
+        assert exported == file_of(A, BLANK, C, B)
+        assert compared([quick, slow], exported).problems == []
+
+
+class TestTheVerification:
+    def test_compares_a_line_that_is_as_long_as_it_may_be(self) -> None:
+        file = file_of(A, b"x" * 3_000, BLANK)
+        result = compare([partial(BytesIO, file)] * 2, BytesIO(file_of(A, BLANK)), Limits(line_bytes=3_000))
+        assert result.problems == []
+
+    def test_of_no_file_at_all_finds_every_line(self) -> None:
+        assert compared([], file_of(A)).problems == ["line 1 of the export is not in the original"]
+
+    def test_misses_a_blank_line_that_no_earlier_file_has(self) -> None:
+        result = compared([file_of(A, B), file_of(A, BLANK, C)], file_of(A, B, C))
+        assert result.problems == ["line 4 of the original is blank and missing in the export"]
+
+    def test_misses_a_blank_line_of_the_earlier_file(self) -> None:
+        file = file_of(A, BLANK, B)
+        result = compared([file, file], file_of(A, B))
+        assert result.problems == ["line 2 of the original is blank and missing in the export"]
+
+    def test_finds_what_stands_twice(self) -> None:
+        file = file_of(A, BLANK)
+        result = compared([file, file], file_of(A, BLANK, BLANK))
+        assert result.problems == ["line 3 of the export is not in the original"]
+
+    def test_takes_the_line_end_of_the_next_file_for_none_of_its_own(self) -> None:
+        assert compared([A, B], A + b"\n" + B).holds
+        assert not compared([A, B], A + b"\n" + B + b"\n").holds
+        assert compared([A, A], A).holds

@@ -1,0 +1,336 @@
+"""Odd lines and odd files: each has the outcome that docs/file-outcomes.md gives it, and touches no other."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from django.conf import settings
+
+from reviews.exports.verify_export import compare
+from reviews.models import Evaluation, Import, Run, User
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.storage.source_files import BOM, Refused
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+DOCUMENT = Path(settings.BASE_DIR) / "docs" / "file-outcomes.md"
+BEFORE, AFTER = line("eval_before"), line("eval_after")
+
+
+class Rejected(NamedTuple):
+    """A line that does not come in, and what is said of it."""
+
+    text: bytes
+    field: str
+    reason: str
+
+
+DEEP = b'{"a": %b%b}'
+REJECTED: dict[str, list[Rejected]] = {
+    "a record that is cut off": [
+        Rejected(line()[:size], "", "is not JSON") for size in (1, 20, 100, len(line()) - 1)
+    ],
+    "text that is not JSON": [
+        Rejected(text, "", "is not JSON")
+        for text in (
+            b"no record",
+            b"{'evaluation_id': 'eval_1'}",
+            line()[:-1] + b",}",
+            b"// " + line(),
+            b"\0",
+        )
+    ],
+    "JSON that is no object": [
+        Rejected(b"[%b]" % line(), "", "is not a JSON object but an array"),
+        Rejected(b"null", "", "is not a JSON object but null"),
+        Rejected(b'"eval_1"', "", "is not a JSON object but a string"),
+    ],
+    "two records in one line": [Rejected(line("eval_1") + line("eval_2"), "", "is not JSON: Extra data")],
+    "NaN or Infinity": [
+        Rejected(line(parsed_rubric_scores=b'{"A": {"score": %b}}' % word), "", f"holds {word.decode()}")
+        for word in (b"NaN", b"Infinity", b"-Infinity")
+    ],
+    "a control character that is not escaped": [
+        Rejected(line(parsing_error=b'"a%bb"' % character), "", "is not JSON: Invalid control character")
+        for character in (b"\0", b"\t", b"\r", b"\x1f")
+    ],
+    "half of a surrogate pair": [
+        Rejected(line(x=rb'"\ud800"'), "", "holds half a surrogate pair"),
+        Rejected(line(x=rb'{"\udfff": 1}'), "", "holds half a surrogate pair"),
+        Rejected(line(x=rb'"\ude00\ud83d"'), "", "holds half a surrogate pair"),
+    ],
+    "bytes that are not UTF-8": [
+        Rejected(line(parsing_error=b'"\xe9"'), "", "is not UTF-8: byte "),
+        Rejected(line(parsing_error=b'"\xed\xa0\xbd\xed\xb8\x80"'), "", "is not UTF-8: byte "),
+        Rejected(line(parsing_error=b'"\xc0\x80"'), "", "is not UTF-8: byte "),
+        Rejected(line().decode().encode("utf-16"), "", "is not UTF-8: byte 1 "),
+    ],
+    "a byte order mark in a later line": [
+        Rejected(BOM + line(), "", "has a byte order mark that is not at the start")
+    ],
+    "brackets nested deeper than 200": [
+        Rejected(line(raw_judge_output=DEEP % (b"[" * depth, b"]" * depth)), "", "is nested ")
+        for depth in (199, 300, 1_100, 50_000)
+    ],
+    "an id or a name of more than 512 bytes": [
+        Rejected(line("é" * 257), "evaluation_id", "is longer than 512 bytes"),
+        Rejected(line(task_id="x" * 3000), "task_id", "is longer than 512 bytes"),
+        Rejected(line(task_id=b"9" * 5000), "task_id", "is longer than 512 bytes"),
+    ],
+    "a required field missing or null": [
+        Rejected(b"{}", "evaluation_id", "is missing"),
+        Rejected(line(created_at=...), "created_at", "is missing"),
+        Rejected(line(human_review_status=None), "human_review_status", "is null"),
+    ],
+    "a value of the wrong type": [
+        Rejected(line(b"17"), "evaluation_id", "is a number, but takes a string"),
+        Rejected(line(task_id=True), "task_id", "is a boolean, but takes a string or a number"),
+        Rejected(line(needs_human_review=1), "needs_human_review", "is a number, but takes true or false"),
+        Rejected(line(review_reasons="a"), "review_reasons", "is a string, but takes an array of strings"),
+        Rejected(line(raw_judge_output="a"), "raw_judge_output", "is a string, but takes an object"),
+        Rejected(line(structured_ideal_response=[]), "structured_ideal_response", "is an array, but takes"),
+        Rejected(line(created_at=1744422923), "created_at", "is a number, but takes a string"),
+    ],
+    "a status or a verdict of another word": [
+        Rejected(line(human_review_status="Done"), "human_review_status", "is 'Done', but takes one of"),
+        Rejected(line(aggregated_score="pass"), "aggregated_score", "is 'pass', but takes one of"),
+    ],
+    "a timestamp that is not in ISO 8601": [
+        Rejected(line(created_at=text), "created_at", f"is '{text}', but takes a date and time in ISO 8601")
+        for text in ("now", "infinity", "10000-01-01T00:00:00Z", "0044-03-15 BC", "2025-02-30T00:00:00Z")
+    ],
+    "a timestamp before the year 1900": [
+        Rejected(line(created_at="0001-01-01T00:00:00Z"), "created_at", "is in the year 1, before 1900")
+    ],
+    "an id that stands in an earlier line": [
+        Rejected(line("eval_before", task_id="other"), "evaluation_id", "stands in line 1 already")
+    ],
+}
+ACCEPTED: dict[str, list[bytes]] = {
+    "U+0000 (as an escape)": [
+        line(rb'"a\u0000b"'),
+        line(
+            x=rb'{"\u0000": "\u0000"}', human_review_comments=rb'"\u0000"', raw_judge_output=rb'{"\u0000": 1}'
+        ),
+    ],
+    "a number in an id field": [
+        line(task_id=number, model_id=number, response_id=number, ideal_response_id=number)
+        for number in (b"5500", b"1.10", b"1E5", b"-0", b"18446744073709551616", b"1e5000")
+    ],
+    "a number that 64 bits cannot hold": [
+        line(x=b"18446744073709551616", parsed_rubric_scores=b'{"A": {"score": -9223372036854775809}}')
+    ],
+    "a number of 5,000 digits": [
+        line(x=b"9" * 5000),
+        line(parsed_rubric_scores=b'{"A": {"score": %b}}' % (b"9" * 5000)),
+        line(human_corrected_scores=b'{"A": {"score": -%b}}' % (b"9" * 5000)),
+        line(x=b"0.%b" % (b"1" * 5000)),
+    ],
+    "a number like 1e5000": [
+        line(x=number, human_corrected_scores=b'{"A": {"score": %b}}' % number)
+        for number in (b"1e5000", b"-1E+5000", b"1e-5000", b"1" * 400 + b".0")
+    ],
+    "numbers like -0, 1.10 and 1E5": [
+        line(x=b"[-0, -0.0, 1.10, 1E5, 1e308, 5e-324, 0.1, 18446744073709551615, -9223372036854775808]")
+    ],
+    "a key that stands twice": [
+        line(task_id=b'1, "task_id": "2"'),
+        line(human_review_status=b'"Completed", "human_review_status": "Needs Review"'),
+        line(human_reviewer_id=b'null, "human_reviewer_id": null', x=b'1, "x": {"a": 1, "a": 2}'),
+    ],
+    "U+2028, U+2029 or U+0085 in text": [
+        line(parsing_error=b'"a%bb"' % character.encode()) for character in "\u2028\u2029\u0085\x7f\ufeff"
+    ],
+    "escapes that need not be": [line(rb'"\u0065val_\/"'), line(rb'"a"', x=rb'"\u00e9\u002f\/\""')],
+    "a pair of surrogates": [line(x=rb'"\ud83d\ude00 \uDBFF\uDFFF"'), line(x='"😀"'.encode())],
+    "unknown keys": [
+        line(run="a", notes=[1, {"deep": None}], id=1, pk="x"),
+        line(**{"": 1, "__proto__": {}, "extra": 1, "version": 99, "Evaluation_id": "b", "x" * 5000: []}),
+    ],
+    "a string as structured response": [
+        line(structured_ideal_response="The answer is 2.", structured_model_response="")
+    ],
+    "optional keys missing": [
+        line(human_reviewer_id=..., human_corrected_scores=...),
+        line(
+            **dict.fromkeys(
+                (*HUMAN_FIELDS[1:], "task_id", "model_id", "response_id", "aggregated_score"), ...
+            )
+        ),
+    ],
+    "spacing, or keys in another order": [
+        json.dumps(json.loads(line()), separators=(",", ":")).encode(),
+        b" \t" + json.dumps(json.loads(line()), separators=(" ,  ", "\t:\r ")).encode() + b"\t ",
+        json.dumps(dict(reversed(json.loads(line()).items()))).encode(),
+    ],
+    "an id of 512 bytes": [
+        line("é" * 256, task_id="x" * 512, model_id="😀" * 128, response_id="x" * 512, ideal_response_id="")
+    ],
+    "brackets nested 200 deep": [
+        line(raw_judge_output=DEEP % (b"[" * 198, b"]" * 198)),
+        line(x=b'{"a":' * 199 + rb'"\u0000"' + b"}" * 199),
+    ],
+    "a CR before the line end": [line() + b"\r"],
+    "a timestamp with an offset, a space or no zone": [
+        line(created_at=text)
+        for text in ("2025-04-12T01:55:23+02:00", "2025-04-12 01:55:23.5", "2025-04-12T01:55:23.123456789z")
+    ],
+    "a timestamp of the year 1900 or 9999": [
+        line(created_at="1900-01-01T00:00:00Z"),
+        line(created_at="9999-12-31T23:59:59.999999Z", human_review_timestamp="9999-12-31T23:59:59Z"),
+    ],
+    "markup, formulas and paths in text": [
+        line("<script>alert(1)</script>", judge_prompt_template_path="../../etc/passwd"),
+        line("=cmd|' /C calc'!A0", model_id="'; DROP TABLE evaluation; --", task_id="%s {0} ${x} \\"),
+        line("../../../eval", x="\\copy evaluation from '/etc/passwd'", parsing_error="\\."),
+    ],
+}
+FILES: dict[str, list[tuple[bytes, dict[str, int], bytes]]] = {
+    # name: (file, its counts other than zero, its export)
+    "begins with a byte order mark": [
+        (BOM + file_of(BEFORE, AFTER), {"lines": 2, "new": 2}, BOM + file_of(BEFORE, AFTER)),
+        (BOM + b"\n" + BEFORE, {"lines": 2, "new": 1, "blank": 1}, BOM + b"\n" + BEFORE),
+        (BOM + file_of(b"no record", AFTER), {"lines": 2, "new": 1, "rejected": 1}, BOM + file_of(AFTER)),
+    ],
+    "has CRLF line ends": [
+        (
+            b"%b\r\n\r\n%b\r\n" % (BEFORE, AFTER),
+            {"lines": 3, "new": 2, "blank": 1},
+            b"%b\r\n\r\n%b\r\n" % (BEFORE, AFTER),
+        )
+    ],
+    "has blank lines": [
+        (
+            file_of(b"", BEFORE, b" \t", b"", AFTER, b"\x0b\x0c", b""),
+            {"lines": 7, "new": 2, "blank": 5},
+            file_of(b"", BEFORE, b" \t", b"", AFTER, b"\x0b\x0c", b""),
+        ),
+        (b"\n", {"lines": 1, "blank": 1}, b"\n"),
+    ],
+    "has no final line end": [(BEFORE + b"\n" + AFTER, {"lines": 2, "new": 2}, BEFORE + b"\n" + AFTER)],
+    "is cut in its last line": [
+        (file_of(BEFORE) + AFTER[:size], {"lines": 2, "new": 1, "rejected": 1}, file_of(BEFORE))
+        for size in (1, 100, len(AFTER) - 1)
+    ],
+    "is empty": [(b"", {}, b"")],
+}
+UTF_16 = {
+    "is UTF-16": [
+        file_of(BEFORE).decode().encode(encoding) for encoding in ("utf-16", "utf-16-le", "utf-16-be")
+    ]
+}
+
+
+def cases(table: Mapping[str, Sequence[Any]]) -> list[Any]:
+    return [
+        pytest.param(example, id=f"{name}, {number}")
+        for name, examples in table.items()
+        for number, example in enumerate(examples, start=1)
+    ]
+
+
+def outcome(done: Import) -> dict[str, int]:
+    return {name: count for name, count in done.counts.items() if count}
+
+
+@pytest.mark.parametrize("trap", cases(REJECTED))
+class TestRejected:
+    def test_is_listed_and_touches_no_other_line(self, trap: Rejected) -> None:
+        done = bring_in(file_of(BEFORE, trap.text, AFTER))
+        assert outcome(done) == {"lines": 3, "new": 2, "rejected": 1}
+        [told] = done.listed_exceptions()
+        assert (told["line"], told["outcome"], told["field"]) == (2, "rejected", trap.field)
+        assert told["reason"].startswith(trap.reason)
+        assert take_out() == file_of(BEFORE, AFTER)
+        assert take_out(with_rejected=True) == file_of(BEFORE, trap.text, AFTER)
+
+    def test_leaves_the_others_to_be_reviewed(self, trap: Rejected, ana: User) -> None:
+        data = file_of(BEFORE, trap.text, AFTER)
+        bring_in(data)
+        decide(Evaluation.objects.get(evaluation_id="eval_after"), ana)
+        result = compare([lambda: BytesIO(data)], BytesIO(take_out()))
+        assert (result.problems, result.identical, result.changed, result.left_out) == ([], 1, 1, 1)
+
+
+@pytest.mark.parametrize("text", cases(ACCEPTED))
+class TestAccepted:
+    @pytest.fixture
+    def evaluation(self, text: bytes) -> Evaluation:
+        """The record of the odd line, imported between two others."""
+        done = bring_in(file_of(BEFORE, text, AFTER))
+        assert outcome(done) == {"lines": 3, "new": 3}
+        return Evaluation.objects.get(first_line=2)
+
+    def test_comes_out_as_it_came(self, text: bytes, evaluation: Evaluation) -> None:
+        assert take_out() == file_of(BEFORE, text, AFTER)
+
+    def test_can_be_reviewed_and_differs_in_human_values_alone(
+        self, text: bytes, evaluation: Evaluation, ana: User
+    ) -> None:
+        review = decide(evaluation, ana, comments="\u2028 \\frac")
+        exported = take_out()
+        result = compare([lambda: BytesIO(file_of(BEFORE, text, AFTER))], BytesIO(exported))
+        assert (result.problems, result.identical, result.changed) == ([], 2, 1)
+        decided = as_spelled(exported.split(b"\n")[1])
+        assert decided["human_corrected_scores"] == review.corrected_scores
+        assert {name: value for name, value in decided.items() if name not in HUMAN_FIELDS} == {
+            name: value for name, value in as_spelled(text).items() if name not in HUMAN_FIELDS
+        }
+
+    def test_comes_again_unchanged_before_and_after_a_review(
+        self, text: bytes, evaluation: Evaluation, ana: User
+    ) -> None:
+        assert bring_in(file_of(BEFORE, text, AFTER)).unchanged == 3
+        decide(evaluation, ana)
+        exported = take_out()
+        for data in (file_of(BEFORE, text, AFTER), exported):
+            assert bring_in(data).unchanged == 3
+        assert take_out() == exported
+
+
+def as_spelled(text: bytes) -> Any:
+    """A line with its numbers as text, so that none of them is too large to be compared."""
+    return json.loads(text, parse_int=str, parse_float=str)
+
+
+class TestFiles:
+    @pytest.mark.parametrize("case", cases(FILES))
+    def test_have_these_outcomes(self, case: tuple[bytes, dict[str, int], bytes]) -> None:
+        data, counts, exported = case
+        assert outcome(bring_in(data)) == counts
+        assert take_out() == exported
+
+    @pytest.mark.parametrize("data", cases(UTF_16))
+    def test_in_utf_16_are_refused(self, data: bytes) -> None:
+        with pytest.raises(Refused, match="UTF-16"):
+            bring_in(data)
+        assert not Run.objects.exists()
+
+    def test_that_were_cut_come_in_whole_the_next_time(self) -> None:
+        whole = file_of(BEFORE, AFTER)
+        bring_in(whole[:-10])
+        assert outcome(bring_in(whole)) == {"lines": 2, "new": 1, "unchanged": 1}
+        assert take_out() == whole
+
+
+def documented() -> dict[str, str]:
+    """The rows of the document's tables on lines and files: what stands in a file, and what becomes of it."""
+    lines_and_files = DOCUMENT.read_text().partition("\n## Requests\n")[0]
+    rows = re.findall(r"^\| (.+?) \| (.+) \|$", lines_and_files, re.MULTILINE)
+    return {name: said for name, said in rows if name not in {"In the line", "The file"}}
+
+
+def test_the_document_has_a_row_for_each_of_these_and_for_nothing_else() -> None:
+    assert set(documented()) == {*REJECTED, *ACCEPTED, *FILES, *UTF_16}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_the_document_gives_the_reasons(name: str) -> None:
+    said = documented()[name].split(", ")
+    assert all(any(reason in trap.reason for reason in said) for trap in REJECTED[name])

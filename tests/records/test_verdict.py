@@ -1,0 +1,249 @@
+"""Scores make a verdict by a rule, and the verifier's message is read."""
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cognireview.environment import BASE_DIR
+from reviews.records.scores import Score
+from reviews.records.verdict import Rule, WrongRule, read_verification
+
+SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
+
+MATCH = "Verification (SymPy): Match (Extracted: '1/2', Correct: '0.5')."
+MISMATCH = "Verification (String): Mismatch (Extracted: '54', Correct: '60')."
+NO_REFERENCE = "Verification (String): Mismatch (Extracted: '47.5', Correct: '')."
+SKIPPED = "Verification skipped: Extracted answer was None."
+
+
+class TestTheUsualRule:
+    @pytest.mark.parametrize(
+        ("scores", "verdict"),
+        [
+            (["Yes", "Yes"], "Pass"),
+            (["Yes", "Partial", "Yes"], "Partial"),
+            (["Partial", "No", "Yes"], "Fail"),
+            (["No"], "Fail"),
+            ([" yes ", "YES"], "Pass"),
+            (["partial", "Yes"], "Partial"),
+        ],
+    )
+    def test_any_no_fails_and_any_partial_is_partial(self, scores: list[str], verdict: str) -> None:
+        assert Rule().aggregate(scores) == verdict
+
+    @pytest.mark.parametrize(
+        "scores",
+        [[], [""], ["Yes", ""], ["No", None], ["Yes", 3], [True], ["Yes", "Maybe"], [["Yes"]], [{"a": "No"}]],
+    )
+    def test_there_is_none_without_scores_or_with_a_blank_or_unknown_one(self, scores: list[Any]) -> None:
+        assert Rule().aggregate(scores) is None
+
+    @pytest.mark.parametrize(
+        ("scores", "verdict"),
+        [
+            ({"a": {"score": "No"}, "b": {"score": "Yes", "justification": "So."}}, "Fail"),
+            ({"a": "Yes", "b": "Partial"}, "Partial"),
+            ({"a": {"justification": "No score."}}, None),
+            ({}, None),
+            (None, None),
+        ],
+    )
+    def test_reads_scores_in_the_shape_of_a_record(self, scores: Any, verdict: str | None) -> None:
+        assert Rule().verdict(scores) == verdict
+
+
+GRADES: dict[str, Any] = {
+    "kind": "worst",
+    "yes": ["Good", 1, True],
+    "partial": ["Fair"],
+    "no": ["Poor", "1", 0],
+}
+
+
+class TestAnotherWorst:
+    @pytest.mark.parametrize(
+        ("scores", "verdict"),
+        [
+            (["good", "Good "], "Pass"),
+            (["Good", "Fair"], "Partial"),
+            (["Poor", "Good"], "Fail"),
+            ([1], "Pass"),
+            ([1.0], "Pass"),
+            (["1"], "Fail"),
+            ([True], "Pass"),
+            ([0], "Fail"),
+            ([False], None),
+            (["Yes"], None),
+        ],
+    )
+    def test_counts_the_scores_it_names_by_their_json_type(
+        self, scores: list[Score], verdict: str | None
+    ) -> None:
+        assert Rule.of(GRADES).aggregate(scores) == verdict
+
+    def test_says_what_a_single_score_counts_as(self) -> None:
+        rule = Rule.of(GRADES)
+        assert [rule.level(score) for score in ("GOOD", "Fair", 0, False, None, ["Good"])] == [
+            *("yes", "partial", "no"),
+            *(None, None, None),
+        ]
+
+
+class TestTheMean:
+    rule = Rule.of({"kind": "mean", "pass": 4, "partial": 2.5})
+
+    @pytest.mark.parametrize(
+        ("scores", "verdict"),
+        [([4], "Pass"), ([5, 3], "Pass"), ([5, 2.9], "Partial"), ([1, 4], "Partial"), ([2, 2.9], "Fail")],
+    )
+    def test_counts_from_its_thresholds_on(self, scores: list[Score], verdict: str) -> None:
+        assert self.rule.aggregate(scores) == verdict
+
+    @pytest.mark.parametrize("scores", [[], [4, None], [4, "4"], [4, True], [4, "Yes"], [float("nan")]])
+    def test_is_none_without_numbers_or_with_anything_else(self, scores: list[Any]) -> None:
+        assert self.rule.aggregate(scores) is None
+
+    def test_says_what_a_single_number_counts_as(self) -> None:
+        assert [self.rule.level(score) for score in (5, 3, 0, "5", True)] == [
+            "yes",
+            "partial",
+            "no",
+            None,
+            None,
+        ]
+
+
+class TestRulesAsData:
+    @pytest.mark.parametrize("data", [Rule().as_json(), GRADES, {"kind": "mean", "pass": 4, "partial": 2.5}])
+    def test_come_back_as_they_were(self, data: dict[str, Any]) -> None:
+        assert json.dumps(Rule.of(data).as_json()) == json.dumps(data)
+
+    def test_that_are_empty_are_the_usual_rule(self) -> None:
+        assert Rule.of({}) == Rule()
+
+    @pytest.mark.parametrize(
+        ("data", "problem"),
+        [
+            ([], "The rule is neither the worst score nor the mean of numbers."),
+            (None, "The rule is neither the worst score nor the mean of numbers."),
+            ({"kind": "best"}, "The rule is neither the worst score nor the mean of numbers."),
+            ({"kind": "mean", "pass": 4}, "The rule is neither the worst score nor the mean of numbers."),
+            ({"kind": "mean", "pass": 2, "partial": 3}, "A Partial cannot begin above a Pass."),
+            (
+                {"kind": "mean", "pass": "4", "partial": 3},
+                "The mean needs two numbers: from where it is a Pass, and from where a Partial.",
+            ),
+            (
+                {"kind": "mean", "pass": True, "partial": 0},
+                "The mean needs two numbers: from where it is a Pass, and from where a Partial.",
+            ),
+            ({"kind": "worst", "yes": ["Yes"], "no": []}, "Some score has to count as Yes, and some as No."),
+            (
+                {"kind": "worst", "yes": ["Yes"], "partial": ["no"], "no": [" NO "]},
+                "“ NO ” counts as more than one thing. “no” counts as more than one thing.",
+            ),
+            (
+                {"kind": "worst", "yes": ["Yes"], "no": [None]},
+                "The scores of a rule are texts that are not blank, numbers or truth values.",
+            ),
+            (
+                {"kind": "worst", "yes": "Yes", "no": ["No"]},
+                "The scores of a rule are texts that are not blank, numbers or truth values.",
+            ),
+        ],
+    )
+    def test_that_are_none_say_why(self, data: Any, problem: str) -> None:
+        with pytest.raises(WrongRule) as wrong:
+            Rule.of(data)
+        assert str(wrong.value) == problem
+
+
+SCALARS = st.text() | st.integers() | st.floats() | st.booleans() | st.none()
+
+
+@given(st.lists(SCALARS), st.sampled_from([Rule(), Rule.of(GRADES), TestTheMean.rule]))
+def test_any_scores_make_the_verdict_that_each_of_them_allows(scores: list[Any], rule: Rule) -> None:
+    levels = [rule.level(score) for score in scores]
+    verdict = rule.aggregate(scores)
+    assert (verdict is None) == (not scores or None in levels)
+    if verdict and rule.kind == "worst":
+        assert verdict == ("Fail" if "no" in levels else "Partial" if "partial" in levels else "Pass")
+    elif verdict:
+        mean = sum(map(Fraction, scores)) / len(scores)
+        assert verdict == ("Pass" if mean >= 4 else "Partial" if mean >= 2.5 else "Fail")
+
+
+class TestReadVerification:
+    def test_a_match_names_both_answers(self) -> None:
+        assert read_verification(True, MATCH) == (
+            "match",
+            "1/2",
+            "0.5",
+            "The final answer matches the reference answer.",
+        )
+
+    def test_a_mismatch_names_both_answers(self) -> None:
+        assert read_verification(False, MISMATCH) == (
+            "mismatch",
+            "54",
+            "60",
+            "The final answer does not match the reference answer.",
+        )
+
+    def test_an_answer_may_hold_quotes_and_line_breaks(self) -> None:
+        message = (
+            "Verification (String): Mismatch (Extracted: 'f'(x) = ', Correct: ',\n', Correct: 'f''(x)')."
+        )
+        assert read_verification(False, message)[1:3] == ("f'(x) = ', Correct: ',\n", "f''(x)")
+
+    @pytest.mark.parametrize("verified", [True, False, None])
+    def test_an_empty_reference_is_no_reference_whatever_came_of_it(self, verified: bool | None) -> None:
+        assert read_verification(verified, NO_REFERENCE) == (
+            "no reference",
+            "47.5",
+            "",
+            "No reference answer.",
+        )
+
+    def test_a_missing_reference_is_no_reference(self) -> None:
+        found = read_verification(None, "Verification skipped: Correct answer was None.")
+        assert (found.outcome, found.sentence) == ("no reference", "No reference answer.")
+
+    def test_skipped_says_why(self) -> None:
+        sentence = "Not verified: no final answer was extracted."
+        assert read_verification(None, SKIPPED) == ("skipped", None, None, sentence)
+        assert read_verification(None, "Verification skipped: no time.").sentence == "Not verified: no time."
+        assert read_verification(None, "Verification skipped:").sentence == "Not verified."
+
+    def test_the_field_counts_more_than_the_words_of_the_message(self) -> None:
+        assert read_verification(True, MISMATCH).outcome == "match"
+        assert read_verification(False, MATCH).outcome == "mismatch"
+        assert read_verification(False, SKIPPED).outcome == "mismatch"
+
+    def test_the_message_counts_where_the_field_is_null(self) -> None:
+        assert read_verification(None, MISMATCH).outcome == "mismatch"
+        assert read_verification(None, MATCH).outcome == "match"
+
+    @pytest.mark.parametrize("message", [None, "", "By hand.", "Mismatch (Extracted: 'cut off"])
+    def test_the_field_is_enough(self, message: str | None) -> None:
+        assert read_verification(True, message)[:3] == ("match", None, None)
+        assert read_verification(False, message)[:3] == ("mismatch", None, None)
+
+    def test_without_either_there_is_nothing_to_say(self) -> None:
+        assert read_verification(None, None) == ("none", None, None, "")
+        assert read_verification(None, "Not performed.") == ("none", None, None, "Not performed.")
+
+    @pytest.mark.skipif(not SAMPLE.exists(), reason="the public sample is not beside the project")
+    def test_no_record_of_the_sample_had_a_reference(self) -> None:
+        records = [json.loads(line) for line in SAMPLE.read_bytes().splitlines()]
+        found = [
+            read_verification(record["final_answer_verified"], record["verification_message"])
+            for record in records
+        ]
+        assert [each.outcome for each in found].count("no reference") == 49
+        assert [each.outcome for each in found].count("skipped") == 26
+        assert all(each.extracted for each in found if each.outcome == "no reference")

@@ -1,0 +1,375 @@
+"""Records that are scored before the judge's scores are shown: which, to whom, and what is kept."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reviews.accounts.permissions import Denied
+from reviews.exports import jobs
+from reviews.exports.jobs import Order
+from reviews.judge import measurement_settings
+from reviews.models import (
+    AuditEvent,
+    BlindScores,
+    Draft,
+    Escalation,
+    Evaluation,
+    JudgedCount,
+    Reveal,
+    Review,
+    Run,
+    User,
+)
+from reviews.queue import claims
+from reviews.records import responses
+from reviews.review import blind_scoring, decisions, drafts, escalations
+from reviews.review.blind_scoring import Possibility
+from reviews.review.decisions import Conflict
+from tests.support.contexts import bring, task
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.threads import together
+from tests.support.work import decide, end_claim
+
+pytestmark = pytest.mark.django_db
+
+ANSWER = {"response": {"final_answer": "54"}}
+GIVEN = {"Clarity": "Yes", "Conclusion Accuracy": "Yes"}
+JUDGED = {"Clarity": "Yes", "Conclusion Accuracy": "No"}
+
+
+@pytest.fixture
+def run(db: None) -> Run:
+    """A run of which every record is scored blind."""
+    return RunFactory.create(blind_share=1)
+
+
+@pytest.fixture
+def record(run: Run) -> Evaluation:
+    return EvaluationFactory.create(run=run, structured_model_response=ANSWER)
+
+
+@pytest.fixture
+def held(record: Evaluation, ana: User) -> Evaluation:
+    return claims.claim(evaluation_id=record.pk, reviewer=ana)
+
+
+def commit(record: Evaluation, reviewer: User, **other: Any) -> BlindScores:
+    sent: dict[str, Any] = {"version": record.version, "scores": GIVEN, "fields": [], "active_ms": 4_000}
+    return blind_scoring.commit(evaluation_id=record.pk, reviewer=reviewer, **(sent | other))
+
+
+class TestHidden:
+    def test_is_what_the_judge_said_of_the_blind_share(self, run: Run, ana: User) -> None:
+        records = [EvaluationFactory.create(run=run, structured_model_response=ANSWER) for _ in range(40)]
+        assert all(blind_scoring.is_hidden(record, ana) for record in records)
+        run.blind_share = 0.4
+        some = {record.pk for record in records if blind_scoring.is_hidden(record, ana)}
+        assert 0 < len(some) < 40
+        run.blind_share = 0.3
+        assert {record.pk for record in records if blind_scoring.is_hidden(record, ana)} <= some
+        run.blind_share = 0
+        assert not any(blind_scoring.is_hidden(record, ana) for record in records)
+
+    def test_is_so_for_leads_too(self, record: Evaluation, lea: User, max: User) -> None:
+        assert blind_scoring.is_hidden(record, lea)
+        assert blind_scoring.is_hidden(record, max)
+
+    def test_is_nothing_where_there_is_no_answer_to_judge(self, run: Run, ana: User) -> None:
+        assert not blind_scoring.is_hidden(EvaluationFactory.create(run=run), ana)
+        empty = EvaluationFactory.create(run=run, structured_model_response={"model": "o1", "response": {}})
+        assert not blind_scoring.is_hidden(empty, ana)
+
+    def test_is_so_where_the_task_context_has_the_answer(self, run: Run, ana: User) -> None:
+        record = EvaluationFactory.create(run=run, task_id="7", model_id="o1")
+        another = EvaluationFactory.create(run=run, task_id="7", model_id="o3")
+        bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
+        assert blind_scoring.is_hidden(record, ana)
+        assert not blind_scoring.is_hidden(another, ana)
+
+    def test_ends_with_the_decision_and_does_not_begin_again(
+        self, held: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        commit(held, ana)
+        decided = decide(held, ana).evaluation
+        assert not blind_scoring.is_hidden(decided, bo)
+        decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Look again.")
+        assert not blind_scoring.is_hidden(Evaluation.objects.get(), bo)
+
+    def test_is_nothing_of_a_record_that_nobody_is_to_review(self, run: Run, ana: User) -> None:
+        record = EvaluationFactory.create(
+            run=run, structured_model_response=ANSWER, human_review_status="Not Required"
+        )
+        assert not blind_scoring.is_hidden(record, ana)
+
+    def test_ends_for_everybody_with_a_decision_that_is_taken_back(
+        self, run: Run, held: Evaluation, ana: User, bo: User
+    ) -> None:
+        commit(held, ana)
+        decide(held, ana)
+        decisions.undo(run=run, reviewer=ana)
+        drafts.discard(evaluation_id=held.pk, reviewer=ana)
+        held.refresh_from_db()
+        assert (held.in_queue, held.review) == (True, None)
+        assert not blind_scoring.is_hidden(held, ana)
+        assert not blind_scoring.is_hidden(held, bo)
+
+    def test_does_not_begin_where_a_file_opens_what_a_file_decided(self, ana: User) -> None:
+        Run.objects.create(name="algebra", blind_share=1)
+        bring_in(file_of(line("eval_1", human_review_status="Completed")), run="algebra")
+        bring_in(file_of(line("eval_1", human_review_status="Needs Review")), run="algebra")
+        record = Evaluation.objects.get()
+        assert record.in_queue
+        assert not blind_scoring.is_hidden(record, ana)
+
+    def test_is_decided_by_no_draft(self, held: Evaluation, ana: User) -> None:
+        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
+        assert blind_scoring.is_hidden(held, ana)
+
+    def test_ends_for_a_lead_who_takes_over_a_disagreement(
+        self, record: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        Run.objects.update(overlap_share=1)
+        for person, scores in ((ana, GIVEN), (bo, JUDGED)):
+            commit(claims.claim(evaluation_id=record.pk, reviewer=person), person, scores=scores)
+            entries = {name: {"score": score, "justification": "So."} for name, score in scores.items()}
+            decide(Evaluation.objects.get(), person, scores=entries)
+        record = Evaluation.objects.get()
+        assert record.is_escalated
+        assert blind_scoring.is_hidden(record, lea)
+        claims.claim(evaluation_id=record.pk, reviewer=lea)
+        assert not blind_scoring.is_hidden(record, lea)
+        # The lead returns it for one more opinion, and cannot give that opinion.
+        escalations.settle(
+            escalation_id=Escalation.objects.get().pk, actor=lea, outcome="returned", answer="One more."
+        )
+        with pytest.raises(claims.Taken, match="You have read what others say of this"):
+            claims.claim(evaluation_id=record.pk, reviewer=lea)
+        assert claims.claim_next(run=record.run, reviewer=lea) is None
+
+    def test_is_denied_with_a_reason(self, held: Evaluation, ana: User) -> None:
+        with pytest.raises(Denied, match="Commit your scores first"):
+            blind_scoring.check_shown(held, ana)
+        commit(held, ana)
+        blind_scoring.check_shown(held, ana)
+
+
+class TestCommitting:
+    def test_keeps_the_scores_and_shows_the_judges_to_this_reviewer(
+        self, held: Evaluation, ana: User, bo: User
+    ) -> None:
+        given = commit(held, ana)
+        assert (given.scores, given.active_ms) == (GIVEN, 4_000)
+        assert blind_scoring.committed(held, ana) == given
+        assert not blind_scoring.is_hidden(held, ana)
+        assert blind_scoring.is_hidden(held, bo)
+
+    def test_leaves_an_event_that_tells_the_scores(self, held: Evaluation, ana: User) -> None:
+        commit(held, ana)
+        event = AuditEvent.objects.get(action="blind scores")
+        assert (event.actor, event.evaluation, event.detail) == (ana, held, {"scores": GIVEN})
+
+    def test_makes_a_draft_of_what_was_entered_beside_the_judges(self, held: Evaluation, ana: User) -> None:
+        typed = [["comments", "Hm."]]
+        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=typed, revision=4)
+        commit(held, ana, fields=[["comments", "Hm!"]])
+        draft = Draft.objects.get()
+        assert (draft.fields, draft.revision) == ([["comments", "Hm!"]], 5)
+
+    def test_twice_the_same_is_once_and_leaves_the_draft_alone(self, held: Evaluation, ana: User) -> None:
+        first = commit(held, ana)
+        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "On."]], revision=2)
+        assert commit(held, ana) == first
+        assert Draft.objects.get().fields == [["comments", "On."]]
+        assert AuditEvent.objects.filter(action="blind scores").count() == 1
+
+    def test_other_scores_afterwards_is_refused(self, held: Evaluation, ana: User) -> None:
+        commit(held, ana)
+        with pytest.raises(Conflict, match="You committed other scores at"):
+            commit(held, ana, scores=JUDGED)
+        assert BlindScores.objects.get().scores == GIVEN
+
+    def test_needs_the_claim(self, record: Evaluation, ana: User, bo: User) -> None:
+        with pytest.raises(Conflict, match="You do not hold this record any more"):
+            commit(record, ana)
+        claims.claim(evaluation_id=record.pk, reviewer=bo)
+        with pytest.raises(Conflict, match="bo has been reviewing this since"):
+            commit(record, ana)
+        assert not BlindScores.objects.exists()
+
+    def test_needs_no_claim_that_still_runs_if_nobody_else_came(self, held: Evaluation, ana: User) -> None:
+        end_claim(held)
+        assert commit(held, ana)
+
+    def test_needs_the_record_as_it_was_seen(self, held: Evaluation, ana: User) -> None:
+        with pytest.raises(Conflict, match="has changed since you opened it"):
+            commit(held, ana, version=held.version + 1)
+
+    def test_is_for_what_is_hidden_only(self, run: Run, held: Evaluation, ana: User) -> None:
+        Run.objects.update(blind_share=0)
+        with pytest.raises(Conflict, match="not hidden any more"):
+            commit(held, ana)
+
+    def test_is_for_reviewers(self, record: Evaluation, eve: User) -> None:
+        with pytest.raises(Denied):
+            commit(record, eve)
+
+    def test_records_the_reveal_with_an_event(self, held: Evaluation, ana: User) -> None:
+        commit(held, ana)
+        shown = Reveal.objects.get()
+        assert (shown.run, shown.evaluation, shown.reviewer, shown.how) == (held.run, held, ana, "locked in")
+        event = AuditEvent.objects.get(action="reveal")
+        assert (event.actor, event.evaluation, event.detail) == (ana, held, {"how": "locked in"})
+
+    def test_holds_for_the_evidence_it_was_given_on(self, ana: User, bo: User) -> None:
+        Run.objects.create(name="algebra", blind_share=1)
+        bring_in(file_of(line("eval_1")), run="algebra")
+        record = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
+        commit(record, ana)
+        bring_in(file_of(line("eval_1", aggregated_score="Fail")), run="algebra")
+        record.refresh_from_db()
+        # Ana knows the judge's earlier scores, so her review now is assisted.
+        assert not blind_scoring.is_hidden(record, ana)
+        assert blind_scoring.is_hidden(record, bo)
+        with pytest.raises(Conflict, match="not hidden any more"):
+            commit(record, ana, scores=JUDGED)
+        assert decide(record, ana).blind_scores is None
+
+
+class TestAChangeThatWouldHide:
+    """A reviewer who claimed a record while it was shown has seen it, even if it would be hidden later."""
+
+    def served(self, run: Run, ana: User, **values: Any) -> Evaluation:
+        record = EvaluationFactory.create(run=run, **values)
+        return claims.claim(evaluation_id=record.pk, reviewer=ana)
+
+    def test_a_larger_share_leaves_what_was_claimed(self, run: Run, ana: User, bo: User, lea: User) -> None:
+        Run.objects.update(blind_share=0)
+        run.refresh_from_db()
+        record = self.served(run, ana, structured_model_response=ANSWER)
+        other = EvaluationFactory.create(run=run, structured_model_response=ANSWER)
+        before = measurement_settings.of(run)
+        larger = replace(before, blind_share=1)
+        measurement_settings.configure(run_id=run.pk, actor=lea, measures=larger, seen=before.fingerprint)
+        record, other = (Evaluation.objects.get(pk=one.pk) for one in (record, other))
+        assert [blind_scoring.is_hidden(record, person) for person in (ana, bo)] == [False, True]
+        assert blind_scoring.is_hidden(other, ana)
+        assert Reveal.objects.get().how == "shown"
+        with pytest.raises(Conflict, match="not hidden any more"):
+            commit(record, ana)
+
+    def test_an_answer_in_task_context_leaves_what_was_claimed(self, run: Run, ana: User, bo: User) -> None:
+        record = self.served(run, ana, task_id="7", model_id="o1")
+        bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
+        assert [blind_scoring.is_hidden(record, person) for person in (ana, bo)] == [False, True]
+
+    def test_task_context_that_comes_again_shows_nothing(self, run: Run, ana: User) -> None:
+        answered = task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}])
+        bring(answered)
+        record = self.served(run, ana, task_id="7", model_id="o1")
+        bring(answered)
+        assert blind_scoring.is_hidden(record, ana)
+
+    def test_an_answer_in_a_newer_file_leaves_what_was_claimed(self, ana: User, bo: User) -> None:
+        Run.objects.create(name="algebra", blind_share=1)
+        bring_in(file_of(line("eval_1", structured_model_response=None)), run="algebra")
+        claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
+        bring_in(file_of(line("eval_1")), run="algebra")
+        record = Evaluation.objects.get()
+        assert [blind_scoring.is_hidden(record, person) for person in (ana, bo)] == [False, True]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestCommittingAtOnce:
+    def test_the_same_scores_are_kept_once(self, held: Evaluation, ana: User) -> None:
+        first, second = together(lambda: commit(held, ana), lambda: commit(held, ana))
+        assert first == second == BlindScores.objects.get()
+
+    def test_of_different_scores_the_second_is_refused(self, held: Evaluation, ana: User) -> None:
+        done = together(
+            lambda: commit(held, ana), lambda: commit(held, ana, scores=JUDGED), expecting=Conflict
+        )
+        assert sorted(type(one).__name__ for one in done) == ["BlindScores", "Conflict"]
+        assert BlindScores.objects.get() in done
+
+
+class TestTheDecisionAfterwards:
+    def test_keeps_what_was_given_before_and_what_holds(self, held: Evaluation, ana: User) -> None:
+        commit(held, ana)
+        review = decide(held, ana, judged=JUDGED)
+        assert review.blind_scores == GIVEN
+        assert (review.blind_verdict, review.verdict) == ("Pass", "Fail")
+        counts = JudgedCount.objects.filter(criterion="Conclusion Accuracy")
+        assert [(one.is_blind, one.judge, one.human, one.final) for one in counts] == [
+            (True, '"No"', '"Yes"', '"No"')
+        ]
+
+    def test_is_refused_from_who_committed_nothing(self, record: Evaluation, bo: User) -> None:
+        with pytest.raises(Conflict, match="commit your scores first"):
+            decide(record, bo)
+        assert not Review.objects.exists()
+
+    def test_is_assisted_of_who_downloaded_the_run(self, record: Evaluation, lea: User) -> None:
+        jobs.ask_for(Order(record.run), lea)
+        with pytest.raises(Conflict, match="not hidden any more"):
+            commit(claims.claim(evaluation_id=record.pk, reviewer=lea), lea)
+        assert decide(record, lea).blind_scores is None
+
+    def test_is_blind_of_who_committed_and_downloaded_then(self, held: Evaluation, lea: User) -> None:
+        claims.release(evaluation_id=held.pk, actor=lea)
+        commit(claims.claim(evaluation_id=held.pk, reviewer=lea), lea)
+        jobs.ask_for(Order(held.run), lea)
+        assert decide(held, lea).blind_scores == GIVEN
+
+    def test_taken_back_comes_back_with_the_judges_scores(
+        self, run: Run, held: Evaluation, ana: User
+    ) -> None:
+        commit(held, ana)
+        decide(held, ana)
+        record = decisions.undo(run=run, reviewer=ana)
+        assert not blind_scoring.is_hidden(record, ana)
+        assert blind_scoring.committed(record, ana)
+
+
+class TestPossibility:
+    def test_is_told_by_the_records_that_have_an_answer(self) -> None:
+        made = bring_in(
+            file_of(line("a"), line("b", structured_model_response=None), line("c", aggregated_score="Fail"))
+        )
+        assert blind_scoring.possibility(made.run) == Possibility(answered=2, by_context=False)
+        assert blind_scoring.possibility(made.run).sentence == ""
+
+    def test_is_none_without_answers_and_says_so(self) -> None:
+        run = bring_in(file_of(line("a", structured_model_response=None))).run
+        found = blind_scoring.possibility(run)
+        assert (found.answered, found.is_possible) == (0, False)
+        assert "neither the records nor their task context have an answer" in found.sentence
+
+    def test_is_there_where_task_context_has_an_answer(self) -> None:
+        run = bring_in(file_of(line("a", structured_model_response=None, task_id="7", model_id="o1"))).run
+        bring(task(model_responses=[{"model_id": "o3", "response_text": "It is 54."}]))
+        assert not blind_scoring.possibility(run).is_possible
+        bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
+        assert blind_scoring.possibility(run) == Possibility(answered=0, by_context=True)
+
+    def test_is_not_ruled_out_before_anybody_counted(self, record: Evaluation) -> None:
+        assert blind_scoring.possibility(record.run) == Possibility(answered=None, by_context=False)
+        assert blind_scoring.possibility(record.run).is_possible
+
+
+@pytest.mark.parametrize(
+    ("response", "holds"),
+    [
+        (None, False),
+        ("", False),
+        ("It is 54.", True),
+        ({}, False),
+        ({"final_answer": "54"}, True),
+        ({"model": "o1", "response": ""}, False),
+        ({"model": "o1", "response": "54"}, True),
+        ({"steps": [], "final_answer": None}, False),
+    ],
+)
+def test_an_answer_is_what_says_something(response: Any, holds: bool) -> None:
+    assert responses.holds_answer(response) == holds

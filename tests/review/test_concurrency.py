@@ -1,0 +1,224 @@
+"""Two people, or sixteen, at the same moment: real connections against one database."""
+
+from collections.abc import Callable
+from functools import partial
+from uuid import uuid4
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import Q
+
+from reviews.imports import importer
+from reviews.models import AuditEvent, Evaluation, EvaluationFacets, Import, Review, Run, User
+from reviews.queue import claims
+from reviews.queue.claims import Taken
+from reviews.review.decisions import Conflict
+from reviews.search import indexing
+from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
+from tests.support.lines import file_of, line
+from tests.support.threads import start_and_wait_for_lock, together
+from tests.support.work import decide, end_claim, evaluations
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def hand_over(evaluation: Evaluation, _reviewer: User) -> None:
+    """Leave the record held, but not by the reviewer, so that they come back for another."""
+    Evaluation.objects.filter(pk=evaluation.pk).update(claimed_by=User.objects.get(username="other"))
+
+
+def claim_all(run: Run, reviewer: User, then: Callable[[Evaluation, User], object]) -> list[Evaluation]:
+    """Claim until nothing is left, doing something with each record; what was claimed."""
+    claimed = []
+    while evaluation := claims.claim_next(run=run, reviewer=reviewer):
+        then(evaluation, reviewer)
+        claimed.append(evaluation)
+    return claimed
+
+
+def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
+    """Decide until nothing is left, each time with the record after it fetched ahead; what was decided."""
+    decided = []
+    while evaluation := claims.claim_next(run=run, reviewer=reviewer, condition=condition):
+        spare = claims.claim_spare(run=run, reviewer=reviewer, beside=evaluation.pk, condition=condition)
+        assert spare != evaluation
+        decide(evaluation, reviewer)
+        decided.append(evaluation.pk)
+    return decided
+
+
+@pytest.mark.slow
+class TestSixteenReviewers:
+    @pytest.mark.parametrize(("then", "count"), [(hand_over, 1600), (decide, 320)])
+    def test_get_each_record_once(self, then: Callable[[Evaluation, User], object], count: int) -> None:
+        run = RunFactory.create()
+        made = evaluations(run, tasks=[str(number // 5) for number in range(count)])
+        UserFactory.create(username="other")
+        reviewers = UserFactory.create_batch(16, role="reviewer")
+        shares = together(*(partial(claim_all, run, reviewer, then) for reviewer in reviewers))
+        handed_out = [evaluation.pk for share in shares for evaluation in share]
+        assert sorted(handed_out) == [evaluation.pk for evaluation in made]
+
+    @pytest.mark.parametrize("condition", [claims.EVERYTHING, Q(model_id="b")])
+    def test_with_spares_and_filters_get_each_record_once(self, condition: Q) -> None:
+        run = RunFactory.create()
+        tasks = [str(number // 5) for number in range(160)]
+        made = evaluations(run, tasks=tasks, model_id="a") + evaluations(run, tasks=tasks, model_id="b")
+        wanted = [one.pk for one in made if condition == claims.EVERYTHING or one.model_id == "b"]
+        reviewers = UserFactory.create_batch(16, role="reviewer")
+        shares = together(*(partial(go_through, run, reviewer, condition) for reviewer in reviewers))
+        assert sorted(pk for share in shares for pk in share) == wanted
+
+    def test_who_want_the_same_record_are_one_who_gets_it_and_fifteen_who_learn_who(self) -> None:
+        evaluation = EvaluationFactory.create()
+        reviewers = UserFactory.create_batch(16, role="reviewer")
+        outcomes = together(
+            *(
+                partial(claims.claim, evaluation_id=evaluation.pk, reviewer=reviewer)
+                for reviewer in reviewers
+            ),
+            expecting=Taken,
+        )
+        [claimed] = [outcome for outcome in outcomes if isinstance(outcome, Evaluation)]
+        reasons = {outcome.reason for outcome in outcomes if isinstance(outcome, Taken)}
+        assert claimed.claimed_by
+        assert claimed.claimed_by in reviewers
+        claimed_at = AuditEvent.objects.get(action="claim").at
+        assert reasons == {f"{claimed.claimed_by.name} has been reviewing this since {claimed_at:%H:%M} UTC."}
+
+
+class TestTwoClaims:
+    def test_of_the_last_record_have_one_winner(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        claim = partial(claims.claim_next, run=evaluation.run)
+        outcomes = together(partial(claim, reviewer=ana), partial(claim, reviewer=bo))
+        assert sorted(outcomes, key=bool) == [None, evaluation]
+
+    def test_of_a_claim_that_ran_out_have_one_winner(self, ana: User, bo: User, lea: User) -> None:
+        evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=lea)
+        end_claim(evaluation)
+        claim = partial(claims.claim_next, run=evaluation.run)
+        outcomes = together(partial(claim, reviewer=ana), partial(claim, reviewer=bo))
+        assert sorted(outcomes, key=bool) == [None, evaluation]
+
+    def test_by_a_double_click_give_one_record(self, ana: User) -> None:
+        run = RunFactory.create()
+        evaluations(run, tasks=["1"] * 8)
+        clicks = [partial(claims.claim_next, run=run, reviewer=User.objects.get(pk=ana.pk)) for _ in range(4)]
+        outcomes = together(*clicks)
+        assert outcomes[0]
+        assert outcomes == outcomes[:1] * 4
+        assert Evaluation.objects.filter(claimed_by=ana).count() == 1
+        assert AuditEvent.objects.filter(action="claim").count() == 1
+
+    def test_are_not_held_up_by_a_claim_that_is_not_committed_yet(self, ana: User, bo: User) -> None:
+        run = RunFactory.create()
+        first, second = evaluations(run, tasks=["1", "1"])
+        with transaction.atomic():
+            assert claims.claim_next(run=run, reviewer=ana) == first
+            assert together(partial(claims.claim_next, run=run, reviewer=bo)) == [second]
+
+
+class TestWhoWaitedForTheRecord:
+    """The row was locked; whoever waited sees all that happened to it meanwhile."""
+
+    def test_learns_who_claimed_it(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with transaction.atomic():
+            claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
+            waiting = start_and_wait_for_lock(partial(claims.claim, evaluation_id=evaluation.pk, reviewer=bo))
+        with pytest.raises(Taken, match=r"^ana has been reviewing this since \d\d:\d\d UTC\.$"):
+            waiting.result()
+
+    def test_learns_who_decided_it(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with transaction.atomic():
+            decide(evaluation, ana)
+            waiting = start_and_wait_for_lock(partial(decide, evaluation, bo))
+        with pytest.raises(Conflict, match=r"^ana submitted this at \d\d:\d\d UTC\. You agree on every"):
+            waiting.result()
+
+    def test_to_free_it_frees_what_was_claimed_meanwhile(self, ana: User, lea: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with transaction.atomic():
+            claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
+            waiting = start_and_wait_for_lock(partial(claims.release, evaluation_id=evaluation.pk, actor=lea))
+        waiting.result()
+        evaluation.refresh_from_db()
+        assert evaluation.claimed_by is None
+        assert AuditEvent.objects.get(action="release").detail == {"holder": "ana"}
+
+    def test_gets_it_when_the_other_went_back_on_it(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        with transaction.atomic():
+            decide(evaluation, ana)
+            waiting = start_and_wait_for_lock(partial(decide, evaluation, bo))
+            transaction.set_rollback(True)
+        assert waiting.result().reviewer == bo
+        assert Review.objects.count() == 1
+
+
+class TestTwoSubmissions:
+    def test_of_two_reviewers_are_one_review_and_one_conflict(self, ana: User, bo: User) -> None:
+        evaluation = EvaluationFactory.create()
+        outcomes = together(
+            partial(decide, evaluation, ana), partial(decide, evaluation, bo), expecting=Conflict
+        )
+        [review] = [outcome for outcome in outcomes if isinstance(outcome, Review)]
+        [conflict] = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
+        said = f"{review.reviewer.name} submitted this at {review.submitted_at:%H:%M} UTC."
+        assert conflict.reason == f"{said} You agree on every criterion."
+        assert Review.objects.get() == review
+        evaluation.refresh_from_db()
+        assert evaluation.human_reviewer_id == review.reviewer.username
+        assert AuditEvent.objects.get(action="submit").actor == review.reviewer
+
+    def test_of_one_form_are_one_review(self, ana: User) -> None:
+        evaluation = EvaluationFactory.create()
+        send = partial(decide, evaluation, ana, submission=uuid4())
+        outcomes = together(send, send, send)
+        assert outcomes == [Review.objects.get()] * 3
+        assert AuditEvent.objects.filter(action="submit").count() == 1
+
+
+def bring_in(text: bytes) -> Import:
+    with transaction.atomic():
+        return importer.import_stream([text], run_name="run", file_name="run.jsonl", actor=None)
+
+
+def test_a_file_and_the_job_that_covers_its_records_take_turns() -> None:
+    first = bring_in(line("eval_1"))
+    EvaluationFacets.objects.all().delete()
+    more = {"Clarity": {"score": "Yes"}, "Rigor": {"score": "No"}}
+    file = file_of(line("eval_1"), line("eval_2", parsed_rubric_scores=more))
+    with transaction.atomic():
+        # As `facets.cover_next`: its turn, then the records, then their run.
+        with connection.cursor() as cursor:
+            cursor.execute(indexing._TAKE_TURNS)
+        waiting = start_and_wait_for_lock(partial(bring_in, file))
+        indexing._cover(first, after=0, until=1)
+        indexing._count(first.run)
+    assert (waiting.result().new, waiting.result().unchanged) == (1, 1)
+
+
+class TestAFileAndADecision:
+    @pytest.fixture
+    def evaluation(self) -> Evaluation:
+        bring_in(line())
+        return Evaluation.objects.get()
+
+    def test_of_which_the_decision_came_first_keep_it(self, evaluation: Evaluation, ana: User) -> None:
+        with transaction.atomic():
+            decide(evaluation, ana)
+            waiting = start_and_wait_for_lock(partial(bring_in, line(aggregated_score="Fail")))
+        assert (waiting.result().conflicts, waiting.result().updated) == (0, 1)
+        evaluation.refresh_from_db()
+        assert (evaluation.human_reviewer_id, evaluation.is_stale) == ("ana", True)
+
+    def test_of_which_the_file_came_first_are_a_conflict(self, evaluation: Evaluation, ana: User) -> None:
+        with transaction.atomic():
+            bring_in(line(aggregated_score="Fail"))
+            waiting = start_and_wait_for_lock(partial(decide, evaluation, ana))
+        with pytest.raises(Conflict, match=r"^This record was re-imported at "):
+            waiting.result()
+        assert not Review.objects.exists()

@@ -1,0 +1,202 @@
+"""Drafts are kept for the reviewer who holds the record, the newest of each, until submitted."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from reviews.accounts.permissions import Denied
+from reviews.models import AuditEvent, Draft, Evaluation, User
+from reviews.queue import claims as queue_claims
+from reviews.queue.claims import Taken
+from reviews.review import decisions, drafts, escalations
+from tests.support.factories import EvaluationFactory
+from tests.support.work import decide, end_claim
+
+pytestmark = pytest.mark.django_db
+
+FIELDS = [["criteria-0-name", "Clarity"], ["criteria-0-score", "No"], ["comments", "Half typed"]]
+
+
+@pytest.fixture
+def evaluation(ana: User) -> Evaluation:
+    """A record that ana holds."""
+    return queue_claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+
+
+def save(evaluation: Evaluation, reviewer: User, **other: Any) -> Draft:
+    sent: dict[str, Any] = {"fields": FIELDS, "revision": 1} | other
+    return drafts.save(evaluation_id=evaluation.pk, reviewer=reviewer, **sent)
+
+
+def kept(evaluation: Evaluation, reviewer: User) -> Any:
+    draft = drafts.of(evaluation, reviewer)
+    return draft and draft.fields
+
+
+class TestSave:
+    def test_keeps_the_fields_in_their_order_for_each_reviewer(
+        self, evaluation: Evaluation, ana: User, lea: User
+    ) -> None:
+        save(evaluation, ana)
+        assert kept(evaluation, ana) == FIELDS
+        assert drafts.of(evaluation, lea) is None
+
+    def test_replaces_an_older_revision(self, evaluation: Evaluation, ana: User) -> None:
+        save(evaluation, ana)
+        save(evaluation, ana, fields=[["comments", "More"]], revision=2)
+        assert kept(evaluation, ana) == [["comments", "More"]]
+        assert Draft.objects.count() == 1
+
+    @pytest.mark.parametrize("revision", [1, 2])
+    def test_of_what_is_no_newer_is_refused(self, evaluation: Evaluation, ana: User, revision: int) -> None:
+        newest = save(evaluation, ana, revision=2)
+        with pytest.raises(drafts.Outdated) as outdated:
+            save(evaluation, ana, fields=[["comments", "From another tab"]], revision=revision)
+        assert outdated.value.draft == newest
+        assert kept(evaluation, ana) == FIELDS
+
+    def test_sent_twice_is_one(self, evaluation: Evaluation, ana: User) -> None:
+        assert save(evaluation, ana) == save(evaluation, ana)
+
+    def test_leaves_no_event(self, evaluation: Evaluation, ana: User) -> None:
+        before = AuditEvent.objects.count()
+        save(evaluation, ana)
+        assert AuditEvent.objects.count() == before
+
+    def test_takes_a_character_that_postgresql_does_not(self, evaluation: Evaluation, ana: User) -> None:
+        save(evaluation, ana, fields=[["comments", "a\0b"]])
+        assert kept(evaluation, ana) == [["comments", "a\ufffdb"]]
+
+    def test_is_not_for_people_without_a_role(self, evaluation: Evaluation, eve: User) -> None:
+        with pytest.raises(Denied):
+            save(evaluation, eve)
+
+
+class TestTheClaim:
+    def until(self, evaluation: Evaluation) -> dt.datetime:
+        evaluation.refresh_from_db()
+        assert evaluation.claimed_until
+        return evaluation.claimed_until
+
+    def test_is_renewed(self, evaluation: Evaluation, ana: User, settings: Settings) -> None:
+        soon = timezone.now() + dt.timedelta(minutes=2)
+        Evaluation.objects.update(claimed_until=soon)
+        save(evaluation, ana)
+        assert self.until(evaluation) > soon
+
+    def test_is_left_alone_while_it_is_fresh(self, evaluation: Evaluation, ana: User) -> None:
+        before = self.until(evaluation)
+        save(evaluation, ana)
+        assert self.until(evaluation) == before
+
+    def test_that_ran_out_is_taken_back_if_nobody_took_the_record(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        end_claim(evaluation)
+        save(evaluation, ana)
+        with pytest.raises(Taken, match=r"^ana has been reviewing"):
+            queue_claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
+
+    def test_that_goes_on_with_a_draft_tells_so(self, evaluation: Evaluation, ana: User) -> None:
+        save(evaluation, ana)
+        queue_claims.release(evaluation_id=evaluation.pk, actor=ana)
+        queue_claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        end_claim(evaluation)
+        save(evaluation, ana, revision=2)
+        end_claim(evaluation)
+        queue_claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
+        claims = AuditEvent.objects.filter(action="claim").order_by("pk")
+        assert [claim.detail for claim in claims] == [
+            {},
+            {"draft": 1},
+            {"draft": 2, "regained": True},
+            {"draft": 2, "regained": True},
+        ]
+
+    def test_with_somebody_elses_draft_is_one_from_the_start(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        save(evaluation, ana)
+        end_claim(evaluation)
+        queue_claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
+        assert AuditEvent.objects.get(action="claim", actor=bo).detail == {}
+
+
+class TestATextThatComesTooLate:
+    """It is refused, and the reviewer learns why. An earlier draft stays."""
+
+    def taken(self, evaluation: Evaluation, bo: User) -> str:
+        end_claim(evaluation)
+        queue_claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
+        return "bo has been reviewing this since "
+
+    def decided(self, evaluation: Evaluation, bo: User) -> str:
+        end_claim(evaluation)
+        decide(evaluation, bo)
+        return "bo submitted this at "
+
+    def handed_over(self, evaluation: Evaluation, bo: User) -> str:
+        end_claim(evaluation)
+        escalations.escalate(evaluation_id=evaluation.pk, reviewer=bo, kind="question", reason="", note="")
+        return "bo handed this to a lead at "
+
+    def released(self, evaluation: Evaluation, _bo: User) -> str:
+        Evaluation.objects.update(claimed_by=None, claimed_until=None)
+        return "You do not hold this record any more."
+
+    @pytest.mark.parametrize("happens", [taken, decided, handed_over, released])
+    def test_is_refused(self, evaluation: Evaluation, ana: User, bo: User, happens: Any) -> None:
+        save(evaluation, ana)
+        sentence = happens(self, evaluation, bo)
+        with pytest.raises(Taken, match=f"^{sentence}"):
+            save(evaluation, ana, fields=[["comments", "Too late"]], revision=2)
+        assert kept(evaluation, ana) == FIELDS
+
+    @pytest.mark.parametrize("who", ["bo", "lea"])
+    def test_without_a_claim_is_refused(
+        self, request: pytest.FixtureRequest, evaluation: Evaluation, who: str
+    ) -> None:
+        with pytest.raises(Taken):
+            save(evaluation, request.getfixturevalue(who))
+        assert not Draft.objects.exists()
+
+    def test_does_not_bring_a_skipped_record_back(self, evaluation: Evaluation, ana: User) -> None:
+        queue_claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
+        with pytest.raises(Taken):
+            save(evaluation, ana)
+        assert queue_claims.claim_next(run=evaluation.run, reviewer=ana) is None
+
+
+class TestADraft:
+    def test_is_gone_when_it_is_submitted(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+        save(evaluation, ana)
+        Draft.objects.create(evaluation=evaluation, reviewer=lea, fields=FIELDS)
+        decide(evaluation, ana)
+        assert drafts.of(evaluation, ana) is None
+        assert kept(evaluation, lea) == FIELDS
+
+    def test_stays_when_the_record_is_handed_to_a_lead(self, evaluation: Evaluation, ana: User) -> None:
+        save(evaluation, ana)
+        escalations.escalate(evaluation_id=evaluation.pk, reviewer=ana, kind="question", reason="", note="")
+        assert kept(evaluation, ana) == FIELDS
+
+    def test_can_be_thrown_away(self, evaluation: Evaluation, ana: User) -> None:
+        save(evaluation, ana)
+        drafts.discard(evaluation_id=evaluation.pk, reviewer=ana)
+        assert drafts.of(evaluation, ana) is None
+
+    def test_of_another_version_of_ones_own_review_needs_no_claim(
+        self, evaluation: Evaluation, ana: User
+    ) -> None:
+        decide(evaluation, ana)
+        save(evaluation, ana)
+        assert kept(evaluation, ana) == FIELDS
+
+    def test_made_by_undo_takes_the_place_of_an_older_one(self, evaluation: Evaluation, ana: User) -> None:
+        decide(evaluation, ana, comments="Checked.")
+        save(evaluation, ana, revision=7)
+        decisions.undo(run=evaluation.run, reviewer=ana)
+        assert kept(evaluation, ana)[-1] == ["comments", "Checked."]

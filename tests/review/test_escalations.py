@@ -1,0 +1,167 @@
+"""Records handed to a lead: who has them meanwhile, and how they come back."""
+
+import pytest
+
+from reviews.accounts.permissions import Denied
+from reviews.models import AuditEvent, Escalation, Evaluation, User
+from reviews.queue import claims
+from reviews.queue.claims import Taken
+from reviews.review import decisions, drafts, escalations
+from reviews.review.preconditions import Conflict
+from tests.support.factories import EvaluationFactory
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def evaluation(ana: User) -> Evaluation:
+    """A record that ana holds."""
+    return claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
+
+
+def raise_it(evaluation: Evaluation, reviewer: User, reason: str = "no reference") -> Escalation:
+    return escalations.escalate(
+        evaluation_id=evaluation.pk,
+        reviewer=reviewer,
+        kind="cannot judge",
+        reason=reason,
+        note="What is asked?",
+    )
+
+
+def settle(raised: Escalation, actor: User, outcome: str, answer: str = "") -> None:
+    escalations.settle(escalation_id=raised.pk, actor=actor, outcome=outcome, answer=answer)
+
+
+class TestEscalate:
+    def test_takes_the_record_out_of_every_queue(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        raised = raise_it(evaluation, ana)
+        for person in (ana, bo, lea):
+            assert claims.claim_next(run=evaluation.run, reviewer=person) is None
+        assert escalations.open_of(evaluation) == raised
+        evaluation.refresh_from_db()
+        assert (evaluation.claimed_by, evaluation.human_review_status) == (None, "Needs Review")
+
+    def test_leaves_it_to_leads_alone(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> None:
+        raise_it(evaluation, ana)
+        with pytest.raises(Taken, match=r"^ana handed this to a lead at \d\d:\d\d UTC\.$"):
+            claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
+        assert claims.claim(evaluation_id=evaluation.pk, reviewer=lea).claimed_by == lea
+
+    def test_tells_why(self, evaluation: Evaluation, ana: User) -> None:
+        raise_it(evaluation, ana)
+        event = AuditEvent.objects.get(action="escalate")
+        assert event.detail == {"kind": "cannot judge", "reason": "no reference", "note": "What is asked?"}
+
+    def test_of_what_somebody_else_holds_is_refused(self, evaluation: Evaluation, bo: User) -> None:
+        with pytest.raises(Taken, match=r"^ana has been reviewing this since"):
+            raise_it(evaluation, bo)
+
+    def test_twice_is_refused(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+        raise_it(evaluation, ana)
+        for person in (ana, lea):
+            with pytest.raises(Taken):
+                raise_it(evaluation, person)
+
+    def test_is_not_for_people_without_a_role(self, eve: User) -> None:
+        with pytest.raises(Denied):
+            raise_it(EvaluationFactory.create(), eve)
+
+
+class TestWithdraw:
+    def test_gives_the_record_back_to_who_raised_it(self, evaluation: Evaluation, ana: User) -> None:
+        raised = raise_it(evaluation, ana)
+        assert escalations.withdraw(escalation_id=raised.pk, actor=ana) == evaluation
+        assert claims.claim_next(run=evaluation.run, reviewer=ana) == evaluation
+        assert escalations.open_of(evaluation) is None
+
+    def test_is_for_who_raised_it(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        raised = raise_it(evaluation, ana)
+        with pytest.raises(Denied, match=r"^Only whoever handed a record to a lead can take it back\.$"):
+            escalations.withdraw(escalation_id=raised.pk, actor=bo)
+
+    def test_waits_for_a_lead_who_is_at_the_record(
+        self, evaluation: Evaluation, ana: User, lea: User
+    ) -> None:
+        raised = raise_it(evaluation, ana)
+        claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
+        with pytest.raises(Conflict, match=r"^lea has been reviewing this since"):
+            escalations.withdraw(escalation_id=raised.pk, actor=ana)
+        assert escalations.open_of(evaluation) == raised
+
+    def test_of_what_a_file_has_decided_meanwhile_claims_nothing(
+        self, evaluation: Evaluation, ana: User
+    ) -> None:
+        raised = raise_it(evaluation, ana)
+        Evaluation.objects.update(human_review_status="Completed")
+        assert escalations.withdraw(escalation_id=raised.pk, actor=ana).claimed_by is None
+
+
+class TestSettle:
+    def test_returns_the_record_with_an_answer(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        raised = raise_it(evaluation, ana)
+        claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
+        settle(raised, lea, "returned", "The reference is in the task.")
+        assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
+        answered = escalations.answer_for(evaluation)
+        assert answered
+        assert (answered.answer, answered.settled_by) == ("The reference is in the task.", lea)
+
+    def test_closes_a_record_that_nobody_can_judge(
+        self, evaluation: Evaluation, ana: User, lea: User
+    ) -> None:
+        settle(raise_it(evaluation, ana), lea, "closed", "Nothing to compare with.")
+        evaluation.refresh_from_db()
+        assert (evaluation.human_review_status, evaluation.human_reviewer_id) == ("Completed", "lea")
+        assert evaluation.human_corrected_scores is None
+        assert evaluation.human_review_comments == "There is no reference answer. Nothing to compare with."
+        assert not evaluation.is_escalated
+        assert Escalation.objects.get().outcome == "closed"
+
+    def test_by_closing_can_be_undone(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+        raised = raise_it(evaluation, ana)
+        settle(raised, lea, "closed")
+        undone = decisions.undo(run=evaluation.run, reviewer=lea)
+        assert (undone.human_review_status, undone.human_review_comments) == ("Needs Review", None)
+        assert escalations.open_of(evaluation) == raised
+
+    def test_by_a_decision_of_the_lead(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+        raised = raise_it(evaluation, ana)
+        evaluation.refresh_from_db()
+        decide(evaluation, lea)
+        raised.refresh_from_db()
+        assert (raised.outcome, raised.settled_by) == ("decided", lea)
+        assert drafts.of(evaluation, lea) is None
+
+    @pytest.mark.parametrize("outcome", ["returned", "closed"])
+    def test_twice_is_a_conflict(self, evaluation: Evaluation, ana: User, lea: User, outcome: str) -> None:
+        raised = raise_it(evaluation, ana)
+        settle(raised, lea, outcome)
+        with pytest.raises(Conflict, match=r"^This is settled already: "):
+            settle(raised, lea, outcome)
+
+    def test_by_closing_what_a_file_has_decided_is_a_conflict(
+        self, evaluation: Evaluation, ana: User, lea: User
+    ) -> None:
+        raised = raise_it(evaluation, ana)
+        Evaluation.objects.update(human_review_status="Completed")
+        with pytest.raises(Conflict, match=r"^This record is not in the queue"):
+            settle(raised, lea, "closed")
+        settle(raised, lea, "returned")
+        evaluation.refresh_from_db()
+        assert (evaluation.human_review_status, evaluation.is_escalated) == ("Completed", False)
+
+    def test_is_for_leads(self, evaluation: Evaluation, ana: User) -> None:
+        raised = raise_it(evaluation, ana)
+        with pytest.raises(Denied):
+            settle(raised, ana, "returned")
+
+    def test_takes_no_other_outcome(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+        raised = raise_it(evaluation, ana)
+        with pytest.raises(ValueError, match="decided"):
+            settle(raised, lea, "decided")

@@ -1,0 +1,829 @@
+"""Opinions of several people on one record: who gets it, what comes of them, and what nobody sees before."""
+
+import json
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db.models import Q
+from django.utils import timezone
+
+from reviews.accounts.permissions import Denied
+from reviews.dashboard import drilldown, metrics
+from reviews.dashboard.metrics import Selection
+from reviews.exports import opinions as exports_opinions
+from reviews.history import recent, timeline, versions
+from reviews.models import (
+    AuditEvent,
+    Escalation,
+    Evaluation,
+    JudgedCount,
+    Opinion,
+    Review,
+    Run,
+    User,
+)
+from reviews.queue import claims, progress
+from reviews.queue.claims import Taken
+from reviews.review import adjudication, decisions, drafts, escalations, opinion_counts, opinions
+from reviews.review.preconditions import Conflict
+from reviews.rubric import definition
+from reviews.rubric.proposals import offers
+from tests.support.commands import manage
+from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.threads import together
+from tests.support.work import SCORES, decide
+
+pytestmark = pytest.mark.django_db
+
+OTHER = SCORES | {"Conclusion Accuracy": {"score": "Yes", "justification": "One half it is."}}
+
+
+@pytest.fixture
+def run() -> Run:
+    """Each record is for two people."""
+    return RunFactory.create(name="algebra", overlap_share=1, overlap=2)
+
+
+@pytest.fixture
+def evaluation(run: Run) -> Evaluation:
+    return EvaluationFactory.create(run=run)
+
+
+@pytest.fixture
+def cy() -> User:
+    """Reviews beside ana and bo."""
+    return UserFactory.create(username="cy", role="reviewer")
+
+
+def now(evaluation: Evaluation) -> Evaluation:
+    return Evaluation.objects.get(pk=evaluation.pk)
+
+
+def differ(evaluation: Evaluation, ana: User, bo: User) -> Escalation:
+    """Ana and bo give opinions that differ on one criterion."""
+    decide(evaluation, ana)
+    decide(evaluation, bo, scores=OTHER, comments="It is right.")
+    return Escalation.objects.get(outcome="open")
+
+
+def add(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
+    """The opinion of somebody who came too late."""
+    return decide(now(evaluation), reviewer, by=opinions.add, **other)
+
+
+def actions(evaluation: Evaluation) -> list[str]:
+    return list(evaluation.events.order_by("pk").values_list("action", flat=True))
+
+
+class TestTheFirst:
+    def test_is_not_in_force(self, evaluation: Evaluation, ana: User) -> None:
+        before = now(evaluation).human
+        review = decide(evaluation, ana)
+        after = now(evaluation)
+        assert (after.review, after.human, after.version) == (None, before, evaluation.version)
+        assert (review.version, review.opinion.is_open) == (1, True)
+        assert not JudgedCount.objects.exists()
+
+    def test_frees_the_record_and_ends_the_draft(self, evaluation: Evaluation, ana: User) -> None:
+        claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        drafts.save(evaluation_id=evaluation.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
+        decide(evaluation, ana)
+        assert now(evaluation).claimed_by is None
+        assert drafts.of(evaluation, ana) is None
+
+    def test_leaves_the_record_to_others(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana)
+        assert claims.claim_next(run=evaluation.run, reviewer=ana) is None
+        assert claims.claim_next(run=evaluation.run, reviewer=ana, condition=Q(pk=evaluation.pk)) is None
+        assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
+
+    def test_is_not_kept_from_others_by_an_assignment(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        Evaluation.objects.update(assigned_to=ana)
+        decide(now(evaluation), ana)
+        assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
+
+    def test_is_all_that_its_reviewer_has_to_say(self, evaluation: Evaluation, ana: User) -> None:
+        decide(evaluation, ana)
+        said = r"^You gave your opinion on this at \d\d:\d\d UTC\. It waits for those of others\.$"
+        with pytest.raises(Taken, match=said):
+            claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        with pytest.raises(Taken, match=said):
+            claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
+        with pytest.raises(Conflict, match=said):
+            decide(evaluation, ana)
+
+    def test_sent_twice_is_one(self, evaluation: Evaluation, ana: User) -> None:
+        review = decide(evaluation, ana)
+        assert decide(evaluation, ana, submission=review.submission) == review
+        assert Opinion.objects.count() == 1
+
+    def test_is_in_the_ledger_with_its_scores(self, evaluation: Evaluation, ana: User) -> None:
+        decide(evaluation, ana, comments="Step 2.", causes={"Clarity": "misread"})
+        event = AuditEvent.objects.get()
+        assert (event.action, event.actor, event.detail["version"]) == ("opinion", ana, 1)
+        assert event.detail["scores"] == SCORES
+        assert (event.detail["comments"], event.detail["causes"]) == ("Step 2.", {"Clarity": "misread"})
+        assert "human" not in event.detail
+
+    def test_is_work_done(self, evaluation: Evaluation, ana: User) -> None:
+        decide(evaluation, ana)
+        assert [(one.reviewer, one.done) for one in metrics.reviewers(Selection())] == [(ana, 1)]
+
+    def test_shows_in_no_figure_about_changes_while_it_is_open(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        def figures() -> list[Any]:
+            selection = Selection(run=evaluation.run)
+            by_criterion = metrics.criteria(selection), metrics.criteria_by_reviewer(selection)
+            worked = [
+                (one.compared, one.judged, one.longest_agreement) for one in metrics.reviewers(selection)
+            ]
+            return [*by_criterion, worked, [one.changed for one in metrics.days(selection)]]
+
+        judged = {"Clarity": "No", "Conclusion Accuracy": "No"}
+        decide(evaluation, ana, judged=judged)
+        assert figures() == [[], [], [(0, 0, 0)], [0]]
+        decide(now(evaluation), bo, judged=judged)
+        criteria, by_reviewer, worked, changed = figures()
+        assert [(one.criterion, one.judged, one.overridden) for one in criteria] == [
+            ("Clarity", 2, 2),
+            ("Conclusion Accuracy", 2, 0),
+        ]
+        assert len(by_reviewer) == 4
+        assert worked == [(1, 2, 0), (1, 2, 0)]
+        assert changed == [1, 1]
+
+    def test_counts_in_nobodys_queue_but_that_of_others(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        decide(evaluation, ana)
+        mine, of_bo = (progress.standing(run=evaluation.run, reviewer=person) for person in (ana, bo))
+        assert (mine.left, mine.with_opinion) == (0, 1)
+        assert (of_bo.left, of_bo.with_opinion) == (1, 0)
+
+    def test_outside_the_share_decides(self, evaluation: Evaluation, ana: User) -> None:
+        Run.objects.update(overlap_share=0)
+        decide(evaluation, ana)
+        assert now(evaluation).human_review_status == "Completed"
+        assert not Opinion.objects.exists()
+
+
+class TestThoseThatAgree:
+    def test_put_the_last_in_force(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana, comments="Mine.")
+        last = decide(evaluation, bo, comments="And mine.")
+        after = now(evaluation)
+        assert (after.review, after.human_review_status, after.human_reviewer_id) == (last, "Completed", "bo")
+        assert (after.human_review_comments, after.version) == ("And mine.", evaluation.version + 1)
+        assert not Opinion.objects.filter(is_open=True).exists()
+        assert actions(evaluation) == ["opinion", "opinion", "resolve"]
+        told = AuditEvent.objects.get(action="resolve").detail
+        assert (told["version"], told["opinions"]) == (2, [1, 2])
+        assert told["human"]["after"]["human_reviewer_id"] == "bo"
+
+    def test_may_have_other_justifications(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana)
+        decide(evaluation, bo, scores={name: {"score": one["score"]} for name, one in SCORES.items()})
+        assert now(evaluation).is_done
+
+    def test_are_of_equal_numbers_too_but_not_of_a_number_and_a_text(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
+        for other, agrees in ((4.0, True), ("4", False), (True, False)):
+            record = EvaluationFactory.create(run=run)
+            decide(record, ana, scores={"Clarity": {"score": 4}}, origins={})
+            decide(record, bo, scores={"Clarity": {"score": other}}, origins={})
+            assert now(record).is_done is agrees
+
+    def test_wait_for_as_many_as_are_wanted(
+        self, evaluation: Evaluation, ana: User, bo: User, cy: User
+    ) -> None:
+        Run.objects.update(overlap=3)
+        for person in (ana, bo):
+            decide(now(evaluation), person)
+            assert now(evaluation).review is None
+        decide(now(evaluation), cy)
+        assert now(evaluation).human_reviewer_id == "cy"
+
+    def test_do_not_wait_where_fewer_are_wanted_by_now(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        decide(evaluation, ana)
+        Run.objects.update(overlap_share=0)
+        decide(now(evaluation), bo)
+        assert now(evaluation).is_done
+
+    def test_settle_it_for_the_next_decision(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana)
+        decide(evaluation, bo)
+        decisions.reopen(evaluation_id=evaluation.pk, actor=bo, reason="Again.")
+        review = decide(now(evaluation), ana, scores=OTHER)
+        assert now(evaluation).review == review
+
+
+class TestThoseThatDiffer:
+    @pytest.mark.parametrize(
+        "scores", [OTHER, {"Clarity": SCORES["Clarity"]}, SCORES | {"Rigor": {"score": "Yes"}}]
+    )
+    def test_go_to_a_lead(self, evaluation: Evaluation, ana: User, bo: User, scores: dict[str, Any]) -> None:
+        decide(evaluation, ana)
+        decide(evaluation, bo, scores=scores)
+        after = now(evaluation)
+        assert (after.review, after.is_escalated, after.human_review_status) == (None, True, "Needs Review")
+        raised = Escalation.objects.get()
+        assert (raised.kind, raised.outcome, raised.raised_by) == ("disagreement", "open", bo)
+        assert actions(evaluation) == ["opinion", "opinion", "opinions differ"]
+
+    def test_are_nobody_elses(self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User) -> None:
+        differ(evaluation, ana, bo)
+        for person in (ana, bo, cy, lea):
+            assert claims.claim_next(run=evaluation.run, reviewer=person) is None
+        with pytest.raises(
+            Taken, match=r"^Opinions on this differ: it is with a lead since \d\d:\d\d UTC\.$"
+        ):
+            claims.claim(evaluation_id=evaluation.pk, reviewer=cy)
+
+    def test_are_decided_by_the_lead(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> None:
+        raised = differ(evaluation, ana, bo)
+        review = decide(claims.claim(evaluation_id=evaluation.pk, reviewer=lea), lea, scores=OTHER)
+        after = now(evaluation)
+        assert (after.review, after.is_escalated, after.human_reviewer_id) == (review, False, "lea")
+        raised.refresh_from_db()
+        assert (raised.outcome, raised.settled_by) == ("decided", lea)
+        assert list(Opinion.objects.values_list("is_open", flat=True)) == [False, False]
+        assert not hasattr(review, "opinion")
+
+    def test_are_open_again_when_the_lead_takes_it_back(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        raised = differ(evaluation, ana, bo)
+        decide(now(evaluation), lea)
+        decisions.undo(run=evaluation.run, reviewer=lea)
+        assert [one.reviewer for one in opinions.open_on(now(evaluation))] == [ana, bo]
+        raised.refresh_from_db()
+        assert (raised.outcome, now(evaluation).is_escalated) == ("open", True)
+
+    def test_may_be_decided_by_a_lead_who_gave_one(
+        self, evaluation: Evaluation, ana: User, lea: User
+    ) -> None:
+        differ(evaluation, ana, lea)
+        claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
+        decide(now(evaluation), lea)
+        assert now(evaluation).is_done
+
+    def test_take_one_more_that_is_asked_for(
+        self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
+    ) -> None:
+        raised = differ(evaluation, ana, bo)
+        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+        assert claims.claim_next(run=evaluation.run, reviewer=bo) is None
+        assert claims.claim_next(run=evaluation.run, reviewer=cy) == evaluation
+        assert escalations.answer_for(evaluation) is None
+        decide(now(evaluation), cy)
+        assert [one.reviewer for one in opinions.open_on(now(evaluation))] == [ana, bo, cy]
+        assert now(evaluation).is_escalated
+
+    def test_may_be_closed_without_scores(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        raised = differ(evaluation, ana, bo)
+        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="No reference.")
+        assert (now(evaluation).human_review_status, opinions.open_on(evaluation)) == ("Completed", [])
+
+    def test_are_not_withdrawn_as_a_question_is(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        raised = differ(evaluation, ana, bo)
+        with pytest.raises(Denied, match="Undo takes your own opinion back"):
+            escalations.withdraw(escalation_id=raised.pk, actor=bo)
+        assert recent.decisions(reviewer=bo).escalations == []
+
+    def test_count_as_nobodys_question(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        differ(evaluation, ana, bo)
+        assert {one.escalated for one in metrics.reviewers(Selection())} == {0}
+
+
+class TestTakingBack:
+    def test_an_opinion_gives_the_record_back(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana, comments="Hm.")
+        taken = decisions.undo(run=evaluation.run, reviewer=ana)
+        assert (taken, taken.claimed_by) == (evaluation, ana)
+        draft = drafts.of(evaluation, ana)
+        assert draft
+        assert ["comments", "Hm."] in draft.fields
+        assert opinions.open_on(evaluation) == []
+        assert actions(evaluation) == ["opinion", "take back opinion"]
+        decide(now(evaluation), ana)
+        decide(now(evaluation), bo)
+        assert now(evaluation).review == Review.objects.get(version=3)
+
+    def test_an_opinion_leaves_the_record_to_who_has_it_by_now(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        decide(evaluation, ana)
+        claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
+        decisions.undo(run=evaluation.run, reviewer=ana)
+        assert now(evaluation).claimed_by == bo
+        decide(now(evaluation), bo)
+        assert now(evaluation).review is None
+
+    @pytest.mark.parametrize("who", ["ana", "bo"])
+    def test_one_of_two_that_differ_takes_it_from_the_lead(
+        self, evaluation: Evaluation, ana: User, bo: User, who: str
+    ) -> None:
+        raised = differ(evaluation, ana, bo)
+        person = {"ana": ana, "bo": bo}[who]
+        decisions.undo(run=evaluation.run, reviewer=person)
+        raised.refresh_from_db()
+        assert (raised.outcome, raised.settled_by) == ("withdrawn", person)
+        assert (now(evaluation).is_escalated, now(evaluation).claimed_by) == (False, person)
+
+    def test_one_that_a_lead_decides_on_is_too_late(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        differ(evaluation, ana, bo)
+        claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
+        with pytest.raises(Conflict, match=r"^lea has been reviewing this since"):
+            decisions.undo(run=evaluation.run, reviewer=ana)
+
+    def test_the_one_that_resolved_it_opens_the_others(
+        self, evaluation: Evaluation, ana: User, bo: User, cy: User
+    ) -> None:
+        decide(evaluation, ana)
+        decide(evaluation, bo)
+        decisions.undo(run=evaluation.run, reviewer=bo)
+        after = now(evaluation)
+        assert (after.review, after.human_review_status, after.claimed_by) == (None, "Needs Review", bo)
+        assert [one.reviewer for one in opinions.open_on(after)] == [ana]
+        claims.release(evaluation_id=evaluation.pk, actor=bo)
+        decide(now(evaluation), cy)
+        assert now(evaluation).human_reviewer_id == "cy"
+
+    def test_one_that_others_settled_is_too_late(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana)
+        decide(evaluation, bo)
+        with pytest.raises(Conflict, match=r"^bo has settled this with an opinion at \d\d:\d\d UTC\.$"):
+            decisions.undo(run=evaluation.run, reviewer=ana)
+
+    def test_is_no_work_done(self, evaluation: Evaluation, ana: User) -> None:
+        decide(evaluation, ana)
+        decisions.undo(run=evaluation.run, reviewer=ana)
+        assert metrics.reviewers(Selection()) == []
+
+
+class TestALeadWhoWaitsNoLonger:
+    def test_decides_with_the_opinions_there_are(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+        decide(evaluation, ana)
+        opinions.call(evaluation_id=evaluation.pk, actor=lea)
+        assert (now(evaluation).claimed_by, now(evaluation).is_escalated) == (lea, True)
+        review = decide(now(evaluation), lea)
+        assert now(evaluation).review == review
+        assert actions(evaluation) == ["opinion", "take opinions", "reveal", "submit"]
+
+    def test_may_leave_it_to_the_reviewers(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        decide(evaluation, ana)
+        opinions.call(evaluation_id=evaluation.pk, actor=lea)
+        raised = Escalation.objects.get()
+        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+        assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
+
+    def test_is_a_lead(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana)
+        with pytest.raises(Denied):
+            opinions.call(evaluation_id=evaluation.pk, actor=bo)
+
+    def test_needs_an_opinion_and_a_free_record(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        with pytest.raises(Conflict, match=r"^This record does not wait for opinions\.$"):
+            opinions.call(evaluation_id=evaluation.pk, actor=lea)
+        decide(evaluation, ana)
+        claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
+        with pytest.raises(Taken, match=r"^bo has been reviewing this since"):
+            opinions.call(evaluation_id=evaluation.pk, actor=lea)
+
+    def test_gives_an_opinion_like_anybody_where_nobody_asked(
+        self, evaluation: Evaluation, lea: User
+    ) -> None:
+        decide(evaluation, lea)
+        assert now(evaluation).review is None
+
+    def test_decides_what_a_reviewer_could_not_judge(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        decide(evaluation, ana)
+        escalations.escalate(
+            evaluation_id=evaluation.pk, reviewer=bo, kind="question", reason="question", note="Why?"
+        )
+        decide(now(evaluation), lea)
+        assert (now(evaluation).human_reviewer_id, opinions.open_on(evaluation)) == ("lea", [])
+
+
+class TestOneThatCameTooLate:
+    @pytest.fixture(autouse=True)
+    def _single(self, run: Run) -> None:
+        Run.objects.update(overlap_share=0)
+
+    @pytest.fixture
+    def decided(self, evaluation: Evaluation, ana: User) -> Evaluation:
+        decide(evaluation, ana)
+        return now(evaluation)
+
+    def test_stands_beside_the_decision_it_agrees_with(self, decided: Evaluation, bo: User) -> None:
+        review = add(decided, bo)
+        after = now(decided)
+        assert (after.review, after.human, after.is_escalated) == (decided.review, decided.human, False)
+        assert review.version == 2
+        assert list(Opinion.objects.values_list("is_open", flat=True)) == [False, False]
+        assert actions(decided) == ["submit", "opinion"]
+
+    def test_asks_a_lead_where_it_differs(self, decided: Evaluation, bo: User) -> None:
+        add(decided, bo, scores=OTHER)
+        after = now(decided)
+        assert (after.review, after.human, after.is_escalated) == (decided.review, decided.human, True)
+        assert Escalation.objects.get().kind == "disagreement"
+        assert progress.of(decided.run).escalated == 0
+        assert progress.of(decided.run).done == 1
+
+    def test_goes_with_a_revision_by_the_lead(
+        self, decided: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        add(decided, bo, scores=OTHER)
+        decide(now(decided), lea, by=decisions.revise, scores=OTHER)
+        assert (now(decided).human_reviewer_id, now(decided).is_escalated) == ("lea", False)
+        assert Escalation.objects.get().outcome == "decided"
+        assert opinions.open_on(decided) == []
+
+    def test_goes_where_the_lead_lets_the_decision_stand(
+        self, decided: Evaluation, bo: User, lea: User
+    ) -> None:
+        add(decided, bo, scores=OTHER)
+        raised = Escalation.objects.get()
+        with pytest.raises(Conflict, match="let the decision stand, or revise it"):
+            escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="upheld", answer="")
+        after = now(decided)
+        assert (after.human, after.is_escalated, opinions.open_on(after)) == (decided.human, False, [])
+
+    def test_keeps_others_from_changing_the_decision(self, decided: Evaluation, ana: User, bo: User) -> None:
+        add(decided, bo, scores=OTHER)
+        said = r"^Somebody gave another opinion on this: a lead decides which holds\.$"
+        with pytest.raises(Conflict, match=said):
+            decide(now(decided), ana, by=decisions.revise)
+        with pytest.raises(Conflict, match=said):
+            decisions.undo(run=decided.run, reviewer=ana)
+
+    @pytest.mark.parametrize("scores", [SCORES, OTHER])
+    def test_can_be_taken_back(self, decided: Evaluation, bo: User, scores: dict[str, Any]) -> None:
+        add(decided, bo, scores=scores)
+        decisions.undo(run=decided.run, reviewer=bo)
+        after = now(decided)
+        assert (after.human, after.is_escalated, opinions.open_on(after)) == (decided.human, False, [])
+        assert not Escalation.objects.filter(outcome="open").exists()
+        add(decided, bo)
+
+    def test_is_of_somebody_else_and_given_once(self, decided: Evaluation, ana: User, bo: User) -> None:
+        with pytest.raises(Conflict, match="The decision in force is yours"):
+            add(decided, ana)
+        review = add(decided, bo)
+        assert add(decided, bo, submission=review.submission) == review
+        with pytest.raises(Conflict, match="You gave your opinion on this already"):
+            add(decided, bo)
+
+    def test_needs_a_decision_made_here_that_is_as_it_was(
+        self, decided: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        version = decided.version
+        decide(decided, ana, by=decisions.revise)
+        with pytest.raises(Conflict, match=r"^ana submitted this at .* You agree on every criterion\.$"):
+            add(decided, bo, version=version)
+        decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Again.")
+        with pytest.raises(Conflict, match="Nothing is decided here any more"):
+            add(decided, bo)
+
+    def test_in_the_queue_again_is_with_the_lead(
+        self, decided: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        add(decided, bo, scores=OTHER)
+        decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Both again.")
+        assert claims.claim_next(run=decided.run, reviewer=ana) is None
+        decide(now(decided), lea)
+        assert (now(decided).human_reviewer_id, now(decided).is_escalated) == ("lea", False)
+
+    def test_leaves_an_export_as_it_was(self, ana: User, bo: User) -> None:
+        bring_in(file_of(line("eval_a"), line("eval_b")))
+        record = Evaluation.objects.get(evaluation_id="eval_a")
+        decide(record, ana)
+        before = take_out()
+        add(record, bo, scores=OTHER)
+        assert take_out() == before
+        assert take_out(only="reviewed").count(b"\n") == 1
+
+
+def told(evaluation: Evaluation, reader: User) -> list[str]:
+    """Whose decisions the history of the record shows to somebody."""
+    known = definition.of(evaluation.run)
+    page = timeline.page(evaluation, offers(evaluation, known), known, reader=reader)
+    return [entry.version.review.reviewer.username for entry in page.entries if entry.version]
+
+
+class TestBeforeTheyAreSettled:
+    def test_nobody_reads_those_of_others(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        decide(evaluation, ana)
+        assert [told(now(evaluation), reader) for reader in (ana, bo, lea)] == [["ana"], [], []]
+        differ_too = decide(evaluation, bo, scores=OTHER).evaluation
+        assert [told(now(differ_too), reader) for reader in (ana, bo, lea)] == [["ana"], ["bo"], []]
+
+    def test_the_history_says_that_there_are_some(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana)
+        known = definition.of(evaluation.run)
+        page = timeline.page(now(evaluation), offers(evaluation, known), known, reader=bo)
+        assert [(entry.who, entry.what) for entry in page.entries[:1]] == [
+            ("ana", "gave an opinion: version 1")
+        ]
+
+    def test_figures_lead_nobody_to_them(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+        review = decide(evaluation, ana)
+        selection = Selection(reviewer=ana)
+        assert drilldown.decisions(selection, reader=lea).rows == []
+        assert drilldown.decisions(selection, reader=ana).rows == [review]
+
+    def test_the_file_is_as_it_was(self, ana: User, bo: User) -> None:
+        file = file_of(line("eval_a"), line("eval_b"))
+        bring_in(file)
+        Run.objects.update(overlap_share=1)
+        decide(Evaluation.objects.get(evaluation_id="eval_a"), ana)
+        assert take_out() == file
+        assert take_out(only="reviewed") == b""
+
+    def test_all_read_all_of_them_afterwards(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        differ(evaluation, ana, bo)
+        decide(now(evaluation), lea)
+        assert told(now(evaluation), ana) == ["lea", "bo", "ana"]
+        known = definition.of(evaluation.run)
+        made = versions.versions(now(evaluation), offers(evaluation, known), known, reader=ana)
+        assert [version.state for version in made] == ["in force", "opinion", "opinion"]
+
+    def test_ones_own_list_says_what_they_are(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana)
+        (mine,) = recent.decisions(reviewer=ana).decisions
+        assert (mine.state, mine.can_be_undone) == ("opinion", True)
+        decide(evaluation, bo)
+        (mine,) = recent.decisions(reviewer=ana).decisions
+        assert (mine.state, mine.can_be_undone) == ("opinion", False)
+
+
+class TestNewEvidence:
+    @pytest.fixture
+    def record(self, ana: User) -> Evaluation:
+        """With ana's opinion."""
+        bring_in(line("eval_a"))
+        Run.objects.update(overlap_share=1)
+        record = Evaluation.objects.get()
+        decide(record, ana)
+        return record
+
+    def test_wants_new_opinions(self, record: Evaluation, ana: User, bo: User) -> None:
+        bring_in(line("eval_a", aggregated_score="Fail"))
+        assert opinions.open_on(record) == []
+        decide(now(record), bo)
+        assert claims.claim_next(run=record.run, reviewer=ana) == record
+        decide(now(record), ana)
+        assert now(record).human_reviewer_id == "ana"
+
+    def test_leaves_a_lead_the_opinions_that_differ(self, record: Evaluation, bo: User) -> None:
+        decide(record, bo, scores=OTHER)
+        bring_in(line("eval_a", aggregated_score="Fail"))
+        assert len(opinions.open_on(record)) == 2
+
+    def test_is_not_what_is_only_spelled_otherwise(self, record: Evaluation) -> None:
+        bring_in(line("eval_a").replace(b"{", b"{ ", 1))
+        assert len(opinions.open_on(record)) == 1
+
+
+class TestAgreementOfReviewers:
+    def pattern(self, run: Run, criterion: str | None = "Conclusion Accuracy") -> dict[tuple[Any, ...], int]:
+        return opinion_counts.agreement(run).get(criterion, {})
+
+    def test_is_counted_by_what_all_gave(self, run: Run, ana: User, bo: User) -> None:
+        for scores in (SCORES, OTHER, OTHER):
+            record = EvaluationFactory.create(run=run)
+            decide(record, ana)
+            decide(record, bo, scores=scores)
+        assert self.pattern(run) == {("No", "No"): 1, ("No", "Yes"): 2}
+        assert self.pattern(run, "Clarity") == {("Yes", "Yes"): 3}
+        assert self.pattern(run, None) == {("Fail", "Fail"): 1, ("Fail", "Pass"): 2}
+
+    def test_is_the_same_whoever_was_first(self, run: Run, ana: User, bo: User) -> None:
+        for first, second in ((SCORES, OTHER), (OTHER, SCORES)):
+            record = EvaluationFactory.create(run=run)
+            decide(record, ana, scores=first)
+            decide(record, bo, scores=second)
+        assert self.pattern(run) == {("No", "Yes"): 2}
+
+    def test_waits_for_all(self, run: Run, evaluation: Evaluation, ana: User) -> None:
+        decide(evaluation, ana)
+        assert opinion_counts.agreement(run) == {}
+
+    def test_leaves_out_what_one_alone_scored(
+        self, run: Run, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        decide(evaluation, ana)
+        decide(evaluation, bo, scores={"Clarity": SCORES["Clarity"]})
+        assert self.pattern(run) == {}
+        assert self.pattern(run, "Clarity") == {("Yes", "Yes"): 1}
+
+    # (What agrees is decided: then it is too late for the first.)
+    @pytest.mark.parametrize(("scores", "who"), [(SCORES, "bo"), (OTHER, "bo"), (OTHER, "ana")])
+    def test_goes_with_an_opinion_that_is_taken_back(
+        self, evaluation: Evaluation, ana: User, bo: User, scores: dict[str, Any], who: str
+    ) -> None:
+        decide(evaluation, ana)
+        decide(evaluation, bo, scores=scores)
+        decisions.undo(run=evaluation.run, reviewer={"ana": ana, "bo": bo}[who])
+        assert opinion_counts.agreement(evaluation.run) == {}
+
+    def test_stays_whatever_the_lead_decides(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        differ(evaluation, ana, bo)
+        decide(now(evaluation), lea)
+        assert self.pattern(evaluation.run) == {("No", "Yes"): 1}
+        decisions.undo(run=evaluation.run, reviewer=lea)
+        assert self.pattern(evaluation.run) == {("No", "Yes"): 1}
+
+    def test_of_three_takes_the_place_of_that_of_two(
+        self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
+    ) -> None:
+        raised = differ(evaluation, ana, bo)
+        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+        decide(now(evaluation), cy)
+        assert self.pattern(evaluation.run) == {("No", "No", "Yes"): 1}
+
+    def test_has_no_opinion_that_came_too_late(
+        self, run: Run, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        Run.objects.update(overlap_share=0)
+        decide(evaluation, ana)
+        add(evaluation, bo, scores=OTHER)
+        assert opinion_counts.agreement(run) == {}
+
+    def test_tells_long_scores_apart(self, run: Run, evaluation: Evaluation, ana: User, bo: User) -> None:
+        for person, ending in ((ana, "yes"), (bo, "no")):
+            scores = {"Clarity": {"score": "\x01" * 150 + ending}}
+            decide(evaluation, person, scores=scores, origins={})
+        ((one, other),) = self.pattern(run, "Clarity")
+        assert (len(one), len(other)) == (30, 30)
+        assert one != other
+
+    def test_takes_one_number_for_one(self, run: Run, evaluation: Evaluation, ana: User, bo: User) -> None:
+        decide(evaluation, ana, scores={"n" * 300: {"score": 4}}, origins={})
+        decide(evaluation, bo, scores={"n" * 300: {"score": 4.0}}, origins={})
+        assert self.pattern(run, "n" * 200) == {(4, 4): 1}
+
+
+class TestTheProblem:
+    def test_is_that_there_are_fewer_people(self, run: Run, ana: User) -> None:
+        assert opinions.problem(run).startswith(
+            "2 people are to review the same record and only 1 person can."
+        )
+
+    def test_is_none_where_there_are_enough(self, run: Run, ana: User, lea: User, eve: User) -> None:
+        assert opinions.problem(run) == ""
+        lea.is_active = False
+        lea.save()
+        assert opinions.problem(run)
+
+    def test_is_none_where_one_is_enough(self, run: Run) -> None:
+        run.overlap_share = 0
+        assert opinions.problem(run) == ""
+
+
+class TestSideBySide:
+    @pytest.fixture
+    def beside(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> adjudication.SideBySide:
+        differ(evaluation, ana, bo)
+        known = definition.of(evaluation.run)
+        given = opinions.open_on(evaluation)
+        return adjudication.read(given, offers(evaluation, known), known, lea)
+
+    def test_has_who_said_what(self, beside: adjudication.SideBySide) -> None:
+        assert [(voice.reviewer, voice.verdict, voice.comments) for voice in beside.voices] == [
+            ("ana", "Fail", ""),
+            ("bo", "Pass", "It is right."),
+        ]
+        row = next(row for row in beside.rows if row.title == "Conclusion Accuracy")
+        assert [(said.reviewer, said.score, said.counts) for said in row.said] == [
+            ("ana", "No", "no"),
+            ("bo", "Yes", "yes"),
+        ]
+        assert (row.judge, row.said[1].text) == ("No", "One half it is.")
+
+    def test_marks_what_differs(self, beside: adjudication.SideBySide) -> None:
+        assert {row.title: row.differs for row in beside.rows} == {
+            "Problem Understanding": False,
+            "Conclusion Accuracy": True,
+            "Clarity": False,
+        }
+        assert beside.sentence == "2 opinions differ on 1 of 3 criteria."
+
+    def test_begins_with_what_all_agree_on(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+        differ(evaluation, ana, bo)
+        known = offers(evaluation, definition.of(evaluation.run))
+        agreed = adjudication.agreed(opinions.open_on(evaluation), known)
+        assert (agreed["Clarity"].score, agreed["Clarity"].justification) == ("Yes", "Each step follows.")
+        assert agreed["Conclusion Accuracy"].score is None
+        assert agreed["Problem Understanding"].score is None
+
+
+class TestTheFile:
+    def lines(self, run: Run) -> list[dict[str, Any]]:
+        return [json.loads(one) for one in exports_opinions.lines(run)]
+
+    def test_has_everybodys_and_which_stands(
+        self, run: Run, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
+        decide(evaluation, ana, causes={"Clarity": "misread"})
+        review = decide(evaluation, bo, comments="Yes.")
+        first, last = self.lines(run)
+        assert list(first) == [
+            "evaluation_id",
+            "reviewer",
+            "submitted_at",
+            "scores",
+            "comments",
+            "causes",
+            "stands",
+            "withheld",
+        ]
+        assert [(one["reviewer"], one["stands"]) for one in (first, last)] == [("ana", False), ("bo", True)]
+        assert (first["scores"], first["causes"]) == (SCORES, {"Clarity": "misread"})
+        assert last["comments"] == "Yes."
+        assert last["submitted_at"] == review.submitted_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        assert timezone.is_aware(review.submitted_at)
+
+    def test_has_the_leads_decision_and_none_that_was_taken_back(
+        self, run: Run, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        decide(evaluation, ana)
+        decisions.undo(run=run, reviewer=ana)
+        differ(now(evaluation), ana, bo)
+        decide(now(evaluation), lea)
+        said = [(one["reviewer"], one["stands"]) for one in self.lines(run)]
+        assert said == [("ana", False), ("bo", False), ("lea", True)]
+
+    def test_has_nothing_of_records_for_one(self, run: Run, ana: User) -> None:
+        Run.objects.update(overlap_share=0)
+        decide(EvaluationFactory.create(run=run), ana)
+        assert self.lines(run) == []
+
+    def test_is_written_by_a_command(
+        self, run: Run, evaluation: Evaluation, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        decide(evaluation, ana)
+        assert json.loads(manage(capfdbinary, "export_opinions", "algebra").out)["reviewer"] == "ana"
+        unknown = manage(capfdbinary, "export_opinions", "geometry")
+        assert (unknown.status, unknown.err) == (2, "There is no run named 'geometry'.")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_last_opinions_at_once_give_one_resolution(
+    evaluation: Evaluation, ana: User, bo: User, cy: User
+) -> None:
+    decide(evaluation, ana)
+    outcomes = together(partial(decide, evaluation, bo), partial(decide, evaluation, cy), expecting=Conflict)
+    (review,) = [outcome for outcome in outcomes if isinstance(outcome, Review)]
+    (refused,) = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
+    assert refused.reason.startswith(f"{review.reviewer.name} submitted this at")
+    assert now(evaluation).review == review
+    assert AuditEvent.objects.filter(action="resolve").count() == 1
+    assert opinion_counts.agreement(evaluation.run)["Clarity"] == {("Yes", "Yes"): 1}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_opinions_on_many_records_at_once_are_all_counted(run: Run, ana: User) -> None:
+    records = EvaluationFactory.create_batch(12, run=run)
+    for record in records:
+        decide(record, ana)
+    others = UserFactory.create_batch(4, role="reviewer")
+
+    def give(person: User, mine: list[Evaluation]) -> None:
+        for record in mine:
+            decide(record, person, scores=OTHER if record.pk % 2 else SCORES)
+            if record.pk % 3 == 0:
+                decisions.undo(run=run, reviewer=person)
+                decide(now(record), person)
+
+    together(*(partial(give, person, records[place::4]) for place, person in enumerate(others)))
+    counted = opinion_counts.agreement(run)
+    assert sum(counted["Clarity"].values()) == len(records)
+    differing = sum(record.pk % 2 == 1 and record.pk % 3 != 0 for record in records)
+    assert counted["Conclusion Accuracy"].get(("No", "Yes"), 0) == differing

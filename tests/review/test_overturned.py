@@ -1,0 +1,149 @@
+"""Which decisions count as overturned by others, with what reason; and the decisions behind a figure."""
+
+import pytest
+from django.db import IntegrityError, connection
+
+from reviews.dashboard import drilldown, metrics
+from reviews.dashboard.drilldown import SIGNALS, decisions, overturned
+from reviews.dashboard.metrics import Selection
+from reviews.models import Evaluation, FileConflict, Overturning, Review, Run, User
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.review import decisions as review_decisions
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.work import SCORES, decide, evaluations
+
+pytestmark = pytest.mark.django_db
+
+OTHER = SCORES | {"Clarity": {"score": "No", "justification": "It jumps."}}
+
+
+@pytest.fixture
+def decided(ana: User) -> Evaluation:
+    """A record that ana has decided."""
+    return fresh(decide(EvaluationFactory.create(), ana).evaluation)
+
+
+def fresh(evaluation: Evaluation) -> Evaluation:
+    return Evaluation.objects.get(pk=evaluation.pk)
+
+
+def kinds(reviewer: User) -> list[str]:
+    return [one.kind for one in overturned(Selection(reviewer=reviewer))]
+
+
+def count(reviewer: User) -> int:
+    return sum(one.overturned for one in metrics.reviewers(Selection(reviewer=reviewer)))
+
+
+class TestOverturned:
+    def test_is_what_somebody_else_decided_otherwise(self, decided: Evaluation, ana: User, lea: User) -> None:
+        theirs = decide(decided, lea, by=review_decisions.revise, scores=OTHER, comments="Step two jumps.")
+        [one] = overturned(Selection(reviewer=ana))
+        assert (one.review.evaluation, one.review.reviewer, one.by) == (decided, ana, theirs)
+        assert (one.kind, one.actor, one.reason) == ("revised", lea, "Step two jumps.")
+        assert count(ana) == 1
+
+    def test_is_not_what_somebody_else_only_commented(
+        self, decided: Evaluation, ana: User, lea: User
+    ) -> None:
+        decide(decided, lea, by=review_decisions.revise, comments="Well seen.")
+        assert (kinds(ana), count(ana)) == ([], 0)
+
+    def test_is_not_what_a_revision_that_was_taken_back_changed(
+        self, decided: Evaluation, ana: User, lea: User
+    ) -> None:
+        decide(decided, lea, by=review_decisions.revise, scores=OTHER)
+        review_decisions.undo(run=decided.run, reviewer=lea)
+        assert (kinds(ana), count(ana)) == ([], 0)
+
+    def test_is_what_somebody_else_put_back_into_the_queue(
+        self, decided: Evaluation, ana: User, lea: User
+    ) -> None:
+        review_decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="The reference has changed.")
+        [one] = overturned(Selection(reviewer=ana))
+        assert (one.kind, one.reason, one.by) == ("reopened", "The reference has changed.", None)
+
+    def test_is_what_was_settled_for_a_file(self, decided: Evaluation, ana: User, lea: User) -> None:
+        conflict = FileConflict.objects.create(
+            evaluation=decided,
+            run=decided.run,
+            source=decided.first_import,
+            line=1,
+            content_hash=b"",
+            human=dict.fromkeys(HUMAN_FIELDS) | {"human_review_status": "Reviewed"},
+        )
+        review_decisions.settle_conflict(
+            conflict_id=conflict.pk, version=decided.version, theirs=True, actor=lea
+        )
+        assert kinds(ana) == ["file"]
+
+    def test_is_not_what_people_changed_of_their_own(self, decided: Evaluation, ana: User) -> None:
+        decide(decided, ana, by=review_decisions.revise, scores=OTHER)
+        review_decisions.reopen(evaluation_id=decided.pk, actor=ana, reason="I was wrong.")
+        assert not Overturning.objects.exists()
+
+    def test_counts_a_decision_once_and_lists_all_that_befell_it(
+        self, decided: Evaluation, ana: User, lea: User, max: User
+    ) -> None:
+        decide(decided, lea, by=review_decisions.revise, scores=OTHER)
+        decide(fresh(decided), max, by=review_decisions.revise)
+        review_decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Let ana see it.")
+        assert (kinds(ana), kinds(lea), kinds(max)) == (["revised"], ["revised"], ["reopened"])
+        assert (count(ana), count(lea), count(max)) == (1, 1, 1)
+
+    def test_is_append_only(self, decided: Evaluation, lea: User) -> None:
+        review_decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Again.")
+        with pytest.raises(IntegrityError, match="append-only"), connection.cursor() as cursor:
+            cursor.execute("DELETE FROM overturning")
+
+
+class TestTheDecisionsBehindAFigure:
+    @pytest.fixture
+    def run(self, ana: User) -> Run:
+        """With a decision of ana's for each signal: same, changed, fast, and one that she took back."""
+        run = RunFactory.create()
+        judged = {"Clarity": "Yes", "Conclusion Accuracy": "No"}
+        passed = {name: {"score": "Yes", "justification": ""} for name in judged}
+        same, changed, fast, back = evaluations(run, tasks=["same", "changed", "fast", "back"])
+        decide(same, ana, judged=judged)
+        decide(changed, ana, judged=judged, scores=passed)
+        decide(fast, ana, judged=judged, words=240, active_ms=1_000)
+        decide(back, ana, judged=judged)
+        review_decisions.undo(run=run, reviewer=ana)
+        return run
+
+    @pytest.mark.parametrize(
+        ("signal", "tasks"),
+        [
+            ("all", ["fast", "changed", "same"]),
+            ("changed", ["changed"]),
+            ("unchanged", ["fast", "same"]),
+            ("verdict-changed", ["changed"]),
+            ("fast", ["fast"]),
+        ],
+    )
+    def test_are_listed_newest_first(self, run: Run, signal: str, tasks: list[str]) -> None:
+        page = decisions(Selection(run), signal=signal)
+        assert [review.evaluation.task_id for review in page.rows] == tasks
+        assert page.next_after == ""
+
+    def test_have_a_title_for_each_signal(self, run: Run) -> None:
+        for signal in SIGNALS:
+            decisions(Selection(run), signal=signal)
+        with pytest.raises(KeyError):
+            decisions(Selection(run), signal="password")
+
+    def test_are_of_one_reviewer(self, run: Run, ana: User, bo: User) -> None:
+        assert len(decisions(Selection(reviewer=ana)).rows) == 3
+        assert decisions(Selection(reviewer=bo)).rows == []
+
+    def test_come_page_by_page(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(drilldown, "PAGE_SIZE", 2)
+        first = decisions(Selection(run))
+        second = decisions(Selection(run), after=first.next_after)
+        assert [len(page.rows) for page in (first, second)] == [2, 1]
+        assert {review.pk for page in (first, second) for review in page.rows} == {
+            review.pk for review in Review.objects.filter(withdrawal=None)
+        }
+        assert second.next_after == ""
+        assert decisions(Selection(run), after="'; DROP").rows == first.rows

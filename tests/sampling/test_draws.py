@@ -1,0 +1,636 @@
+"""Records that nobody flagged, drawn to be reviewed all the same, and exported as they came."""
+
+import json
+from collections import Counter
+from contextlib import suppress
+from math import ceil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from reviews import tasks
+from reviews.accounts.permissions import Denied
+from reviews.audit import log
+from reviews.dashboard import spot_checks
+from reviews.dashboard.metrics import Selection
+from reviews.exports.jobs import Order, Output
+from reviews.exports.verify_log import LedgerFile, check
+from reviews.models import AuditEvent, Evaluation, FileConflict, JudgedCount, Review, Run, User
+from reviews.queue import allocation, claims, progress
+from reviews.queue.claims import Taken
+from reviews.records.schema import HUMAN_FIELDS, Limits
+from reviews.review import decisions, escalations
+from reviews.review.preconditions import Conflict
+from reviews.sampling import draws
+from reviews.sampling.draws import Drawn
+from tests.support.factories import UserFactory
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.threads import start_and_wait_for_lock
+from tests.support.work import agree, decide, end_claim, restore_version
+
+pytestmark = pytest.mark.django_db
+
+CORRECTED = {"Clarity": {"score": "No", "justification": "It skips a step."}}
+
+
+def unflagged(name: str, **changes: Any) -> bytes:
+    """A line that asks for no review."""
+    calm = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
+    return line(name, **(calm | changes))
+
+
+def run_of(share: float, count: int = 10, **changes: Any) -> tuple[Run, bytes]:
+    """A run with that sample share, of so many unflagged lines and two flagged ones, and its file."""
+    data = file_of(line("f1"), *(unflagged(f"u{number}", **changes) for number in range(count)), line("f2"))
+    run = Run.objects.create(name="evaluations", sample_share=share)
+    bring_in(data)
+    return run, data
+
+
+def set_share(run: Run, share: float) -> Drawn:
+    run.sample_share = share
+    run.save(update_fields=["sample_share"])
+    return draws.draw(run.pk)
+
+
+def drawn(run: Run) -> set[str]:
+    return set(run.evaluations.filter(is_sampled=True).values_list("evaluation_id", flat=True))
+
+
+def one_drawn() -> Evaluation:
+    return Evaluation.objects.select_related("run").filter(is_sampled=True).order_by("pk")[0]
+
+
+def again(evaluation: Evaluation) -> Evaluation:
+    return Evaluation.objects.select_related("run").get(pk=evaluation.pk)
+
+
+def summed(run: Run) -> int:
+    """How many verdicts of drawn records count in figures about the judge."""
+    verdicts = JudgedCount.objects.filter(stratum__run=run, criterion=None, is_sampled=True)
+    return sum(verdicts.values_list("reviews", flat=True))
+
+
+class TestADraw:
+    def test_takes_the_share_of_each_judge_prompt_model_and_verdict(self) -> None:
+        sizes = {("model-a", "Pass"): 30, ("model-a", "Fail"): 3, ("model-b", "Pass"): 11}
+        lines = [
+            unflagged(f"{model}-{verdict}-{number}", model_id=model, aggregated_score=verdict)
+            for (model, verdict), size in sizes.items()
+            for number in range(size)
+        ]
+        run = Run.objects.create(name="evaluations", sample_share=0.1)
+        bring_in(file_of(*lines, line("flagged")))
+        found = run.evaluations.filter(is_sampled=True).values_list("model_id", "aggregated_score")
+        assert Counter(found) == {cell: ceil(size / 10) for cell, size in sizes.items()}
+
+    def test_is_of_the_first_places_by_hash(self) -> None:
+        run, _ = run_of(0.3)
+        ordered = sorted(
+            (f"u{number}" for number in range(10)),
+            key=lambda one: allocation.share_of(allocation.SAMPLE, one),
+        )
+        assert drawn(run) == set(ordered[:3])
+
+    def test_puts_records_into_the_queue_among_the_flagged_ones(self, ana: User) -> None:
+        run, _ = run_of(0.3)
+        assert progress.of(run)[:2] == (12, 5)
+        assert progress.of(run).not_required == 7
+        waiting = []
+        while held := claims.claim_next(run=run, reviewer=ana):
+            waiting.append(held.evaluation_id)
+            claims.skip(evaluation_id=held.pk, reviewer=ana)
+            if len(waiting) == 5:
+                break
+        assert set(waiting) == {"f1", "f2", *drawn(run)}
+
+    @pytest.mark.parametrize("changes", [{"needs_human_review": True}, {"human_review_status": "Reviewed"}])
+    def test_is_of_nothing_that_was_flagged_or_seen_by_people(self, changes: dict[str, Any]) -> None:
+        run, _ = run_of(1, **changes)
+        assert drawn(run) == set()
+
+    def test_adds_nothing_the_second_time(self) -> None:
+        run, _ = run_of(0.3)
+        assert draws.draw(run.pk) == (0, 0)
+        assert AuditEvent.objects.filter(action="draw sample").count() == 1
+
+    def test_of_a_larger_share_adds_to_what_is_there(self, lea: User) -> None:
+        run, _ = run_of(0.3)
+        before = drawn(run)
+        assert set_share(run, 0.5) == (2, 0)
+        assert drawn(run) > before
+
+    def test_of_a_smaller_share_puts_back_what_nobody_has_begun_with(self, ana: User, bo: User) -> None:
+        run, _ = run_of(1)
+        held, decided, typed, handed_on, taken_back, *free = run.evaluations.filter(is_sampled=True)
+        agree(again(decided), ana)
+        agree(again(taken_back), ana)
+        decisions.undo(run=run, reviewer=ana)
+        end_claim(taken_back)
+        claims.claim(evaluation_id=held.pk, reviewer=bo)
+        typed.drafts.create(reviewer=bo, fields=[], revision=1)
+        escalations.escalate(
+            evaluation_id=handed_on.pk, reviewer=ana, kind="question", reason="question", note="Why?"
+        )
+        assert set_share(run, 0) == (0, len(free))
+        kept = {one.evaluation_id for one in (held, decided, typed, handed_on, taken_back)}
+        assert drawn(run) == kept
+        assert {again(one).human_review_status for one in free} == {"Not Required"}
+        assert progress.of(run).not_required == len(free) + 1
+
+    def test_goes_along_with_an_import(self) -> None:
+        run, _ = run_of(0.5, count=4)
+        bring_in(file_of(*(unflagged(f"v{number}") for number in range(6))))
+        assert len(drawn(run)) == 5
+
+    def test_of_no_share_costs_no_look_at_the_records(self, django_assert_num_queries: Any) -> None:
+        run, _ = run_of(0)
+        with django_assert_num_queries(5):
+            draws.draw(run.pk)
+
+    def test_tells_the_ledger_who_asked_and_what_came(self, lea: User) -> None:
+        run, _ = run_of(0)
+        run.sample_share = 0.3
+        run.save()
+        draws.ask_for(run, lea)
+        event = AuditEvent.objects.get(action="draw sample")
+        assert (event.actor, event.run) == (lea, run)
+        assert event.detail == {"share": 0.3, "drawn": 3, "put_back": 0}
+
+    def test_of_a_large_run_is_a_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(draws, "AT_ONCE", 5)
+        run, _ = run_of(0.3)
+        assert drawn(run) == set()
+        [job] = ProcrastinateJob.objects.filter(task_name=draws.JOB)
+        tasks.draw_sample(**job.args)
+        assert len(drawn(run)) == 3
+
+    def test_says_how_far_it_is(self, ana: User) -> None:
+        run, _ = run_of(0.3)
+        agree(one_drawn(), ana)
+        assert draws.state(run) == (3, 1)
+
+
+class TestADrawBesideOthers:
+    pytestmark = pytest.mark.django_db(transaction=True)
+
+    def test_leaves_a_record_to_who_claims_it_at_that_moment(self, ana: User) -> None:
+        run, _ = run_of(1, count=3)
+        claimed = one_drawn()
+        run.sample_share = 0
+        run.save()
+        with transaction.atomic():
+            claims.claim(evaluation_id=claimed.pk, reviewer=ana)
+            assert start_and_wait_for_lock(lambda: draws.draw(run.pk)).result() == (0, 2)
+        assert again(claimed).is_sampled
+        assert again(claimed).claimed_by == ana
+
+    def test_waits_in_a_job_for_an_import_that_is_under_way(self) -> None:
+        run, _ = run_of(0)
+
+        def ask() -> None:
+            changed = Run.objects.get(pk=run.pk)
+            changed.sample_share = 0.3
+            changed.save()
+            draws.ask_for(changed)
+
+        with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_xact_lock(hashtext('cognireview.import'))")
+            start_and_wait_for_lock(ask).result()
+        assert ProcrastinateJob.objects.filter(task_name=draws.JOB).count() == 1
+        assert drawn(run) == set()
+
+
+class TestADecisionOnADrawnRecord:
+    @pytest.fixture
+    def run(self) -> Run:
+        return run_of(0.3)[0]
+
+    def test_that_corrects_nothing_confirms_it(self, run: Run, ana: User) -> None:
+        evaluation = one_drawn()
+        review = agree(evaluation, ana)
+        confirmed = again(evaluation)
+        assert (confirmed.human_review_status, confirmed.review) == ("Not Required", review)
+        assert confirmed.is_confirmed
+        assert confirmed.is_decided
+        assert not confirmed.is_done
+        assert {confirmed.human[name] for name in HUMAN_FIELDS[1:]} == {None}
+        assert review.is_sampled
+        assert summed(run) == 1
+
+    def test_is_a_submit_in_the_ledger_that_keeps_the_line(self, run: Run, ana: User) -> None:
+        agree(one_drawn(), ana)
+        human = AuditEvent.objects.get(action="submit").detail["human"]
+        assert human["keeps_line"] is True
+        assert human["after"]["human_review_status"] == "Not Required"
+
+    def test_that_says_why_it_agrees_confirms_it(self, run: Run, ana: User) -> None:
+        review = agree(one_drawn(), ana, comments="Checked by hand.")
+        assert again(review.evaluation).is_confirmed
+        assert review.comments == "Checked by hand."
+
+    @pytest.mark.parametrize(
+        "correction",
+        [
+            {"scores": CORRECTED},
+            {"scores": {"Clarity": {"score": "Yes", "justification": "Another reason."}}},
+            {"causes": {"Clarity": "right score wrong reason"}},
+        ],
+        ids=["a score", "a justification", "a cause"],
+    )
+    def test_that_corrects_something_is_as_any_other(
+        self, run: Run, ana: User, correction: dict[str, Any]
+    ) -> None:
+        review = agree(one_drawn(), ana, **correction)
+        corrected = again(review.evaluation)
+        assert corrected.human_review_status == "Completed"
+        assert corrected.human_reviewer_id == "ana"
+        assert corrected.human_corrected_scores == review.corrected_scores
+        assert "keeps_line" not in AuditEvent.objects.get(action="submit").detail["human"]
+
+    def test_of_a_flagged_one_completes_it_whatever_it_says(self, run: Run, ana: User) -> None:
+        flagged = Evaluation.objects.select_related("run").get(evaluation_id="f1")
+        agree(flagged, ana)
+        assert again(flagged).human_review_status == "Completed"
+
+    def test_can_be_undone(self, run: Run, ana: User) -> None:
+        evaluation = one_drawn()
+        agree(evaluation, ana)
+        decisions.undo(run=run, reviewer=ana)
+        undone = again(evaluation)
+        assert (undone.human_review_status, undone.review, undone.claimed_by) == ("Needs Review", None, ana)
+        assert summed(run) == 0
+
+    def test_can_be_revised_to_a_correction_and_back(self, run: Run, ana: User) -> None:
+        evaluation = one_drawn()
+        agree(evaluation, ana)
+        decide(again(evaluation), ana, by=decisions.revise, scores=CORRECTED)
+        assert again(evaluation).human_review_status == "Completed"
+        agree(again(evaluation), ana, by=decisions.revise)
+        confirmed = again(evaluation)
+        assert confirmed.is_confirmed
+        assert confirmed.human_corrected_scores is confirmed.human_reviewer_id is None
+        assert confirmed.human_review_timestamp is None
+        assert [
+            event.action for event in AuditEvent.objects.filter(evaluation=evaluation).order_by("pk")
+        ] == [
+            "submit",
+            "revise",
+            "revise",
+        ]
+
+    def test_can_be_restored(self, run: Run, ana: User) -> None:
+        evaluation = one_drawn()
+        agree(evaluation, ana)
+        decide(again(evaluation), ana, by=decisions.revise, scores=CORRECTED)
+        restore_version(again(evaluation), ana, 1)
+        assert again(evaluation).is_confirmed
+        restore_version(again(evaluation), ana, 2)
+        assert again(evaluation).human_corrected_scores == CORRECTED
+
+    def test_reopened_is_as_if_nobody_had_decided(self, run: Run, ana: User, lea: User) -> None:
+        evaluation = one_drawn()
+        review = agree(evaluation, ana)
+        decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="Look again.")
+        reopened = again(evaluation)
+        assert (reopened.human_review_status, reopened.review) == ("Needs Review", None)
+        assert reopened.is_sampled
+        assert summed(run) == 0
+        assert review.overturnings.get().reason == "Look again."
+        with pytest.raises(Conflict):
+            decisions.undo(run=run, reviewer=ana)
+
+    def test_that_nobody_can_judge_it_keeps_its_line(self, run: Run, ana: User, lea: User) -> None:
+        evaluation = one_drawn()
+        raised = escalations.escalate(
+            evaluation_id=evaluation.pk, reviewer=ana, kind="cannot judge", reason="no reference", note=""
+        )
+        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="So it is.")
+        assert again(evaluation).is_confirmed
+        assert summed(run) == 0
+
+    def test_that_comes_too_late_learns_how_far_it_is_from_the_other(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
+        evaluation = one_drawn()
+        agree(evaluation, ana)
+        with pytest.raises(Conflict, match=r"ana submitted this .* You differ on 1 criterion\."):
+            decide(evaluation, bo, scores=CORRECTED)
+
+    def test_can_be_drawn_for_a_spot_check(self, run: Run, ana: User, lea: User) -> None:
+        review = agree(one_drawn(), ana)
+        [drawn_check] = spot_checks.draw(selection=Selection(run, reviewer=ana), count=5, actor=lea)
+        assert drawn_check.review == review
+        assert spot_checks.open_checks(lea) == [drawn_check]
+        spot_checks.reopen(check_id=drawn_check.pk, actor=lea, reason="Step two.")
+        assert spot_checks.open_checks(lea) == []
+
+
+class TestAnExport:
+    @pytest.mark.parametrize(
+        "spelled",
+        [
+            {},
+            dict.fromkeys(HUMAN_FIELDS[1:], ...),
+            {"human_review_timestamp": "2025-04-12 01:55:23+02:00"},
+            {"human_corrected_scores": b'{"Clarity":  {"score": 1.0}}'},
+        ],
+        ids=["usual", "without keys", "a time", "a number"],
+    )
+    def test_with_half_of_the_sample_confirmed_is_the_file(self, ana: User, spelled: dict[str, Any]) -> None:
+        run, data = run_of(0.6, **spelled)
+        for evaluation in run.evaluations.filter(is_sampled=True)[:3]:
+            agree(again(evaluation), ana, comments="Fine.")
+        assert draws.state(run) == (6, 3)
+        assert take_out() == data
+        assert take_out(only_import=run.imports.get()) == data
+        assert take_out(only="reviewed") == b""
+        output = Output(Order(run))
+        assert b"".join(output) == data
+        receipt = json.loads(b"".join(output.receipt("out.jsonl")))
+        assert receipt["changed"] == []
+
+    @pytest.mark.parametrize("format", ["csv", "parquet"])
+    def test_as_a_table_is_that_of_the_file(self, ana: User, format: str) -> None:
+        run, _ = run_of(0.3)
+        before = b"".join(Output(Order(run, format=format)))
+        agree(one_drawn(), ana)
+        assert b"".join(Output(Order(run, format=format))) == before
+
+    def test_has_the_corrections_and_nothing_else(self, ana: User) -> None:
+        run, data = run_of(0.6)
+        corrected, confirmed, *_ = run.evaluations.filter(is_sampled=True)
+        decide(again(corrected), ana, scores=CORRECTED)
+        agree(again(confirmed), ana)
+        before, after = data.splitlines(), take_out().splitlines()
+        [changed] = [place for place, one in enumerate(after) if one != before[place]]
+        assert json.loads(after[changed])["evaluation_id"] == corrected.evaluation_id
+        assert json.loads(after[changed])["human_corrected_scores"] == CORRECTED
+        assert take_out(only="reviewed") == after[changed] + b"\n"
+
+    def test_is_the_file_again_after_undo_revision_or_reopening(self, ana: User, lea: User) -> None:
+        run, data = run_of(1, count=3)
+        undone, revised, reopened = run.evaluations.filter(is_sampled=True)
+        decide(again(revised), ana, scores=CORRECTED)
+        agree(again(revised), ana, by=decisions.revise)
+        agree(again(reopened), ana)
+        decisions.reopen(evaluation_id=reopened.pk, actor=lea, reason="Look again.")
+        decide(again(undone), ana, scores=CORRECTED)
+        decisions.undo(run=run, reviewer=ana)
+        assert take_out() == data
+
+    def test_of_what_is_reopened_and_then_confirmed_is_the_file(self, ana: User, lea: User) -> None:
+        _, data = run_of(0.1)
+        evaluation = one_drawn()
+        decide(evaluation, ana, scores=CORRECTED)
+        decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="Look again.")
+        assert json.loads(take_out(only_import=evaluation.first_import).splitlines()[1])
+        agree(again(evaluation), ana)
+        assert take_out() == data
+
+    def test_agrees_with_the_ledger(self, ana: User, lea: User, tmp_path: Path) -> None:
+        run, data = run_of(1, count=5)
+        confirmed, corrected, revised, reopened, undone = run.evaluations.filter(is_sampled=True)
+        agree(again(confirmed), ana)
+        decide(again(corrected), ana, scores=CORRECTED)
+        decide(again(revised), ana, scores=CORRECTED)
+        agree(again(revised), ana, by=decisions.revise)
+        agree(again(reopened), ana)
+        decisions.reopen(evaluation_id=reopened.pk, actor=lea, reason="Look again.")
+        decide(again(undone), ana, scores=CORRECTED)
+        decisions.undo(run=run, reviewer=ana)
+        assert compared(tmp_path, data, take_out()) == []
+        assert compared(tmp_path, data, data) != []
+
+    def test_that_changes_a_confirmed_line_is_told_by_the_ledger(self, ana: User, tmp_path: Path) -> None:
+        _, data = run_of(0.1)
+        evaluation = one_drawn()
+        agree(evaluation, ana)
+        changed = data.replace(b'"Not Required"', b'"Completed"')
+        [problem, *_] = compared(tmp_path, data, changed)
+        assert problem
+        sentences = " ".join(compared(tmp_path, data, changed))
+        assert f"({evaluation.evaluation_id}) has changed in human_review_status, and event" in sentences
+        assert "left it as it came" in sentences
+
+
+# What may happen to a drawn record: by the name of the test's method, with the place of the record.
+STEPS = st.tuples(
+    st.sampled_from(
+        ["agree", "correct", "revise", "revise_back", "undo", "reopen", "bring_again", "draw_less"]
+    ),
+    st.integers(0, 2),
+)
+
+
+class TestWhateverHappens:
+    @examples(max_examples=40, deadline=None)
+    @given(steps=st.lists(STEPS, max_size=8))
+    def test_an_export_has_the_corrections_in_force_and_nothing_else(
+        self, steps: list[tuple[str, int]]
+    ) -> None:
+        with transaction.atomic(), TemporaryDirectory() as folder:
+            lea = UserFactory.create(username="lea", role="lead")
+            run, data = run_of(1, count=3, human_review_comments=...)
+            for name, place in steps:
+                with suppress(Conflict, Taken, Denied):
+                    getattr(self, name)(run, run.evaluations.order_by("pk")[place + 1], lea, data)
+            exported = take_out()
+            after = dict(zip(("f1", "u0", "u1", "u2", "f2"), exported.splitlines(), strict=True))
+            before = dict(zip(after, data.splitlines(), strict=True))
+            corrected = {one.evaluation_id for one in run.evaluations.all() if not one.keeps_line}
+            assert {name for name in after if after[name] != before[name]} == corrected
+            assert compared(Path(folder), data, exported) == []
+            transaction.set_rollback(True)
+
+    def agree(self, _run: Run, record: Evaluation, lea: User, _data: bytes) -> None:
+        agree(record, lea)
+
+    def correct(self, _run: Run, record: Evaluation, lea: User, _data: bytes) -> None:
+        decide(record, lea, scores=CORRECTED)
+
+    def revise(self, _run: Run, record: Evaluation, lea: User, _data: bytes) -> None:
+        decide(record, lea, by=decisions.revise, scores=CORRECTED)
+
+    def revise_back(self, _run: Run, record: Evaluation, lea: User, _data: bytes) -> None:
+        agree(record, lea, by=decisions.revise)
+
+    def undo(self, run: Run, _record: Evaluation, lea: User, _data: bytes) -> None:
+        decisions.undo(run=run, reviewer=lea)
+
+    def reopen(self, _run: Run, record: Evaluation, lea: User, _data: bytes) -> None:
+        decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Look again.")
+
+    def bring_again(self, _run: Run, _record: Evaluation, _lea: User, data: bytes) -> None:
+        bring_in(data)
+
+    def draw_less(self, run: Run, _record: Evaluation, _lea: User, _data: bytes) -> None:
+        set_share(run, 0 if run.sample_share else 1)
+
+
+class TestSecondOpinions:
+    @pytest.fixture
+    def run(self) -> Run:
+        run, _ = run_of(0.1)
+        run.overlap_share = 1
+        run.save()
+        return run
+
+    def test_that_agree_with_the_judge_confirm_a_drawn_record(self, run: Run, ana: User, bo: User) -> None:
+        agree(one_drawn(), ana)
+        assert set_share(run, 0) == (0, 0)
+        assert one_drawn().in_queue
+        agree(one_drawn(), bo)
+        assert one_drawn().is_confirmed
+
+    def test_that_agree_on_a_correction_complete_it(self, run: Run, ana: User, bo: User) -> None:
+        for reviewer in (ana, bo):
+            decide(one_drawn(), reviewer, scores=CORRECTED)
+        assert one_drawn().human_review_status == "Completed"
+
+
+def compared(folder: Path, before: bytes, after: bytes) -> list[str]:
+    """What the ledger, as it is, finds wrong with an export."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    original, exported, told = (
+        folder / name for name in ("original.jsonl", "exported.jsonl", "ledger.jsonl")
+    )
+    original.write_bytes(before)
+    exported.write_bytes(after)
+    told.write_bytes(b"".join(log.lines()))
+    with told.open("rb") as file:
+        return check(LedgerFile(file, "ledger.jsonl"), [original], exported, Limits()).problems
+
+
+class TestAFileThatComesAgain:
+    @pytest.fixture
+    def run(self) -> Run:
+        return run_of(1, count=1)[0]
+
+    def bring(self, **changes: Any) -> Evaluation:
+        bring_in(file_of(unflagged("u0", **changes)))
+        return again(Evaluation.objects.get(evaluation_id="u0"))
+
+    def outcome(self, run: Run) -> tuple[str, str]:
+        latest = run.imports.order_by("-pk")[0].exceptions.get()
+        return latest.outcome, latest.reason
+
+    def test_as_it_was_changes_nothing(self, run: Run, ana: User) -> None:
+        agree(one_drawn(), ana)
+        before = Evaluation.objects.filter(evaluation_id="u0").values().get()
+        self.bring()
+        assert self.outcome(run) == ("unchanged", "the same bytes as before")
+        assert Evaluation.objects.filter(evaluation_id="u0").values().get() == before
+
+    def test_after_an_export_changes_nothing(self, run: Run, ana: User) -> None:
+        decide(one_drawn(), ana, scores=CORRECTED)
+        exported = take_out()
+        bring_in(exported)
+        assert not FileConflict.objects.exists()
+        assert again(one_drawn()).human_review_status == "Completed"
+        assert take_out() == exported
+
+    def test_with_new_evidence_is_to_be_reviewed_again(self, run: Run, ana: User) -> None:
+        agree(one_drawn(), ana)
+        opened = self.bring(verification_message="Match")
+        assert (opened.human_review_status, opened.review) == ("Needs Review", None)
+        assert opened.is_sampled
+        assert not opened.is_stale
+        assert summed(run) == 0
+        assert AuditEvent.objects.get(action="new evidence").detail["human"]["keeps_line"] is True
+        assert json.loads(take_out().splitlines()[1])["human_review_status"] == "Not Required"
+
+    def test_with_new_evidence_leaves_an_open_one_open(self, run: Run) -> None:
+        opened = self.bring(verification_message="Match")
+        assert opened.is_sampled
+        assert opened.human_review_status == "Needs Review"
+        assert not AuditEvent.objects.filter(action="new evidence").exists()
+
+    def test_with_new_evidence_makes_a_correction_stale(self, run: Run, ana: User) -> None:
+        decide(one_drawn(), ana, scores=CORRECTED)
+        stale = self.bring(verification_message="Match")
+        assert (stale.is_stale, stale.is_sampled, stale.human_review_status) == (True, True, "Needs Review")
+        assert stale.human_corrected_scores == CORRECTED
+
+    def test_in_other_words_leaves_it_confirmed(self, run: Run, ana: User) -> None:
+        agree(one_drawn(), ana)
+        other = unflagged("u0").replace(b'"task_id": ', b'"task_id":  ')
+        bring_in(file_of(other))
+        assert again(one_drawn()).is_confirmed
+        assert other in take_out()
+
+    def test_with_another_comment_leaves_it_confirmed_and_takes_that(self, run: Run, ana: User) -> None:
+        agree(one_drawn(), ana)
+        kept = self.bring(human_review_comments="From the pipeline.")
+        assert kept.is_confirmed
+        assert kept.human_review_comments == "From the pipeline."
+        assert unflagged("u0", human_review_comments="From the pipeline.") in take_out()
+
+    @pytest.mark.parametrize("is_confirmed", [True, False])
+    def test_with_a_flag_takes_it_out_of_the_sample(self, run: Run, ana: User, is_confirmed: bool) -> None:
+        if is_confirmed:
+            agree(one_drawn(), ana)
+        flagged = self.bring(
+            needs_human_review=True, human_review_status="Needs Review", review_reasons=["x"]
+        )
+        assert (flagged.is_sampled, flagged.human_review_status, flagged.review) == (
+            False,
+            "Needs Review",
+            None,
+        )
+
+    @pytest.mark.parametrize("is_confirmed", [True, False])
+    def test_with_a_decision_takes_that(self, run: Run, ana: User, is_confirmed: bool) -> None:
+        if is_confirmed:
+            agree(one_drawn(), ana)
+        decided = self.bring(human_review_status="Reviewed", human_reviewer_id="somebody")
+        assert (decided.human_review_status, decided.human_reviewer_id) == ("Reviewed", "somebody")
+        assert (decided.is_sampled, decided.review) == (False, None)
+        assert not FileConflict.objects.exists()
+
+    def test_against_a_correction_is_for_a_lead(self, run: Run, ana: User, lea: User) -> None:
+        decide(one_drawn(), ana, scores=CORRECTED)
+        disputed = self.bring(human_review_comments="No.")
+        conflict = FileConflict.objects.get()
+        decisions.settle_conflict(conflict_id=conflict.pk, version=disputed.version, theirs=True, actor=lea)
+        settled = again(disputed)
+        assert (settled.human_review_status, settled.human_review_comments) == ("Not Required", "No.")
+        assert not settled.is_sampled
+        assert json.loads(take_out().splitlines()[1])["human_review_comments"] == "No."
+        assert draws.draw(run.pk) == (0, 0)
+
+
+class TestTheReasons:
+    def test_show_once_a_record_is_decided_where_others_were_drawn(self, ana: User) -> None:
+        run, _ = run_of(0.3)
+        flagged = Evaluation.objects.select_related("run").get(evaluation_id="f1")
+        assert flagged.hides_reasons
+        assert one_drawn().hides_reasons
+        agree(flagged, ana)
+        assert not again(flagged).hides_reasons
+        another = one_drawn()
+        claims.claim(evaluation_id=another.pk, reviewer=ana)
+        set_share(run, 0)
+        assert again(another).hides_reasons
+        agree(another, ana)
+        assert not again(another).hides_reasons
+        assert not Run.objects.get().draws
+
+
+def test_reviews_say_whether_their_record_was_drawn(ana: User) -> None:
+    run_of(0.1)
+    agree(one_drawn(), ana)
+    agree(Evaluation.objects.select_related("run").get(evaluation_id="f1"), ana)
+    assert sorted(Review.objects.values_list("evaluation__needs_human_review", "is_sampled")) == [
+        (False, True),
+        (True, False),
+    ]

@@ -1,0 +1,34 @@
+"""What filters can be set to comes from the run itself."""
+
+import pytest
+
+from reviews.models import Run, User
+from reviews.search import filter_options
+from tests.support.factories import EvaluationFactory, RunFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def test_deciders_are_named_once_each(run: Run) -> None:
+    for name in ("kim", "ana", None, "kim", "ana"):
+        EvaluationFactory.create(run=run, human_reviewer_id=name)
+    EvaluationFactory.create(human_reviewer_id="of another run")
+    assert filter_options.deciders(run) == ["ana", "kim"]
+
+
+def test_tasks_are_found_by_how_they_begin(run: Run) -> None:
+    for task in ("55", "5500", "5500", "5493", "6", None):
+        EvaluationFactory.create(run=run, task_id=task)
+    assert filter_options.tasks(run, "55", 10) == ["55", "5500"]
+    assert filter_options.tasks(run, "5", 2) == ["5493", "55"]
+    assert filter_options.tasks(run, "x", 10) == []
+
+
+def test_reviewers_are_all_who_have_a_role(ana: User, lea: User, max: User, eve: User) -> None:
+    ana.groups.add(*lea.groups.all())
+    assert list(filter_options.reviewers()) == [ana, lea, max]

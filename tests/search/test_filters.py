@@ -1,0 +1,166 @@
+"""Filters: what an address says, and which records that are."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.http import QueryDict
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.models import Evaluation, Run, User
+from reviews.queue import claims
+from reviews.search import indexing
+from reviews.search.filters import FILTERS, MOST_VALUES, STATUSES, Filters
+from tests.support.factories import EvaluationFactory
+from tests.support.lines import bring_in, file_of, line
+
+SOON = timezone.now() + dt.timedelta(hours=1)
+OPEN = Run(blind_share=0, sample_share=1)  # Without a query: it has no key.
+AGO = timezone.now() - dt.timedelta(hours=1)
+
+
+def found(query: str) -> set[str | None]:
+    return set(
+        Evaluation.objects.filter(Filters.of(query).condition(OPEN, None)).values_list("task_id", flat=True)
+    )
+
+
+class TestAddress:
+    def test_is_canonical(self) -> None:
+        filters = Filters.of("model=o1&verdict=Fail&task=7&model=gpt-4o&model=o1&judge=")
+        assert filters.query_string == "task=7&model=gpt-4o&model=o1&verdict=Fail"
+        assert Filters.of(filters.query_string) == filters
+
+    def test_of_no_filters_is_empty(self) -> None:
+        assert not Filters.of("sort=task&after=[1]")
+        assert not Filters.of("").query_string
+
+    def test_may_be_a_mapping(self) -> None:
+        assert Filters.parse({"model": " o1 "}) == Filters.parse(QueryDict("model=o1"))
+
+    def test_can_lose_and_get_one(self) -> None:
+        filters = Filters.of("status=waiting&model=o1&model=gpt-4o")
+        assert filters.without(("model", "o1")).query_string == "status=waiting&model=gpt-4o"
+        assert filters.with_only("status", "done").query_string == "status=done&model=gpt-4o&model=o1"
+        assert filters.with_only("status", "").query_string == "model=gpt-4o&model=o1"
+
+    @pytest.mark.parametrize(
+        ("query", "sentence"),
+        [
+            ("colour=red", "There is no filter “colour”."),
+            ("verdict=Great", "“Great” is none of: Pass, Fail, Partial, none."),
+            ("created-from=yesterday", "“yesterday” is no day; write it as 2026-11-21."),
+            ("created-from=0001-01-01", "“0001-01-01” is out of the calendar."),
+            ("q=%21%21", "There is no word to search for in “!!”."),
+            ("model=a%00b", "“a�b” is nothing that model could be."),
+            (f"model={'x' * 513}", f"“{'x' * 60}…” is nothing that model could be."),
+            ("&".join(f"model={n}" for n in range(MOST_VALUES + 1)), "More than 50 filters are too many."),
+        ],
+    )
+    def test_says_what_it_could_not_understand_and_leaves_it_out(self, query: str, sentence: str) -> None:
+        filters = Filters.of(query)
+        assert filters.problems == (sentence,)
+        assert not filters
+
+    @pytest.mark.django_db
+    @given(st.lists(st.tuples(st.sampled_from([*FILTERS, "other"]), st.text())))
+    def test_may_be_anything_without_an_error(self, pairs: list[tuple[str, str]]) -> None:
+        query = QueryDict(mutable=True)
+        for name, text in pairs:
+            query.appendlist(name, text)
+        filters = Filters.parse(query)
+        assert Filters.of(filters.query_string).values == filters.values
+        for is_covered in (False, True):
+            list(Evaluation.objects.filter(filters.condition(OPEN, None, is_covered=is_covered)))
+
+
+@pytest.mark.django_db
+class TestCondition:
+    @pytest.mark.parametrize(
+        ("query", "matching", "other"),
+        [
+            ("task=yes", {}, {}),
+            ("model=o1", {"model_id": "o1"}, {"model_id": "o1-mini"}),
+            ("judge=j", {"judge_llm_model": "j"}, {}),
+            ("template=a/b.txt", {"judge_prompt_template_path": "a/b.txt"}, {}),
+            ("verdict=Pass", {"aggregated_score": "Pass"}, {"aggregated_score": "Fail"}),
+            ("verdict=none", {"aggregated_score": None}, {"aggregated_score": "Fail"}),
+            ("parse-error=yes", {"parsing_error": ""}, {"parsing_error": None}),
+            ("parse-error=no", {"parsing_error": None}, {"parsing_error": "broken"}),
+            ("decided-by=kim", {"human_reviewer_id": "kim"}, {"human_reviewer_id": "ana"}),
+            ("created-from=2025-04-30", {}, {"created_at": dt.datetime(2025, 4, 29, 23, 59, tzinfo=dt.UTC)}),
+            ("created-until=2025-04-30", {}, {"created_at": dt.datetime(2025, 5, 1, tzinfo=dt.UTC)}),
+            (
+                "reviewed-from=2025-05-01&reviewed-until=2025-05-01",
+                {"human_review_timestamp": dt.datetime(2025, 5, 1, 12, tzinfo=dt.UTC)},
+                {"human_review_timestamp": dt.datetime(2025, 5, 2, tzinfo=dt.UTC)},
+            ),
+            ("status=waiting", {"claimed_until": AGO}, {"claimed_until": SOON}),
+            ("status=waiting", {"human_review_status": "Pending"}, {"human_review_status": "Completed"}),
+            ("status=waiting", {}, {"is_escalated": True}),
+            ("status=escalated", {"is_escalated": True}, {}),
+            ("status=done", {"human_review_status": "Reviewed"}, {}),
+            ("status=not-required", {"human_review_status": "Not Required"}, {}),
+            ("status=stale", {"is_stale": True}, {}),
+        ],
+    )
+    def test_is_what_the_filter_says(
+        self, query: str, matching: dict[str, Any], other: dict[str, Any]
+    ) -> None:
+        EvaluationFactory.create(task_id="yes", **matching)
+        EvaluationFactory.create(task_id="no", **other)
+        assert found(query) == {"yes"}
+
+    def test_of_people_goes_by_their_names(self, ana: User, bo: User) -> None:
+        EvaluationFactory.create(task_id="held", claimed_by=ana, claimed_until=SOON)
+        EvaluationFactory.create(task_id="was held", claimed_by=ana, claimed_until=AGO)
+        EvaluationFactory.create(task_id="assigned", assigned_to=bo)
+        assert found("held-by=ana") == found("status=held") == {"held"}
+        assert found("assigned-to=bo") == {"assigned"}
+        assert found("assigned-to=nobody") == {"held", "was held"}
+        assert found("held-by=nobody-we-know") == set()
+
+    def test_of_several_values_is_any_and_of_several_filters_all(self) -> None:
+        for task, model, verdict in (
+            ("1", "a", "Pass"),
+            ("2", "b", "Pass"),
+            ("3", "c", "Pass"),
+            ("4", "a", "Fail"),
+        ):
+            EvaluationFactory.create(task_id=task, model_id=model, aggregated_score=verdict)
+        assert found("model=a&model=b&verdict=Pass") == {"1", "2"}
+
+    @pytest.mark.parametrize("is_escalated", [True, False])
+    @pytest.mark.parametrize("claimed_until", [None, AGO, SOON])
+    @pytest.mark.parametrize("status", ["Needs Review", "Pending", "Completed", "Reviewed", "Not Required"])
+    def test_every_record_has_one_status(
+        self, status: str, claimed_until: dt.datetime | None, is_escalated: bool, ana: User
+    ) -> None:
+        EvaluationFactory.create(
+            human_review_status=status,
+            claimed_by=ana if claimed_until else None,
+            claimed_until=claimed_until,
+            is_escalated=is_escalated,
+        )
+        statuses = [name for name in STATUSES if Evaluation.objects.filter(STATUSES[name]).exists()]
+        assert len(statuses) == 1
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "query", ["score=Clarity%3DNo", "q=skips", "model=b", "reason=sampled", "verified=no&status=waiting"]
+)
+def test_a_queue_can_be_narrowed_by_any_filter(query: str, ana: User) -> None:
+    other: dict[str, Any] = {
+        "parsed_rubric_scores": {"Clarity": {"score": "No", "justification": "Skips a step."}}
+    }
+    other |= {"model_id": "b", "review_reasons": ["Sampled"]}
+    done = bring_in(file_of(line("a", final_answer_verified=True), line("b", **other)))
+    indexing.after_import(done)
+    claimed = claims.claim_next(
+        run=done.run, reviewer=ana, condition=Filters.of(query).condition(done.run, ana)
+    )
+    assert claimed
+    assert claimed.evaluation_id == "b"

@@ -1,0 +1,322 @@
+"""Tests of the conditions for hidden records: in SQL the same ones as `blind.is_hidden` says one by one."""
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from reviews.dashboard import bulk_changes
+from reviews.evidence import siblings
+from reviews.models import Evaluation, Opinion, Reveal, Run, TaskAnswer, User
+from reviews.queue import allocation, claims
+from reviews.records import responses
+from reviews.review import blind_scoring
+from reviews.sampling import draws
+from reviews.search import indexing, listing
+from reviews.search.filters import Filters
+from reviews.search.hidden_records import hidden_from
+from tests.support.contexts import bring, task
+from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+ANSWER = {"response": {"final_answer": "54"}}
+values: st.SearchStrategy[Any] = st.sampled_from(
+    [None, "", "54", 0, 1, 0.0, -0.0, False, True, [], {}, [""], {"": ""}, {"a": {}}, [None]]
+)
+answers = values | st.dictionaries(st.sampled_from(["response", "model", "final_answer"]), values, max_size=3)
+# A record at random: its place, its history, and the person it was shown to.
+records = st.fixed_dictionaries(
+    {
+        "structured_model_response": st.just(ANSWER) | answers,
+        "human_review_status": st.sampled_from(
+            ["Needs Review", "Needs Review", "Pending", "Completed", "Not Required"]
+        ),
+        "task_id": st.sampled_from([None, "7", "8"]),
+        "model_id": st.sampled_from([None, "o1", "o3"]),
+        "response_id": st.sampled_from([None, "first", "second", "third"]),
+        "was_shown": st.sampled_from([*[False] * 5, True]),
+        "is_escalated": st.booleans(),
+        "is_decided": st.sampled_from([*[False] * 3, True]),
+        "opinion_of": st.sampled_from([*[None] * 5, "ana", "bo"]),
+        "reviewed_by": st.sampled_from([*[None] * 5, "ana", "bo"]),
+        "shown_to": st.sampled_from([*[None] * 5, "ana", "lea"]),
+    }
+)
+contexts = st.lists(
+    st.tuples(
+        st.sampled_from(["7", "8"]),
+        st.booleans(),
+        st.sampled_from(["o1", "o3"]),
+        st.sampled_from([None, "first", "second"]),
+        st.sampled_from(["It is 54.", {"steps": []}, {"response": {"final_answer": "54"}}]),
+    ),
+    unique_by=lambda answer: answer[:4],
+    max_size=5,
+)
+
+
+def make(run: Run, number: int, people: dict[str, User], drawn: dict[str, Any]) -> None:
+    """A record of which all that was drawn is so."""
+    happened = ("was_shown", "is_decided", "opinion_of", "reviewed_by", "shown_to")
+    fields = {name: value for name, value in drawn.items() if name not in happened}
+    record = EvaluationFactory.create(run=run, evaluation_id=f"record {number}", **fields)
+    status, is_escalated = record.human_review_status, record.is_escalated
+    for name in (drawn["opinion_of"], drawn["reviewed_by"]):
+        if name:
+            Evaluation.objects.filter(pk=record.pk).update(
+                human_review_status="Needs Review", is_escalated=False
+            )
+            record.refresh_from_db()
+            given = decide(record, people[name])
+            if name == drawn["opinion_of"] and name != drawn["reviewed_by"]:
+                Opinion.objects.create(review=given, evaluation=record, reviewer=people[name])
+    record.refresh_from_db()
+    record.review = record.review if drawn["is_decided"] else None
+    record.human_review_status, record.is_escalated = status, is_escalated
+    record.save()
+    Evaluation.objects.filter(pk=record.pk).update(was_shown=drawn["was_shown"])
+    if drawn["shown_to"]:
+        Reveal.objects.create(run=run, evaluation=record, reviewer=people[drawn["shown_to"]], how="shown")
+
+
+def answer_to(run: Run, drawn: tuple[Any, ...]) -> None:
+    of_task, is_own, model, response_id, response = drawn
+    context, _ = (run.task_contexts if is_own else run.task_contexts.model.objects).get_or_create(
+        task_id=of_task,
+        run=run if is_own else None,
+        defaults={"prompt": "", "source": run.context_imports.get()},
+    )
+    TaskAnswer.objects.create(context=context, model_id=model, response_id=response_id, response=response)
+
+
+def test_condition_is_the_rule_of_one_record(ana: User, bo: User, lea: User) -> None:
+    people = {"ana": ana, "bo": bo, "lea": lea}
+    seen = set()
+
+    @examples(max_examples=60)
+    @given(
+        st.lists(records, min_size=1, max_size=4), contexts, st.sampled_from([0, 0.5, 1, 1]), st.booleans()
+    )
+    def check(
+        drawn: list[dict[str, Any]], of_tasks: list[tuple[Any, ...]], share: float, is_downloaded: bool
+    ) -> None:
+        with transaction.atomic():
+            run = RunFactory.create(blind_share=0)
+            run.context_imports.create(file_name="tasks.jsonl", size=0)
+            for answer in of_tasks:
+                answer_to(run, answer)
+            for number, one in enumerate(drawn):
+                make(run, number, people, one)
+            run.blind_share = share
+            run.save()
+            if is_downloaded:
+                Reveal.objects.create(run=run, evaluation=None, reviewer=bo, how="downloaded")
+            for reader in people.values():
+                found = set(run.evaluations.filter(hidden_from(reader, run)))
+                expected = {
+                    one
+                    for one in run.evaluations.select_related("run")
+                    if blind_scoring.is_hidden(one, reader)
+                }
+                assert found == expected
+                assert found <= set(run.evaluations.filter(hidden_from(None, run)))
+                assert (
+                    set(run.evaluations.exclude(hidden_from(reader, run)))
+                    == set(run.evaluations.all()) - found
+                )
+                seen.add(len(found))
+            transaction.set_rollback(True)
+
+    check()
+    assert {0, 1} <= seen
+
+
+def test_share_is_the_same_number_to_the_last_bit() -> None:
+    for number in range(200):
+        record = EvaluationFactory.create(
+            evaluation_id=f"record \u00e4\u4e2d{number}", structured_model_response=ANSWER
+        )
+        place = allocation.share_of(allocation.BLIND, record.evaluation_id)
+        for share in (place, place + 2**-48):
+            run = record.run
+            run.blind_share = share
+            assert run.evaluations.filter(hidden_from(None, run)).exists() == (share > place)
+
+
+def test_answer_is_the_same_in_sql() -> None:
+    @examples(max_examples=300)
+    @given(answers | st.dictionaries(st.just("response"), answers))
+    def check(response: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT holds_answer(%s::jsonb)", [json.dumps(response)])
+            assert cursor.fetchone() == (responses.holds_answer(response),)
+
+    check()
+
+
+def test_answer_is_kept_by_every_way_in() -> None:
+    def kept() -> dict[str, bool]:
+        return dict(Evaluation.objects.values_list("evaluation_id", "has_answer"))
+
+    bring_in(file_of(line("a"), line("b", structured_model_response=None)))
+    assert kept() == {"a": True, "b": False}
+    bring_in(file_of(line("a", structured_model_response={"response": {}}), line("b")))
+    assert kept() == {"a": False, "b": True}
+
+
+@pytest.fixture
+def run(db: None) -> Run:
+    """A run of two blind records, which pass and fail, and of one that fails and has no answer."""
+    run = RunFactory.create(blind_share=1)
+    source = ImportFactory.create(run=run, lines=3, new=3)
+    for number, verdict, answer in ((1, "Pass", ANSWER), (2, "Fail", ANSWER), (3, "Fail", None)):
+        EvaluationFactory.create(
+            run=run,
+            first_import=source,
+            first_line=number,
+            task_id=str(number),
+            aggregated_score=verdict,
+            structured_model_response=answer,
+        )
+    indexing.after_import(source)
+    return run
+
+
+def tasks(page: listing.Page) -> list[str | None]:
+    return [row.task_id for row in page.rows]
+
+
+SECRET = ["verdict=Fail", "verified=no", "parse-error=no", "reason=final-answer-does-not-match"]
+
+
+class TestLists:
+    @pytest.mark.parametrize("query", [*SECRET, "score=Problem+Understanding%3DYes"])
+    def test_filter_by_what_the_judge_said_leaves_blind_records_out(
+        self, query: str, run: Run, ana: User
+    ) -> None:
+        assert tasks(listing.page(run, Filters.of(query), reader=ana)) == ["3"]
+
+    def test_filter_finds_what_the_reader_has_seen(self, run: Run, ana: User, bo: User) -> None:
+        second = run.evaluations.get(task_id="2")
+        Reveal.objects.create(run=run, evaluation=second, reviewer=ana, how="shown")
+        Reveal.objects.create(run=run, reviewer=bo, how="downloaded")
+        filters = Filters.of("verdict=Fail&verdict=Pass")
+        assert tasks(listing.page(run, filters, reader=ana)) == ["2", "3"]
+        assert tasks(listing.page(run, filters, reader=bo)) == ["1", "2", "3"]
+
+    def test_order_by_verdict_has_no_place_for_blind_records(self, run: Run, ana: User) -> None:
+        page = listing.page(run, Filters(), reader=ana, sort="verdict", known=3)
+        assert (tasks(page), page.total, page.after) == (["3"], 1, "")
+
+    def test_search_finds_blind_records_by_their_names_only(self, run: Run, ana: User) -> None:
+        assert tasks(listing.page(run, Filters.of("q=restates"), reader=ana)) == ["3"]
+        first = run.evaluations.get(task_id="1")
+        assert tasks(listing.page(run, Filters.of(f"q={first.evaluation_id}"), reader=ana)) == ["1"]
+
+    def test_page_names_the_records_that_are_hidden(self, run: Run, ana: User) -> None:
+        page = listing.page(run, Filters(), reader=ana)
+        assert {row.task_id for row in page.rows if row.pk in page.hidden} == {"1", "2"}
+
+    @pytest.mark.parametrize("query", SECRET)
+    def test_claim_by_filter_never_gives_a_blind_record(self, query: str, run: Run, ana: User) -> None:
+        condition = Filters.of(query).condition(run, ana)
+        first = claims.claim_next(run=run, reviewer=ana, condition=condition)
+        assert first
+        assert first.task_id == "3"
+        claims.skip(evaluation_id=first.pk, reviewer=ana)
+        assert claims.claim_next(run=run, reviewer=ana, condition=condition) is None
+
+    def test_bulk_change_by_verdict_leaves_out_what_anybody_scores_blind(
+        self, run: Run, lea: User, bo: User
+    ) -> None:
+        Reveal.objects.create(run=run, reviewer=lea, how="downloaded")
+        order = bulk_changes.Order(run, Filters.of("verdict=Fail"), bulk_changes.Kind.ASSIGN, bo)
+        assert bulk_changes.plan(order).changes == 1
+        bulk_changes.apply(order, lea)
+        assert run.evaluations.get(assigned_to=bo).task_id == "3"
+
+    @pytest.mark.parametrize(
+        ("query", "sort", "beginning"),
+        [
+            ("", "file", None),
+            ("model=o1", "task", None),
+            ("verdict=Fail", "file", "Records that you may still review blind are left out"),
+            ("", "verdict", "Records that you may still review blind are left out"),
+            ("q=restates", "file", "Records that you may still review blind are found by their ids"),
+        ],
+    )
+    def test_list_says_that_records_are_left_out(
+        self, query: str, sort: str, beginning: str | None, run: Run
+    ) -> None:
+        found = listing.notes(run, Filters.of(query), sort=sort)
+        assert [note.startswith(beginning or "") for note in found] == ([True] if beginning else [])
+        run.blind_share = 0
+        assert listing.notes(run, Filters.of(query), sort=sort) == []
+
+
+def test_siblings_have_no_verdict_that_is_hidden_from_the_reader(run: Run, ana: User, bo: User) -> None:
+    run.evaluations.update(task_id="7")
+    bring(task(model_responses=[{"model_id": "openai/gpt-4o", "response_text": "It is 54."}]))
+    first, _, third = run.evaluations.select_related("run").order_by("first_line")
+    Reveal.objects.create(run=run, evaluation=third, reviewer=bo, how="shown")
+
+    def judged(reader: User) -> list[str]:
+        found = siblings.of(first, reader).answers
+        return sorted(one.judged for answer in found for one in answer.siblings if not one.is_this)
+
+    # The third has its answer in the task context.
+    assert judged(ana) == ["", ""]
+    assert judged(bo) == ["", "Fail"]
+
+
+class TestDrawnRecords:
+    @pytest.fixture
+    def run(self) -> Run:
+        run = Run.objects.create(name="evaluations", sample_share=1, blind_share=0)
+        calm = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
+        done = bring_in(file_of(line("a", human_review_status="Pending"), line("b", **calm)))
+        indexing.after_import(done)
+        return run
+
+    def test_draw_and_what_is_put_back_leave_the_version(self, run: Run) -> None:
+        def versions() -> list[int]:
+            return list(run.evaluations.values_list("version", flat=True))
+
+        assert versions() == [1, 1]
+        for share in (0, 1):
+            run.sample_share = share
+            run.save()
+            assert any(draws.draw(run.pk))
+            assert versions() == [1, 1]
+
+    def test_filter_by_reason_leaves_out_the_queue(self, run: Run, ana: User) -> None:
+        filters = Filters.of("reason=final-answer-does-not-match")
+        assert listing.page(run, filters, reader=ana).rows == []
+        assert listing.notes(run, filters) == [
+            "Records in the queue are left out: this would reveal which were drawn at random."
+        ]
+        decide(run.evaluations.get(evaluation_id="a"), ana)
+        assert [row.evaluation_id for row in listing.page(run, filters, reader=ana).rows] == ["a"]
+
+    def test_words_of_reasons_are_not_searched(self, run: Run, ana: User) -> None:
+        assert listing.page(run, Filters.of("q=does+not+match"), reader=ana).rows == []
+
+    def test_status_is_one_word_for_both(self, run: Run) -> None:
+        assert {one.shown_status for one in run.evaluations.select_related("run")} == {"Needs Review"}
+
+    def test_reasons_stay_hidden_while_a_drawn_record_waits(self, run: Run, ana: User) -> None:
+        claims.claim(evaluation_id=run.evaluations.get(evaluation_id="b").pk, reviewer=ana)
+        run.sample_share = 0
+        run.save()
+        draws.draw(run.pk)
+        fresh = Run.objects.get()
+        assert fresh.draws
+        decide(run.evaluations.get(evaluation_id="b"), ana)
+        assert not Run.objects.get().draws

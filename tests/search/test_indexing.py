@@ -1,0 +1,174 @@
+"""What records can be found by is there after an import: at once, or when the job was there."""
+
+import pytest
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from reviews.models import Evaluation, EvaluationFacets, EvaluationWords, Import, Run, StratumCount, Uncovered
+from reviews.records.verdict import Rule
+from reviews.search import filter_options, indexing
+from reviews.search.filters import Filters
+from tests.support.factories import EvaluationFactory
+from tests.support.lines import bring_in, file_of, line
+
+pytestmark = pytest.mark.django_db
+
+
+def imported(*lines: bytes) -> Import:
+    """A finished import, with its records covered if there are few."""
+    done = bring_in(file_of(*lines))
+    if not Uncovered.objects.filter(source=done).exists():
+        indexing.after_import(done)
+    return done
+
+
+def found(**query: str) -> set[str]:
+    condition = Filters.parse(query).condition(Run.objects.get(), None, is_covered=True)
+    return set(Evaluation.objects.filter(condition).values_list("evaluation_id", flat=True))
+
+
+@pytest.fixture
+def by_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imports of more than one line are left to the job, which takes two lines at a time."""
+    monkeypatch.setattr(indexing, "AT_ONCE", 1)
+    monkeypatch.setattr(indexing, "LINES", 2)
+
+
+class TestFacets:
+    def test_are_of_the_scores_that_were_parsed(self) -> None:
+        imported(line("a", parsed_rubric_scores={"Clarity": {"score": "No"}, "Rigor": {"score": 4}}))
+        assert found(score="Clarity=No") == found(score="Rigor=4") == {"a"}
+        assert found(score="Clarity=Yes") == set()
+
+    def test_are_of_the_scores_in_raw_output_where_none_were_parsed(self) -> None:
+        raw = '```json\n{"clarity": {"score": "Partial", "justification": "Skips a step."}}\n```'
+        imported(line("a", parsed_rubric_scores={}, raw_judge_output={"raw_content": raw}))
+        assert found(score="clarity=Partial") == {"a"}
+
+    def test_are_of_reasons_in_families(self) -> None:
+        imported(
+            line("a", review_reasons=["Invalid JSON: line 1 column 2 (char 1)"]),
+            line("b", review_reasons=["Invalid JSON: line 9 column 8 (char 70)", "Sampled"]),
+            line("c", review_reasons=[]),
+        )
+        assert found(reason="invalid-json") == {"a", "b"}
+        assert found(reason="sampled") == {"b"}
+
+    @pytest.mark.parametrize(
+        ("verified", "message", "value"),
+        [
+            (True, "Match (Extracted: '2', Correct: '2')", "yes"),
+            (False, "Mismatch (Extracted: '1', Correct: '2')", "no"),
+            (False, "Mismatch (Extracted: '1', Correct: '')", "no reference"),
+            (None, "Verification skipped: Extracted answer was None.", "none"),
+            (None, None, "none"),
+        ],
+    )
+    def test_are_of_what_the_verifier_really_says(
+        self, verified: bool | None, message: str | None, value: str
+    ) -> None:
+        imported(line("a", final_answer_verified=verified, verification_message=message))
+        assert found(verified=value) == {"a"}
+
+    @pytest.mark.parametrize("scores", [{"a": None}, {"a": []}, {"a": {"score": {}}}, {"": {"score": ""}}])
+    def test_are_not_made_of_scores_that_are_none(self, scores: dict[str, object]) -> None:
+        record = EvaluationFactory.create(parsed_rubric_scores=scores)
+        named = {facet.name for facet in indexing.facets_of(record, indexing.judged_by(record), Rule())}
+        assert "score" not in named
+
+    def test_are_not_without_end(self) -> None:
+        scores = {f"criterion {number}": {"score": "Yes"} for number in range(2 * indexing.MOST_FACETS)}
+        imported(line("a", parsed_rubric_scores=scores))
+        assert len(EvaluationFacets.objects.get().keys) == indexing.MOST_FACETS
+
+    def test_are_what_can_be_chosen(self) -> None:
+        done = imported(line("a"), line("b", model_id="o1", review_reasons=["Sampled (1 of 10)"]))
+        chosen = filter_options.facets(done.run, "model", "reason", "score")
+        assert [choice.value for choice in chosen["model"]] == ["o1", "openai/o4-mini"]
+        assert ("sampled-of", "Sampled (… of …)") in chosen["reason"]
+        assert chosen["score"] == [("Clarity=Yes", "Clarity: Yes")]
+
+
+class TestWords:
+    @pytest.mark.parametrize(
+        "text",
+        ["eval_17", "eva 17", "4711", "o4-mini", "states", r"\frac", "mismatch", "clarity"],
+    )
+    def test_find_a_record_by_ids_and_what_was_written(self, text: str) -> None:
+        imported(
+            line("eval_17"),
+            line(
+                "other",
+                **dict.fromkeys(("task_id", "model_id", "response_id", "verification_message"), "zero"),
+                review_reasons=[],
+                parsed_rubric_scores={},
+                raw_judge_output={"raw_content": "nothing"},
+            ),
+        )
+        assert found(q=text) == {"eval_17"}
+
+    def test_have_to_be_in_one_record_all_of_them(self) -> None:
+        imported(line("a", parsing_error="alpha"), line("b", parsing_error="beta"))
+        assert found(q="alpha beta") == set()
+
+    def test_do_not_take_an_escaped_line_end_for_a_letter(self) -> None:
+        imported(
+            line("a", parsed_rubric_scores={"Clarity": {"score": "Yes", "justification": "First\nsecond"}})
+        )
+        assert found(q="second") == {"a"}
+
+
+class TestAfterImport:
+    def test_a_small_import_is_covered_at_once(self) -> None:
+        done = imported(line("a"), line("b"))
+        assert indexing.is_covered(done.run)
+        assert EvaluationWords.objects.count() == 2
+
+    def test_a_large_one_is_left_to_the_job(self, by_the_job: None) -> None:
+        done = imported(*(line(str(number)) for number in range(5)))
+        assert not indexing.is_covered(done.run)
+        assert indexing.uncovered(done.run) == 5
+        assert ProcrastinateJob.objects.filter(task_name=indexing.JOB).exists()
+
+    def test_the_job_covers_it_piece_by_piece(self, by_the_job: None) -> None:
+        done = imported(*(line(str(number)) for number in range(5)))
+        left = []
+        while indexing.cover_next():
+            left.append(indexing.uncovered(done.run))
+        assert left == [3, 1, 0]
+        assert found(verdict="Pass") == {"0", "1", "2", "3", "4"}
+        assert not Uncovered.objects.exists()
+
+    def test_a_small_one_into_a_large_run_leaves_the_counting_to_the_job(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        imported(line("a"))
+        monkeypatch.setattr(indexing, "COUNTED_AT_ONCE", 1)
+        done = imported(line("b"))
+        assert found(verdict="Pass") == {"a", "b"}
+        assert (indexing.is_covered(done.run), indexing.uncovered(done.run)) == (False, 0)
+        assert ProcrastinateJob.objects.filter(task_name=indexing.JOB).exists()
+        assert indexing.cover_next()
+        assert indexing.is_covered(done.run)
+        assert sum(StratumCount.objects.values_list("evaluations", flat=True)) == 2
+
+    def test_what_a_file_changes_is_found_by_what_it_is_now(self) -> None:
+        imported(line("a"), line("b"))
+        imported(line("a", review_reasons=["Sampled"], parsing_error="cut off"), line("b"))
+        assert found(reason="sampled") == found(q="cut") == {"a"}
+        assert found(reason="final-answer-does-not-match") == {"b"}
+
+    def test_so_it_is_when_the_job_comes_to_it(self, by_the_job: None) -> None:
+        for reason in ("First", "Second"):
+            imported(*(line(name, review_reasons=[reason]) for name in "abc"))
+        while indexing.cover_next():
+            pass
+        assert found(reason="first") == set()
+        assert found(reason="second") == {"a", "b", "c"}
+
+    def test_a_file_that_brings_nothing_is_nothing_to_cover(self, by_the_job: None) -> None:
+        imported(line("a"))
+        indexing.after_import(bring_in(file_of(line("a"), line("a"), b"{}")))
+        assert not Uncovered.objects.exists()
+
+    def test_a_run_without_facets_is_not_taken_for_covered(self) -> None:
+        assert not indexing.is_covered(Run.objects.create(name="empty"))

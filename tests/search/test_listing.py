@@ -1,0 +1,166 @@
+"""Lists of a run: each order complete, counts up to a limit, nothing that takes for ever."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from reviews.models import Evaluation, Run
+from reviews.search import listing
+from reviews.search.filters import Filters
+from reviews.search.listing import SORTS, TooSlow
+from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
+
+pytestmark = pytest.mark.django_db
+
+DAY = dt.datetime(2025, 5, 1, tzinfo=dt.UTC)
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def fill(run: Run, *rows: dict[str, Any]) -> list[str]:
+    """Records with the tasks of these rows, in their order in a file."""
+    source = ImportFactory.create(run=run)
+    for row in rows:
+        EvaluationFactory.create(run=run, first_import=source, **row)
+    return [row.get("task_id", "") for row in rows]
+
+
+def tasks(page: listing.Page) -> list[str | None]:
+    return [row.task_id for row in page.rows]
+
+
+def pages(run: Run, sort: str, query: str = "") -> list[list[str | None]]:
+    """All pages of a list, by following each to the next."""
+    found, after = [], ""
+    while True:
+        page = listing.page(run, Filters.of(query), sort=sort, after=after)
+        found.append(tasks(page))
+        after = page.after
+        if not after:
+            return found
+
+
+class TestOrder:
+    def test_of_the_file_is_that_of_its_lines(self, run: Run) -> None:
+        made = fill(run, *({"task_id": task} for task in "cab"))
+        assert tasks(listing.page(run, Filters())) == made
+
+    def test_of_tasks_has_shorter_ids_first_and_none_last(self, run: Run) -> None:
+        fill(run, *({"task_id": task} for task in ("10", None, "9", "100")))
+        assert tasks(listing.page(run, Filters(), sort="task")) == ["9", "10", "100", None]
+
+    def test_of_verdicts_has_what_failed_first(self, run: Run) -> None:
+        fill(
+            run,
+            *({"task_id": score, "aggregated_score": score} for score in ("Pass", None, "Fail", "Partial")),
+        )
+        assert tasks(listing.page(run, Filters(), sort="verdict")) == ["Fail", "Partial", "Pass", None]
+
+    def test_of_the_newest_goes_back_in_time(self, run: Run) -> None:
+        fill(run, *({"task_id": str(day), "created_at": DAY + dt.timedelta(day)} for day in (1, 3, 2)))
+        assert tasks(listing.page(run, Filters(), sort="newest")) == ["3", "2", "1"]
+
+    def test_of_the_recently_reviewed_leaves_out_what_nobody_reviewed(self, run: Run) -> None:
+        reviewed = (
+            {"task_id": str(day), "human_review_timestamp": DAY + dt.timedelta(day)} for day in (1, 3, 2)
+        )
+        fill(run, *reviewed, {"task_id": "never"})
+        page = listing.page(run, Filters(), sort="reviewed")
+        assert tasks(page) == ["3", "2", "1"]
+        assert page.total == 3
+
+    @pytest.mark.parametrize("sort", SORTS)
+    @pytest.mark.parametrize("most_counted", [2, 100])
+    def test_goes_on_over_pages_without_gap_or_repeat(
+        self, sort: str, most_counted: int, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(listing, "PAGE_SIZE", 2)
+        monkeypatch.setattr(listing, "MOST_COUNTED", most_counted)
+        same = {"model_id": "o1", "created_at": DAY, "human_review_timestamp": DAY}
+        made = fill(run, *({"task_id": str(number), **same} for number in range(5)))
+        found = pages(run, sort, "model=o1")
+        assert [len(page) for page in found] == [2, 2, 1]
+        assert sorted(task for page in found for task in page if task) == made
+
+    @pytest.mark.parametrize("sort", SORTS)
+    def test_is_read_from_an_index_from_any_place_on(self, sort: str, run: Run) -> None:
+        fill(run, *({"task_id": str(number), "human_review_timestamp": DAY} for number in range(3)))
+        order = SORTS[sort]
+        records = run.evaluations.filter(order.only)
+        first = records.annotate(**order.places)[0]
+        ordered = listing._walked(records, order, order.read(order.spell(first)))
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+            cursor.execute("SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off")
+            plan = ordered[:50].explain()
+        assert "Sort" not in plan
+        assert "ROW(" in plan.partition("Index Cond:")[2].splitlines()[0]
+
+
+class TestPlace:
+    @pytest.mark.parametrize(
+        "after",
+        [
+            "x", "1", "[]", "[1]", "[1,2,3]", '["1",2]', "[true,1]", "[1e999,1]", f"[{2**63},1]",
+            "[null,null]", "[" * 5000, '["\\u0000",1]',
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("sort", SORTS)
+    def test_that_is_none_gives_the_first_page(self, sort: str, after: str, run: Run) -> None:
+        fill(run, {"human_review_timestamp": DAY})
+        assert len(listing.page(run, Filters(), sort=sort, after=after).rows) == 1
+
+    @pytest.mark.parametrize("text", ["\\u0000", "\\ud800"])
+    def test_with_text_that_no_record_can_have_is_none(self, text: str, run: Run) -> None:
+        fill(run, {})
+        after = f'[1, "{text}", "", 1]'
+        assert len(listing.page(run, Filters(), sort="task", after=after).rows) == 1
+
+
+class TestTotal:
+    def test_is_exact_up_to_a_limit(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        fill(run, *({"task_id": task} for task in "abc"))
+        for limit, total in ((3, 3), (2, None)):
+            monkeypatch.setattr(listing, "MOST_COUNTED", limit)
+            assert listing.page(run, Filters.of("verdict=Fail")).total == total
+
+    def test_that_is_counted_already_is_taken_as_it_is(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(listing, "MOST_COUNTED", 2)
+        fill(run, *({"task_id": task} for task in "abc"))
+        assert listing.page(run, Filters(), known=3).total == 3
+
+
+def test_other_runs_are_not_in_a_list(run: Run) -> None:
+    EvaluationFactory.create()
+    assert listing.page(run, Filters()).rows == []
+
+
+def test_what_takes_too_long_is_given_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "LONGEST_QUERY", dt.timedelta(milliseconds=10))
+    with pytest.raises(TooSlow), listing.limited(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_sleep(20)")
+    assert Evaluation.objects.count() == 0
+
+
+@pytest.mark.parametrize("query", ["", "model=o1", "status=waiting&verdict=Fail", "q=clarity"])
+def test_the_database_is_asked_as_often_for_hundreds_of_records_as_for_one(query: str, run: Run) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            listing.page(run, Filters.of(query))
+        return len(captured)
+
+    fill(run, {"model_id": "o1"})
+    asked = queries()
+    source = ImportFactory.create(run=run)
+    Evaluation.objects.bulk_create(
+        EvaluationFactory.build(run=run, first_import=source, model_id="o1") for _ in range(300)
+    )
+    assert queries() == asked

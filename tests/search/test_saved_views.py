@@ -1,0 +1,67 @@
+"""Lists under a name: one's own, and everybody's."""
+
+import pytest
+
+from reviews.accounts.permissions import Denied
+from reviews.models import Run, SavedView, User
+from reviews.search import saved_views
+from reviews.search.saved_views import Refused
+from tests.support.factories import RunFactory
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def save(run: Run, owner: User, name: str, *, query: str = "model=o1", is_shared: bool = False) -> SavedView:
+    return saved_views.save(run=run, owner=owner, name=name, query=query, is_shared=is_shared)
+
+
+def test_one_sees_ones_own_and_what_is_shared(run: Run, ana: User, bo: User, lea: User) -> None:
+    mine, shared = save(run, ana, "mine"), save(run, lea, "all fails", is_shared=True)
+    save(run, bo, "of bo")
+    save(RunFactory.create(), ana, "of another run")
+    assert list(saved_views.of(run, ana)) == [shared, mine]
+
+
+def test_the_same_name_again_replaces_the_view(run: Run, ana: User) -> None:
+    save(run, ana, "mine")
+    save(run, ana, " mine ", query="model=gpt-4o")
+    assert saved_views.of(run, ana).get().query == "model=gpt-4o"
+
+
+def test_two_people_may_use_one_name(run: Run, ana: User, bo: User) -> None:
+    assert save(run, ana, "mine") != save(run, bo, "mine")
+
+
+def test_only_leads_share(run: Run, ana: User) -> None:
+    with pytest.raises(Denied):
+        save(run, ana, "ours", is_shared=True)
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 101, "a\nb", "a\0b"])
+def test_a_name_is_short_and_printable(name: str, run: Run, ana: User) -> None:
+    with pytest.raises(Refused, match="at most 100 characters"):
+        save(run, ana, name)
+
+
+def test_there_is_an_end_to_the_number_of_views(run: Run, ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved_views, "MOST", 1)
+    save(run, ana, "first")
+    save(run, ana, "first", query="")
+    with pytest.raises(Refused, match="Remove one"):
+        save(run, ana, "second")
+
+
+def test_a_lead_removes_what_was_shared_and_a_reviewer_only_ones_own(
+    run: Run, ana: User, lea: User, max: User
+) -> None:
+    shared, mine = save(run, max, "shared", is_shared=True), save(run, ana, "mine")
+    with pytest.raises(Denied):
+        saved_views.remove(view=shared, actor=ana)
+    saved_views.remove(view=shared, actor=lea)
+    saved_views.remove(view=mine, actor=ana)
+    assert not SavedView.objects.exists()

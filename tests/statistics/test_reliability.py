@@ -1,0 +1,138 @@
+"""Agreement among several people against published worked examples, and where it says nothing."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.statistics.intervals import Estimate, Z, wilson
+from reviews.statistics.reliability import DEFINITIONS, Units, alpha, fleiss_kappa, unanimous
+
+# Krippendorff 2011, part C: four observers, twelve units, some of them not seen by all.
+OBSERVERS = (
+    "1 2 3 3 2 1 4 1 2 . . .",
+    "1 2 3 3 2 2 4 1 2 5 . 3",
+    ". 3 3 3 2 3 4 2 2 5 1 .",
+    "1 2 3 3 2 4 4 1 2 5 1 .",
+)
+# Krippendorff's example with three coders and fifteen units.
+CODERS = (
+    ". . . . . 3 4 1 2 1 1 3 3 . 3",
+    "1 . 2 1 3 3 4 3 . . . . . . .",
+    ". . 2 1 3 4 4 . 2 1 1 3 3 . 4",
+)
+
+
+def units(rows: Sequence[str]) -> Counter[tuple[Any, ...]]:
+    """A row for each observer, a column for each unit; a point where they did not see it."""
+    columns = zip(*(row.split() for row in rows), strict=True)
+    return Counter(tuple(sorted(score for score in column if score != ".")) for column in columns)
+
+
+def value(estimate: Estimate) -> float:
+    assert estimate.value is not None, estimate.why
+    return estimate.value
+
+
+def limits(estimate: Estimate, digits: int = 9) -> tuple[float, float]:
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return round(estimate.low, digits), round(estimate.high, digits)
+
+
+@st.composite
+def opinions(draw: st.DrawFn) -> Units:
+    scores = st.lists(st.sampled_from("abc"), max_size=4).map(lambda given: tuple(sorted(given)))
+    return draw(st.dictionaries(scores, st.integers(1, 9), max_size=6))
+
+
+class TestPublishedExamples:
+    def test_of_krippendorff(self) -> None:
+        found = units(OBSERVERS)
+        assert round(value(alpha(found)), 3) == 0.743
+        assert round(value(alpha(found, "12345")), 3) == 0.815
+        assert alpha(found).n == 11
+
+    def test_of_krippendorff_with_three_coders(self) -> None:
+        found = units(CODERS)
+        assert round(value(alpha(found)), 3) == 0.691
+        assert round(value(alpha(found, "1234")), 3) == 0.807
+        assert alpha(found).n == 12
+
+    def test_of_fleiss_with_fourteen_raters(self) -> None:
+        """Ten subjects into five categories: the usual example of Fleiss' kappa."""
+        raters = "0 0 0 0 14, 0 2 6 4 2, 0 0 3 5 6, 0 3 9 2 0, 2 2 8 1 1, 7 7 0 0 0, 3 2 6 3 0, 2 5 3 2 2, "
+        subjects = (map(int, subject.split()) for subject in (raters + "6 5 2 1 0, 0 2 2 3 7").split(","))
+        found = Counter(
+            tuple("".join(category * times for category, times in zip("abcde", subject, strict=True)))
+            for subject in subjects
+        )
+        assert round(value(fleiss_kappa(found)), 3) == 0.210
+
+    def test_of_gwet_with_two_abstractors(self) -> None:
+        """Scott's pi, and the error that the author's package irrCAC prints."""
+        found = fleiss_kappa({("a", "a"): 13, ("b", "b"): 20, ("b", "c"): 11, ("c", "c"): 56})
+        assert round(value(found), 7) == 0.7962397
+        assert (value(found) - limits(found)[0]) / Z == pytest.approx(0.05905473, rel=0.01)
+
+
+class TestAnInterval:
+    @given(opinions())
+    def test_holds_the_value(self, given_scores: Units) -> None:
+        for found in (alpha(given_scores), alpha(given_scores, "abc"), fleiss_kappa(given_scores)):
+            if found.value is None:
+                assert found.why.endswith(".")
+            else:
+                assert limits(found)[0] <= round(found.value, 9) <= limits(found)[1] <= 1
+
+    def test_is_not_closed_where_few_records_all_agree(self) -> None:
+        found = alpha({("Yes", "Yes"): 3, ("No", "No"): 4})
+        assert found.value == 1
+        assert limits(found)[0] < 0.5
+
+    def test_is_wide_where_one_record_decides(self) -> None:
+        found = alpha({("Yes", "Yes"): 39, ("No", "No"): 1})
+        assert found.value == 1
+        assert limits(found)[0] < 0
+
+
+class TestTheOrderOfThings:
+    @given(opinions())
+    def test_worst_first_is_as_good_as_best_first(self, given_scores: Units) -> None:
+        assert alpha(given_scores, "abc").value == pytest.approx(alpha(given_scores, "cba").value)
+
+    @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("ab")), min_size=1))
+    def test_of_two_scores_ordinal_alpha_is_nominal_alpha(self, given_scores: list[tuple[str, str]]) -> None:
+        found = Counter(tuple(sorted(pair)) for pair in given_scores)
+        assert alpha(found, "ab").value == pytest.approx(alpha(found).value)
+
+
+class TestWhereNothingCanBeSaid:
+    def test_among_people_who_say_the_same_each_time(self) -> None:
+        assert alpha({("Yes", "Yes"): 40}).why == (
+            "All scores are the same: chance alone would agree too, so alpha is undefined."
+        )
+        assert fleiss_kappa({("Yes", "Yes"): 40}).n == 40
+
+    def test_among_people_who_saw_nothing_together(self) -> None:
+        for found in (alpha({("Yes",): 40}), alpha({}), fleiss_kappa({}), unanimous({("No",): 2})):
+            assert (found.value, found.n) == (None, 0)
+
+    def test_ordinal_alpha_leaves_out_what_has_no_place_in_the_order(self) -> None:
+        with_others = {("a", "b"): 2, ("a", "a"): 3, ("a", "x"): 5, ("b", "b", "x"): 1}
+        without = {("a", "b"): 2, ("a", "a"): 3, ("b", "b"): 1}
+        assert alpha(with_others, "ab") == alpha(without, "ab")
+
+
+def test_unanimous_records_are_those_on_which_all_say_the_same() -> None:
+    given_scores = {("Yes", "Yes", "Yes"): 6, ("Yes", "Yes", "No"): 3, ("No", "No"): 1, ("No",): 9}
+    assert unanimous(given_scores) == wilson(7, 10)
+
+
+def test_every_figure_has_a_definition_with_its_source() -> None:
+    assert {"alpha", "ordinal_alpha", "fleiss_kappa", "unanimous"} == {*DEFINITIONS}
+    assert all(re.search(r"\b(19|20)\d\d\b", text) for text in DEFINITIONS.values())

@@ -1,0 +1,171 @@
+"""A line becomes the same row, whichever way it takes."""
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from psycopg import sql
+
+from reviews.models import Evaluation
+from reviews.records.schema import FIELDS, Limits, LineError, parse_line
+from reviews.storage import copy_encoding
+from reviews.storage.copy_encoding import Target
+from tests.records.test_traps import ACCEPTED, REJECTED
+from tests.support.json_texts import json_texts, objects
+from tests.support.lines import line
+
+SAMPLE = Path(settings.BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
+TARGET, HASH = Target(1, 2), bytes(16)
+
+# Two tables like `evaluation` with nothing to refer to, and what differs between them.
+_TABLES = """
+    CREATE TEMP TABLE IF NOT EXISTS quick AS SELECT {columns} FROM evaluation WITH NO DATA;
+    CREATE TEMP TABLE IF NOT EXISTS exact AS SELECT {columns} FROM evaluation WITH NO DATA;
+    DELETE FROM pg_temp.quick;
+    DELETE FROM pg_temp.exact;
+""".format(columns=", ".join(copy_encoding.COLUMNS))
+_DIFFERENT = """
+    SELECT first_line FROM pg_temp.quick FULL JOIN pg_temp.exact USING (first_line)
+    WHERE quick IS DISTINCT FROM exact
+"""
+
+# Changes to a record: any JSON where that belongs, and now and then anything anywhere.
+any_json = st.dictionaries(
+    st.sampled_from([name for name in copy_encoding.JSON_FIELDS if name not in {"review_reasons", "extra"}]),
+    objects(json_texts) | json_texts,
+    min_size=1,
+)
+anything = st.dictionaries(
+    st.sampled_from([*FIELDS, "another"]), json_texts | objects(json_texts) | st.just("null"), max_size=4
+)
+numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,19})?([eE][+-]?[0-9]{1,3})?", fullmatch=True)
+
+
+def quick(text: bytes, limits: Limits = Limits()) -> bytes | None:  # noqa: B008 (immutable)
+    row = copy_encoding.quick_row(text, limits, TARGET, 1, HASH)
+    return row[1] if row else None
+
+
+def accepted(text: bytes) -> bool:
+    with suppress(LineError):
+        parse_line(text)
+        return True
+    return False
+
+
+def stored(table: str, written: Iterable[bytes]) -> None:
+    into = sql.SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(sql.Identifier("pg_temp", table))
+    with connection.cursor() as cursor, cursor.copy(into) as copy:
+        copy.write(b"".join((copy_encoding.OPENING, *written, copy_encoding.END)))
+
+
+def differing(texts: list[bytes]) -> list[bytes]:
+    """The lines that the quick way takes, and stores as something else than the exact way."""
+    taken: list[tuple[bytes, bytes]] = []
+    for number, text in enumerate(texts):
+        row = copy_encoding.quick_row(text, Limits(), TARGET, number, HASH)
+        if row:
+            record = parse_line(text)
+            assert row[0] == record.evaluation_id
+            taken.append((row[1], copy_encoding.exact_row(record, TARGET, number, HASH)))
+    with connection.cursor() as cursor:
+        cursor.execute(_TABLES)
+        stored("quick", (one for one, _ in taken))
+        stored("exact", (other for _, other in taken))
+        cursor.execute(_DIFFERENT)
+        return [texts[number] for (number,) in cursor.fetchall()]
+
+
+class TestColumns:
+    def test_are_columns_of_the_table(self) -> None:
+        fields = {field.attname for field in Evaluation._meta.fields}
+        assert set(copy_encoding.COLUMNS) <= fields
+
+    def test_that_hold_json_are_known(self) -> None:
+        fields = [Evaluation._meta.get_field(name) for name in copy_encoding.COLUMNS]
+        assert [field.name for field in fields if field.get_internal_type() == "JSONField"] == [
+            *copy_encoding.JSON_FIELDS,
+            "extracted_scores",
+        ]
+
+
+@pytest.mark.django_db
+class TestTheQuickWay:
+    @examples(max_examples=60)
+    @given(st.lists(any_json | anything, min_size=1, max_size=8))
+    def test_stores_what_the_exact_way_stores(self, changes: list[dict[str, str]]) -> None:
+        texts = [line(**{key: text.encode() for key, text in one.items()}) for one in changes]
+        assert differing(texts) == []
+
+    @examples(max_examples=40)
+    @given(st.lists(numbers, min_size=1, max_size=9))
+    def test_stores_numbers_as_the_exact_way_does(self, spelled: list[str]) -> None:
+        texts = [
+            line(
+                task_id=number.encode(),
+                raw_judge_output=b'{"a": [%b]}' % number.encode(),
+                human_corrected_scores=b'{"A": {"score":%b}}' % number.encode(),
+            )
+            for number in spelled
+        ]
+        assert differing(texts) == []
+
+    @pytest.mark.parametrize("trap", ACCEPTED)
+    def test_stores_what_is_odd_and_valid_as_the_exact_way_does(self, trap: str) -> None:
+        assert differing(ACCEPTED[trap]) == []
+
+    def test_stores_real_records_as_the_exact_way_does(self) -> None:
+        assert differing(SAMPLE.read_bytes().splitlines()) == []
+
+    def test_takes_all_real_records(self) -> None:
+        assert [text for text in SAMPLE.read_bytes().splitlines() if quick(text) is None] == []
+
+
+def bad_lines() -> list[bytes]:
+    return [
+        rejected.text
+        for trap, lines in REJECTED.items()
+        if trap != "an id that stands in an earlier line"
+        for rejected in lines
+    ]
+
+
+class TestTheQuickWayLeavesAlone:
+    @pytest.mark.parametrize("text", bad_lines(), ids=lambda text: repr(text[:30]))
+    def test_a_line_that_is_no_record(self, text: bytes) -> None:
+        assert quick(text) is None
+
+    @given(st.data())
+    def test_whatever_the_exact_way_refuses(self, data: st.DataObject) -> None:
+        whole = line(**data.draw(st.dictionaries(st.sampled_from(FIELDS), st.none() | st.booleans())))
+        start = data.draw(st.integers(0, len(whole)))
+        instead = data.draw(st.binary(max_size=3) | st.sampled_from([b'"', b"{", b"}", b"[", b",", b"\\"]))
+        text = whole[:start] + instead + whole[start + data.draw(st.integers(0, 3)) :]
+        assert quick(text) is None or accepted(text)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param(line(another=1), id="an unknown field"),
+            pytest.param(line(parsing_error=rb'"\u0000"'), id="U+0000"),
+            pytest.param(line(task_id=b"-0"), id="an id that is -0"),
+            pytest.param(line(task_id=b"1.0"), id="an id with a fraction"),
+            pytest.param(line(task_id="x" * 200), id="an id that may be too long"),
+            pytest.param(line(raw_judge_output=b'{"a": 1e300}'), id="a large number"),
+            pytest.param(line(raw_judge_output=b'{"a": 0.12345678901234567}'), id="many digits"),
+            pytest.param(line(raw_judge_output=json.loads("[" * 200 + "]" * 200)), id="deep nesting"),
+        ],
+    )
+    def test_what_python_or_postgresql_could_take_another_way(self, text: bytes) -> None:
+        assert quick(text) is None
+
+    def test_a_line_longer_than_the_limit(self) -> None:
+        assert quick(line(), Limits(line_bytes=len(line()))) is not None
+        assert quick(line(), Limits(line_bytes=len(line()) - 1)) is None

@@ -1,0 +1,610 @@
+"""Damaged storage: every way out gives the right bytes, or fails and says where and what to do."""
+
+import gzip
+import importlib
+import json
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from django.db import connection, transaction
+from django.test import Client
+from django.urls import reverse
+
+from reviews import tasks
+from reviews.exports import jobs, jsonl
+from reviews.exports.jobs import Order, Output
+from reviews.imports import importer, parser_pool, uploads
+from reviews.maintenance import run_check
+from reviews.maintenance.run_check import Checked
+from reviews.models import (
+    AuditEvent,
+    Evaluation,
+    Export,
+    ExportPart,
+    Import,
+    ImportLine,
+    ImportSums,
+    Run,
+    SourceChunk,
+    User,
+)
+from reviews.storage import source_files
+from reviews.storage.damage import Damaged
+from reviews.storage.source_files import LineReader
+from tests.api.conftest import program_of
+from tests.support.commands import manage
+from tests.support.lines import bring_in, file_of, line
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+Capture = pytest.CaptureFixture[bytes]
+SEEDS = range(60)
+FIRST = file_of(
+    *(line(f"eval_{number}") for number in range(30)), b"no record", b"", *map(line, ["eval_30", "eval_31"])
+)
+# Repeats the first five lines, changes two records, and brings two new ones.
+SECOND = file_of(
+    *(line(f"eval_{number}") for number in range(5)),
+    line("eval_7", task_id="1"),
+    line("eval_9", task_id="2"),
+    line("eval_40"),
+    b"also no record",
+    line("eval_41"),
+)
+
+
+@pytest.fixture
+def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The run `evaluations` of two files in a dozen frames, with three decisions."""
+    monkeypatch.setattr(source_files, "BLOCK_SIZE", 3000)
+    monkeypatch.setattr(parser_pool, "usable_cores", lambda: 1)  # processes would take longer than the lines
+    run = bring_in(FIRST).run
+    bring_in(SECOND)
+    bring_in(FIRST[:4000], run="another")
+    for evaluation_id in ("eval_2", "eval_7", "eval_20", "eval_40"):
+        decide(Evaluation.objects.get(evaluation_id=evaluation_id), ana)
+    return run
+
+
+@pytest.fixture
+def as_lea(lea: User) -> Client:
+    client = Client()
+    client.force_login(lea)
+    return client
+
+
+@pytest.fixture
+def as_ana(ana: User) -> Client:
+    client = Client()
+    client.force_login(ana)
+    return client
+
+
+def first() -> Import:
+    return Import.objects.order_by("pk")[0]
+
+
+def second() -> Import:
+    return Import.objects.order_by("pk")[1]
+
+
+def execute(statement: str, *values: int) -> None:
+    """Change rows past the program; the checks of PostgreSQL come at the end of the test."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Roll back all changes of the block."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def everything_out(run: Run) -> dict[str, Callable[[], bytes]]:
+    """All ways in which bytes of the kept files go out."""
+    orders: dict[str, dict[str, Any]] = {
+        "run": {},
+        "with rejected": {"with_rejected": True},
+        "reviewed": {"only": "reviewed"},
+        "first file": {"only_import": first()},
+        "second file": {"only_import": second()},
+        "second file, reviewed": {"only_import": second(), "only": "reviewed"},
+        "csv": {"format": "csv"},
+    }
+    ways = {name: partial(written, Order(run, **order)) for name, order in orders.items()}
+    return ways | {
+        "rejected lines": lambda: b"".join(jsonl.rejected_lines(first())),
+        "rejects": lambda: b"".join(jsonl.exceptions(second())),
+        "lines one by one": lambda: b"".join(
+            source_files.kept_line(record(number)) for number in (0, 9, 20, 21)
+        ),
+    }
+
+
+def written(order: Order) -> bytes:
+    return b"".join(Output(order))
+
+
+def outcome(way: Callable[[], bytes]) -> bytes | str:
+    """The bytes that go out, or the sentence that is said instead."""
+    try:
+        with transaction.atomic():
+            return way()
+    except Damaged as damaged:
+        return str(damaged)
+
+
+def check_all(run: Run, expected: dict[str, bytes]) -> tuple[int, list[str]]:
+    """Take everything out of a damaged run; how many ways failed, and what `verify_runs` says."""
+    failed = 0
+    for name, way in everything_out(run).items():
+        found = outcome(way)
+        if isinstance(found, str):
+            failed += 1
+            assert found.startswith("Run '"), name
+            assert "import " in found
+            assert "; restore a backup (manage.py restore)" in found
+        else:
+            assert found == expected[name], name
+    faults = [str(fault) for each in Run.objects.order_by("pk") for fault in run_check.check(each, Checked())]
+    return failed, faults
+
+
+@pytest.fixture
+def expected(run: Run) -> dict[str, bytes]:
+    """The bytes of every way out before the damage."""
+    return {name: way() for name, way in everything_out(run).items()}
+
+
+def flip(chunk: SourceChunk, seed: random.Random) -> None:
+    execute(
+        "UPDATE source_chunk SET frame = set_bit(frame, %s, 1 - get_bit(frame, %s)) WHERE id = %s",
+        *[seed.randrange(8 * len(chunk.frame))] * 2,
+        chunk.pk,
+    )
+
+
+def test_nothing_is_found_where_nothing_is_damaged(run: Run, expected: dict[str, bytes]) -> None:
+    assert check_all(run, expected) == (0, [])
+
+
+class TestOneFlippedBit:
+    def test_in_any_frame_never_goes_out(self, run: Run, expected: dict[str, bytes]) -> None:
+        chunks = list(SourceChunk.objects.filter(source__run=run).order_by("pk"))
+        assert len(chunks) > 10
+        for number in SEEDS:
+            seed = random.Random(number)
+            chunk = seed.choice(chunks)
+            with undone():
+                flip(chunk, seed)
+                failed, faults = check_all(run, expected)
+                assert failed >= 5, number
+                assert len(faults) == 1, number
+                place = f"import {chunk.source_id} (evaluations.jsonl), frame {chunk.number}"
+                assert faults[0] == (
+                    f"Run 'evaluations', {place}: it does not match its checksum; restore a backup (manage.py"
+                    f" restore), or the original file (manage.py repair_import {chunk.source_id} FILE)."
+                )
+
+
+@pytest.mark.parametrize("order", [{"format": "parquet"}, {"compression": "gzip"}, {"compression": "zstd"}])
+def test_every_format_fails_with_its_lines(order: dict[str, Any], run: Run) -> None:
+    flip(second().chunks.earliest("-number"), random.Random(0))
+    with pytest.raises(Damaged):
+        written(Order(run, **order))
+
+
+def swap_frames() -> None:
+    one, other = first().chunks.order_by("number")[1:3]
+    for chunk, frame in ((one, other.frame), (other, one.frame)):
+        SourceChunk.objects.filter(pk=chunk.pk).update(frame=frame)
+
+
+def swap_rows() -> None:
+    one, other = first().chunks.order_by("number")[1:3]
+    for chunk, number in ((one, -1), (other, one.number), (one, other.number)):
+        SourceChunk.objects.filter(pk=chunk.pk).update(number=number)
+
+
+def take_frame_of_another_file() -> None:
+    other = second().chunks.get(number=0)
+    first().chunks.filter(number=0).update(
+        frame=other.frame, digest=other.digest, lines=other.lines, size=other.size
+    )
+
+
+def rewrite_frame() -> None:
+    """Put a frame of other bytes in the place of one, with a checksum that fits."""
+    chunk = first().chunks.get(number=1)
+    chunk.delete()
+    other = next(iter(first().chunks.filter(lines=chunk.lines)))
+    values = {"number": 1, "first_line": chunk.first_line, "lines": chunk.lines, "size": other.size}
+    SourceChunk.objects.create(source=first(), frame=other.frame, **values)
+
+
+def double_last_frame() -> None:
+    last = first().chunks.latest("number")
+    last.pk, last.number, last.digest = None, last.number + 1, None
+    last.first_line += last.lines
+    last.save()
+
+
+def remove_frames(number: int | None = None) -> None:
+    chunks = first().chunks.order_by("number")
+    (chunks if number is None else chunks.filter(number=list(chunks)[number].number)).delete()
+
+
+def change(model: Any, pick: Callable[[], Any], **values: Any) -> None:
+    model.objects.filter(pk=pick().pk).update(**values)
+
+
+def record(number: int) -> Evaluation:
+    return Evaluation.objects.get(evaluation_id=f"eval_{number}")
+
+
+def swap_places(*columns: str) -> None:
+    """Exchange what two decided or undecided records say of their lines."""
+    one, other = record(20), record(21)
+    mine, theirs = ({name: getattr(each, name) for name in columns} for each in (one, other))
+    away = {name: -1 for name in columns if name == "first_line"}
+    if away:
+        Evaluation.objects.filter(pk=one.pk).update(**away)
+    Evaluation.objects.filter(pk=other.pk).update(**mine)
+    Evaluation.objects.filter(pk=one.pk).update(**theirs)
+
+
+def noted(outcome: str) -> ImportLine:
+    return ImportLine.objects.filter(source=second(), outcome=outcome).latest("line")
+
+
+def remove_record() -> None:
+    """Remove a record that nothing but an index of words refers to."""
+    one = record(25)
+    for table in ("evaluation_facets", "evaluation_words"):
+        execute(f"DELETE FROM {table} WHERE evaluation_id = %s", one.pk)
+    execute("DELETE FROM evaluation WHERE id = %s", one.pk)
+
+
+FRAMES: dict[str, Callable[[], object]] = {
+    "the first frame is gone": partial(remove_frames, 0),
+    "a frame is gone": partial(remove_frames, 2),
+    "the last frame is gone": partial(remove_frames, -1),
+    "all frames are gone": remove_frames,
+    "two frames are swapped": swap_frames,
+    "two rows are swapped": swap_rows,
+    "a frame is of another file": take_frame_of_another_file,
+    "a frame was written anew": rewrite_frame,
+    "the last frame is there twice": double_last_frame,
+    "a checksum is gone": lambda: change(SourceChunk, first().chunks.first, digest=None),
+    "a checksum is another": lambda: change(SourceChunk, first().chunks.first, digest=bytes(32)),
+    "a first line is another": lambda: change(SourceChunk, first().chunks.last, first_line=3),
+    "a count of lines is another": lambda: change(SourceChunk, first().chunks.first, lines=0),
+    "a size is another": lambda: change(SourceChunk, first().chunks.first, size=5000),
+    "a frame is of another import": lambda: change(
+        SourceChunk, first().chunks.last, source=Import.objects.get(run__name="another"), number=9
+    ),
+}
+ROWS: dict[str, Callable[[], object]] = {
+    "lines of the import": lambda: change(Import, first, lines=33),
+    "name of the file": lambda: change(Import, first, file_name="another.jsonl"),
+    "size of the import": lambda: change(Import, first, size=5),
+    "sha256 of the import": lambda: change(Import, first, sha256="0" * 64),
+    "byte order mark of the import": lambda: change(Import, second, has_bom=True),
+    "repeated lines of the import": lambda: change(Import, second, repeated_lines=7),
+    "new records of the import": lambda: change(Import, first, new=1),
+    "state of the import": lambda: change(Import, second, state=Import.State.FAILED),
+    "run of the import": lambda: change(Import, second, run=Run.objects.get(name="another")),
+    "recorded lines": lambda: ImportSums.objects.filter(source=first()).update(text_lines=3),
+    "recorded hash": lambda: ImportSums.objects.filter(source=first()).update(frames_sha256="0" * 64),
+    "a noted line is gone": lambda: noted("rejected").delete(),
+    "an unchanged line is gone": lambda: noted("unchanged").delete(),
+    "a noted line has another outcome": lambda: change(
+        ImportLine, partial(noted, "rejected"), outcome="updated"
+    ),
+    "a noted line has another number": lambda: change(ImportLine, partial(noted, "rejected"), line=10),
+    "a noted line is past the end": lambda: change(ImportLine, partial(noted, "rejected"), line=1000),
+    "a noted line is of another record": lambda: change(
+        ImportLine, partial(noted, "unchanged"), evaluation=record(20)
+    ),
+    "a record's line is another": lambda: change(Evaluation, partial(record, 20), source_line=5),
+    "a record's line is past the end": lambda: change(Evaluation, partial(record, 20), source_line=5000),
+    "a record's hash is another": lambda: change(Evaluation, partial(record, 20), content_hash=bytes(16)),
+    "a record's place is line 0": lambda: change(Evaluation, partial(record, 20), first_line=0),
+    "a record's place is past the end": lambda: change(Evaluation, partial(record, 20), first_line=5000),
+    "a record's file is another": lambda: change(Evaluation, partial(record, 20), source_import=second()),
+    "a record is of another file": lambda: change(
+        Evaluation, partial(record, 20), first_import=second(), first_line=8000
+    ),
+    "a moved record's place is another": lambda: change(Evaluation, partial(record, 9), first_line=31),
+    "two records' places are swapped": partial(swap_places, "first_line"),
+    "two records' lines are swapped": partial(swap_places, "source_line"),
+    "two records' lines and hashes are swapped": partial(swap_places, "source_line", "content_hash"),
+    "two records are swapped": partial(swap_places, "first_line", "source_line", "content_hash"),
+    "a record is gone": remove_record,
+}
+
+
+class TestChangedStorage:
+    @pytest.mark.parametrize("name", [*FRAMES, *ROWS])
+    def test_is_found_and_no_wrong_byte_goes_out(
+        self, name: str, run: Run, expected: dict[str, bytes]
+    ) -> None:
+        with undone():
+            (FRAMES | ROWS)[name]()
+            failed, faults = check_all(run, expected)
+        assert faults
+        assert failed
+        assert all("import " in fault and fault.endswith(".") for fault in faults)
+
+    @pytest.mark.parametrize("name", FRAMES)
+    def test_of_frames_is_repaired_by_the_original_file(
+        self, name: str, run: Run, expected: dict[str, bytes], tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        number = first().pk
+        FRAMES[name]()
+        original = tmp_path / "original.jsonl"
+        original.write_bytes(SECOND)
+        other = manage(capsysbinary, "repair_import", str(number), str(original))
+        assert other.status == 2
+        assert "This is another file" in other.err
+        original.write_bytes(FIRST)
+        assert manage(capsysbinary, "repair_import", str(number), str(original)).status == 0
+        if name == "a frame is of another import":
+            SourceChunk.objects.filter(source__run__name="another", number=9).delete()
+        assert check_all(run, expected) == (0, [])
+        assert AuditEvent.objects.filter(action="repair import", source=number).exists()
+
+
+class TestRepair:
+    def test_takes_the_packed_file_that_came(
+        self, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        packed = gzip.compress(b"[%b,\n %b]" % (line("eval_1"), line("eval_2")))
+        imported = bring_in(packed)
+        imported.chunks.all().delete()
+        original = tmp_path / "original.json.gz"
+        original.write_bytes(packed)
+        assert manage(capsysbinary, "repair_import", str(imported.pk), str(original)).status == 0
+        assert written(Order(imported.run)) == file_of(line("eval_1"), line("eval_2"))
+
+    @pytest.mark.parametrize(
+        ("number", "name", "said"),
+        [("0", "nothing", "nothing: No such file"), ("0", __file__, "no import 0")],
+    )
+    def test_says_what_is_not_there(self, number: str, name: str, said: str, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "repair_import", number, name)
+        assert finished.status == 2
+        assert said in finished.err
+
+
+class TestACommand:
+    @pytest.fixture(autouse=True)
+    def _damaged(self, run: Run) -> None:
+        remove_frames(-1)
+
+    def test_leaves_the_file_of_before_and_says_what_to_do(
+        self, tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        target = tmp_path / "exported.jsonl"
+        target.write_bytes(b"from yesterday")
+        finished = manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
+        assert finished.status == 2
+        assert f"manage.py repair_import {first().pk} FILE" in finished.err
+        assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"from yesterday"]
+        assert not AuditEvent.objects.filter(action="export").exists()
+
+    def test_says_that_standard_output_is_not_whole(self, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "export_run", "evaluations")
+        assert finished.status == 2
+        assert finished.err.endswith("What was written is not whole.")
+        assert FIRST.startswith(finished.out.partition(b'"Completed"')[0][:1000])
+
+    def test_import_of_a_changed_record_changes_nothing(self, tmp_path: Path, capsysbinary: Capture) -> None:
+        file = tmp_path / "third.jsonl"
+        file.write_bytes(file_of(line("eval_31", task_id="3")))
+        imports = Import.objects.count()
+        finished = manage(capsysbinary, "import_run", str(file), "--run", "evaluations")
+        assert finished.status == 2
+        assert "restore a backup" in finished.err
+        assert Import.objects.count() == imports
+
+
+class TestVerifyRuns:
+    def test_says_how_much_it_checked(self, run: Run, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "verify_runs")
+        assert (finished.status, finished.err) == (0, "")
+        frames = SourceChunk.objects.count()
+        lines = sum(source.lines for source in Import.objects.all())
+        said = f"Checked 2 runs, 3 imports, {frames} frames, {lines} lines, 0 exports. Faults: 0.\n"
+        assert finished.out.decode() == said
+
+    def test_names_each_fault_and_fails(self, run: Run, capsysbinary: Capture) -> None:
+        remove_frames(2)
+        noted("rejected").delete()
+        finished = manage(capsysbinary, "verify_runs", "evaluations")
+        assert finished.status == 1
+        assert [said.partition("; ")[0].partition(": ")[2] for said in finished.err.splitlines()] == [
+            "it is missing",
+            "0 of 1 lines noted as rejected are there",
+            "line 9 is accounted for by 0 rows",
+        ]
+        assert b"Faults: 3." in finished.out
+
+    def test_writes_json(self, run: Run, capsysbinary: Capture) -> None:
+        remove_frames(2)
+        found = json.loads(manage(capsysbinary, "verify_runs", "--json").out)
+        assert (found["runs"], found["imports"]) == (2, 3)
+        [fault] = found["faults"]
+        assert (fault["run"], fault["frame"], fault["what"]) == ("evaluations", 2, "it is missing")
+
+    def test_of_a_run_that_is_not_there_checks_nothing(self, run: Run, capsysbinary: Capture) -> None:
+        finished = manage(capsysbinary, "verify_runs", "nosuch")
+        assert (finished.status, finished.err) == (2, "There is no run named 'nosuch'.")
+
+    def test_lists_some_lines_of_many(self, run: Run, capsysbinary: Capture) -> None:
+        Evaluation.objects.filter(run=run).update(content_hash=bytes(16))
+        said = manage(capsysbinary, "verify_runs").err.splitlines()
+        assert len(said) == 20 + 1 + 4
+        assert "more lines are wrong" in said[20]
+
+    def test_counts_a_failed_import_and_one_under_way(self, max: User, capsysbinary: Capture) -> None:
+        names: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "queued", "actor": max}
+        for strict in (True, False):
+            data = file_of(line("eval_1"), b"no record")
+            waiting = uploads.take(**names, strict=strict, size=len(data), parts=[data])
+            if strict:
+                importer.import_upload(waiting.pk)
+        assert manage(capsysbinary, "verify_runs").status == 0
+        waiting.chunks.all().delete()
+        assert manage(capsysbinary, "verify_runs").status == 1
+
+
+class TestAJob:
+    def test_export_fails_with_the_sentence_and_publishes_nothing(
+        self, run: Run, lea: User, as_lea: Client
+    ) -> None:
+        remove_frames(-1)
+        export = jobs.ask_for(Order(run), lea)
+        with pytest.raises(Damaged):
+            tasks.build_export.func(_Job(), export.pk)  # type: ignore[arg-type]
+        export.refresh_from_db()
+        assert export.state == Export.State.FAILED
+        assert export.error.startswith("Run 'evaluations', import ")
+        assert not ExportPart.objects.exists()
+        assert "restore a backup" in as_lea.get(reverse("export-page", args=[export.pk])).content.decode()
+        assert as_lea.get(reverse("export-file", args=[export.pk])).status_code == 404
+
+    def test_import_of_a_damaged_upload_fails_and_brings_nothing(self, max: User) -> None:
+        names: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "upload", "strict": False, "actor": max}
+        data = file_of(line("eval_1"))
+        waiting = uploads.take(**names, size=len(data), parts=[data])
+        execute("UPDATE source_chunk SET frame = set_bit(frame, 99, 1 - get_bit(frame, 99))")
+        with pytest.raises(Damaged):
+            importer.import_upload(waiting.pk)
+        assert not Evaluation.objects.exists()
+
+
+class _Job:
+    def should_abort(self) -> bool:
+        return False
+
+
+class TestOverHttp:
+    @pytest.fixture(autouse=True)
+    def _damaged(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        flip(first().chunks.earliest("number"), random.Random(1))
+
+    def test_api_answers_a_problem_before_any_byte(self, lea: User, caplog: Any) -> None:
+        answer = program_of(lea).get("runs/evaluations/export")
+        assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
+        assert "frame 0: it does not match its checksum; restore a backup" in answer.json()["detail"]
+        assert [entry.getMessage() for entry in caplog.records if entry.name == "reviews.storage.damage"] == [
+            answer.json()["detail"]
+        ]
+
+    def test_rejected_lines_are_a_page_with_the_sentence(self, as_lea: Client) -> None:
+        answer = as_lea.get(reverse("import-rejected", args=[first().pk]))
+        assert answer.status_code == 503
+        assert "does not match its checksum" in answer.content.decode()
+
+    def test_line_of_a_record_is_a_page_with_the_sentence(self, as_ana: Client, caplog: Any) -> None:
+        answer = as_ana.get(reverse("line", args=[record(2).pk]))
+        assert answer.status_code == 503
+        assert "does not match its checksum" in answer.content.decode()
+        assert len([entry for entry in caplog.records if entry.name == "reviews.storage.damage"]) == 1
+
+    def test_record_itself_can_still_be_read(self, as_ana: Client, caplog: Any) -> None:
+        assert as_ana.get(reverse("evaluation", args=[record(1).pk])).status_code == 200
+        assert "does not match its checksum" in caplog.text
+
+
+class TestAFinishedExport:
+    @pytest.fixture
+    def export(self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch) -> Export:
+        monkeypatch.setattr(jobs, "PART_SIZE", 5000)
+        export = jobs.ask_for(Order(run), lea)
+        jobs.build(export.pk)
+        export.refresh_from_db()
+        assert export.parts.filter(kind="file").count() > 3
+        return export
+
+    HARM: ClassVar = {
+        "a bit is flipped": """
+            UPDATE export_part SET frame = set_bit(frame, 400, 1 - get_bit(frame, 400)) WHERE number = 1
+        """,
+        "two parts are swapped": """
+            UPDATE export_part SET number = -number WHERE kind = 'file' AND number IN (1, 2);
+            UPDATE export_part SET number = number + 3 WHERE number < 0
+        """,
+        "a part is gone": "DELETE FROM export_part WHERE kind = 'file' AND number = 1",
+        "the last part is gone": """
+            DELETE FROM export_part WHERE kind = 'file'
+            AND number = (SELECT max(number) FROM export_part WHERE kind = 'file')
+        """,
+        "a checksum is gone": "UPDATE export_part SET digest = NULL WHERE number = 1",
+        "it has no size": "UPDATE export SET size = 0; DELETE FROM export_part WHERE kind = 'file'",
+        "the size is smaller": "UPDATE export SET size = size - 1",
+        "the size is larger": "UPDATE export SET size = size + 1",
+        "the size is much smaller": "UPDATE export SET size = 10",
+    }
+
+    @pytest.mark.parametrize("name", HARM)
+    def test_that_is_damaged_is_not_sent(self, name: str, export: Export, as_lea: Client) -> None:
+        execute(self.HARM[name])
+        answer: Any = as_lea.get(reverse("export-file", args=[export.pk]))
+        assert answer.status_code == 503
+        assert f"export {export.pk}" in answer.content.decode()
+        assert [str(fault) for fault in run_check.check(export.run, Checked())]
+
+    def test_whose_hash_is_another_breaks_off(self, export: Export, as_lea: Client) -> None:
+        Export.objects.update(sha256="0" * 64)
+        answer: Any = as_lea.get(reverse("export-file", args=[export.pk]))
+        with pytest.raises(Damaged, match="does not have its SHA-256"):
+            list(answer.streaming_content)
+
+    def test_sends_a_range_whose_parts_are_sound(self, export: Export, as_lea: Client) -> None:
+        execute("UPDATE export_part SET digest = NULL WHERE kind = 'file' AND number = 1")
+        place = reverse("export-file", args=[export.pk])
+        for asked, status in (("bytes=0-4999", 206), ("bytes=4999-5000", 503), ("bytes=10000-10001", 206)):
+            assert as_lea.get(place, headers={"Range": asked}).status_code == status
+
+    @pytest.mark.parametrize("lost", ["the end", "everything"])
+    def test_whose_receipt_is_not_whole_says_so(self, lost: str, export: Export, as_lea: Client) -> None:
+        parts = export.parts.filter(kind="receipt")
+        (parts.filter(number=parts.count() - 1) if lost == "the end" else parts).delete()
+        assert as_lea.get(reverse("export-receipt", args=[export.pk])).status_code == 503
+
+
+def test_a_line_that_a_file_never_had_is_no_damage(run: Run) -> None:
+    for number in (0, 1000):
+        with pytest.raises(SourceChunk.DoesNotExist):
+            LineReader().line(first().pk, number)
+
+
+def test_missing_end_is_found_without_recorded_sums(run: Run) -> None:
+    ImportSums.objects.all().delete()
+    remove_frames(-1)
+    with pytest.raises(Damaged, match="lines, and had 34"):
+        written(Order(run))
+
+
+class TestMigration:
+    """The statements for databases without checksums."""
+
+    def test_fills_checksums_and_sums_as_an_import_does(self, run: Run, expected: dict[str, bytes]) -> None:
+        migration = importlib.import_module("reviews.migrations.0020_frame_checksums")
+        recorded = list(ImportSums.objects.order_by("pk").values())
+        ImportSums.objects.all().delete()
+        SourceChunk.objects.update(digest=None)
+        execute(migration.FILL.format(table="source_chunk", digest=migration.CHUNK_DIGEST.format("")))
+        execute(migration.FILL_SUMS)
+        assert list(ImportSums.objects.order_by("pk").values()) == recorded
+        assert check_all(run, expected) == (0, [])

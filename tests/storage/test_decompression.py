@@ -1,0 +1,210 @@
+"""What a file is, by its content; and files that are broken, or meant to break something."""
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+import resource
+import zipfile
+from collections.abc import Callable
+
+import pytest
+import zstandard
+
+from cognireview.environment import BASE_DIR, Environment
+from reviews.storage import decompression
+from reviews.storage.source_files import BLOCK_SIZE, Refused
+from tests.support.lines import bring_in, file_of, line, take_out
+
+LINES = file_of(line("e-1"), line("e-2"))
+ARRAY = b"[%b, %b]" % (line("e-1"), line("e-2"))
+
+
+def unpacked(data: bytes, *, block: int = BLOCK_SIZE, most: int = 2**40) -> bytes:
+    blocks = (data[start : start + block] for start in range(0, len(data), block))
+    return b"".join(decompression.blocks(blocks, most=most))
+
+
+PACKED: list[Callable[[bytes], bytes]] = [gzip.compress, zstandard.compress]
+
+
+class TestAFile:
+    @pytest.mark.parametrize(
+        "data",
+        [
+            LINES,
+            gzip.compress(LINES),
+            zstandard.compress(LINES),
+            ARRAY,
+            gzip.compress(ARRAY),
+            zstandard.compress(ARRAY),
+            b"\xef\xbb\xbf \r\n" + ARRAY + b"\n",
+        ],
+        ids=["lines", "lines.gz", "lines.zst", "array", "array.gz", "array.zst", "array with BOM"],
+    )
+    @pytest.mark.parametrize("block", [1, 1000])
+    def test_is_told_by_its_content(self, data: bytes, block: int) -> None:
+        assert unpacked(data, block=block) == LINES
+
+    @pytest.mark.parametrize("data", [b"", b"\n", b"[1, 2]\n" + LINES, b'["a"]\n', b"[broken\n" + LINES])
+    def test_of_lines_passes_as_it_is(self, data: bytes) -> None:
+        assert unpacked(data) == data
+
+    @pytest.mark.parametrize("pack", PACKED)
+    def test_may_be_packed_in_parts_one_behind_the_other(self, pack: Callable[[bytes], bytes]) -> None:
+        assert unpacked(pack(LINES[:100]) + pack(b"") + pack(LINES[100:])) == LINES
+
+    def test_may_be_padded_behind_gzip(self) -> None:
+        assert unpacked(gzip.compress(LINES) + bytes(3000)) == LINES
+
+    def test_comes_in_blocks_of_a_size(self) -> None:
+        data = zstandard.compress(bytes(10 * BLOCK_SIZE))
+        sizes = [len(block) for block in decompression.blocks([data], most=2**40)]
+        assert (sum(sizes), min(sizes) >= BLOCK_SIZE) == (10 * BLOCK_SIZE, True)
+
+
+class TestABrokenFile:
+    @pytest.mark.parametrize("pack", PACKED)
+    def test_that_is_cut_off_is_refused_with_the_place(self, pack: Callable[[bytes], bytes]) -> None:
+        cut = pack(LINES)[:-5]
+        with pytest.raises(Refused, match=f"is cut off: its .* data has no end after {len(cut)} bytes"):
+            unpacked(cut)
+
+    @pytest.mark.parametrize("pack", PACKED)
+    def test_with_something_else_behind_it_is_refused(self, pack: Callable[[bytes], bytes]) -> None:
+        with pytest.raises(Refused, match=r"is damaged: its .* data cannot be read from byte 0 on"):
+            unpacked(pack(LINES) + b"and so on")
+
+    @pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor(write_checksum=True).compress])
+    def test_whose_sum_is_wrong_is_refused(self, pack: Callable[[bytes], bytes]) -> None:
+        data = bytearray(pack(LINES))
+        data[-6 if data.startswith(b"\x1f\x8b") else -1] ^= 1
+        with pytest.raises(Refused, match="is damaged"):
+            unpacked(bytes(data))
+
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress])
+    def test_with_a_cut_array_is_refused_with_the_element(self, pack: Callable[[bytes], bytes]) -> None:
+        with pytest.raises(Refused, match="breaks off in element 2"):
+            unpacked(pack(ARRAY[:-10]))
+
+    @pytest.mark.parametrize(
+        ("data", "name"),
+        [(bz2.compress(LINES), "bzip2"), (lzma.compress(LINES), "xz")],
+    )
+    def test_packed_in_another_way_is_named(self, data: bytes, name: str) -> None:
+        with pytest.raises(Refused, match=f"packed by {name}"):
+            unpacked(data)
+
+    def test_that_is_an_archive_is_named(self) -> None:
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("evaluations.jsonl", LINES)
+        with pytest.raises(Refused, match="a ZIP archive"):
+            unpacked(file.getvalue())
+
+
+class TestABomb:
+    @pytest.mark.parametrize("pack", PACKED)
+    def test_is_stopped_at_the_limit_which_the_error_names(self, pack: Callable[[bytes], bytes]) -> None:
+        data = pack(bytes(3_000_000))
+        assert len(unpacked(data, most=3_000_000)) == 3_000_000
+        with pytest.raises(Refused, match=r"more than 2,999,999 bytes \(COGNIREVIEW_MAX_UNPACKED_BYTES\)"):
+            unpacked(data, most=2_999_999)
+
+    def test_takes_little_memory(self) -> None:
+        frame = zstandard.compress(bytes(64 * 1024**2), 19)
+        size = 0
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for block in decompression.blocks([frame * 20], most=2**40):
+            size += len(block)
+        taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert size == 20 * 64 * 1024**2
+        assert taken < 300 * 1024
+
+    def test_of_an_unheard_of_window_is_refused(self) -> None:
+        parameters = zstandard.ZstdCompressionParameters(window_log=28, enable_ldm=True)
+        compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+        data = compressor.compress(LINES) + compressor.flush()
+        with pytest.raises(Refused, match="is damaged"):
+            unpacked(data)
+
+
+@pytest.mark.parametrize(
+    ("file_name", "stem"),
+    [
+        ("evaluations.jsonl", "evaluations"),
+        ("folder/Set 2.final.jsonl.gz", "Set 2.final"),
+        ("a.JSON.zst", "a"),
+        ("plain", "plain"),
+        (".jsonl", ".jsonl"),
+        ("", ""),
+    ],
+)
+def test_a_run_is_named_after_the_file_without_its_endings(file_name: str, stem: str) -> None:
+    assert decompression.stem(file_name) == stem
+
+
+@pytest.mark.django_db
+class TestAnImport:
+    @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, bytes])
+    def test_of_any_of_them_goes_out_as_lines(self, pack: Callable[[bytes], bytes]) -> None:
+        done = bring_in(pack(ARRAY))
+        assert (done.lines, done.new, done.size) == (2, 2, len(pack(ARRAY)))
+        assert take_out() == LINES
+
+    def test_of_the_same_records_as_array_and_as_lines_is_unchanged(self) -> None:
+        bring_in(LINES)
+        assert bring_in(gzip.compress(ARRAY)).unchanged == 2
+
+    def test_counts_elements_as_lines(self) -> None:
+        done = bring_in(b"[\n  %b,\n  17,\n  %b\n]\n" % (line("e-1"), line("e-2")))
+        assert [(row["line"], row["reason"]) for row in done.listed_exceptions()] == [
+            (2, "is not a JSON object but a number")
+        ]
+
+
+# Row of the document -> a file of that kind -> what the refusal says, or the lines that are rejected.
+DOCUMENTED: dict[str, tuple[bytes, str | list[int]]] = {
+    "has 10,000 rejected lines (`COGNIREVIEW_MAX_REJECTED_LINES`) and fewer than one good line for a "
+    "hundred of them": (gzip.compress(b"0\n" * 20_000), "the first 10,000 lines were refused; line 1"),
+    "has a million blank lines (a hundred times that setting) and hardly any others": (
+        gzip.compress(b"\n" * 1_100_000),
+        "of its lines are blank",
+    ),
+    "has packed data that is cut off or damaged": (gzip.compress(LINES)[:-1], "after 517 bytes"),
+    "is a ZIP archive, or packed by xz or bzip2": (bz2.compress(LINES), "packed by bzip2"),
+    "is an array that is cut off": (ARRAY[:-1], "element 2"),
+    "is an array with something behind it": (ARRAY + ARRAY, "something behind it"),
+    "is an array with an element that is no record": (b"[{}, %b]" % line("e-1"), [1]),
+    "is an array with a line break inside a string": (ARRAY.replace(b"States", b"Sta\ntes"), [1, 2]),
+}
+LIMITS = {
+    "unpacks to more than 64 GiB (`COGNIREVIEW_MAX_UNPACKED_BYTES`)": Environment.model_fields[
+        "max_unpacked_bytes"
+    ],
+    "is larger than 16 GiB (`COGNIREVIEW_MAX_UPLOAD_BYTES`; browser only)": Environment.model_fields[
+        "max_upload_bytes"
+    ],
+}
+
+
+class TestTheDocument:
+    def test_has_a_row_for_each_of_these_and_for_nothing_else(self) -> None:
+        text = (BASE_DIR / "docs" / "file-outcomes.md").read_text()
+        table = text.partition("| The packed file or array | Outcome |\n|---|---|\n")[2].partition("\n\n")[0]
+        assert set(re.findall(r"^\| (.+?) \|", table, re.MULTILINE)) == {*DOCUMENTED, *LIMITS}
+
+    @pytest.mark.parametrize("name", DOCUMENTED)
+    @pytest.mark.django_db
+    def test_tells_what_happens(self, name: str) -> None:
+        data, expected = DOCUMENTED[name]
+        if isinstance(expected, str):
+            with pytest.raises(Refused, match=expected):
+                bring_in(data)
+        else:
+            assert [row["line"] for row in bring_in(data).listed_exceptions()] == expected
+
+    @pytest.mark.parametrize("name", LIMITS)
+    def test_gives_the_limits(self, name: str) -> None:
+        assert f"{LIMITS[name].default // 1024**3} GiB" in name

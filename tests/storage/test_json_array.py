@@ -1,0 +1,92 @@
+"""The elements of a JSON array as lines, by their own bytes."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.storage.json_array import ArrayError, lines
+
+
+def elements(text: bytes, *, block: int = 1024) -> bytes:
+    """The elements of an array whose text comes in blocks of that size."""
+    assert text.startswith(b"[")
+    return b"".join(lines(blocks_of(text[1:], block)))
+
+
+def blocks_of(text: bytes, size: int) -> Iterator[bytes]:
+    for start in range(0, len(text), size):
+        yield text[start : start + size]
+
+
+# Blocks have up to 20 bytes, so that longer texts would be cut in no other way.
+texts = st.text(max_size=25)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+records = st.lists(st.dictionaries(texts, values, max_size=3), max_size=4)
+
+
+class TestElements:
+    def test_are_a_line_each(self) -> None:
+        assert elements(b'[{"a":1}, {"b":[2,3]}]') == b'{"a":1}\n{"b":[2,3]}\n'
+
+    def test_keep_their_own_spelling(self) -> None:
+        odd = rb'{"b" :1.10,"a":  1E5, "a":"\/\u00e9"}'
+        assert elements(b"[" + odd + b"]") == odd + b"\n"
+
+    def test_may_hold_what_looks_like_json_in_strings(self) -> None:
+        odd = rb'{"a":"},{ [\" ]\\","b\\":"\\\""}'
+        assert elements(b"[" + odd + b"," + odd + b"]") == (odd + b"\n") * 2
+
+    def test_of_a_pretty_array_are_as_in_one_line(self) -> None:
+        records = [{"a": [1, {"b": "x, \n y"}], "c": {}}, {"a": []}]
+        expected = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+        pretty = json.dumps(records, indent=2).encode()
+        assert elements(pretty) == elements(pretty.replace(b"\n", b"\r\n")) == expected
+
+    @given(records, st.sampled_from([None, 0, 3]), st.integers(1, 20))
+    def test_are_the_same_however_the_file_is_laid_out_and_cut(
+        self, records: list[Any], indent: int | None, block: int
+    ) -> None:
+        expected = b"".join(json.dumps(record).encode() + b"\n" for record in records)
+        assert elements(json.dumps(records, indent=indent).encode(), block=block) == expected
+
+    def test_that_are_no_json_are_lines_too(self) -> None:
+        assert elements(b'[{"a":nonsense}, {"b":1} {"c":2}, 7]') == b'{"a":nonsense}\n{"b":1} {"c":2}\n7\n'
+
+    @pytest.mark.parametrize("block", [1, 2, 1024])
+    def test_with_a_line_break_in_a_string_stay_one_line_and_no_json(self, block: int) -> None:
+        [line, end] = elements(b'[{"a":"x\ny\\\nz"}]', block=block).split(b"\n")
+        assert (line, end) == (b'{"a":"x\ry\\\rz"}', b"")
+        with pytest.raises(ValueError, match="Invalid control character"):
+            json.loads(line)
+
+    def test_that_are_missing_are_blank_lines_but_at_the_end(self) -> None:
+        assert elements(b'[,{"a":1},]') == b'\n{"a":1}\n'
+
+    @pytest.mark.parametrize("text", [b"[]", b"[ \n ]\n", b"[\r\n]\r\n"])
+    def test_of_an_empty_array_are_none(self, text: bytes) -> None:
+        assert elements(text) == b""
+
+
+class TestAnArray:
+    @pytest.mark.parametrize(
+        ("text", "element"), [(b"[", 1), (b'[{"a":1}', 1), (b'[{"a":1},', 2), (b'[{"a":1},{"b":"]', 2)]
+    )
+    def test_that_is_cut_off_is_refused_with_the_place(self, text: bytes, element: int) -> None:
+        with pytest.raises(ArrayError, match=f"breaks off in element {element}\\."):
+            elements(text)
+
+    def test_with_something_behind_it_is_refused(self) -> None:
+        with pytest.raises(ArrayError, match="a JSON array of 2 elements with something behind it"):
+            elements(b'[{"a":1},{"b":2}]\n[{"c":3}]')
+
+    def test_is_never_held_whole(self) -> None:
+        blocks = lines(iter([b'{"a":"', b"x" * 1000, b"y" * 1000, b'"}]']))
+        assert [len(block) for block in blocks] == [6, 1000, 1000, 3]

@@ -1,0 +1,144 @@
+"""The kept file: cut in pieces, read back as lines, byte for byte, however its blocks come in."""
+
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
+
+from reviews.models import SourceChunk
+from reviews.storage import checksums, source_files
+from reviews.storage.checksums import Text
+from reviews.storage.source_files import BOM, OVERLONG, Meter, Piece, Refused
+from tests.support.factories import ImportFactory
+
+LIMIT = 12
+SMALL_BLOCK = 8
+# Mostly short lines, now and then one that goes on over several blocks.
+lines_of_files = st.lists(st.text("ab{", max_size=5) | st.text("x", min_size=LIMIT, max_size=60), max_size=12)
+files = st.builds(
+    lambda bom, lines, end: (bom + end.join(lines)).encode(),
+    st.sampled_from(["", "\ufeff"]),
+    lines_of_files,
+    st.sampled_from(["\n", "\r\n", "\n\n"]),
+)
+
+
+def blocks_of(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def cut(data: bytes, size: int, *, line_bytes: int = LIMIT) -> list[Piece]:
+    with patch.object(source_files, "BLOCK_SIZE", SMALL_BLOCK):
+        return list(source_files.cut(blocks_of(data, size), line_bytes=line_bytes))
+
+
+def expected_lines(data: bytes) -> list[bytes]:
+    """The lines of a file by the rule alone: between LF, without byte order mark, none behind the last LF."""
+    lines = data.split(b"\n")
+    lines[0] = lines[0].removeprefix(BOM)
+    return lines if lines[-1] or (len(lines) == 1 and data) else lines[:-1]
+
+
+def kept(data: bytes, size: int = SMALL_BLOCK) -> Any:
+    """An import with the file kept."""
+    stored, text = ImportFactory.create(), Text()
+    for _ in source_files.keep(stored, cut(data, size), text):
+        pass
+    checksums.record_text(stored, text)
+    return stored
+
+
+class TestCut:
+    @given(files, st.integers(1, 20))
+    def test_pieces_are_the_file(self, data: bytes, size: int) -> None:
+        assert b"".join(piece.data for piece in cut(data, size)) == data
+
+    @given(files, st.integers(1, 20))
+    def test_pieces_count_on(self, data: bytes, size: int) -> None:
+        pieces = cut(data, size)
+        assert [piece.number for piece in pieces] == list(range(len(pieces)))
+        assert [piece.first_line for piece in pieces] == [
+            1 + sum(before.lines for before in pieces[:place]) for place in range(len(pieces))
+        ]
+
+    @given(files, st.integers(1, 20))
+    def test_lines_are_those_of_the_file_except_overlong_ones(self, data: bytes, size: int) -> None:
+        read = [line for lines in source_files.lines_of(cut(data, size)) for line in lines]
+        expected = expected_lines(data)
+        assert len(read) == len(expected)
+        for line, true_line, raw in zip(read, expected, data.split(b"\n"), strict=False):
+            assert line == true_line or (line is OVERLONG and len(raw) > LIMIT)
+
+    @given(files, st.integers(1, SMALL_BLOCK))
+    def test_no_piece_is_larger_than_a_line_and_two_blocks(self, data: bytes, size: int) -> None:
+        assert all(len(piece.data) <= LIMIT + 2 * SMALL_BLOCK for piece in cut(data, size))
+
+    def test_a_line_without_end_is_never_held_whole(self) -> None:
+        pieces = cut(b"{}\n" + b"x" * 1000 + b"\n{}\n", SMALL_BLOCK)
+        assert max(len(piece.data) for piece in pieces) <= LIMIT + 2 * SMALL_BLOCK
+        assert [line for lines in source_files.lines_of(pieces) for line in lines] == [b"{}", OVERLONG, b"{}"]
+
+    @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\r"])
+    def test_lines_end_at_line_feeds_alone(self, separator: str) -> None:
+        data = f"a{separator}b\nc".encode()
+        [lines] = source_files.lines_of(cut(data, 100, line_bytes=100))
+        assert list(lines) == [f"a{separator}b".encode(), b"c"]
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+    @pytest.mark.parametrize("size", [1, 3, 1000])
+    def test_utf_16_is_refused_by_name(self, encoding: str, size: int) -> None:
+        with pytest.raises(Refused, match="UTF-16"):
+            cut('{"evaluation_id": "eval_1"}\n'.encode(encoding), size)
+
+    def test_an_empty_file_has_no_pieces(self) -> None:
+        assert cut(b"", 10) == []
+
+
+@pytest.mark.django_db
+class TestKeptFile:
+    @examples(max_examples=25)
+    @given(data=files, size=st.integers(1, 20))
+    def test_comes_back_as_it_was(self, data: bytes, size: int) -> None:
+        stored = kept(data, size)
+        assert list(source_files.kept_pieces(stored)) == cut(data, size)
+
+    @examples(max_examples=25)
+    @given(data=files)
+    def test_gives_each_line_by_its_number(self, data: bytes) -> None:
+        stored = kept(data)
+        for number, line in enumerate(expected_lines(data), start=1):
+            if len(line) + len(BOM) <= LIMIT:
+                assert source_files.LineReader().line(stored.pk, number) == line
+
+    def test_is_read_once_for_lines_beside_each_other(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        one, other = kept(b"a\nb\nc\nd\ne\nf\n", 4), kept(b"A\nB\nC\n", 100)
+        reader = source_files.LineReader()
+        with django_assert_num_queries(2):
+            read = [reader.line(stored.pk, line) for line in (1, 3, 2) for stored in (one, other)]
+        assert read == [b"a", b"A", b"c", b"C", b"b", b"B"]
+        assert [reader.line(one.pk, line) for line in (6, 5, 1)] == [b"f", b"e", b"a"]
+
+    @pytest.mark.parametrize("line", [0, 4, 1000])
+    def test_says_so_where_it_has_no_such_line(self, line: int) -> None:
+        stored = kept(b"a\nb\nc\n")
+        with pytest.raises(SourceChunk.DoesNotExist):
+            source_files.LineReader().line(stored.pk, line)
+
+    def test_is_smaller_than_it_was(self) -> None:
+        with patch.object(source_files, "BLOCK_SIZE", 1000):
+            stored = kept(b'{"evaluation_id": "eval_1"}\n' * 1000, 1000)
+        frames = SourceChunk.objects.filter(source=stored)
+        assert sum(len(chunk.frame) for chunk in frames) < sum(chunk.size for chunk in frames)
+
+
+def test_a_meter_measures_what_it_passes_on() -> None:
+    meter = Meter([b"ab", b"", b"c"])
+    assert list(meter) == [b"ab", b"", b"c"]
+    assert meter.size == 3
+    assert meter.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -1,0 +1,134 @@
+"""Unchanged lines are stored as ranges, and each line and each record is still found in them."""
+
+import random
+from importlib import import_module
+
+import pytest
+from django.db import connection
+
+from reviews.history import timeline
+from reviews.models import Evaluation, Import, ImportLine, User
+from reviews.rubric import definition, proposals
+from reviews.storage import unchanged_lines
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.work import agree
+
+# Four of these are more than a piece of a file.
+LONG = "long " * 60_000
+
+
+def lines(count: int, **changes: object) -> list[bytes]:
+    return [line(f"eval_{number}", **changes) for number in range(1, count + 1)]
+
+
+def rows_of(source: Import) -> list[tuple[int, int, str]]:
+    return list(source.exceptions.order_by("line").values_list("line", "lines", "outcome"))
+
+
+def listed(source: Import) -> list[tuple[int, str, str]]:
+    return [(one["line"], one["outcome"], one["reason"]) for one in source.listed_exceptions()]
+
+
+@pytest.mark.django_db
+class TestRanges:
+    def test_a_file_that_comes_again_is_one_row(self) -> None:
+        data = file_of(*lines(40))
+        bring_in(data)
+        again = bring_in(data)
+        assert rows_of(again) == [(1, 40, "unchanged")]
+        assert listed(again) == [(n, "unchanged", "the same bytes as before") for n in range(1, 41)]
+
+    def test_a_range_goes_on_in_the_next_piece(self) -> None:
+        data = file_of(*lines(12, verification_message=LONG))
+        first = bring_in(data)
+        assert first.chunks.count() > 2
+        assert rows_of(bring_in(data)) == [(1, 12, "unchanged")]
+
+    def test_a_range_ends_where_something_else_comes(self) -> None:
+        before = lines(6)
+        bring_in(file_of(*before))
+        changed = line("eval_3", verification_message="Another.")
+        new = line("eval_7")
+        again = bring_in(file_of(*before[:2], changed, before[3], b"", b"no record", *before[4:], new))
+        assert rows_of(again) == [
+            (1, 2, "unchanged"),
+            (3, 1, "updated"),
+            (4, 1, "unchanged"),
+            (6, 1, "rejected"),
+            (7, 2, "unchanged"),
+        ]
+        counts = {"new": 1, "unchanged": 5, "updated": 1, "rejected": 1, "blank": 1}
+        assert {name: count for name, count in again.counts.items() if count and name != "lines"} == counts
+
+    def test_a_file_in_another_order_keeps_every_line(self) -> None:
+        before = lines(30)
+        bring_in(file_of(*before))
+        random.Random(1).shuffle(before)
+        again = bring_in(file_of(*before))
+        assert [number for number, _, _ in listed(again)] == list(range(1, 31))
+        for number, text in enumerate(before, start=1):
+            record = Evaluation.objects.get(evaluation_id=text.split(b'"')[3].decode())
+            [row] = unchanged_lines.lines_of(record)
+            assert unchanged_lines.narrowed(row, record).line == number
+
+    @pytest.mark.parametrize("message", ["short", LONG], ids=["in one piece", "in different pieces"])
+    def test_a_second_line_of_a_record_is_rejected(self, message: str) -> None:
+        before = lines(9, verification_message=message)
+        bring_in(file_of(*before))
+        again = bring_in(file_of(*before, before[3]))
+        assert rows_of(again) == [(1, 9, "unchanged"), (10, 1, "rejected")]
+        assert again.exceptions.get(line=10).reason == "stands in line 4 already"
+
+    def test_records_of_several_files_are_ranges_of_their_own(self) -> None:
+        one, two = lines(4), [line("other_1"), line("other_2")]
+        bring_in(file_of(*one))
+        bring_in(file_of(*two))
+        assert rows_of(bring_in(file_of(*one, *two))) == [(1, 4, "unchanged"), (5, 2, "unchanged")]
+
+    def test_a_strict_import_that_fails_lists_its_lines(self) -> None:
+        before = lines(3)
+        bring_in(file_of(*before))
+        with pytest.raises(Exception, match="1 of 4 lines are bad") as refused:
+            bring_in(file_of(*before, b"no record"), strict=True)
+        found = [one["line"] for one in refused.value.listed_exceptions()]  # type: ignore[attr-defined]
+        assert found == [1, 2, 3, 4]
+
+    def test_only_unchanged_lines_can_be_a_range(self) -> None:
+        source = bring_in(file_of(*lines(1)))
+        with pytest.raises(Exception, match="import_line_range_is_unchanged"):
+            ImportLine.objects.create(source=source, line=1, lines=2, outcome="rejected")
+
+
+@pytest.mark.django_db
+class TestARecordInARange:
+    @pytest.fixture
+    def again(self) -> Import:
+        data = file_of(*lines(5))
+        bring_in(data)
+        return bring_in(file_of(b"", *lines(5)))
+
+    def test_its_decision_is_in_the_file_of_that_import(self, ana: User, again: Import) -> None:
+        agree(Evaluation.objects.get(evaluation_id="eval_3"), ana)
+        exported = take_out(only_import=again).split(b"\n")
+        assert b'"Completed"' in exported[3]
+        assert [b'"Completed"' in one for one in exported].count(True) == 1
+        reviewed = take_out(only_import=again, only="reviewed")
+        assert reviewed == exported[3] + b"\n"
+
+    def test_the_whole_run_has_it_once(self, ana: User, again: Import) -> None:
+        agree(Evaluation.objects.get(evaluation_id="eval_3"), ana)
+        assert take_out().count(b'"evaluation_id": "eval_3"') == 1
+
+    def test_its_history_names_its_line(self, ana: User, again: Import) -> None:
+        record = Evaluation.objects.get(evaluation_id="eval_3")
+        judged_by = definition.of(record.run)
+        page = timeline.page(record, proposals.offers(record, judged_by), judged_by)
+        found = [entry.what for entry in page.entries]
+        assert "held it unchanged, in line 4" in found
+
+    def test_the_migration_back_makes_a_row_of_each_line(self, again: Import) -> None:
+        migration = import_module("reviews.migrations.0019_retention")
+        with connection.cursor() as cursor:
+            cursor.execute(migration.TO_LINES)
+        rows = again.exceptions.order_by("line").values_list("line", "lines", "evaluation__evaluation_id")
+        assert list(rows) == [(number + 1, 1, f"eval_{number}") for number in range(1, 6)]

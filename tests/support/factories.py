@@ -1,0 +1,107 @@
+"""Rows for tests, believable by default. A kept file comes only with a real import, not from here."""
+
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+import factory
+from django.contrib.auth.models import Group
+from factory.django import DjangoModelFactory
+
+from reviews.models import Evaluation, Export, ExportProgress, Import, Run, User
+from reviews.records.extracted_scores import extract
+
+PASSWORD = "a pass phrase for tests"
+SCORES = {
+    "Problem Understanding": {"score": "Yes", "justification": "Restates the task."},
+    "Conclusion Accuracy": {"score": "No", "justification": r"Ends with \(\frac{1}{2}\), not \(2\)."},
+}
+
+
+class UserFactory(DjangoModelFactory[User]):
+    """`role="lead"` puts the user in that group; without it they have no role."""
+
+    class Meta:
+        model = User
+        skip_postgeneration_save = True
+
+    username = factory.Sequence(lambda n: f"person{n}")
+    password = factory.django.Password(PASSWORD)
+
+    @factory.post_generation  # type: ignore[untyped-decorator]
+    def role(self: User, create: bool, extracted: str | None, **_: Any) -> None:
+        if create and extracted:
+            self.groups.add(Group.objects.get(name=extracted))
+
+
+class RunFactory(DjangoModelFactory[Run]):
+    class Meta:
+        model = Run
+
+    name = factory.Sequence(lambda n: f"run {n}")
+
+
+class ImportFactory(DjangoModelFactory[Import]):
+    class Meta:
+        model = Import
+
+    run = factory.SubFactory(RunFactory)
+    file_name = "evaluations.jsonl"
+    state = Import.State.DONE
+
+
+class EvaluationFactory(DjangoModelFactory[Evaluation]):
+    """A record in the queue; each one is a line of its own in one import of its run."""
+
+    class Meta:
+        model = Evaluation
+
+    run = factory.SubFactory(RunFactory)
+    first_import = factory.SubFactory(ImportFactory, run=factory.SelfAttribute("..run"))
+    first_line = factory.Sequence(lambda n: n + 1)
+    source_import = factory.SelfAttribute("first_import")
+    source_line = factory.SelfAttribute("first_line")
+    content_hash = factory.LazyAttribute(
+        lambda made: blake2b(made.evaluation_id.encode(), digest_size=16).digest()
+    )
+    evaluation_id = factory.Sequence(lambda n: f"00000000-0000-4000-8000-{n:012d}")
+    task_id = factory.Sequence(lambda n: f"{n // 5}")
+    model_id = "openai/gpt-4o"
+    response_id = factory.Sequence(lambda n: f"response-{n}")
+    ideal_response_id = factory.LazyAttribute(lambda made: f"ideal-{made.task_id}")
+    judge_llm_model = "judge-1"
+    judge_prompt_template_path = "prompts/judge.txt"
+    raw_judge_output = factory.LazyFunction(lambda: {"raw_content": "{}"})
+    parsed_rubric_scores = factory.LazyFunction(lambda: dict(SCORES))
+    extracted_scores = factory.LazyAttribute(
+        lambda made: extract(made.parsed_rubric_scores, made.raw_judge_output)
+    )
+    aggregated_score = "Fail"
+    final_answer_verified = False
+    verification_message = "Mismatch (Extracted: '1/2', Correct: '2')"
+    needs_human_review = True
+    review_reasons = factory.LazyFunction(lambda: ["Final answer does not match."])
+    human_review_status = "Needs Review"
+    created_at = datetime(2025, 4, 30, 12, tzinfo=UTC)
+
+
+class ExportProgressFactory(DjangoModelFactory[ExportProgress]):
+    class Meta:
+        model = ExportProgress
+
+    bytes_to_read = 0
+
+
+class ExportFactory(DjangoModelFactory[Export]):
+    """An export of all lines that no job has taken up yet."""
+
+    class Meta:
+        model = Export
+        skip_postgeneration_save = True
+
+    run = factory.SubFactory(RunFactory)
+    only = "all"
+    with_rejected = False
+    format = "jsonl"
+    created_by = factory.SubFactory(UserFactory)
+    progress = factory.RelatedFactory(ExportProgressFactory, "export")

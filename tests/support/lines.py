@@ -1,0 +1,73 @@
+"""Files for tests: their lines, their way into a run, and their way out again."""
+
+import json
+from io import BytesIO
+from typing import Any
+
+from django.db import transaction
+
+from reviews.exports import jsonl
+from reviews.imports import importer
+from reviews.models import Import, Run
+from reviews.storage import source_files
+
+RECORD: dict[str, Any] = {
+    "task_id": "4711",
+    "model_id": "openai/o4-mini",
+    "response_id": "response-1",
+    "ideal_response_id": "ideal-1",
+    "judge_llm_model": "judge-1",
+    "judge_prompt_template_path": "prompts/judge.txt",
+    "raw_judge_output": {"raw_content": '{"evaluation": {"Clarity": {"score": "Yes"}}}'},
+    "parsed_rubric_scores": {"Clarity": {"score": "Yes", "justification": r"States \(\frac{1}{2}\)."}},
+    "aggregated_score": "Pass",
+    "final_answer_verified": False,
+    "verification_message": "Mismatch (Extracted: '1/2', Correct: '2')",
+    "needs_human_review": True,
+    "review_reasons": ["Final answer does not match."],
+    "structured_model_response": {"final_answer": "1/2"},
+    "structured_ideal_response": {"final_answer": "2"},
+    "parsing_error": None,
+    "human_review_status": "Needs Review",
+    "human_reviewer_id": None,
+    "human_review_timestamp": None,
+    "human_corrected_scores": None,
+    "human_review_comments": None,
+    "created_at": "2025-04-12T01:55:23.111185Z",
+}
+
+
+def line(evaluation_id: Any = "eval_1", **changes: Any) -> bytes:
+    """A record as one line, without line end.
+
+    A change to bytes is JSON as it is to be spelled, a change to `...` leaves the key out, and keys
+    that a record does not have come last.
+    """
+    fields = {"evaluation_id": evaluation_id, **RECORD, **changes}
+    members = (
+        b"%b: %b" % (_spelled(key), _spelled(value)) for key, value in fields.items() if value is not ...
+    )
+    return b"{%b}" % b", ".join(members)
+
+
+def _spelled(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else json.dumps(value).encode()
+
+
+def file_of(*lines: bytes) -> bytes:
+    """A file of those lines that ends with a line end."""
+    return b"".join(one + b"\n" for one in lines)
+
+
+def bring_in(data: bytes, *, run: str = "evaluations", strict: bool = False) -> Import:
+    """Import a file from this machine, as the command does."""
+    blocks = source_files.blocks_of(BytesIO(data))
+    with transaction.atomic():
+        return importer.import_stream(
+            blocks, run_name=run, file_name=f"{run}.jsonl", actor=None, strict=strict
+        )
+
+
+def take_out(*, run: str = "evaluations", **options: Any) -> bytes:
+    """Export a run; `options` are those of `exporter.export`."""
+    return b"".join(jsonl.export(Run.objects.get(name=run), **options))

@@ -1,0 +1,51 @@
+"""What tests of pages send and read: an uploaded file, and the text of an answer."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models import Model
+from django.urls import reverse
+
+from reviews.models import Evaluation
+from tests.support.lines import file_of
+
+HTMX = {"HX-Request": "true"}
+
+
+def url(name: str, row: Model) -> str:
+    return reverse(name, args=[row.pk])
+
+
+def form_of(record: Evaluation, **changes: Any) -> dict[str, Any]:
+    """The form as a browser posts it, every criterion agreed with."""
+    data = {"version": record.version, "submission": uuid4(), "comments": ""}
+    for number, (name, judged) in enumerate(record.parsed_rubric_scores.items()):
+        data |= {f"criteria-{number}-{key}": judged.get(key, "") for key in ("score", "justification")}
+        data[f"criteria-{number}-name"] = name
+    return data | {key.replace("__", "-"): value for key, value in changes.items()}
+
+
+def jsonl(*lines: bytes, name: str = "algebra.jsonl") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, file_of(*lines), content_type="application/x-ndjson")
+
+
+def text(response: Any) -> str:
+    """What stands on a page, with its spaces evened out."""
+    return " ".join(response.content.decode().split())
+
+
+def filled_in(response: Any) -> dict[str, str]:
+    """What a browser posts for the review form of a page as it stands there."""
+    form = response.context["form"]
+    posted = {name: str(form[name].value()) for name in ("version", "submission")}
+    posted["comments"] = form.comment
+    for row in form.rows:
+        for name in ("name", "score", "justification"):
+            posted[f"{row.prefix}-{name}"] = str(row[name].value() or "")
+    return posted
+
+
+def seen_on(response: Any) -> dict[str, str]:
+    """What the form on a page posts of what the judge said then."""
+    return {f"{row.prefix}-seen": row.fingerprint for row in response.context["form"].rows}

@@ -1,0 +1,73 @@
+"""Copy the tests' database from a migrated template, which is made once for each state of the schema."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.db.backends.postgresql.creation import DatabaseCreation
+
+from cognireview.environment import BASE_DIR
+
+_PREFIX = "template_"
+# `migrate` and the receivers of post_migrate run these; pyproject.toml pins the apps that bring tables.
+_SOURCES = (
+    "pyproject.toml",
+    "cognireview/settings.py",
+    "cognireview/postgres/web_role.py",
+    "reviews/apps.py",
+    "reviews/accounts/permissions.py",
+    "reviews/models/*.py",
+    "reviews/migrations/*",
+)
+
+
+@contextmanager
+def test_database_from_template() -> Iterator[None]:
+    """Let Django copy its test database from the template; the first time, make the template of it."""
+    create_and_migrate = DatabaseCreation.create_test_db
+
+    def create(self: Any, *args: Any, **options: Any) -> str:
+        template = _PREFIX + _fingerprint()
+        name: str = self._get_test_db_name()
+        with self._nodb_cursor() as cursor:
+            cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [_PREFIX])
+            templates = {found for (found,) in cursor.fetchall()}
+        if template not in templates:
+            create_and_migrate(self, *args, **options)
+            self.connection.close()
+            _copy(self, name, template)
+            for older in templates:
+                _execute(self, f'DROP DATABASE "{older}"')
+        else:
+            _execute(self, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+            self.connection.close()
+            _copy(self, template, name)
+        settings.DATABASES[self.connection.alias]["NAME"] = name
+        self.connection.settings_dict["NAME"] = name
+        return name
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(connection.creation), "create_test_db", create)
+        yield
+
+
+def _copy(creation: Any, source: str, target: str) -> None:
+    _execute(creation, f'CREATE DATABASE "{target}" TEMPLATE "{source}" STRATEGY FILE_COPY')
+
+
+def _execute(creation: Any, statement: str) -> None:
+    with creation._nodb_cursor() as cursor:
+        cursor.execute(statement)
+
+
+def _fingerprint() -> str:
+    content = hashlib.sha256()
+    for pattern in _SOURCES:
+        for path in sorted(BASE_DIR.glob(pattern)):
+            if path.is_file():
+                content.update(path.name.encode() + b"\0" + path.read_bytes())
+    return content.hexdigest()[:32]

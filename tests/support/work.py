@@ -1,0 +1,76 @@
+"""What tests do again and again: fill the queue of a run, decide a record, let a claim run out."""
+
+import datetime as dt
+from collections.abc import Callable, Iterable
+from typing import Any
+from uuid import uuid4
+
+from django.utils import timezone
+
+from reviews.models import Evaluation, Review, Run, User
+from reviews.review.decisions import restore, submit_review
+from reviews.rubric import definition
+from reviews.rubric.proposals import offers
+from tests.support.factories import EvaluationFactory, ImportFactory
+
+SCORES = {
+    "Clarity": {"score": "Yes", "justification": "Each step follows."},
+    "Conclusion Accuracy": {"score": "No", "justification": r"Ends with \(\frac{1}{2}\)."},
+}
+ORIGINS = {"Clarity": "judge", "Conclusion Accuracy": "human"}
+
+
+def evaluations(run: Run, *, tasks: Iterable[str | None], **values: Any) -> list[Evaluation]:
+    """The evaluations that one more file brings into a run: one for each task, in that order."""
+    source = ImportFactory.create(run=run)
+    lines = [EvaluationFactory.build(run=run, first_import=source, task_id=task, **values) for task in tasks]
+    return Evaluation.objects.bulk_create(lines)
+
+
+def decide(
+    evaluation: Evaluation, reviewer: User, *, by: Callable[..., Review] = submit_review, **other: Any
+) -> Review:
+    """Submit (or revise) a review of the record as it was loaded; `other` replaces what is sent."""
+    sent: dict[str, Any] = {
+        "version": evaluation.version,
+        "scores": SCORES,
+        "comments": "",
+        "origins": ORIGINS,
+        "submission": uuid4(),
+    }
+    return by(evaluation_id=evaluation.pk, reviewer=reviewer, **(sent | other))
+
+
+def agree(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
+    """Submit a review that leaves all that the judge said as it is; `other` as for `decide`."""
+    offered = offers(evaluation, definition.of(evaluation.run))
+    said: dict[str, Any] = {
+        "scores": {offer.criterion: dict(offer.given) for offer in offered},
+        "origins": {offer.criterion: offer.origin for offer in offered},
+        "judged": {offer.criterion: offer.score for offer in offered},
+    }
+    return decide(evaluation, reviewer, **(said | other))
+
+
+def restore_version(evaluation: Evaluation, actor: User, number: int = 1, **other: Any) -> Review:
+    """Restore a version of the record as it was loaded; `other` replaces what is sent."""
+    sent: dict[str, Any] = {
+        "version": evaluation.version,
+        "submission": uuid4(),
+        "restored": number,
+        "reason": "It was right.",
+    }
+    return restore(evaluation_id=evaluation.pk, actor=actor, **(sent | other))
+
+
+def end_claim(evaluation: Evaluation) -> None:
+    """Let the claim on a record run out."""
+    ended = timezone.now() - dt.timedelta(seconds=1)
+    Evaluation.objects.filter(pk=evaluation.pk).update(claimed_until=ended)
+
+
+def held_until(evaluation: Evaluation | None) -> dt.datetime:
+    """The end of the claim on a record that somebody holds."""
+    assert evaluation
+    assert evaluation.claimed_until
+    return evaluation.claimed_until

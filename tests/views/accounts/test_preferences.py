@@ -1,0 +1,93 @@
+"""How somebody likes the screen: theme and keys."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.accounts.preferences import COMMANDS
+from reviews.models import User
+from reviews.queue import claims
+from reviews.rubric.definition import COMMAND_LETTERS
+from tests.support.factories import EvaluationFactory
+from tests.support.pages import text, url
+
+pytestmark = pytest.mark.django_db
+
+
+def posted(**changes: Any) -> dict[str, Any]:
+    """The page as a browser posts it, with changes like `key_skip="z"`; None leaves out."""
+    form = {f"key-{command.name}": command.key.upper() for command in COMMANDS}
+    form |= {"theme": "system", "has_shortcuts": "on"}
+    form |= {
+        name.replace("_", "-") if name.startswith("key") else name: value for name, value in changes.items()
+    }
+    return {name: value for name, value in form.items() if value is not None}
+
+
+def save(client: Client, **changes: Any) -> Any:
+    return client.post(reverse("preferences"), posted(**changes), follow=True)
+
+
+def screen(client: Client, person: User) -> str:
+    """The review screen of a record the person holds."""
+    record = EvaluationFactory.create()
+    claims.claim(evaluation_id=record.pk, reviewer=person)
+    return text(client.get(url("evaluation", record)))
+
+
+def test_the_theme_is_on_every_page_from_the_first_byte(as_ana: Client) -> None:
+    page = text(save(as_ana, theme="contrast"))
+    assert 'data-theme="contrast"' in page
+    assert 'data-theme="contrast"' in text(as_ana.get(reverse("runs")))
+    assert 'data-theme="system"' in text(Client().get(reverse("login")))
+
+
+def test_a_key_that_was_changed_is_printed_and_told_to_the_script(as_ana: Client, ana: User) -> None:
+    save(as_ana, key_skip="z")
+    page = screen(as_ana, ana)
+    assert 'aria-keyshortcuts="Z">Skip <kbd>Z</kbd>' in page
+    assert '"skip": "z"' in page
+    ana.refresh_from_db()
+    assert ana.shortcuts == {"skip": "z"}
+
+
+def test_keys_can_be_turned_off(as_ana: Client, ana: User) -> None:
+    save(as_ana, has_shortcuts=None)
+    page = screen(as_ana, ana)
+    assert '<script id="key-map" type="application/json">{}</script>' in page
+    assert "aria-keyshortcuts" not in page
+    assert "<kbd>A</kbd>" not in page
+    assert "Single keys are off" in page
+
+
+def test_two_commands_may_change_keys(as_ana: Client, ana: User) -> None:
+    save(as_ana, key_skip="f", key_flag="s")
+    ana.refresh_from_db()
+    assert ana.shortcuts == {"skip": "f", "flag": "s"}
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ("a", "A is taken by “Agree, or submit what you changed, and go on”: choose another key."),
+        ("n", "N scores No: choose another key."),
+        ("1", "Choose one letter from A to Z"),
+        ("ß", "Choose one letter from A to Z"),
+        ("", "Choose one letter from A to Z"),
+        ("zz", "at most 1 character"),
+    ],
+)
+def test_a_key_that_cannot_be_is_refused_with_a_sentence(
+    as_ana: Client, ana: User, key: str, sentence: str
+) -> None:
+    response = as_ana.post(reverse("preferences"), posted(key_skip=key, theme="dark"))
+    assert response.status_code == 422
+    assert sentence in text(response)
+    ana.refresh_from_db()
+    assert (ana.shortcuts, ana.theme) == ({}, "system")
+
+
+def test_no_score_of_a_run_takes_the_usual_key_of_a_command() -> None:
+    assert {command.key for command in COMMANDS if command.key.isalpha()} <= COMMAND_LETTERS

@@ -1,0 +1,113 @@
+"""The list of what reviewers handed to a lead, and the answers given in it."""
+
+import pytest
+from django.test import Client
+
+from reviews.models import Escalation, Evaluation, Run, User
+from reviews.queue import claims
+from reviews.review import escalations
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.pages import text, url
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def algebra() -> Run:
+    return RunFactory.create(name="Algebra")
+
+
+def asked(run: Run, reviewer: User, note: str = "Is 54 right?") -> Escalation:
+    """A record the reviewer has a question about."""
+    record = EvaluationFactory.create(run=run)
+    claims.claim(evaluation_id=record.pk, reviewer=reviewer)
+    return escalations.escalate(
+        evaluation_id=record.pk, reviewer=reviewer, kind="question", reason="question", note=note
+    )
+
+
+def notes(response: object) -> list[str]:
+    return [item.escalation.note for item in response.context["items"]]  # type: ignore[attr-defined]
+
+
+def test_shows_the_open_ones_of_the_run_oldest_first(as_lea: Client, ana: User, algebra: Run) -> None:
+    for note in ("First?", "Second?"):
+        asked(algebra, ana, note)
+    asked(RunFactory.create(), ana, "Elsewhere?")
+    response = as_lea.get(url("open-escalations", algebra))
+    assert notes(response) == ["First?", "Second?"]
+    assert "2 records wait for a lead" in text(response)
+
+
+def test_formulas_in_a_question_are_formulas_to_the_lead_and_to_who_asked(
+    as_lea: Client, as_ana: Client, ana: User, algebra: Run
+) -> None:
+    asked(algebra, ana, r"Is $\frac{1}{2}$ right?")
+    formula = r'Is <span class="math" data-display="false">\frac{1}{2}</span> right?'
+    assert formula in text(as_lea.get(url("open-escalations", algebra)))
+    assert formula in text(as_ana.get(url("recent", algebra)))
+
+
+def test_an_answer_takes_it_off_the_list(as_lea: Client, ana: User, lea: User, algebra: Run) -> None:
+    raised = asked(algebra, ana)
+    form = {"which": raised.pk, "outcome": "returned", "answer": "It is."}
+    response = as_lea.post(url("open-escalations", algebra), form, follow=True)
+    assert response.status_code == 200
+    assert notes(response) == []
+    assert "Nobody waits for a lead." in text(response)
+    raised.refresh_from_db()
+    assert (raised.outcome, raised.answer, raised.settled_by) == ("returned", "It is.", lea)
+    assert not Evaluation.objects.get(pk=raised.evaluation_id).is_escalated
+
+
+def test_one_that_nobody_can_judge_is_closed(as_lea: Client, ana: User, algebra: Run) -> None:
+    raised = asked(algebra, ana)
+    form = {"which": raised.pk, "outcome": "closed", "answer": "The task is broken."}
+    as_lea.post(url("open-escalations", algebra), form)
+    assert Evaluation.objects.get(pk=raised.evaluation_id).human_review_status == "Completed"
+
+
+@pytest.mark.parametrize(
+    ("form", "sentence"),
+    [
+        ({"outcome": "returned", "answer": " "}, "Write an answer in a few words."),
+        ({"outcome": "decided", "answer": "Fine."}, "Select a valid choice"),
+        ({"answer": "Fine."}, "Choose what becomes of the record."),
+    ],
+)
+def test_keeps_what_was_typed_where_something_is_missing(
+    form: dict[str, str], sentence: str, as_lea: Client, ana: User, algebra: Run
+) -> None:
+    asked(algebra, ana, "Before?")
+    raised = asked(algebra, ana)
+    response = as_lea.post(url("open-escalations", algebra), {"which": raised.pk, **form})
+    assert response.status_code == 422
+    assert sentence in text(response)
+    assert notes(response) == [raised.note]
+    assert f'value="{form["answer"]}"' in text(response)
+
+
+def test_says_when_somebody_was_quicker(as_lea: Client, ana: User, max: User, algebra: Run) -> None:
+    raised = asked(algebra, ana)
+    escalations.settle(escalation_id=raised.pk, actor=max, outcome="returned", answer="Yes.")
+    form = {"which": raised.pk, "outcome": "returned", "answer": "No."}
+    response = as_lea.post(url("open-escalations", algebra), form, follow=True)
+    assert "This is settled already: back to the queue." in text(response)
+
+
+@pytest.mark.parametrize("which", ["", "0", "x", "9" * 30])
+def test_one_that_is_not_there_is_not_found(which: str, as_lea: Client, algebra: Run) -> None:
+    form = {"which": which, "outcome": "returned", "answer": "Yes."}
+    assert as_lea.post(url("open-escalations", algebra), form).status_code == 404
+
+
+def test_goes_on_over_pages(as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reviews.views.dashboard.escalations.PAGE_SIZE", 1)
+    for note in ("First?", "Second?"):
+        asked(algebra, ana, note)
+    place = url("open-escalations", algebra)
+    first = as_lea.get(place)
+    second = as_lea.get(place, {"after": first.context["next_after"]})
+    assert (notes(first), notes(second)) == (["First?"], ["Second?"])
+    assert second.context["next_after"] is None
+    assert notes(as_lea.get(place, {"after": "\0"})) == ["First?"]

@@ -1,0 +1,193 @@
+"""The page of an import, while it runs and when it is over."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from reviews.imports import importer
+from reviews.models import Import, ImportLine, ImportProgress, User
+from tests.support.factories import ImportFactory
+from tests.support.lines import file_of, line
+from tests.support.pages import text
+
+pytestmark = pytest.mark.django_db
+
+
+def upload(max: User, *lines: bytes, strict: bool = False) -> Import:
+    return importer.receive_upload(
+        run_name="algebra", file_name="algebra.jsonl", blocks=[file_of(*lines)], strict=strict, actor=max
+    )
+
+
+def imported(max: User, *lines: bytes, strict: bool = False) -> Import:
+    source = upload(max, *lines, strict=strict)
+    importer.import_upload(source.pk)
+    return source
+
+
+def address(source: Import) -> str:
+    return reverse("import", args=[source.pk])
+
+
+class TestWhileItRuns:
+    @pytest.mark.parametrize("state", [Import.State.QUEUED, Import.State.RUNNING])
+    def test_the_page_asks_again(self, state: str, as_ana: Client) -> None:
+        source = ImportFactory.create(state=state)
+        page = text(as_ana.get(address(source)))
+        assert f'hx-get="{address(source)}" hx-trigger="every 1s"' in page
+
+    def test_the_page_asks_more_seldom_after_two_minutes(self, as_ana: Client) -> None:
+        long_ago = timezone.now() - timedelta(minutes=3)
+        source = ImportFactory.create(state=Import.State.QUEUED, created_at=long_ago)
+        assert 'hx-trigger="every 5s"' in text(as_ana.get(address(source)))
+
+    def test_htmx_gets_the_part_that_changes(self, as_ana: Client) -> None:
+        source = ImportFactory.create(state=Import.State.RUNNING)
+        response = as_ana.get(address(source), headers={"hx-request": "true"})
+        assert text(response).startswith('<div id="import-state"')
+        assert "HX-Request" in response["Vary"]
+
+    def test_the_last_part_asks_no_more(self, as_ana: Client, max: User) -> None:
+        source = upload(max, line("e-1"))
+        assert "hx-trigger" in text(as_ana.get(address(source), headers={"hx-request": "true"}))
+        importer.import_upload(source.pk)
+        assert "hx-trigger" not in text(as_ana.get(address(source), headers={"hx-request": "true"}))
+
+    def test_the_page_says_how_far_it_is(self, as_ana: Client, max: User) -> None:
+        source = upload(max, line("e-1"))
+        begin = timezone.now()
+        ImportProgress.objects.filter(source=source).update(
+            size=4_000_000,
+            bytes_done=1_000_000,
+            counts={"lines": 50_000, "new": 49_990, "rejected": 10, "blank": 0},
+            started_at=begin,
+            reported_at=begin + timedelta(seconds=10),
+        )
+        page = text(as_ana.get(address(source)))
+        assert '<progress aria-label="Importing" max="4000000" value="1000000">' in page
+        for part in ("50,000 lines", "5,000 lines a second", "30 s left", "49,990 new", "10 rejected"):
+            assert part in page
+        assert "0 blank" not in page
+
+    def test_the_page_says_that_it_waits(self, as_ana: Client, max: User) -> None:
+        assert "Waiting for its turn" in text(as_ana.get(address(upload(max, line("e-1")))))
+
+
+class TestCancelling:
+    def test_ends_the_import(self, as_max: Client, max: User) -> None:
+        source = upload(max, line("e-1"))
+        cancel = reverse("cancel-import", args=[source.pk])
+        assert cancel in text(as_max.get(address(source)))
+        assert as_max.post(cancel)["Location"] == address(source)
+        page = text(as_max.get(address(source)))
+        assert "The import was cancelled." in page
+        assert cancel not in page
+        assert "hx-trigger" not in page
+
+    def test_is_told_until_the_job_has_seen_it(self, as_max: Client, max: User) -> None:
+        source = upload(max, line("e-1"))
+        ImportProgress.objects.filter(source=source).update(cancelled_by=max)
+        page = text(as_max.get(address(source)))
+        assert "Cancelling" in page
+        assert reverse("cancel-import", args=[source.pk]) not in page
+
+    def test_is_offered_to_who_may(self, as_ana: Client, max: User) -> None:
+        source = upload(max, line("e-1"))
+        assert reverse("cancel-import", args=[source.pk]) not in text(as_ana.get(address(source)))
+
+
+class TestWhenItIsOver:
+    def test_every_line_of_the_file_is_accounted_for(self, as_ana: Client, max: User) -> None:
+        imported(max, line("e-1"), line("e-2"), line("e-3"))
+        again = (line("e-1"), line("e-2", model_id="other"), line("e-4"), b"", b"no record", line("e-4"))
+        source = imported(max, *again)
+        context = as_ana.get(address(source)).context["source"]
+        assert context.counts == {
+            "lines": 6, "new": 1, "unchanged": 1, "updated": 1, "conflicts": 0, "rejected": 2, "blank": 1,
+        }  # fmt: skip
+
+    def test_says_what_came_in(self, as_ana: Client, max: User) -> None:
+        page = text(as_ana.get(address(imported(max, line("e-1"), b"no record"))))
+        assert "1 new record." in page
+        assert "1 line rejected." in page
+        assert "What became of 2 lines" in page
+
+    def test_lists_the_lines_that_need_a_look_with_field_and_reason(self, as_ana: Client, max: User) -> None:
+        bad = line("e-1", review_reasons="late")
+        page = text(as_ana.get(address(imported(max, line("e-0"), bad))))
+        assert '<td class="number">2</td>' in page
+        assert "review_reasons" in page
+        assert "is a string, but takes an array of strings" in page
+
+    def test_does_not_bury_them_under_unchanged_lines(self, as_ana: Client, max: User) -> None:
+        imported(max, *(line(f"e-{n}") for n in range(120)))
+        source = imported(max, *(line(f"e-{n}") for n in range(120)), b"no record")
+        response = as_ana.get(address(source))
+        assert [exception.line for exception in response.context["exceptions"]] == [121]
+        assert "unchanged</span>" not in text(response)
+
+    def test_lists_the_first_hundred_and_says_how_many_more(self, as_ana: Client, max: User) -> None:
+        page = text(as_ana.get(address(imported(max, *[b"no record"] * 103))))
+        assert page.count('class="badge fail"') == 100
+        assert "and 3 more" in page
+
+    def test_says_of_a_strict_import_that_nothing_came_in(self, as_ana: Client, max: User) -> None:
+        page = text(as_ana.get(address(imported(max, line("e-1"), b"no record", strict=True))))
+        assert "1 of 2 lines are bad, so nothing was imported." in page
+        assert "What became of" not in page
+        assert "is not JSON" in page
+
+    def test_shows_what_a_file_says_as_text(self, as_ana: Client, max: User) -> None:
+        evil = line("e-1", human_review_status="<img src=x onerror=alert(1)>")
+        assert "<img src=x" not in text(as_ana.get(address(imported(max, evil))))
+
+    @pytest.mark.parametrize("count", [1, 3])
+    def test_asks_the_database_as_often_for_three_lines_as_for_one(
+        self,
+        count: int,
+        as_ana: Client,
+        max: User,
+        django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
+    ) -> None:
+        source = imported(max, *[b"no record"] * count)
+        with django_assert_num_queries(6):
+            as_ana.get(address(source))
+
+
+class TestTheDownloads:
+    def test_rejected_lines_come_as_they_came(self, as_max: Client, max: User) -> None:
+        source = imported(max, b"no record\r", line("e-1"), b"\xff\xfe", b"cut o")
+        response = as_max.get(reverse("import-rejected", args=[source.pk]))
+        assert b"".join(response) == b"no record\r\n\xff\xfe\ncut o\n"
+        assert response["Content-Disposition"].startswith("attachment")
+
+    def test_rejected_lines_of_a_strict_import_can_be_had_too(self, as_max: Client, max: User) -> None:
+        source = imported(max, line("e-1"), b"no record", strict=True)
+        assert b"".join(as_max.get(reverse("import-rejected", args=[source.pk]))) == b"no record\n"
+
+    def test_rejected_lines_are_offered_to_who_may_have_them(
+        self, as_ana: Client, lea: User, max: User
+    ) -> None:
+        source = imported(max, b"no record")
+        download = reverse("import-rejected", args=[source.pk])
+        assert download not in text(as_ana.get(address(source)))
+        as_ana.force_login(lea)
+        assert download in text(as_ana.get(address(source)))
+
+    def test_the_list_holds_every_exception_with_its_line(self, as_ana: Client, max: User) -> None:
+        imported(max, line("e-1"))
+        source = imported(max, line("e-1"), b"no record")
+        response = as_ana.get(reverse("import-exceptions", args=[source.pk]))
+        listed = [orjson.loads(row) for row in b"".join(response).splitlines()]
+        assert [(row["line"], row["outcome"]) for row in listed] == [
+            (1, ImportLine.Outcome.UNCHANGED),
+            (2, ImportLine.Outcome.REJECTED),
+        ]
+        assert set(listed[1]) == {"line", "outcome", "field", "reason"}

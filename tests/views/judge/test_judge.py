@@ -1,0 +1,403 @@
+"""The pages about the judge: what they say of thin data, where figures lead, and what can be taken along."""
+
+import csv
+import io
+import json
+import re
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+
+from reviews.models import BlindScores, Evaluation, Run, User
+from reviews.sampling import strata
+from reviews.search.listing import TooSlow
+from reviews.views.judge.overview import PAGES, TABLES
+from tests.support.factories import RunFactory
+from tests.support.pages import text, url
+from tests.support.work import decide, evaluations
+
+pytestmark = pytest.mark.django_db
+
+CLARITY = "Clarity"
+
+
+@pytest.fixture
+def algebra() -> Run:
+    return RunFactory.create(name="Algebra", rubric={"criteria": [CLARITY]})
+
+
+def review(
+    run: Run, reviewer: User, judge: Any, human: Any, *, blind: Any = None, cause: str = "", **record: Any
+) -> Evaluation:
+    """A record of the run, decided: a score of the judge's, and what the human puts in its place."""
+    [evaluation] = evaluations(run, tasks=["1"], **{"aggregated_score": None} | record)
+    if blind is not None:
+        BlindScores.objects.create(
+            evaluation=evaluation,
+            reviewer=reviewer,
+            source_import=evaluation.source_import,
+            source_line=evaluation.source_line,
+            scores={CLARITY: blind},
+        )
+    decide(
+        evaluation,
+        reviewer,
+        scores={CLARITY: {"score": human, "justification": "Step 3 follows."}},
+        origins={CLARITY: "human"},
+        judged={CLARITY: judge},
+        causes={CLARITY: cause} if cause else {},
+        active_ms=60_000,
+    )
+    return evaluation
+
+
+def rows(response: Any) -> list[dict[str, str]]:
+    """A CSV file, row by row."""
+    return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))
+
+
+def place(name: str, run: Run, **query: str) -> str:
+    return reverse(name, args=[run.pk], query=query)
+
+
+class TestTheCardOnThePageOfARun:
+    def test_says_how_often_people_agree_and_that_assisted_ones_are_biased(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        review(algebra, ana, "Yes", "Yes", blind="Yes")
+        review(algebra, ana, "Yes", "No")
+        response = as_lea.get(url("run", algebra))
+        figures = {answer.title: answer.cell.text for answer in response.context["card"].answers}
+        assert figures["Same verdict, blind"] == "100\N{NO-BREAK SPACE}%"
+        assert figures["Same verdict, assisted"] == "0\N{NO-BREAK SPACE}%"
+        assert "Biased upward: the reviewers saw the judge&#x27;s verdict." in text(response)
+        assert url("judge", algebra) in text(response)
+
+    def test_says_so_while_nothing_is_measured(self, as_lea: Client, algebra: Run) -> None:
+        assert "Not measured yet" in text(as_lea.get(url("run", algebra)))
+
+    def test_is_for_leads(self, as_ana: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "No")
+        page = text(as_ana.get(url("run", algebra)))
+        assert "Is the judge right?" not in page
+        assert url("judge", algebra) not in page
+
+
+class TestEveryPage:
+    @pytest.mark.parametrize("name", PAGES)
+    def test_of_an_empty_run_shows_no_figure(self, name: str, as_lea: Client, algebra: Run) -> None:
+        page = text(as_lea.get(url(name, algebra)))
+        assert "nan" not in page.lower().split()
+        assert "<td" not in page
+
+    @pytest.mark.parametrize("name", PAGES)
+    def test_keeps_what_is_chosen_on_the_way_to_the_others(
+        self, name: str, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        review(algebra, ana, "Yes", "No")
+        review(algebra, ana, "Yes", "No", model_id="o1")
+        response = as_lea.get(place(name, algebra, model="o1", reviewer="ana"))
+        assert [tab.url for tab in response.context["tabs"]] == [
+            place(other, algebra, model="o1", reviewer="ana") for other in PAGES
+        ]
+
+    @pytest.mark.parametrize("name", PAGES)
+    def test_says_what_narrows_it_not(self, name: str, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "No", model_id="o1")
+        page = text(as_lea.get(place(name, algebra, model="o1")))
+        assert ("it is not narrowed by model o1" in page) == ("model" not in PAGES[name][1])
+
+    @pytest.mark.parametrize("query", [{"model": "nobody's"}, {"reviewer": "\0"}, {"judge": "x" * 500}])
+    def test_says_what_it_does_not_know(self, query: dict[str, str], as_lea: Client, algebra: Run) -> None:
+        response = as_lea.get(place("judge", algebra, **query))
+        assert response.status_code == 200
+        assert "it narrows nothing" in text(response)
+
+    @pytest.mark.parametrize("name", PAGES)
+    def test_asks_no_more_for_more_work(
+        self, name: str, as_lea: Client, ana: User, algebra: Run, django_assert_max_num_queries: Any
+    ) -> None:
+        for number, cause in enumerate(["too strict", "too lenient", "arithmetic"] * 2):
+            of = {"model_id": f"m{number}", "judge_prompt_template_path": f"p{number}.txt"}
+            review(algebra, ana, "Yes", "No", cause=cause, **of)
+        with django_assert_max_num_queries(36):
+            as_lea.get(url(name, algebra))
+
+
+class TestJudgeVsHuman:
+    def test_has_blind_reviews_apart_from_assisted_ones(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        review(algebra, ana, "Yes", "Yes")
+        review(algebra, ana, "Yes", "No", blind="No")
+        response = as_lea.get(url("judge", algebra))
+        titles = [section.shown.table.title for section in response.context["sections"]]
+        assert titles == ["Blind reviews", "Assisted reviews: biased upward"]
+        assert "the reviewer saw the judge&#x27;s score" in text(response)
+
+    def test_begins_with_the_answer(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "No", "No")
+        review(algebra, ana, "Yes", "No")
+        answer = text(as_lea.get(url("judge", algebra))).replace("\N{NO-BREAK SPACE}", " ")
+        assert (
+            "The judge agrees with people on 50 % of verdicts (9 to 91 %, n = 2, assisted reviews" in answer
+        )
+        assert "It passes 50 % (9 to 91 %, n = 2) of what people fail." in answer
+        review(algebra, ana, "Yes", "Yes", blind="Yes")
+        answer = text(as_lea.get(url("judge-report", algebra))).replace("\N{NO-BREAK SPACE}", " ")
+        assert (
+            "The judge agrees with people on 100 % of verdicts (21 to 100 %, n = 1, blind reviews" in answer
+        )
+
+    def test_says_why_a_figure_is_undefined(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "Yes")
+        response = as_lea.get(url("judge", algebra))
+        [section] = response.context["sections"]
+        verdict = {column.name: cell for column, cell in section.shown.table.lines[0]}
+        assert verdict["kappa"].text == "\N{EN DASH}"
+        assert verdict["kappa"].why
+        assert verdict["kappa"].why in text(response)
+        assert verdict["agreement"].note.endswith("n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1")
+
+    def test_explains_every_figure_with_its_source(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "Yes", blind="Yes")
+        response = as_lea.get(url("judge", algebra))
+        tables = [section.shown.table for section in response.context["sections"]]
+        assert [
+            column.title
+            for table in tables
+            for column in table.columns
+            if column.is_number and not column.help
+        ] == []
+        assert "Gwet 2008" in text(response)
+
+    def test_breaks_a_criterion_down_by_judge_prompt_and_model(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        review(algebra, ana, "Yes", "No", model_id="o1")
+        review(algebra, ana, "Yes", "Yes", model_id=None)
+        for query, title in (({}, "Verdict"), ({"of": CLARITY}, CLARITY), ({"of": "x"}, "Verdict")):
+            response = as_lea.get(place("judge", algebra, **query))
+            table = response.context["groups"].table
+            assert table.title == f"{title} by judge, prompt and model"
+            assert [line[2][1].text for line in table.lines] == ["no model", "o1"]
+
+    def test_has_the_groups_with_most_reviews_of_very_many(
+        self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("reviews.views.judge.tables.MOST_GROUPS", 2)
+        for model in ("o1", "o2", "o3", "o3"):
+            review(algebra, ana, "Yes", "No", model_id=model)
+        table = as_lea.get(url("judge", algebra)).context["groups"].table
+        assert [line[2][1].text for line in table.lines] == ["o1", "o3"]
+        assert table.intro == "Those with most reviews; all 3 are in the CSV file."
+
+    def test_tells_what_became_of_blind_scores(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "Yes", blind="No")
+        response = as_lea.get(url("judge", algebra))
+        line = {column.name: cell for column, cell in response.context["after_reveal"].table.lines[-1]}
+        assert (line["changed"].value, line["towards_judge"].value) == (100, 1)
+
+
+class TestACellOfAConfusionTable:
+    def cell(self, client: Client, run: Run, said: str, **query: str) -> tuple[int, list[str]]:
+        """What a cell about Clarity counts, and the records it leads to."""
+        response = client.get(place("judge", run, **query))
+        crossings = [
+            crossing
+            for section in response.context["sections"]
+            for confusion in section.confusions
+            if confusion.title == CLARITY
+            for line in confusion.lines
+            for crossing in line.crossings
+            if crossing.said == said
+        ]
+        [found] = [one.cell for one in crossings if one.cell.url]
+        assert isinstance(found.value, int)
+        listed = client.get(found.url)
+        return found.value, [line[0][1].text for line in listed.context["table"].lines]
+
+    def test_leads_to_its_records(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "No", model_id="o1")
+        review(algebra, ana, "Yes", "Yes", model_id="o2")
+        review(algebra, ana, "No", "No", model_id="o3")
+        assert self.cell(as_lea, algebra, "judge Yes, human No") == (1, ["Task 1 · o1"])
+
+    def test_of_blind_reviews_is_about_what_was_said_before(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        review(algebra, ana, "Yes", "Yes", blind="No", model_id="o1")
+        review(algebra, ana, "Yes", "No", blind="Yes", model_id="o2")
+        assert self.cell(as_lea, algebra, "judge Yes, human No") == (1, ["Task 1 · o1"])
+
+    def test_of_records_that_nobody_flagged_leaves_out_the_others(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        review(algebra, ana, "Yes", "No", model_id="o1")
+        review(algebra, ana, "Yes", "Yes", model_id="o2", needs_human_review=False, is_sampled=True)
+        assert self.cell(as_lea, algebra, "judge Yes, human Yes") == (1, ["Task 1 · o2"])
+
+    def test_keeps_numbers_apart_from_texts_and_not_from_each_other(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        algebra.rubric |= {"scores": [4, 3, "4"]}
+        algebra.save()
+        review(algebra, ana, 4, 3, model_id="o1")
+        review(algebra, ana, 4.0, 3, model_id="o2")
+        review(algebra, ana, "4", "4", model_id="o3")
+        count, records = self.cell(as_lea, algebra, "judge 4, human 3")
+        assert (count, sorted(records)) == (2, ["Task 1 · o1", "Task 1 · o2"])
+
+    def test_follows_the_filters(self, as_lea: Client, ana: User, bo: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "No", model_id="o1")
+        review(algebra, bo, "Yes", "No", model_id="o2")
+        narrowed = self.cell(as_lea, algebra, "judge Yes, human No", reviewer="bo")
+        assert narrowed == (1, ["Task 1 · o2"])
+        assert self.cell(as_lea, algebra, "judge Yes, human No", model="o1") == (1, ["Task 1 · o1"])
+
+
+class TestDecisions:
+    def test_where_the_human_took_a_criterion_away_stand_beside_the_table(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        [record] = evaluations(algebra, tasks=["1"], aggregated_score=None)
+        both = {CLARITY: "Yes", "Depth": "No"}
+        decide(record, ana, scores={CLARITY: {"score": "Yes"}}, origins={}, judged=both)
+        response = as_lea.get(url("judge", algebra))
+        [confusion] = [one for one in response.context["sections"][0].confusions if one.title == "Depth"]
+        [(why, cell)] = confusion.beside
+        assert (why, cell.text) == ("the human removed the criterion", "1")
+        [line] = as_lea.get(cell.url).context["table"].lines
+        assert [one.text for _, one in line[1:4]] == ["No", "none", "none"]
+
+    def test_go_on_over_pages_and_into_one_file(
+        self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("reviews.judge.drilldown.PAGE_SIZE", 2)
+        for _ in range(3):
+            review(algebra, ana, "Yes", "No")
+        query = {"criterion": CLARITY, "judge_said": '"Yes"', "human_said": '"No"'}
+        first = as_lea.get(place("judge-decisions", algebra, **query))
+        assert len(first.context["table"].lines) == 2
+        second = as_lea.get(first.context["next"])
+        assert (len(second.context["table"].lines), second.context["next"]) == (1, "")
+        assert len(rows(as_lea.get(place("judge-decisions-csv", algebra, **query)))) == 3
+
+    def test_that_take_too_long_to_find_are_not_waited_for(
+        self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def too_slow(*_: Any, **__: Any) -> None:
+            raise TooSlow
+
+        monkeypatch.setattr("reviews.views.judge.decisions.records", too_slow)
+        assert "This takes too long" in text(as_lea.get(url("judge-decisions", algebra)))
+
+    @pytest.mark.parametrize(
+        "query", [{"seen": "twice"}, {"drawn": "by hand"}, {"criterion": "\0"}, {"judge_said": "!"}]
+    )
+    def test_that_cannot_be_are_not_found(self, query: dict[str, str], as_lea: Client, algebra: Run) -> None:
+        assert as_lea.get(place("judge-decisions", algebra, **query)).status_code == 404
+
+    @pytest.mark.parametrize("said", ["nothing like it", "{", "1e999", "[" * 2000])
+    def test_with_scores_that_nobody_gave_are_none(
+        self, said: str, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        review(algebra, ana, "Yes", "No")
+        response = as_lea.get(place("judge-decisions", algebra, criterion=CLARITY, judge_said=said))
+        assert response.context["table"].lines == []
+        assert "There is no such decision in force." in text(response)
+
+
+class TestDefects:
+    def test_are_ranked_with_a_way_to_their_records(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        for cause in ("too strict", "too strict", "arithmetic"):
+            review(algebra, ana, "No", "Yes", cause=cause)
+        response = as_lea.get(url("judge-defects", algebra))
+        [template] = response.context["templates"]
+        named = {line[0][1].text: line[1][1] for line in template.table.lines}
+        assert {cause: cell.value for cause, cell in named.items()} == {"Too strict": 2, "Arithmetic": 1}
+        listed = as_lea.get(named["Too strict"].url)
+        assert len(listed.context["table"].lines) == 2
+        assert "The judge was wrong: too strict" in text(listed)
+        assert "Step 3 follows." in text(response)
+
+    def test_go_along_as_markdown(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        record = review(algebra, ana, "No", "Yes", cause="too strict")
+        response = as_lea.get(url("judge-defects-markdown", algebra))
+        assert response["Content-Type"] == "text/markdown; charset=utf-8"
+        assert "Algebra-defects.md" in response["Content-Disposition"]
+        assert f"{settings.PUBLIC_URL}{url('evaluation', record)}" in response.getvalue().decode()
+
+    def test_go_along_as_examples_for_a_judge(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "No", "Yes", cause="too strict")
+        [line] = as_lea.get(url("judge-few-shot", algebra)).getvalue().splitlines()
+        example = json.loads(line)
+        assert (example["judge"]["score"], example["corrected"]["score"]) == ("No", "Yes")
+
+
+class TestTheReport:
+    def test_has_all_parts_and_says_what_its_figures_are(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        review(algebra, ana, "Yes", "No", cause="too lenient")
+        strata.recount(algebra, {})
+        page = text(as_lea.get(url("judge-report", algebra)))
+        assert re.findall(r"<h[23][^>]*>([^<]+)</h", page) == [
+            "What this is about",
+            "How far do the judge and people agree?",
+            "Verdicts",
+            "Assisted reviews: biased upward",
+            "Are the right records flagged?",
+            "Reasons why a human was asked",
+            "What the flags miss",
+            "How good are the models?",
+            "Models, by the judge and corrected by people",
+            "What is wrong with the prompt?",
+            "prompts/judge.txt",
+            "What each figure is",
+        ]
+        assert "Cohen 1960" in page.partition("What each figure is</h2>")[2]
+
+    def test_draws_nothing_that_paper_cannot_show(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "No")
+        assert "<canvas" not in text(as_lea.get(url("judge-report", algebra)))
+
+    def test_is_there_as_json_too(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "No")
+        response = as_lea.get(url("judge-report-json", algebra))
+        assert response["Content-Type"] == "application/json"
+        assert json.loads(response.getvalue())["scope"]["run"] == "Algebra"
+
+
+class TestCsv:
+    @pytest.mark.parametrize("name", TABLES)
+    def test_has_every_table(self, name: str, as_lea: Client, ana: User, algebra: Run) -> None:
+        review(algebra, ana, "Yes", "No", cause="too lenient")
+        response = as_lea.get(reverse("judge-table", args=[algebra.pk, name]))
+        assert response["Content-Disposition"] == f'attachment; filename="{name}.csv"'
+        header = response.getvalue().decode().splitlines()[0].split(",")
+        assert len(header) == len(set(header))
+
+    def test_has_the_limits_of_an_interval_beside_the_figure(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        for human in ("Yes", "No"):
+            review(algebra, ana, "Yes", human)
+        found = rows(as_lea.get(reverse("judge-table", args=[algebra.pk, "assisted-flagged"])))
+        [clarity] = [row for row in found if row["criterion"] == CLARITY]
+        assert (clarity["agreement"], clarity["agreement_n"]) == ("50.0", "2")
+        assert float(clarity["agreement_low"]) < 50 < float(clarity["agreement_high"])
+        assert (clarity["kappa"], clarity["kappa_low"], clarity["kappa_n"]) == ("", "", "2")
+
+    def test_has_every_criterion_by_judge_prompt_and_model(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        review(algebra, ana, "Yes", "No", model_id="o1")
+        found = rows(as_lea.get(reverse("judge-table", args=[algebra.pk, "groups"])))
+        assert [(row["criterion"], row["model"]) for row in found] == [("Verdict", "o1"), (CLARITY, "o1")]
+
+    def test_of_no_table_is_not_found(self, as_lea: Client, algebra: Run) -> None:
+        assert as_lea.get(reverse("judge-table", args=[algebra.pk, "secrets"])).status_code == 404

@@ -1,0 +1,426 @@
+"""The review screen of a record that is scored blind: nothing of the judge's until one's own is committed."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.models import BlindScores, Draft, Escalation, Evaluation, Review, Run, Skip, User
+from reviews.queue import claims
+from reviews.review import escalations
+from reviews.rubric import definition
+from reviews.rubric.proposals import offers
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.pages import HTMX, filled_in, text, url
+from tests.support.work import decide, end_claim
+
+pytestmark = pytest.mark.django_db
+
+# What the judge says, and nobody else: none of it may reach a reviewer before they commit.
+TELLING = (
+    "Praises the steps.",
+    "Ends with the wrong sign.",
+    "Raw words of the judge",
+    "The verdict is thin.",
+    "JSON was broken",
+    "Mismatch",
+    "does not match",
+    "Excellent",
+    "prompts/secret.txt",
+    ">judge<",
+    "Fail",
+)
+SCORES = {
+    "clarity": {"score": "Yes", "justification": "Praises the steps."},
+    "depth": {"score": "No", "justification": "Ends with the wrong sign."},
+    "style": {"score": "Excellent", "justification": ""},
+}
+
+
+@pytest.fixture
+def run(db: None) -> Run:
+    criteria = {"criteria": ["clarity", "depth", "rigour"], "scores": ["Yes", "Partial", "No"]}
+    return RunFactory.create(name="Algebra", blind_share=1, rubric=criteria)
+
+
+def make(run: Run, **other: Any) -> Evaluation:
+    values: dict[str, Any] = {
+        "task_id": "7",
+        "model_id": "o1",
+        "parsed_rubric_scores": SCORES,
+        "aggregated_score": "Fail",
+        "judge_prompt_template_path": "prompts/secret.txt",
+        "raw_judge_output": {"raw_content": "Raw words of the judge"},
+        "review_reasons": ["The verdict is thin."],
+        "parsing_error": "JSON was broken",
+        "structured_model_response": {"response": {"steps": ["Add six."], "final_answer": "54"}},
+        "structured_ideal_response": {"response": {"final_answer": "60"}},
+        "verification_message": "Verification (String): Mismatch (Extracted: '54', Correct: '60').",
+    }
+    return EvaluationFactory.create(run=run, **(values | other))
+
+
+@pytest.fixture
+def record(run: Run) -> Evaluation:
+    return make(run)
+
+
+@pytest.fixture
+def held(record: Evaluation, ana: User) -> Evaluation:
+    return claims.claim(evaluation_id=record.pk, reviewer=ana)
+
+
+def entered(page: Any, *scores: str, **changes: Any) -> dict[str, str]:
+    """What a browser posts of the form on a page with those scores chosen."""
+    posted = filled_in(page) | {"active_ms": "4000"}
+    posted |= {f"criteria-{number}-score": score for number, score in enumerate(scores)}
+    return posted | {key.replace("__", "-"): value for key, value in changes.items()}
+
+
+@pytest.fixture
+def commit(as_ana: Client, held: Evaluation) -> Callable[..., Any]:
+    """Ana commits those scores, as by the script unless `htmx` is off."""
+
+    def commit(*scores: str, htmx: bool = True, **changes: Any) -> Any:
+        posted = entered(as_ana.get(url("evaluation", held)), *scores, **changes)
+        return as_ana.post(url("commit", held), posted, headers=HTMX if htmx else {})
+
+    return commit
+
+
+def tells_nothing(response: Any) -> None:
+    page = response.content.decode()
+    assert [words for words in TELLING if words in page] == []
+    assert "-score" not in "".join(re.findall(r"<input[^>]* checked", page))
+
+
+class TestWhileItIsHidden:
+    def test_the_screen_has_the_answers_and_the_criteria_and_says_why(
+        self, as_ana: Client, held: Evaluation
+    ) -> None:
+        response = as_ana.get(url("evaluation", held))
+        tells_nothing(response)
+        page = text(response)
+        for shown in (
+            "Blind: the judge's scores are hidden until you commit yours.",
+            "Add six.",
+            "Final answers as the verifier read them: model",
+            "Clarity",
+            "Depth",
+            "Rigour",
+            "Style",
+            "4 scores missing",
+            f'action="{url("commit", held)}"',
+        ):
+            assert shown in page
+        assert response.context["evidence"].panes == ["compare", "model", "ideal"]
+
+    def test_there_is_no_way_to_what_tells(self, as_ana: Client, held: Evaluation) -> None:
+        page = text(as_ana.get(url("evaluation", held)))
+        assert url("line", held) not in page
+        assert url("record-history", held) not in page
+        assert 'value="raw"' not in page
+        assert "Full record" not in page
+
+    @pytest.mark.parametrize("name", ["line", "record-history"])
+    def test_what_tells_is_refused_with_a_reason(self, as_ana: Client, held: Evaluation, name: str) -> None:
+        response = as_ana.get(url(name, held))
+        assert response.status_code == 403
+        assert "This record is scored blind" in text(response)
+        tells_nothing(response)
+
+    def test_who_only_looks_sees_as_little(self, as_bo: Client, as_lea: Client, held: Evaluation) -> None:
+        for response in (as_bo.get(url("evaluation", held)), as_lea.get(url("evaluation", held))):
+            tells_nothing(response)
+            assert "4 criteria, to be scored before the judge's scores are shown." in text(response)
+
+    def test_no_answer_to_a_form_tells(
+        self, as_ana: Client, as_bo: Client, held: Evaluation, run: Run
+    ) -> None:
+        for name in ("submit", "commit", "draft", "claim"):
+            tells_nothing(as_ana.post(url(name, held), {"action": "discard"}, headers=HTMX))
+        for name in ("submit", "commit"):
+            tells_nothing(as_ana.post(url(name, held), {"action": "add"}, headers=HTMX))
+            tells_nothing(as_ana.post(url(name, held), {}, headers=HTMX))
+            tells_nothing(as_bo.post(url(name, held), {}, headers=HTMX))
+        for name in ("claim", "skip"):
+            response = as_bo.post(url(name, held), headers=HTMX)
+            assert response.status_code == 409
+            tells_nothing(response)
+
+    def test_the_spare_record_tells_nothing_either(self, as_ana: Client, run: Run, held: Evaluation) -> None:
+        make(run, model_id="o3")
+        response = as_ana.post(url("spare", run), {"beside": held.pk}, headers=HTMX)
+        assert "Task 7 · o3" in text(response)
+        tells_nothing(response)
+
+    def test_other_records_of_the_task_do_not_tell_of_it(
+        self, as_ana: Client, run: Run, held: Evaluation
+    ) -> None:
+        plain = make(run, model_id="o3", structured_model_response=None)
+        page = as_ana.get(url("evaluation", plain))
+        answers = page.context["evidence"].siblings.answers
+        judged = {sibling.model: sibling.judged for answer in answers for sibling in answer.siblings}
+        assert judged == {"o1": "", "o3": "Fail"}
+        assert "Raw words of the judge" in text(page)
+
+    def test_it_can_be_skipped_and_handed_to_a_lead(self, as_ana: Client, run: Run, held: Evaluation) -> None:
+        other = make(run, task_id="8")
+        response = as_ana.post(url("skip", held), headers=HTMX)
+        assert "Task 8" in text(response)
+        tells_nothing(response)
+        assert Skip.objects.get().evaluation == held
+        response = as_ana.post(url("escalate", other), {"kind": "question", "note": "Why?"}, headers=HTMX)
+        assert response.status_code == 200
+        tells_nothing(response)
+        assert Escalation.objects.get().evaluation == other
+
+    def test_a_lead_who_was_asked_scores_blind_too(
+        self, as_lea: Client, lea: User, ana: User, held: Evaluation
+    ) -> None:
+        escalations.escalate(evaluation_id=held.pk, reviewer=ana, kind="question", reason="", note="Why?")
+        claims.claim(evaluation_id=held.pk, reviewer=lea)
+        response = as_lea.get(url("evaluation", held))
+        tells_nothing(response)
+        assert "Why?" in text(response)
+        posted = entered(response, "Yes", "Yes", "Yes", "Yes")
+        assert "The judge scored" in text(as_lea.post(url("commit", held), posted, headers=HTMX))
+
+    def test_what_is_typed_survives_a_reload(self, as_ana: Client, held: Evaluation) -> None:
+        posted = entered(as_ana.get(url("evaluation", held)), "No", comments="Hm.") | {"revision": "1"}
+        assert as_ana.post(url("draft", held), posted, headers=HTMX).status_code == 204
+        page = as_ana.get(url("evaluation", held))
+        assert page.context["form"].is_blind
+        assert page.context["form"].rows[0].value == "No"
+        assert "Hm." in text(page)
+        assert "3 scores missing" in text(page)
+
+    def test_a_draft_does_not_say_what_is_hidden(
+        self, as_ana: Client, as_bo: Client, held: Evaluation
+    ) -> None:
+        for client, status in ((as_bo, 409), (as_ana, 204)):
+            response = client.post(url("draft", held), {"comments": "Hm.", "revision": "1"}, headers=HTMX)
+            assert response.status_code == status
+            tells_nothing(response)
+            page = client.get(url("evaluation", held))
+            tells_nothing(page)
+            for name in ("line", "record-history"):
+                assert client.get(url(name, held)).status_code == 403
+
+    def test_a_form_from_before_the_record_was_blind_is_refused(
+        self, as_ana: Client, run: Run, held: Evaluation
+    ) -> None:
+        Run.objects.update(blind_share=0)
+        posted = filled_in(as_ana.get(url("evaluation", held))) | {"criteria-2-score": "Yes"}
+        Run.objects.update(blind_share=1)
+        response = as_ana.post(url("submit", held), posted)
+        assert response.status_code == 409
+        assert "commit your scores first" in text(response)
+        assert "Raw words of the judge" not in text(response)
+        assert not Review.objects.exists()
+
+    @pytest.mark.parametrize("version", ["1", "9"])
+    @pytest.mark.parametrize("action", ["", "other"])
+    def test_a_submit_answers_the_same_whatever_it_guesses(
+        self, as_ana: Client, held: Evaluation, version: str, action: str
+    ) -> None:
+        seen = offers(held, definition.of(held.run))
+        answers = set()
+        for fingerprint in ("0" * 12, seen[0].fingerprint):
+            for score in ("Yes", "No"):
+                posted = entered(as_ana.get(url("evaluation", held)), score, "No", "No", "No")
+                posted |= {"version": version, "criteria-0-seen": fingerprint, "action": action}
+                response = as_ana.post(url("submit", held), posted, headers=HTMX)
+                assert "Raw words of the judge" not in text(response)
+                answers.add((response.status_code, response.context["problem"]))
+        assert len(answers) == 1
+
+    def test_a_commit_of_an_outdated_record_does_not_tell_what_changed(
+        self, as_ana: Client, held: Evaluation
+    ) -> None:
+        seen = offers(held, definition.of(held.run))
+        problems = set()
+        for fingerprint in ("0" * 12, seen[0].fingerprint):
+            posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")
+            posted |= {"version": "9", "criteria-0-seen": fingerprint}
+            response = as_ana.post(url("commit", held), posted, headers=HTMX)
+            assert response.status_code == 409
+            problems.add(response.context["problem"])
+        assert len(problems) == 1
+        assert "criteri" not in problems.pop()
+
+
+class TestCommitting:
+    def test_shows_the_judges_scores_beside_ones_own(self, commit: Callable[..., Any]) -> None:
+        response = commit("Yes", "Yes", "No", "No", comments="Hm.")
+        page = text(response)
+        assert response.status_code == 200
+        assert "Your scores are committed. The judge scored 2 of 3 criteria differently." in page
+        assert "Your scores beside the judge&#x27;s" in page
+        assert "No → Yes" in page
+        assert "Excellent → No" in page
+        assert "Ends with the wrong sign." in page
+        assert "Raw words of the judge" in page
+        assert "Blind:" not in page
+        assert "Hm." in page
+        form = response.context["form"]
+        assert [row.value for row in form.rows] == ["Yes", "Yes", "No", "No"]
+        assert {option.choice.value for row in form.rows for option in row.options if option.own} == {
+            "Yes",
+            "No",
+        }
+
+    def test_agreeing_with_the_judge_needs_no_word(
+        self, commit: Callable[..., Any], held: Evaluation
+    ) -> None:
+        Evaluation.objects.update(parsed_rubric_scores={"clarity": SCORES["clarity"]})
+        Run.objects.update(rubric={})
+        response = commit("Yes")
+        page = text(response)
+        assert "The judge scored the same on 1 criterion." in page
+        assert "Agree &amp; next" in page
+        assert response.context["form"].changes == 0
+
+    def test_keeps_the_scores_and_the_time(self, commit: Callable[..., Any]) -> None:
+        commit("Yes", "Partial", "No", "No")
+        given = BlindScores.objects.get()
+        assert given.scores == {"clarity": "Yes", "depth": "Partial", "rigour": "No", "style": "No"}
+        assert given.active_ms == 4_000
+
+    def test_of_one_criterion_less_is_refused_and_nothing_is_told(
+        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+    ) -> None:
+        response = commit("Yes", "Yes", "No", comments="Hm.")
+        assert response.status_code == 422
+        assert "Nothing is submitted yet: 1 criterion needs your attention." in text(response)
+        assert "Choose a score." in text(response)
+        assert "Hm." in text(response)
+        assert not BlindScores.objects.exists()
+        assert "Raw words of the judge" not in text(response)
+
+    def test_a_criterion_may_be_left_out_or_added(self, commit: Callable[..., Any]) -> None:
+        added = {"criteria__4__name": "beauty", "criteria__4__score": "Yes", "criteria__4__justification": ""}
+        response = commit("Yes", "No", "No", criteria__3__removed="yes", **added)
+        assert BlindScores.objects.get().scores == {
+            "clarity": "Yes",
+            "depth": "No",
+            "rigour": "No",
+            "beauty": "Yes",
+        }
+        rows = {row.typed_name: row for row in response.context["form"].rows}
+        assert rows["style"].is_removed
+        assert rows["beauty"].value == "Yes"
+
+    def test_without_the_script_leads_to_the_record_with_both(
+        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+    ) -> None:
+        response = commit("Yes", "Yes", "No", "No", htmx=False, comments="Hm.")
+        assert (response.status_code, response["Location"]) == (303, url("evaluation", held))
+        page = as_ana.get(response["Location"])
+        assert "The judge scored 2 of 3 criteria differently." in text(page)
+        assert "Hm." in text(page)
+        assert [row.value for row in page.context["form"].rows] == ["Yes", "Yes", "No", "No"]
+
+    def test_survives_a_reload_and_a_draft_that_is_thrown_away(
+        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+    ) -> None:
+        commit("Yes", "Yes", "No", "No", criteria__1__justification="The sign is right.")
+        page = as_ana.get(url("evaluation", held))
+        rows = page.context["form"].rows
+        assert [row.text for row in rows] == ["Praises the steps.", "The sign is right.", "", ""]
+        assert filled_in(page)["criteria-1-score"] == "Yes"
+        assert 'name="active_ms" value="4000"' in text(page)
+        as_ana.post(url("draft", held), {"action": "discard"})
+        page = as_ana.get(url("evaluation", held))
+        rows = page.context["form"].rows
+        assert [row.value for row in rows] == ["Yes", "Yes", "No", "No"]
+        assert [row.text for row in rows] == ["Praises the steps.", "Ends with the wrong sign.", "", ""]
+
+    def test_twice_gives_the_same_screen(
+        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+    ) -> None:
+        posted = entered(as_ana.get(url("evaluation", held)), "Yes", "Yes", "No", "No")
+        for _ in range(2):
+            assert as_ana.post(url("commit", held), posted, headers=HTMX).status_code == 200
+        assert BlindScores.objects.count() == 1
+
+    def test_other_scores_from_another_tab_are_a_conflict(
+        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+    ) -> None:
+        posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")
+        commit("Yes", "Yes", "No", "No")
+        response = as_ana.post(url("commit", held), posted, headers=HTMX)
+        assert response.status_code == 409
+        assert "You committed other scores at" in text(response)
+        assert [row.value for row in response.context["form"].rows] == ["No"] * 4
+        assert not response.context["form"].is_blind
+
+    def test_what_another_holds_by_now_is_a_conflict_that_tells_nothing(
+        self, as_ana: Client, held: Evaluation, bo: User
+    ) -> None:
+        posted = entered(as_ana.get(url("evaluation", held)), "Yes", "Yes", "No", "No")
+        end_claim(held)
+        claims.claim(evaluation_id=held.pk, reviewer=bo)
+        response = as_ana.post(url("commit", held), posted, headers=HTMX)
+        assert response.status_code == 409
+        assert "bo has been reviewing this since" in text(response)
+        assert [row.value for row in response.context["form"].rows] == ["Yes", "Yes", "No", "No"]
+        assert "Raw words of the judge" not in text(response)
+
+
+class TestAfterwards:
+    def test_one_may_think_better_of_it_and_submit(
+        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+    ) -> None:
+        posted = filled_in(commit("Yes", "Yes", "No", "No")) | {"criteria-1-score": "No"}
+        assert as_ana.post(url("submit", held), posted).status_code == 303
+        review = Review.objects.get()
+        assert review.corrected_scores
+        assert review.corrected_scores["clarity"] == SCORES["clarity"]
+        assert review.corrected_scores["depth"] == SCORES["depth"]
+        assert review.blind_scores == {"clarity": "Yes", "depth": "Yes", "rigour": "No", "style": "No"}
+
+    def test_the_line_and_the_history_are_there_again(
+        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+    ) -> None:
+        page = text(commit("Yes", "Yes", "No", "No"))
+        assert url("record-history", held) in page
+        assert "committed scores before the judge&#x27;s were shown" in text(
+            as_ana.get(url("record-history", held))
+        )
+
+    def test_an_undo_brings_it_back_with_the_judges_scores(
+        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation, run: Run
+    ) -> None:
+        as_ana.post(url("submit", held), filled_in(commit("Yes", "Yes", "No", "No")))
+        response = as_ana.post(url("undo", run), headers=HTMX)
+        assert "Taken back: Task 7 · o1." in text(response)
+        form = response.context["form"]
+        assert not form.is_blind
+        assert [row.value for row in form.rows] == ["Yes", "Yes", "No", "No"]
+        assert form.blind_result == "The judge scored 2 of 3 criteria differently."
+
+    def test_a_revision_still_says_what_was_given_blind(
+        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+    ) -> None:
+        as_ana.post(url("submit", held), filled_in(commit("Yes", "Yes", "No", "No")))
+        assert "You scored it blind at" in text(as_ana.get(url("revise", held)))
+
+    def test_what_others_decided_is_read_as_ever(
+        self, commit: Callable[..., Any], as_bo: Client, held: Evaluation, ana: User
+    ) -> None:
+        commit("Yes", "Yes", "No", "No")
+        decide(held, ana)
+        assert "Raw words of the judge" in text(as_bo.get(url("evaluation", held)))
+
+
+def test_a_record_without_an_answer_is_reviewed_as_ever(as_ana: Client, run: Run, ana: User) -> None:
+    record = make(run, structured_model_response=None)
+    claims.claim(evaluation_id=record.pk, reviewer=ana)
+    response = as_ana.get(url("evaluation", record))
+    assert "Blind:" not in text(response)
+    assert f'action="{reverse("submit", args=[record.pk])}"' in text(response)
+    assert not Draft.objects.exists()

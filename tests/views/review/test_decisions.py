@@ -1,0 +1,257 @@
+"""Around a decision: the spare screen, undo, revise, reopen, the versions and the history."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reviews.models import Evaluation, Review, Run, User
+from reviews.queue import claims
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.pages import HTMX, filled_in, form_of, text, url
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+SCORES = {
+    "clarity": {"score": "Yes", "justification": "Clear."},
+    "completeness": {"score": "No", "justification": "Shallow."},
+}
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create(name="Algebra")
+
+
+@pytest.fixture
+def held(run: Run, ana: User) -> Evaluation:
+    record = EvaluationFactory.create(run=run, task_id="7", model_id="o1", parsed_rubric_scores=SCORES)
+    return claims.claim(evaluation_id=record.pk, reviewer=ana)
+
+
+@pytest.fixture
+def done(held: Evaluation, as_ana: Client) -> Evaluation:
+    """The record, decided by ana: completeness is Partial, because the judge was too strict."""
+    as_ana.post(
+        url("submit", held),
+        form_of(held, criteria__1__score="Partial", criteria__1__cause="too strict", comments="Half of it."),
+    )
+    held.refresh_from_db()
+    assert held.is_done
+    return held
+
+
+class TestSubmitting:
+    def test_keeps_the_cause_and_what_the_script_counted(self, as_ana: Client, held: Evaluation) -> None:
+        form = form_of(held, criteria__1__score="Yes", criteria__1__cause="too strict")
+        as_ana.post(url("submit", held), form | {"active_ms": "5400", "keys": "4"})
+        review = Review.objects.get()
+        assert review.causes == {"completeness": "too strict"}
+        assert (review.active_ms, review.keys) == (5400, 4)
+
+    def test_counts_that_cannot_be_are_no_obstacle(self, as_ana: Client, held: Evaluation) -> None:
+        as_ana.post(url("submit", held), form_of(held) | {"active_ms": "-1", "keys": "9" * 30})
+        review = Review.objects.get()
+        assert (review.active_ms, review.keys) == (None, None)
+
+    def test_stays_in_the_part_of_the_queue_one_works_in(self, as_ana: Client, held: Evaluation) -> None:
+        EvaluationFactory.create(run=held.run, task_id="7", model_id="another")
+        wanted = EvaluationFactory.create(run=held.run, task_id="8", model_id="o1")
+        form = form_of(held) | {"queue": "model=o1&status=waiting"}
+        response = as_ana.post(url("submit", held), form)
+        assert response["Location"] == f"{url('evaluation', wanted)}?queue=model%3Do1"
+        page = text(as_ana.get(response["Location"]))
+        assert '<input type="hidden" name="queue" value="model=o1">' in page
+        assert ", filtered" in page
+
+
+class TestTheSpareRecord:
+    @pytest.fixture
+    def spare(self, held: Evaluation) -> Evaluation:
+        return EvaluationFactory.create(run=held.run, task_id="7", model_id="o3", parsed_rubric_scores=SCORES)
+
+    def test_comes_as_a_screen_to_keep(
+        self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
+    ) -> None:
+        response = as_ana.post(url("spare", held.run), {"beside": held.pk}, headers=HTMX)
+        page = text(response)
+        assert page.startswith('<div id="screen"')
+        assert f'data-url="{url("evaluation", spare)}"' in page
+        assert "Task 7 · o3" in page
+        assert 'id="review-form"' in page
+        spare.refresh_from_db()
+        assert spare.claimed_by == ana
+
+    def test_may_not_exist(self, as_ana: Client, held: Evaluation) -> None:
+        assert as_ana.post(url("spare", held.run), {"beside": held.pk}, headers=HTMX).status_code == 204
+
+    def test_that_is_on_the_screen_is_claimed_with_the_submit(
+        self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
+    ) -> None:
+        as_ana.post(url("spare", held.run), {"beside": held.pk}, headers=HTMX)
+        response = as_ana.post(url("submit", held), form_of(held) | {"next": spare.pk}, headers=HTMX)
+        page = text(response)
+        assert response["HX-Reswap"] == "none"
+        assert 'id="messages" role="status" hx-swap-oob="innerHTML"' in page
+        assert '<p id="progress" hx-swap-oob="true">1 of 2 left in' in page
+        assert 'id="screen"' not in page
+        spare.refresh_from_db()
+        assert spare.claimed_by == ana
+
+    @pytest.mark.parametrize("beside", ["", "x", "9" * 40])
+    def test_is_asked_for_beside_nonsense(self, as_ana: Client, held: Evaluation, beside: str) -> None:
+        assert as_ana.post(url("spare", held.run), {"beside": beside}, headers=HTMX).status_code in {200, 204}
+
+    def test_that_another_has_by_now_is_replaced_by_the_next_screen(
+        self, as_ana: Client, held: Evaluation, spare: Evaluation, bo: User
+    ) -> None:
+        claims.claim(evaluation_id=spare.pk, reviewer=bo)
+        other = EvaluationFactory.create(run=held.run, task_id="9")
+        response = as_ana.post(url("submit", held), form_of(held) | {"next": spare.pk}, headers=HTMX)
+        assert "HX-Reswap" not in response
+        assert response["HX-Replace-Url"] == url("evaluation", other)
+
+    def test_is_given_back_when_the_page_goes(
+        self, as_ana: Client, held: Evaluation, spare: Evaluation
+    ) -> None:
+        as_ana.post(url("spare", held.run), {"beside": held.pk}, headers=HTMX)
+        assert as_ana.post(url("release-spares", held.run)).status_code == 204
+        for record, is_held in ((held, True), (spare, False)):
+            record.refresh_from_db()
+            assert claims.is_held(record) == is_held
+
+
+class TestUndo:
+    def test_opens_the_record_again_as_one_left_it(self, as_ana: Client, done: Evaluation, ana: User) -> None:
+        response = as_ana.post(url("undo", done.run), follow=True)
+        page = text(response)
+        assert "Taken back: Task 7 · o1." in page
+        assert "No → Partial" in page
+        assert 'value="too strict" checked' in page
+        assert "Half of it." in page
+        done.refresh_from_db()
+        assert (done.human_review_status, done.claimed_by) == ("Needs Review", ana)
+
+    def test_for_htmx_is_the_screen_at_once(self, as_ana: Client, done: Evaluation) -> None:
+        response = as_ana.post(url("undo", done.run), headers=HTMX)
+        assert response["HX-Replace-Url"] == url("evaluation", done)
+        assert 'id="review-form"' in text(response)
+
+    def test_of_nothing_says_so(self, as_ana: Client, held: Evaluation) -> None:
+        response = as_ana.post(url("undo", held.run), headers=HTMX)
+        assert response.status_code == 409
+        assert response["HX-Retarget"] == "#notices"
+        assert "There is no decision of yours in this run to take back." in text(response)
+        assert "no decision of yours" in text(as_ana.post(url("undo", held.run), follow=True))
+
+
+class TestRevising:
+    def test_starts_from_the_decision_in_force(self, as_ana: Client, done: Evaluation) -> None:
+        page = text(as_ana.get(url("revise", done)))
+        assert "The decision in force" in page
+        assert "No → Partial" in page
+        assert "Half of it." in page
+        assert "Save new version" in page
+        assert 'id="skip"' not in page
+
+    def test_puts_a_new_version_in_force(self, as_ana: Client, done: Evaluation) -> None:
+        form = filled_in(as_ana.get(url("revise", done))) | {"criteria-1-score": "Yes"}
+        response = as_ana.post(url("revise", done), form)
+        assert response["Location"] == url("evaluation", done)
+        done.refresh_from_db()
+        assert done.review is not None
+        assert done.review.version == 2
+        page = text(as_ana.get(url("evaluation", done)))
+        for shown in (
+            "Versions",
+            "in force · Pass",
+            "superseded · Partial",
+            "Completeness: No → Partial (Too strict)",
+        ):
+            assert shown in page
+
+    def test_with_an_error_comes_back_with_what_was_typed(self, as_ana: Client, done: Evaluation) -> None:
+        form = filled_in(as_ana.get(url("revise", done))) | {
+            "criteria-1-score": "",
+            "comments": "I was here.",
+        }
+        response = as_ana.post(url("revise", done), form, headers=HTMX)
+        assert response.status_code == 422
+        assert "Choose a score." in text(response)
+        assert "I was here." in text(response)
+        assert f'action="{url("revise", done)}"' in text(response)
+
+    def test_of_what_has_changed_meanwhile_is_refused_with_what_was_typed(
+        self, as_ana: Client, done: Evaluation, as_lea: Client
+    ) -> None:
+        form = filled_in(as_ana.get(url("revise", done))) | {"comments": "I was here."}
+        as_lea.post(url("revise", done), filled_in(as_lea.get(url("revise", done))))
+        response = as_ana.post(url("revise", done), form)
+        assert response.status_code == 409
+        assert "Only a lead or an admin can decide about the work of others." in text(response)
+        assert "I was here." in text(response)
+
+    def test_is_for_whoever_decided_and_for_leads(
+        self, as_bo: Client, as_lea: Client, done: Evaluation
+    ) -> None:
+        link = f'href="{url("revise", done)}">Revise</a>'
+        assert as_bo.get(url("revise", done)).status_code == 403
+        assert link not in text(as_bo.get(url("evaluation", done)))
+        assert as_lea.get(url("revise", done)).status_code == 200
+        assert link in text(as_lea.get(url("evaluation", done)))
+
+
+class TestReopening:
+    def test_brings_the_record_back_with_the_decision_filled_in(
+        self, as_ana: Client, done: Evaluation
+    ) -> None:
+        as_ana.post(url("reopen", done), {"reason": "The reference was wrong."})
+        done.refresh_from_db()
+        assert done.in_queue
+        as_ana.post(url("claim", done))
+        page = text(as_ana.get(url("evaluation", done)))
+        assert "The decision so far" in page
+        assert "No → Partial" in page
+
+    @pytest.mark.parametrize("reason", ["", " ", "x" * 6000])
+    def test_needs_a_reason(self, as_ana: Client, done: Evaluation, reason: str) -> None:
+        response = as_ana.post(url("reopen", done), {"reason": reason})
+        assert response.status_code == 422
+        assert "Say in a few words why" in text(response)
+        done.refresh_from_db()
+        assert done.is_done
+
+    def test_is_not_for_others(self, as_bo: Client, done: Evaluation) -> None:
+        assert as_bo.post(url("reopen", done), {"reason": "Why not?"}).status_code == 403
+
+
+def test_the_history_has_a_way_to_take_each_thing_back(
+    as_ana: Client, done: Evaluation, ana: User, run: Run
+) -> None:
+    skipped, asked = (EvaluationFactory.create(run=run, task_id=task) for task in ("8", "9"))
+    for record in (skipped, asked):
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+    as_ana.post(url("skip", skipped))
+    as_ana.post(url("escalate", asked), {"kind": "question", "note": "Which field is this?"})
+    response: Any = as_ana.get(url("recent", run))
+    page = text(response)
+    assert "Which field is this?" in page
+    for name, row in (
+        ("undo", run),
+        ("unskip", skipped),
+        ("withdraw-escalation", response.context["page"].escalations[0]),
+    ):
+        assert f'action="{url(name, row)}"' in page
+    as_ana.post(url("unskip", skipped))
+    assert not skipped.skips.exists()
+
+
+def test_the_history_of_a_run_without_decisions_says_so(as_ana: Client, held: Evaluation) -> None:
+    assert "You have not decided anything in this run yet." in text(as_ana.get(url("recent", held.run)))
+
+
+def test_what_others_decided_is_not_in_ones_history(as_ana: Client, run: Run, bo: User) -> None:
+    record = EvaluationFactory.create(run=run, task_id="7", parsed_rubric_scores=SCORES)
+    decide(claims.claim(evaluation_id=record.pk, reviewer=bo), bo)
+    assert "Task 7" not in text(as_ana.get(url("recent", run)))

@@ -1,0 +1,143 @@
+"""What is entered and not submitted: kept on the server, back in any browser, never lost to somebody else."""
+
+import pytest
+from django.test import Client
+
+from reviews.models import Draft, Evaluation, User
+from reviews.queue import claims
+from reviews.review import drafts
+from tests.support.factories import EvaluationFactory
+from tests.support.pages import HTMX, form_of, text, url
+from tests.support.work import decide, end_claim
+
+pytestmark = pytest.mark.django_db
+
+SCORES = {"clarity": {"score": "No", "justification": "Unclear."}}
+
+
+@pytest.fixture
+def held(ana: User) -> Evaluation:
+    record = EvaluationFactory.create(task_id="7", model_id="o1", parsed_rubric_scores=SCORES)
+    return claims.claim(evaluation_id=record.pk, reviewer=ana)
+
+
+def save(client: Client, record: Evaluation, revision: int = 1, **changes: str) -> object:
+    form = form_of(record, **changes) | {"revision": revision}
+    return client.post(url("draft", record), form, headers=HTMX)
+
+
+class TestSaving:
+    def test_answers_with_revision_time_and_the_end_of_the_claim(
+        self, as_ana: Client, held: Evaluation
+    ) -> None:
+        response = as_ana.post(url("draft", held), form_of(held) | {"revision": "3"}, headers=HTMX)
+        assert response.status_code == 204
+        assert response["X-Draft-Revision"] == "3"
+        assert response["X-Draft-Saved-At"].endswith("Z")
+        assert response["X-Claim-Until"].endswith("Z")
+
+    def test_keeps_the_decision_and_nothing_of_the_page_around_it(
+        self, as_ana: Client, held: Evaluation
+    ) -> None:
+        save(as_ana, held, criteria__0__score="Yes", criteria__0__cause="too strict", comments="Hm.")
+        kept = dict(Draft.objects.get().fields)
+        assert kept["criteria-0-score"] == "Yes"
+        assert kept["criteria-0-cause"] == "too strict"
+        assert kept["comments"] == "Hm."
+        assert not {"version", "submission", "revision", "csrfmiddlewaretoken"} & kept.keys()
+
+    def test_is_seen_in_any_browser(self, as_ana: Client, held: Evaluation, ana: User) -> None:
+        save(
+            as_ana,
+            held,
+            criteria__0__score="Partial",
+            criteria__0__cause="too strict",
+            comments="I was here.",
+        )
+        elsewhere = Client()
+        elsewhere.force_login(ana)
+        page = elsewhere.get(url("evaluation", held))
+        shown = text(page)
+        assert "No → Partial" in shown
+        assert "I was here." in shown
+        assert 'value="too strict" checked' in shown
+        assert "UTC is filled in." in shown
+        assert 'data-state="saved"' in shown
+        assert 'data-revision="1"' in shown
+        assert "data-bound" not in shown
+        assert not page.context["form"].shows_errors
+
+    def test_of_another_is_not_seen(self, as_ana: Client, held: Evaluation, bo: User, as_bo: Client) -> None:
+        save(as_ana, held, comments="I was here.")
+        end_claim(held)
+        claims.claim(evaluation_id=held.pk, reviewer=bo)
+        assert "I was here." not in text(as_bo.get(url("evaluation", held)))
+
+    @pytest.mark.parametrize("revision", ["", "0", "-1", "x", "1" * 30])
+    def test_needs_a_revision(self, as_ana: Client, held: Evaluation, revision: str) -> None:
+        response = as_ana.post(url("draft", held), form_of(held) | {"revision": revision})
+        assert response.status_code == 400
+        assert not Draft.objects.exists()
+
+    def test_an_older_revision_changes_nothing_and_says_so(self, as_ana: Client, held: Evaluation) -> None:
+        save(as_ana, held, 5, comments="Newer.")
+        response = as_ana.post(url("draft", held), form_of(held, comments="Older.") | {"revision": "4"})
+        page = text(response)
+        assert response.status_code == 409
+        assert "A newer draft of this record was saved at" in page
+        assert "data-outdated" in page
+        assert "Show it" in page
+        assert ["comments", "Newer."] in Draft.objects.get().fields
+
+    def test_takes_up_a_claim_that_ran_out_and_says_so(self, as_ana: Client, held: Evaluation) -> None:
+        end_claim(held)
+        response = as_ana.post(url("draft", held), form_of(held) | {"revision": "1"})
+        assert response.status_code == 200
+        assert "Your hold ended at" in text(response)
+        assert response["X-Draft-Revision"] == "1"
+
+    def test_of_a_record_that_another_took_is_refused_and_what_was_saved_stays(
+        self, as_ana: Client, held: Evaluation, bo: User
+    ) -> None:
+        save(as_ana, held, comments="I was here.")
+        end_claim(held)
+        claims.claim(evaluation_id=held.pk, reviewer=bo)
+        form = form_of(held, comments="Too late.") | {"revision": "2"}
+        response = as_ana.post(url("draft", held), form)
+        page = text(response)
+        assert response.status_code == 409
+        assert "bo has been reviewing this since" in page
+        assert "Nothing was submitted; what you typed is still here." in page
+        assert "Next record" in page
+        assert ["comments", "I was here."] in Draft.objects.get().fields
+
+    def test_a_null_character_is_no_reason_to_lose_the_rest(self, as_ana: Client, held: Evaluation) -> None:
+        form = form_of(held, comments="a\x00b") | {"revision": "1"}
+        assert as_ana.post(url("draft", held), form).status_code == 204
+        assert as_ana.get(url("evaluation", held)).status_code == 200
+
+
+class TestDiscarding:
+    @pytest.mark.parametrize("headers", [{}, HTMX])
+    def test_gives_the_clean_form(self, as_ana: Client, held: Evaluation, headers: dict[str, str]) -> None:
+        save(as_ana, held, comments="I was here.")
+        form = form_of(held, action="discard")
+        response = as_ana.post(url("submit", held), form, headers=headers, follow=True)
+        assert response.status_code == 200
+        assert 'id="review-form"' in text(response)
+        assert "I was here." not in text(response)
+        assert not Draft.objects.exists()
+
+    def test_mine_when_another_was_first(self, as_ana: Client, held: Evaluation, ana: User, bo: User) -> None:
+        save(as_ana, held, comments="I was here.")
+        end_claim(held)
+        decide(claims.claim(evaluation_id=held.pk, reviewer=bo), bo)
+        response = as_ana.post(url("draft", held), {"action": "discard"})
+        assert response["Location"] == url("evaluation", held)
+        assert drafts.of(held, ana) is None
+
+
+def test_a_submit_leaves_no_draft(as_ana: Client, held: Evaluation) -> None:
+    save(as_ana, held, comments="I was here.")
+    as_ana.post(url("submit", held), form_of(held, comments="I was here."))
+    assert not Draft.objects.exists()

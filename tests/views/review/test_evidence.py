@@ -1,0 +1,88 @@
+"""What stands on the evidence side of a record's page."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.models import Evaluation
+from tests.support.contexts import bring, task
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.pages import text
+
+pytestmark = pytest.mark.django_db
+
+
+def record(**fields: Any) -> Evaluation:
+    return EvaluationFactory.create(**({"task_id": "7", "model_id": "o1"} | fields))
+
+
+def shown(client: Client, evaluation: Evaluation) -> str:
+    return text(client.get(reverse("evaluation", args=[evaluation.pk])))
+
+
+def panes(page: str) -> list[str]:
+    return re.findall(r'<section class="pane [^>]*tabindex="0" role="region" aria-label="([^"]+)"', page)
+
+
+def chosen(page: str) -> list[str]:
+    return re.findall(r'name="pane" value="(\w+)" checked', page)
+
+
+def test_each_pane_is_a_region_and_one_is_chosen(as_ana: Client) -> None:
+    bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
+    page = shown(as_ana, record())
+    assert panes(page) == ["Compare", "Question", "Model response", "Ideal response", "Raw judge output"]
+    assert chosen(page) == ["compare"]
+    assert 'What is <span class="math" data-display="false">6 \\cdot 10</span>?' in page
+    assert "from the task context" in page
+
+
+def test_a_record_with_nothing_but_raw_output_shows_that_at_once(as_ana: Client) -> None:
+    page = shown(as_ana, record(structured_model_response=None, structured_ideal_response=None))
+    assert panes(page) == ["Raw judge output"]
+    assert "the judge's output is all there is" in page
+    assert chosen(page) == []
+
+
+def test_an_empty_reference_is_never_a_mismatch(as_ana: Client) -> None:
+    message = "Mismatch (Extracted: '54', Correct: '')"
+    evaluation = record(verification_message=message, review_reasons=[])
+    assert "Verifier: No reference answer." in shown(as_ana, evaluation)
+    bring(task())
+    page = shown(as_ana, evaluation)
+    assert 'The verifier had no reference; the task\'s is <span class="answer">60</span>.' in page
+    assert "does not match" not in page
+
+
+def test_the_final_answer_is_marked_without_being_asked_for(as_ana: Client) -> None:
+    page = shown(
+        as_ana,
+        record(
+            structured_model_response={"final_answer": "$54$", "steps": ["Add."]},
+            structured_ideal_response={"final_answer": "$60$", "steps": ["Add."]},
+        ),
+    )
+    assert '<section class="pair always" aria-label="Final answer">' in page
+    assert '<section class="pair" aria-label="Steps">' in page
+    assert '<del><span class="math" data-display="false">54</span></del>' in page
+
+
+def test_siblings_are_there_to_be_opened(as_ana: Client) -> None:
+    run = RunFactory.create()
+    message = "Mismatch (Extracted: '54', Correct: '')"
+    own, other = (record(run=run, model_id=model, verification_message=message) for model in ("o1", "o3"))
+    page = shown(as_ana, own)
+    assert "Same task: 1 other, 1 with the same final answer" in page
+    assert f'<a href="{reverse("evaluation", args=[other.pk])}">o3</a>' in page
+
+
+def test_damaged_latex_is_shown_repaired_and_kept_as_it_was(as_ana: Client) -> None:
+    damaged = {"Clarity": {"score": "No", "justification": "Ends with $\x0crac{1}{2}$."}}
+    evaluation = record(parsed_rubric_scores=damaged, raw_judge_output={"raw_content": "none"})
+    page = shown(as_ana, evaluation)
+    assert "<summary>1 repair</summary><code>␌rac</code> shown as <code>\\frac</code>" in page
+    evaluation.refresh_from_db()
+    assert evaluation.parsed_rubric_scores == damaged

@@ -1,0 +1,347 @@
+"""Records in the queue whose file holds a human decision already: nobody replaces it unseen."""
+
+import json
+from functools import partial
+from io import BytesIO
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.exports.verify_export import compare
+from reviews.models import Evaluation, Review, Run, User
+from reviews.queue import claims
+from reviews.records.schema import Limits
+from reviews.review import decisions, opinions
+from reviews.rubric import definition
+from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.pages import filled_in, text
+from tests.support.work import decide, restore_version
+
+pytestmark = pytest.mark.django_db
+
+JUDGED = {
+    "Clarity": {"score": "Yes", "justification": "Each step follows."},
+    "Rigour": {"score": "Yes", "justification": "Proved."},
+}
+CORRECTED = {
+    "Clarity": {"score": "No", "justification": "Step 3 is missing.", "confidence": 0.50},
+    "Rigour": {"score": "Yes", "justification": "Proved."},
+    "Style": {"score": "Partial", "justification": "Terse."},
+}
+BY_CARLA = {
+    "human_reviewer_id": "carla",
+    "human_review_timestamp": "2025-05-12T10:00:00Z",
+    "human_corrected_scores": CORRECTED,
+    "human_review_comments": "Checked twice.\nSee step 3.",
+}
+
+
+def record_of(**changes: Any) -> Evaluation:
+    bring_in(file_of(line(parsed_rubric_scores=JUDGED, **changes)))
+    return Evaluation.objects.get()
+
+
+@pytest.fixture
+def decided_before() -> Evaluation:
+    return record_of(**BY_CARLA)
+
+
+def open_record(client: Client, record: Evaluation, reviewer: User) -> Any:
+    claims.claim(evaluation_id=record.pk, reviewer=reviewer)
+    return client.get(reverse("evaluation", args=[record.pk]))
+
+
+def submit(client: Client, record: Evaluation, posted: dict[str, Any]) -> Any:
+    return client.post(reverse("submit", args=[record.pk]), posted)
+
+
+def exported() -> dict[str, Any]:
+    return dict(json.loads(take_out()))
+
+
+def entered(page: Any) -> list[tuple[str, str, str]]:
+    return [(row.typed_name, row.value, row.text) for row in page.context["form"].rows]
+
+
+class TestThePage:
+    def test_holds_the_decision_and_names_its_source(
+        self, as_ana: Client, ana: User, decided_before: Evaluation
+    ) -> None:
+        page = open_record(as_ana, decided_before, ana)
+        assert entered(page) == [
+            ("Clarity", "No", "Step 3 is missing."),
+            ("Rigour", "Yes", "Proved."),
+            ("Style", "Partial", "Terse."),
+        ]
+        assert page.context["form"].comment == "Checked twice.\nSee step 3."
+        assert page.context["form"].submit_label == "Submit 2 changes"
+        shown = text(page)
+        assert "evaluations.jsonl already holds a decision by carla (2025-05-12 10:00 UTC)." in shown
+        assert "It is entered below: change it, or submit it as it is." in shown
+        assert "The decision in the file" in shown
+
+    def test_says_nothing_of_a_file_without_a_decision(self, as_ana: Client, ana: User) -> None:
+        page = open_record(as_ana, record_of(), ana)
+        assert "already holds a decision" not in text(page)
+        assert page.context["form"].submit_label == "Agree & next"
+
+    @pytest.mark.parametrize("status", ["Needs Review", "Pending"])
+    def test_submits_the_decision_as_it_is(self, status: str, as_ana: Client, ana: User) -> None:
+        record = record_of(human_review_status=status, **BY_CARLA)
+        submit(as_ana, record, filled_in(open_record(as_ana, record, ana)))
+        found = exported()
+        assert found["human_review_status"] == "Completed"
+        assert found["human_reviewer_id"] == "ana"
+        assert found["human_corrected_scores"] == CORRECTED
+        assert found["human_review_comments"] == BY_CARLA["human_review_comments"]
+
+    def test_keeps_a_comment_beside_scores_that_are_changed(
+        self, as_ana: Client, ana: User, decided_before: Evaluation
+    ) -> None:
+        posted = filled_in(open_record(as_ana, decided_before, ana)) | {"criteria-0-score": "Partial"}
+        submit(as_ana, decided_before, posted)
+        found = exported()
+        assert found["human_corrected_scores"]["Clarity"] == {
+            "score": "Partial",
+            "justification": "Step 3 is missing.",
+        }
+        assert found["human_review_comments"] == BY_CARLA["human_review_comments"]
+
+    def test_removes_a_comment_that_was_emptied(
+        self, as_ana: Client, ana: User, decided_before: Evaluation
+    ) -> None:
+        submit(as_ana, decided_before, filled_in(open_record(as_ana, decided_before, ana)) | {"comments": ""})
+        assert exported()["human_review_comments"] is None
+
+    @pytest.mark.parametrize(
+        ("human", "comment", "clarity"),
+        [
+            ({"human_review_comments": "Only this."}, "Only this.", "Yes"),
+            ({"human_corrected_scores": {"Clarity": {"score": "No"}}}, "", "No"),
+            ({"human_reviewer_id": "carla"}, "", "Yes"),
+        ],
+    )
+    def test_takes_part_of_a_decision(
+        self, human: dict[str, Any], comment: str, clarity: str, as_ana: Client, ana: User
+    ) -> None:
+        record = record_of(**human)
+        page = open_record(as_ana, record, ana)
+        assert "already holds a decision" in text(page)
+        assert (page.context["form"].comment, page.context["form"].rows[0].value) == (comment, clarity)
+        submit(as_ana, record, filled_in(page))
+        found = exported()
+        assert found["human_review_comments"] == (comment or None)
+        assert found["human_corrected_scores"]["Clarity"]["score"] == clarity
+
+    def test_shows_the_decision_beside_a_draft(
+        self, as_ana: Client, ana: User, decided_before: Evaluation
+    ) -> None:
+        page = open_record(as_ana, decided_before, ana)
+        fields = {
+            "revision": "1",
+            "comments": "Mine",
+            "criteria-0-name": "Clarity",
+            "criteria-0-score": "Yes",
+        }
+        as_ana.post(reverse("draft", args=[decided_before.pk]), fields)
+        page = as_ana.get(reverse("evaluation", args=[decided_before.pk]))
+        assert page.context["form"].comment == "Mine"
+        assert "Something else is entered below." in text(page)
+        assert "Step 3 is missing." in text(page)
+
+    def test_of_a_lead_who_decides_between_opinions_shows_it_too(
+        self, as_lea: Client, lea: User, ana: User, bo: User, decided_before: Evaluation
+    ) -> None:
+        Run.objects.update(overlap_share=1, overlap=2)
+        for reviewer, score in ((ana, "Yes"), (bo, "No")):
+            scores = JUDGED | {"Clarity": {"score": score, "justification": ""}}
+            decide(Evaluation.objects.get(), reviewer, scores=scores)
+        page = open_record(as_lea, decided_before, lea)
+        assert [row.value for row in page.context["form"].rows] == ["", "Yes"]
+        assert "Something else is entered below." in text(page)
+
+
+class TestAfterwards:
+    def test_undo_gives_the_record_the_values_of_the_file(
+        self, as_ana: Client, ana: User, decided_before: Evaluation
+    ) -> None:
+        posted = filled_in(open_record(as_ana, decided_before, ana)) | {"comments": "Mine"}
+        submit(as_ana, decided_before, posted)
+        decisions.undo(run=decided_before.run, reviewer=ana)
+        record = Evaluation.objects.get()
+        assert record.human_corrected_scores == CORRECTED
+        assert record.human_review_comments == BY_CARLA["human_review_comments"]
+        assert take_out() == file_of(line(parsed_rubric_scores=JUDGED, **BY_CARLA))
+        page = as_ana.get(reverse("evaluation", args=[record.pk]))
+        assert page.context["form"].comment == "Mine"
+        assert "already holds a decision by carla" in text(page)
+
+    def test_revising_a_decision_that_a_file_completed_begins_with_it(self, as_lea: Client) -> None:
+        record = record_of(human_review_status="Completed", **BY_CARLA)
+        page = as_lea.get(reverse("revise", args=[record.pk]))
+        assert entered(page)[0] == ("Clarity", "No", "Step 3 is missing.")
+        as_lea.post(reverse("revise", args=[record.pk]), filled_in(page))
+        assert exported()["human_corrected_scores"] == CORRECTED
+        assert exported()["human_review_comments"] == BY_CARLA["human_review_comments"]
+
+    def test_revising_a_record_that_was_closed_keeps_its_comment(
+        self, as_lea: Client, lea: User, ana: User
+    ) -> None:
+        record = record_of()
+        claims.claim(evaluation_id=record.pk, reviewer=lea)
+        decisions.close(evaluation_id=record.pk, actor=lea, comments="The response is missing.")
+        page = as_lea.get(reverse("revise", args=[record.pk]))
+        assert page.context["form"].comment == "The response is missing."
+
+    def test_file_that_changes_the_decision_meanwhile_is_shown_with_what_was_typed(
+        self, as_ana: Client, ana: User, decided_before: Evaluation
+    ) -> None:
+        posted = filled_in(open_record(as_ana, decided_before, ana))
+        bring_in(file_of(line(parsed_rubric_scores=JUDGED, **(BY_CARLA | {"human_review_comments": "New."}))))
+        page = submit(as_ana, decided_before, posted)
+        assert page.status_code == 409
+        assert "New." in text(page)
+        assert Review.objects.count() == 0
+
+
+class TestABlindRecord:
+    @pytest.fixture
+    def blind_record(self) -> Evaluation:
+        record = record_of(**BY_CARLA)
+        Run.objects.update(blind_share=1)
+        return record
+
+    def test_shows_nothing_of_it_before_scores_are_committed(
+        self, as_ana: Client, ana: User, blind_record: Evaluation
+    ) -> None:
+        page = open_record(as_ana, blind_record, ana)
+        assert page.context["form"].is_blind
+        assert [row.value for row in page.context["form"].rows] == ["", ""]
+        assert page.context["form"].comment == ""
+        for telling in ("already holds", "Checked twice", "Step 3", "Terse", ">Style", "carla"):
+            assert telling not in text(page), telling
+
+    def test_shows_it_beside_the_committed_scores(
+        self, as_ana: Client, ana: User, blind_record: Evaluation
+    ) -> None:
+        posted = filled_in(open_record(as_ana, blind_record, ana))
+        posted |= {"criteria-0-score": "Partial", "criteria-1-score": "Yes", "blind": "yes"}
+        as_ana.post(reverse("commit", args=[blind_record.pk]), posted)
+        page = as_ana.get(reverse("evaluation", args=[blind_record.pk]))
+        assert [row.value for row in page.context["form"].rows] == ["Partial", "Yes"]
+        assert page.context["form"].comment == BY_CARLA["human_review_comments"]
+        assert "evaluations.jsonl already holds a decision by carla" in text(page)
+        assert "Step 3 is missing." in text(page)
+        submit(as_ana, blind_record, filled_in(page))
+        assert exported()["human_review_comments"] == BY_CARLA["human_review_comments"]
+
+    def test_keeps_the_comment_that_was_written_blind(
+        self, as_ana: Client, ana: User, blind_record: Evaluation
+    ) -> None:
+        posted = filled_in(open_record(as_ana, blind_record, ana))
+        posted |= {"criteria-0-score": "No", "criteria-1-score": "No", "comments": "Mine", "blind": "yes"}
+        as_ana.post(reverse("commit", args=[blind_record.pk]), posted)
+        page = as_ana.get(reverse("evaluation", args=[blind_record.pk]))
+        assert page.context["form"].comment == "Mine"
+
+
+LONG = "x" * 150_000
+ODD: dict[str, Any] = {
+    "no object": {"Clarity": "No", "Rigour": 3, "Style": True},
+    "no score": {"Clarity": {"justification": "Why?"}, "Rigour": None, "Style": {}},
+    "a score that is none of the run's": {"Clarity": {"score": "Perhaps", "justification": "Hm."}},
+    "scores of other types": {"Clarity": {"score": ["No"]}, "Rigour": {"score": {"a": 1}}, "Style": [1, [2]]},
+    "a justification that is no text": {"Clarity": {"score": "No", "justification": {"a": ["b"]}}},
+    "names that no form would take": {
+        "": {"score": "No"},
+        " a\nb ": {"score": "No"},
+        "n" * 600: {"score": "No"},
+    },
+    "names that differ by spaces": {"Clarity": {"score": "No"}, " Clarity ": {"score": "Yes"}},
+    "long texts": {"Clarity": {"score": "No", "justification": LONG}},
+    "very large numbers": {"Clarity": {"score": 10**30}, "Rigour": {"score": 1e300}},
+    "characters that break things": {"Clarity": {"score": "N\0o", "justification": "<script>\u2028\r\n"}},
+    "markup": {"<b>x</b>": {"score": "<i>No</i>", "justification": "</textarea>"}},
+    "words that the form uses": {"Clarity": {"score": "as judged"}, "Rigour": {"score": "as in the file"}},
+    "nothing": {},
+}
+
+
+@pytest.mark.parametrize("scores", ODD.values(), ids=ODD)
+class TestOddScores:
+    def test_open_submit_and_export(self, scores: Any, as_ana: Client, ana: User) -> None:
+        human = BY_CARLA | {"human_corrected_scores": scores, "human_review_comments": f" {LONG}\r\n"}
+        record = record_of(**human)
+        original = line(parsed_rubric_scores=JUDGED, **human)
+        page = open_record(as_ana, record, ana)
+        assert page.status_code == 200
+        posted = filled_in(page)
+        for row in page.context["form"].rows:
+            if not row.value:
+                posted[f"{row.prefix}-removed"] = "yes"
+        answer = submit(as_ana, record, posted)
+        if any(row.value for row in page.context["form"].rows):
+            assert answer.status_code == 303, text(answer)[:2000]
+        else:
+            assert answer.status_code == 422
+            submit(as_ana, record, posted | {"criteria-0-score": "Yes", "criteria-0-removed": ""})
+        found = exported()
+        assert found["human_reviewer_id"] == "ana"
+        assert found["human_review_comments"] == human["human_review_comments"]
+        compared = compare([partial(BytesIO, original + b"\n")], BytesIO(take_out()), Limits())
+        assert compared.problems == []
+
+    def test_survive_undo_revision_and_restoring(
+        self, scores: Any, as_ana: Client, as_lea: Client, ana: User, lea: User
+    ) -> None:
+        record = record_of(**(BY_CARLA | {"human_corrected_scores": scores}))
+        given = {"Clarity": {"score": "No", "justification": ""}}
+        decide(record, ana, scores=given, origins={"Clarity": "human"})
+        decisions.undo(run=record.run, reviewer=ana)
+        assert as_ana.get(reverse("evaluation", args=[record.pk])).status_code == 200
+        record.refresh_from_db()
+        assert (record.human_corrected_scores or {}).keys() == {
+            name.replace("\0", "\ufffd") for name in scores
+        }
+        Evaluation.objects.update(human_review_status="Completed")
+        decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Once more.")
+        decide(Evaluation.objects.get(), lea, scores=given, origins={"Clarity": "human"})
+        from_file = Review.objects.get(before__isnull=True)
+        restore_version(Evaluation.objects.get(), lea, from_file.version)
+        for name in ("evaluation", "revise", "record-history"):
+            assert as_lea.get(reverse(name, args=[record.pk])).status_code == 200, name
+        decisions.undo(run=record.run, reviewer=lea)
+        assert as_lea.get(reverse("evaluation", args=[record.pk])).status_code == 200
+        assert take_out().endswith(b"}\n")
+
+
+def test_more_criteria_than_the_form_takes_are_counted(as_ana: Client, ana: User) -> None:
+    many = {f"criterion {number}": {"score": "No", "justification": ""} for number in range(1_000)}
+    record = record_of(human_corrected_scores=many)
+    page = open_record(as_ana, record, ana)
+    assert len(page.context["form"].rows) == 150
+    assert "This record has 852 more criteria than the form takes" in text(page)
+    assert submit(as_ana, record, filled_in(page)).status_code == 303
+
+
+def test_score_that_is_none_of_the_runs_is_one_to_choose() -> None:
+    kept = definition.of(record_of().run)
+    found = kept.choices("Maybe", "Perhaps")
+    assert [choice.value for choice in found][-2:] == ["as judged", "as in the file"]
+    assert [choice.score for choice in kept.choices("Maybe", "Maybe")].count("Maybe") == 1
+
+
+def test_record_that_several_people_review_shows_it_to_each(
+    as_ana: Client, ana: User, as_bo: Client, bo: User, decided_before: Evaluation
+) -> None:
+    Run.objects.update(overlap_share=1, overlap=2)
+    for client, reviewer in ((as_ana, ana), (as_bo, bo)):
+        page = open_record(client, decided_before, reviewer)
+        assert "already holds a decision by carla" in text(page)
+        submit(client, decided_before, filled_in(page))
+    record = Evaluation.objects.get()
+    assert not record.is_escalated
+    assert opinions.open_on(record) == []
+    assert exported()["human_corrected_scores"] == CORRECTED

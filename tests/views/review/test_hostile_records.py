@@ -1,0 +1,298 @@
+"""Records, names and settings that mean harm: no page becomes theirs, no file is opened, nothing is called.
+
+Every text of a record, every name that people or files give and everything that leads set holds markup,
+script addresses, spreadsheet formulas, paths and line ends. Then every address that answers a GET is read, as
+what it says it is: HTML, JSON, JSONL, CSV or Markdown.
+"""
+
+import csv
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+
+from reviews.accounts import api_tokens, one_time_links
+from reviews.exports import jobs
+from reviews.imports import importer
+from reviews.imports.target_run import run_named
+from reviews.models import BulkChange, Evaluation, Export, Import, Run, SpotCheck, User
+from reviews.queue import claims
+from reviews.records import mapping
+from reviews.review import drafts, escalations
+from reviews.rubric import definition
+from reviews.rubric.definition import Rubric, causes_named
+from reviews.sampling import strata
+from reviews.search import saved_views
+from reviews.search.filters import FILTERS, Filters
+from reviews.webhooks import deliveries
+from tests.support import contexts
+from tests.support.lines import file_of, line
+from tests.support.work import decide
+from tests.views.access import ACCESS
+from tests.views.test_access import ROUTES, address
+
+pytestmark = pytest.mark.django_db
+
+PROBE = "zq-probe"
+MARKUP = (
+    f"=1+1'\"><{PROBE} onmouseover=alert(1)></title></textarea></script><script {PROBE}>alert(1)</script>"
+    f"<img src=x {PROBE} onerror=alert(1)><svg {PROBE} onload=alert(1)><a {PROBE} href=javascript:alert(1)>"
+    f"[link](javascript:alert('{PROBE}')) ![picture](https://{PROBE}.example/x.png)"
+    f" [data](data:text/html,{PROBE})"
+    f" {{{{ {PROBE} }}}} {{% {PROBE} %}} \\href{{javascript:alert('{PROBE}')}}{{x}} $\\unsafe{{{PROBE}}}$"
+)
+PATH = f"../../../../tmp/{PROBE}/secret"
+NAME = f"=cmd|'/C calc'!A0\"><{PROBE} onload=x>"
+
+
+def hostile_line(number: int, **changes: Any) -> bytes:
+    scores = {NAME: {"score": "No", "justification": MARKUP}, "Clarity": {"score": MARKUP[:60]}}
+    values = {
+        "task_id": NAME,
+        "model_id": f"@{NAME}",
+        "response_id": NAME,
+        "ideal_response_id": NAME,
+        "judge_llm_model": f"+{NAME}",
+        "judge_prompt_template_path": PATH if number else NAME,
+        "raw_judge_output": {"raw_content": MARKUP, MARKUP: MARKUP},
+        "parsed_rubric_scores": scores,
+        "verification_message": f"Mismatch (Extracted: '{MARKUP}', Correct: '{MARKUP}')",
+        "review_reasons": [MARKUP, NAME],
+        "structured_model_response": {"steps": [MARKUP], MARKUP: MARKUP, "final_answer": MARKUP},
+        "structured_ideal_response": MARKUP,
+        "parsing_error": MARKUP if number == 1 else None,
+        MARKUP: MARKUP,
+        "password__startswith": MARKUP,
+        "_connector": ") OR 1=1 --",
+    }
+    return line(f"{NAME}{number}", **(values | changes))
+
+
+@pytest.fixture
+def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluation:
+    """A record that waits, among others in every state, all of them hostile, with a row for each address."""
+    settings.WEBHOOK_HOSTS = ["localhost:9"]
+    User.objects.filter(pk=max.pk).update(
+        first_name=NAME, last_name=MARKUP[:140], email=f'"{PROBE}"@example.org'
+    )
+    upload = importer.receive_upload(
+        run_name=NAME,
+        file_name=f"{PATH}/{NAME}.jsonl",
+        blocks=[
+            file_of(*(hostile_line(number) for number in range(5)), b'{"evaluation_id": "' + MARKUP.encode())
+        ],
+        strict=False,
+        actor=max,
+    )
+    importer.import_upload(upload.pk)
+    run = Run.objects.get()
+    judged = Rubric(criteria=(NAME, MARKUP[:60]), causes=causes_named([NAME[:60], MARKUP[:40]]))
+    definition.configure(run_id=run.pk, actor=lea, rubric=judged, seen=definition.of(run).fingerprint)
+    answers = {"ideal_response": MARKUP, "final_answer": MARKUP, "metadata": {NAME: MARKUP}}
+    assert contexts.bring(contexts.task(task_id=NAME, prompt=MARKUP, **answers), actor=max).tasks == 1
+    waiting, *others = Evaluation.objects.order_by("pk")
+    scores = {NAME: {"score": "Yes", "justification": MARKUP}}
+    causes = {NAME: definition.of(run).causes[0].word}
+    for other in others[:2]:
+        decided = decide(other, max, scores=scores, comments=MARKUP, causes=causes, judged={NAME: "No"})
+    SpotCheck.objects.create(review=decided, run=run, reviewer=max, drawn_by=max)
+    escalations.escalate(
+        evaluation_id=others[2].pk, reviewer=max, kind="question", reason="question", note=MARKUP
+    )
+    claims.claim(evaluation_id=others[3].pk, reviewer=max)
+    fields = [["comments", MARKUP], ["criteria-0-name", NAME], ["criteria-0-justification", MARKUP]]
+    drafts.save(evaluation_id=others[3].pk, reviewer=max, fields=fields, revision=1)
+    bring_contradiction(run, max)
+    strata.recount(run, {})
+    saved_views.save(
+        run=run, owner=max, name=NAME, query=Filters.parse({"model": NAME}).query_string, is_shared=True
+    )
+    BulkChange.objects.create(run=run, actor=max, kind=BulkChange.Kind.RELEASE, query=f"q={MARKUP[:200]}")
+    jobs.build(jobs.ask_for(jobs.Order(run), max).pk)
+    api_tokens.make(person=max, scopes=["read"], actor=None)
+    one_time_links.invite(role="reviewer", email=f"{PROBE}@example.org", actor=max)
+    needed = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
+    key = json.dumps(MARKUP)
+    parts = {"fields": dict.fromkeys(needed, key), "review": [{"when": key, "reason": MARKUP}]}
+    run_named(f"{NAME}, mapped", mapping=mapping.of(parts), actor=max)
+    deliveries.add(url=f"http://localhost:9/?{PROBE}", run=run, actor=max)
+    return waiting
+
+
+def bring_contradiction(run: Run, actor: User) -> None:
+    """The file again, with other verdicts and with somebody else's decisions."""
+    theirs = {
+        "human_review_status": "Reviewed",
+        "human_reviewer_id": NAME,
+        "human_corrected_scores": {NAME: MARKUP},
+    }
+    lines = [
+        hostile_line(1, **theirs),
+        hostile_line(2, aggregated_score="Fail", human_review_comments=MARKUP),
+    ]
+    again = importer.receive_upload(
+        run_name=run.name, file_name=NAME, blocks=[file_of(*lines)], strict=False, actor=actor
+    )
+    importer.import_upload(again.pk)
+
+
+class Page(HTMLParser):
+    """What of a page is not ours: elements and attributes made of a probe, and addresses that run code."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.taken: list[str] = []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in [(tag, None), *attrs]:
+            text = re.sub(r"[\0-\x20]", "", value or "").lower()
+            if PROBE in name or name.startswith("on"):
+                self.taken.append(f"<{tag} {name}>")
+            if name in {"href", "src", "action", "formaction"} and text.startswith(
+                ("javascript:", "data:text")
+            ):
+                self.taken.append(f"<{tag} {name}={value}>")
+        if tag in {"img", "iframe", "object", "embed"} and PROBE in str(attrs):
+            self.taken.append(f"<{tag}>")
+
+    def handle_comment(self, data: str) -> None:
+        self.taken += [f"<!--{data}-->"] if PROBE in data else []
+
+
+def assert_harmless(response: Any) -> str:
+    """Read an answer as what it says it is; returns that."""
+    kind, text = response["Content-Type"].partition(";")[0], response.getvalue()
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    if named := response.headers.get("Content-Disposition"):
+        assert re.fullmatch(r'attachment; filename="[\w][\w.-]*"', named)
+    if kind == "text/html":
+        assert Page(text.decode()).taken == []
+    elif kind in {"application/json", "application/problem+json"}:
+        json.loads(text)
+    elif kind == "application/x-ndjson":
+        [json.loads(row) for row in text.splitlines() if not row.startswith(b'{"evaluation_id": "=1+1')]
+    elif kind == "text/csv":
+        cells = [cell for row in csv.reader(io.StringIO(text.decode(), newline="")) for cell in row]
+        assert [cell for cell in cells if cell[:1] in "=+@\t\r" and cell] == []
+        assert [cell for cell in cells if cell.startswith("-") and not re.fullmatch(r"-[0-9.]+", cell)] == []
+    elif kind == "text/markdown":
+        outside = re.sub(r"^(`{3,})text\n.*?\n\1$", "", text.decode(), flags=re.DOTALL | re.MULTILINE)
+        assert not re.search(rf"(?<!\\)<{PROBE}|(?<!\\)\]\(javascript:", outside)
+    else:
+        assert kind in {"text/plain", "application/octet-stream", ""}, kind
+    return str(kind)
+
+
+@pytest.fixture
+def happened() -> Iterator[list[tuple[str, str]]]:
+    """What Python did meanwhile that has the probe in its arguments: files, processes, connections, code."""
+    found: list[tuple[str, str]] = []
+    watched = (
+        "open",
+        "os.",
+        "shutil.",
+        "subprocess.",
+        "socket.",
+        "exec",
+        "compile",
+        "import",
+        "ctypes.",
+        "pathlib.",
+    )
+    is_on = [True]
+
+    def listen(event: str, arguments: tuple[Any, ...]) -> None:
+        if is_on[0] and event.startswith(watched) and PROBE in str(arguments):
+            found.append((event, str(arguments)[:200]))
+
+    sys.addaudithook(listen)  # stays; it is told when to stop listening
+    yield found
+    is_on[0] = False
+
+
+PAGES = [name for name, methods in ACCESS.items() if methods.get("get", (0,) * 5)[4] in {200, 404}]
+
+
+@pytest.fixture
+def as_max(max: User) -> Client:
+    client = Client()
+    client.force_login(max)
+    return client
+
+
+def places(record: Evaluation) -> Iterator[str]:
+    """Every address for the record that waits, and those of a record for the others too."""
+    for name in PAGES:
+        path = address(name, record)
+        yield path
+        if ROUTES[name].startswith("evaluations/"):
+            for other in Evaluation.objects.exclude(pk=record.pk):
+                yield address(name, other)
+        if ROUTES[name].startswith("imports/"):
+            for source in Import.objects.all():
+                yield re.sub(r"\d+", str(source.pk), path)
+
+
+def test_no_page_and_no_file_becomes_what_a_record_says(
+    happened: list[tuple[str, str]], record: Evaluation, as_max: Client
+) -> None:
+    """And meanwhile, from the import of the file to its export, nothing of it is opened, run or fetched."""
+    kinds: set[str] = set()
+    shown = 0
+    for path in places(record):
+        response = as_max.get(path)
+        assert response.status_code in {200, 404}, path
+        kinds.add(assert_harmless(response))
+        shown += not response.streaming and PROBE in response.content.decode()
+    # It was there to be seen, in every form.
+    assert shown > 30
+    assert {"text/html", "application/json", "application/x-ndjson", "text/csv", "text/markdown"} <= kinds
+    assert Export.objects.get().state == Export.State.DONE
+    assert happened == []
+
+
+def test_what_a_page_of_theirs_would_be_is_found() -> None:
+    for html in (
+        f"<{PROBE}>",
+        f'<p {PROBE}="">',
+        '<p onclick="x">',
+        '<a href="java\nscript:x">',
+        f'<img src="https://{PROBE}.example">',
+        f"<!-- {PROBE} -->",
+    ):
+        assert Page(html).taken
+    assert Page(f'<p title="{PROBE}">&lt;{PROBE}&gt;</p>').taken == []
+
+
+def test_filters_views_and_previews_show_hostile_text_as_text(record: Evaluation, as_max: Client) -> None:
+    run = record.run_id
+    for path in (
+        f"/runs/{run}/",
+        f"/runs/{run}/judge/",
+        f"/runs/{run}/tasks/",
+        "/desk/",
+        f"/runs/{run}/change/",
+    ):
+        query = dict.fromkeys((*FILTERS, "sort", "after", "of", "kind", "to", "list", "term"), MARKUP)
+        response = as_max.get(path, query | {PROBE: MARKUP, f'"><{PROBE}>': NAME})
+        assert response.status_code in {200, 404}
+        assert_harmless(response)
+    assert_harmless(as_max.post("/preview/", {"text": MARKUP, "comments": MARKUP}))
+    assert_harmless(as_max.post("/", {"run": NAME, "file": io.BytesIO(MARKUP.encode())}))
+    assert_harmless(as_max.post("/login/", {"login": MARKUP, "password": MARKUP, "next": MARKUP}))
+    assert_harmless(as_max.get(f"/<{PROBE}>/"))
+
+
+def test_what_would_be_opened_is_found(happened: list[tuple[str, str]], tmp_path: Path) -> None:
+    (tmp_path / PROBE).write_text("seen")
+    assert {event for event, _ in happened} == {"open"}

@@ -1,0 +1,96 @@
+"""A record whose evidence a file has changed since its review: what changed, and the scores to go on from."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.models import Evaluation, Review, User
+from reviews.queue import claims
+from tests.support.factories import EvaluationFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.pages import filled_in, text
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+SCORES = {
+    "Clarity": {"score": "Partial", "justification": "One step is missing."},
+    "Rigour": {"score": "No", "justification": "Nothing is proved."},
+}
+
+
+def record(score: Any, justification: str, **changes: Any) -> bytes:
+    judged = {"Clarity": {"score": score, "justification": justification}}
+    return line(parsed_rubric_scores=judged, **changes)
+
+
+@pytest.fixture
+def stale(bo: User, ana: User) -> Evaluation:
+    """Decided by bo, then changed by a file, now held by ana."""
+    bring_in(file_of(record("Yes", "Every step is there.")))
+    decide(Evaluation.objects.get(), bo, scores=SCORES, comments="Checked.")
+    bring_in(file_of(record("No", "Every step is <b>wrong</b>.", aggregated_score="Fail")))
+    return claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
+
+
+def page(client: Client, evaluation: Evaluation) -> Any:
+    return client.get(reverse("evaluation", args=[evaluation.pk]))
+
+
+def test_shows_what_changed_old_against_new(as_ana: Client, stale: Evaluation) -> None:
+    shown = text(page(as_ana, stale))
+    assert "Changed since the review by bo" in shown
+    assert "<del>Yes</del><ins>No</ins>" in shown
+    assert "<ins>&lt;b&gt;wrong&lt;/b&gt;" in shown
+    assert '<h3 class="mono">aggregated_score</h3>' in shown
+    assert "<del>Pass</del><ins>Fail</ins>" in shown
+
+
+def test_has_the_scores_and_the_comment_of_that_review_filled_in(as_ana: Client, stale: Evaluation) -> None:
+    shown = page(as_ana, stale).context["form"]
+    assert [(row.typed_name, row.value, row.text) for row in shown.rows] == [
+        ("Clarity", "Partial", "One step is missing."),
+        ("Rigour", "No", "Nothing is proved."),
+    ]
+    assert shown.comment == "Checked."
+    assert shown.submit_label == "Submit 2 changes"
+
+
+def test_takes_them_as_a_new_decision_of_who_submits(as_ana: Client, stale: Evaluation, ana: User) -> None:
+    response = as_ana.post(reverse("submit", args=[stale.pk]), filled_in(page(as_ana, stale)))
+    assert response.status_code == 303
+    review = Review.objects.get(version=2)
+    assert (review.reviewer, review.corrected_scores) == (ana, SCORES)
+    assert review.origins == {"Clarity": "human", "Rigour": "human"}
+    assert "Changed since" not in text(page(as_ana, stale))
+
+
+def test_asks_for_a_score_that_the_judge_has_taken_back(as_ana: Client, bo: User, ana: User) -> None:
+    bring_in(file_of(record(7, "")))
+    decide(Evaluation.objects.get(), bo, scores={"Clarity": {"score": 7, "justification": ""}})
+    bring_in(file_of(record(8, "")))
+    evaluation = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
+    assert page(as_ana, evaluation).context["form"].submit_label == "1 score missing"
+
+
+def test_is_read_with_the_stale_decision_by_who_does_not_hold_it(
+    as_ana: Client, stale: Evaluation, ana: User
+) -> None:
+    claims.release(evaluation_id=stale.pk, actor=ana)
+    shown = text(page(as_ana, stale))
+    assert "A decision that is stale" in shown
+    assert "Needs Review by bo" in shown
+    assert "Changed since the review by bo" in shown
+
+
+def test_can_be_opened_where_the_file_is_not_kept(as_ana: Client, ana: User, bo: User) -> None:
+    decide(EvaluationFactory.create(), bo)
+    Evaluation.objects.update(is_stale=True, human_review_status="Needs Review")
+    evaluation = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
+    assert "Changed since the review by bo" in text(page(as_ana, evaluation))
+
+
+def test_is_marked_in_the_list(as_ana: Client, stale: Evaluation) -> None:
+    assert "stale review</span>" in text(as_ana.get(reverse("run", args=[stale.run_id])))

@@ -1,0 +1,522 @@
+"""The review screen: claim, decide, go on; who sees what, and what is kept when something goes wrong."""
+
+import datetime as dt
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from reviews.models import AuditEvent, Evaluation, Review, Run, User
+from reviews.queue import claims
+from reviews.review import drafts
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.lines import bring_in, file_of, line
+from tests.support.pages import HTMX, form_of, seen_on, text, url
+from tests.support.work import decide, end_claim
+
+pytestmark = pytest.mark.django_db
+
+SCORES = {
+    "clarity": {"score": "Yes", "justification": r"States \(\frac{1}{2}\)."},
+    "depth_of_steps": {"score": "No", "justification": "Too shallow."},
+}
+
+
+@pytest.fixture
+def run(db: None) -> Run:
+    return RunFactory.create(name="Algebra")
+
+
+@pytest.fixture
+def record(run: Run) -> Evaluation:
+    return EvaluationFactory.create(run=run, task_id="7", model_id="o1", parsed_rubric_scores=SCORES)
+
+
+@pytest.fixture
+def held(record: Evaluation, ana: User) -> Evaluation:
+    """The record, claimed by ana."""
+    return claims.claim(evaluation_id=record.pk, reviewer=ana)
+
+
+class TestClaiming:
+    def test_starting_leads_to_a_record_that_is_ones_own(
+        self, as_ana: Client, record: Evaluation, ana: User
+    ) -> None:
+        response = as_ana.post(url("claim-next", record.run))
+        assert (response.status_code, response["Location"]) == (303, url("evaluation", record))
+        record.refresh_from_db()
+        assert record.claimed_by == ana
+
+    def test_looking_at_a_record_claims_nothing(self, as_ana: Client, record: Evaluation) -> None:
+        page = text(as_ana.get(url("evaluation", record)))
+        assert "Claim and review" in page
+        assert 'id="review-form"' not in page
+        record.refresh_from_db()
+        assert record.claimed_by is None
+        assert not AuditEvent.objects.exists()
+
+    def test_a_record_can_be_claimed_by_itself(self, as_ana: Client, record: Evaluation, ana: User) -> None:
+        assert as_ana.post(url("claim", record)).status_code == 303
+        assert 'id="review-form"' in text(as_ana.get(url("evaluation", record)))
+
+    def test_what_another_holds_can_be_read_but_not_claimed(self, as_bo: Client, held: Evaluation) -> None:
+        page = text(as_bo.get(url("evaluation", held)))
+        assert "ana holds this record until" in page
+        assert "Claim and review" not in page
+        response = as_bo.post(url("claim", held))
+        assert response.status_code == 409
+        assert "ana has been reviewing this since" in text(response)
+
+    def test_only_a_lead_is_offered_to_free_it(self, as_bo: Client, held: Evaluation, lea: User) -> None:
+        offer = f'action="{url("release", held)}"'
+        assert offer not in text(as_bo.get(url("evaluation", held)))
+        as_lea = Client()
+        as_lea.force_login(lea)
+        assert offer in text(as_lea.get(url("evaluation", held)))
+        assert as_lea.post(url("release", held))["Location"] == url("evaluation", held)
+        assert as_bo.post(url("claim", held)).status_code == 303
+
+    def test_giving_back_leads_to_the_queue_and_not_to_the_same_record(
+        self, as_ana: Client, held: Evaluation
+    ) -> None:
+        assert as_ana.post(url("release", held))["Location"] == url("review", held.run)
+        held.refresh_from_db()
+        assert held.claimed_by is None
+
+    def test_another_cannot_give_it_back(self, as_bo: Client, held: Evaluation) -> None:
+        assert as_bo.post(url("release", held)).status_code == 403
+
+    def test_skipping_leads_to_the_next_record(self, as_ana: Client, held: Evaluation) -> None:
+        other = EvaluationFactory.create(run=held.run, task_id="8")
+        assert as_ana.post(url("skip", held))["Location"] == url("evaluation", other)
+        assert as_ana.post(url("skip", other))["Location"] == url("review", held.run)
+
+    def test_what_another_holds_cannot_be_skipped(self, as_bo: Client, held: Evaluation) -> None:
+        response = as_bo.post(url("skip", held))
+        assert response.status_code == 409
+        assert "ana has been reviewing this since" in text(response)
+
+    def test_an_open_page_keeps_the_claim(self, as_ana: Client, held: Evaluation) -> None:
+        response = as_ana.post(url("renew", held), headers=HTMX)
+        assert response.status_code == 204
+        assert dt.datetime.fromisoformat(response["X-Claim-Until"]) > timezone.now()
+
+    def test_a_claim_that_ran_out_is_taken_up_again_and_the_page_says_so(
+        self, as_ana: Client, held: Evaluation
+    ) -> None:
+        end_claim(held)
+        response = as_ana.post(url("renew", held), headers=HTMX)
+        assert response.status_code == 200
+        assert "Nobody else opened this record, so it is yours again." in text(response)
+        held.refresh_from_db()
+        assert claims.is_held(held)
+
+    def test_an_open_page_learns_that_its_claim_is_lost(
+        self, as_ana: Client, held: Evaluation, bo: User
+    ) -> None:
+        end_claim(held)
+        claims.claim(evaluation_id=held.pk, reviewer=bo)
+        response = as_ana.post(url("renew", held), headers=HTMX)
+        page = text(response)
+        assert response.status_code == 409
+        assert "bo has been reviewing this since" in page
+        assert "Next record" in page
+        assert "Read only" in page
+        assert "Take over" not in page
+
+    def test_a_lead_takes_over_what_another_holds(self, held: Evaluation, lea: User) -> None:
+        as_lea = Client()
+        as_lea.force_login(lea)
+        assert "Take over" in text(as_lea.post(url("claim", held)))
+        assert as_lea.post(url("claim", held), {"take_over": "yes"}).status_code == 303
+        held.refresh_from_db()
+        assert held.claimed_by == lea
+
+    def test_nobody_else_takes_over(self, as_bo: Client, held: Evaluation, ana: User) -> None:
+        assert as_bo.post(url("claim", held), {"take_over": "yes"}).status_code == 403
+        held.refresh_from_db()
+        assert held.claimed_by == ana
+
+    def test_looking_at_the_records_beside_claims_nothing(self, as_ana: Client, held: Evaluation) -> None:
+        other = EvaluationFactory.create(run=held.run)
+        assert as_ana.get(url("look-next", held))["Location"] == url("evaluation", other)
+        assert as_ana.get(url("look-next", other))["Location"] == url("evaluation", other)
+        assert as_ana.get(url("look-previous", other))["Location"] == url("evaluation", held)
+        other.refresh_from_db()
+        assert other.claimed_by is None
+
+
+class TestTheQueue:
+    def test_says_what_is_left(self, as_ana: Client, record: Evaluation) -> None:
+        page = text(as_ana.get(url("review", record.run)))
+        assert "1 left in Algebra" in page
+        assert "Start reviewing" in page
+
+    def test_is_clear_in_the_end(self, as_ana: Client, run: Run) -> None:
+        page = text(as_ana.get(url("review", run)))
+        assert "Queue clear" in page
+        assert "Start reviewing" not in page
+        assert "every 30s" not in page
+
+    def test_offers_what_one_skipped(self, as_ana: Client, held: Evaluation) -> None:
+        as_ana.post(url("skip", held))
+        page = text(as_ana.get(url("review", held.run)))
+        assert "1 skipped by you" in page
+        assert "Review my skipped" in page
+        assert as_ana.post(url("take-back-skips", held.run))["Location"] == url("evaluation", held)
+
+    def test_looks_again_while_others_hold_the_rest(self, as_bo: Client, held: Evaluation) -> None:
+        page = text(as_bo.get(url("review", held.run)))
+        assert "The last one is held by somebody else; it frees at" in page
+        assert 'hx-trigger="every 30s"' in page
+        alone = text(as_bo.get(url("review", held.run), headers=HTMX))
+        assert "<html" not in alone
+        assert 'id="screen"' in alone
+
+
+class TestTheScreen:
+    def test_shows_what_there_is_to_judge_by(self, as_ana: Client, run: Run, ana: User) -> None:
+        record = EvaluationFactory.create(
+            run=run,
+            task_id="7",
+            model_id="o1",
+            parsed_rubric_scores=SCORES,
+            raw_judge_output={"raw_content": "As written <b>raw</b>"},
+            structured_model_response={"response": {"steps": ["Add \\(a\\)."], "final_answer": "54"}},
+            structured_ideal_response="It is **60**.",
+            verification_message="Verification (String): Mismatch (Extracted: '54', Correct: '60').",
+            review_reasons=["LLM response parsing failed"],
+            extra={"cost_in_cents": 3},
+        )
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        page = text(as_ana.get(url("evaluation", record)))
+        for shown in (
+            "Task 7 · o1",
+            "judged by judge-1",
+            "1 of 1 left",
+            "LLM response parsing failed",
+            "The final answer does not match the reference answer. Extracted:",
+            '<li class="prose"><p>Add <span class="math" data-display="false">a</span>.</p>',
+            "<strong>60</strong>",
+            "As written &lt;b&gt;raw&lt;/b&gt;",
+            "Depth of steps",
+            r'<span class="math" data-display="false">\frac{1}{2}</span>',
+            "cost_in_cents",
+            "prompts/judge.txt",
+        ):
+            assert shown in page
+
+    def test_opens_the_raw_output_where_there_is_nothing_else(self, as_ana: Client, held: Evaluation) -> None:
+        page = as_ana.get(url("evaluation", held))
+        assert page.context["evidence"].first_pane == "raw"
+        assert "the judge's output is all there is" in text(page)
+
+    def test_marks_what_was_only_read_out_of_raw_output(self, as_ana: Client, run: Run, ana: User) -> None:
+        raw = r'{"clarity": {"score": "No", "justification": "So \(x\)."}}'
+        record = EvaluationFactory.create(
+            run=run, parsed_rubric_scores={}, raw_judge_output={"raw_content": raw}
+        )
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        page = text(as_ana.get(url("evaluation", record)))
+        assert "Suggested from raw output, 1 of 1" in page
+        assert "1 repair" in page
+        assert 'class="criterion extracted"' in page
+        assert '<span data-span="0">' in page
+
+    def test_asks_for_names_where_nothing_could_be_read(self, as_ana: Client, run: Run, ana: User) -> None:
+        record = EvaluationFactory.create(run=run, parsed_rubric_scores={}, raw_judge_output={"x": "Sorry."})
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        page = text(as_ana.get(url("evaluation", record)))
+        assert "Could not read scores; the raw output is on the left." in page
+        assert 'name="criteria-0-name" value=""' in page
+
+    def test_offers_the_criteria_of_the_run_blank_where_nothing_could_be_read(
+        self, as_ana: Client, run: Run, ana: User
+    ) -> None:
+        run.rubric = {"criteria": ["clarity", "depth"], "scores": ["Good", "Bad"]}
+        run.save()
+        record = EvaluationFactory.create(run=run, parsed_rubric_scores={}, raw_judge_output={"x": "Sorry."})
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        page = text(as_ana.get(url("evaluation", record)))
+        assert "2 scores missing" in page
+        assert 'value="Good" checked' not in page
+        assert '<label class="level" data-level="Good"' in page
+
+    def test_for_htmx_is_the_screen_alone_with_its_address(self, as_ana: Client, held: Evaluation) -> None:
+        response = as_ana.get(url("evaluation", held), headers=HTMX)
+        page = text(response)
+        assert page.startswith("<title>Task 7 · o1 · Algebra · CogniReview</title>")
+        assert "<html" not in page
+        assert response["HX-Replace-Url"] == url("evaluation", held)
+        assert "HX-Request" in response["Vary"]
+        assert "no-store" in response["Cache-Control"]
+
+    def test_of_a_decided_record_shows_judge_and_human(
+        self, as_bo: Client, held: Evaluation, ana: User
+    ) -> None:
+        decide(
+            held,
+            ana,
+            scores={"depth_of_steps": {"score": "Yes", "justification": "Deep enough."}},
+            comments="Hm.",
+        )
+        page = text(as_bo.get(url("evaluation", held)))
+        assert "Decision in force" in page
+        assert "Completed by ana" in page
+        assert "No <small>judge</small>" in page
+        assert "Yes <small>human</small>" in page
+        assert "Deep enough." in page
+        assert "Hm." in page
+        assert 'id="review-form"' not in page
+
+    def test_does_not_say_a_hostile_text_but_shows_it(self, as_ana: Client, run: Run, ana: User) -> None:
+        hostile = '"><script>alert(1)</script>{{ 7|add:7 }}'
+        record = EvaluationFactory.create(
+            run=run,
+            task_id=hostile,
+            model_id=hostile,
+            judge_llm_model=hostile,
+            parsed_rubric_scores={hostile: {"score": hostile, "justification": hostile}},
+            raw_judge_output={"raw_content": hostile},
+            structured_model_response={hostile: hostile},
+            verification_message=hostile,
+            review_reasons=[hostile],
+            extra={hostile: hostile},
+        )
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        page = text(as_ana.get(url("evaluation", record)))
+        assert "<script>alert" not in page
+        assert "{{ 7|add:7 }}" in page
+
+    def test_can_be_shown_of_records_without_measure(self, as_ana: Client, run: Run, ana: User) -> None:
+        deep: Any = "bottom"
+        for _ in range(100):
+            deep = {"response": [deep]}
+        record = EvaluationFactory.create(
+            run=run,
+            task_id=None,
+            model_id=None,
+            parsed_rubric_scores={
+                f"criterion {n}": {"score": "No", "justification": "x" * 4000} for n in range(300)
+            },
+            raw_judge_output={"raw_content": "x" * 2_000_000},
+            structured_model_response=deep,
+            structured_ideal_response="[" * 100_000,
+            review_reasons=["again"] * 10_000,
+            extra={f"key {n}": n for n in range(10_000)},
+        )
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        response = as_ana.get(url("evaluation", record))
+        assert response.status_code == 200
+        assert "150 more criteria than the form takes" in text(response)
+
+    def test_costs_the_same_queries_for_one_record_and_for_three(
+        self,
+        as_ana: Client,
+        held: Evaluation,
+        django_assert_max_num_queries: Callable[..., AbstractContextManager[Any]],
+    ) -> None:
+        for number in (1, 3):
+            EvaluationFactory.create_batch(number, run=held.run)
+            # Two of them look for the file, which rows of a factory do not have.
+            with django_assert_max_num_queries(16):
+                as_ana.get(url("evaluation", held))
+
+    def test_has_the_line_as_it_came(self, as_ana: Client) -> None:
+        odd = line("e-1", aggregated_score=b'"P\\u0061ss"', cost=b"1.10")
+        bring_in(file_of(line("e-0"), odd))
+        response: Any = as_ana.get(url("line", Evaluation.objects.get(evaluation_id="e-1")))
+        assert b"".join(response.streaming_content) == odd + b"\n"
+        assert response["Content-Disposition"] == 'attachment; filename="e-1.jsonl"'
+
+    def test_previews_a_justification(self, as_ana: Client) -> None:
+        response = as_ana.post(reverse("preview"), {"criteria-3-justification": "So $x$ <b>"})
+        assert text(response) == '<p>So <span class="math" data-display="false">x</span> &lt;b&gt;</p>'
+
+
+class TestSubmitting:
+    def test_puts_the_decision_in_force_and_leads_to_the_next(
+        self, as_ana: Client, held: Evaluation, ana: User
+    ) -> None:
+        other = EvaluationFactory.create(run=held.run, task_id="7")
+        form = form_of(held, criteria__1__score="Partial", comments="Half of it.")
+        response = as_ana.post(url("submit", held), form)
+        assert (response.status_code, response["Location"]) == (303, url("evaluation", other))
+        review = Review.objects.get()
+        assert review.corrected_scores == SCORES | {
+            "depth_of_steps": {"score": "Partial", "justification": "Too shallow."}
+        }
+        assert review.origins == {"clarity": "judge", "depth_of_steps": "human"}
+        assert (review.reviewer, review.comments) == (ana, "Half of it.")
+        held.refresh_from_db()
+        assert (held.human_review_status, held.human_reviewer_id) == ("Completed", "ana")
+
+    def test_says_what_was_saved(self, as_ana: Client, held: Evaluation) -> None:
+        response = as_ana.post(url("submit", held), form_of(held, criteria__1__score="Yes"), follow=True)
+        assert "Task 7 · o1</a>: Fail → Pass" in text(response)
+        assert "Queue clear" in text(response)
+
+    def test_for_htmx_ends_on_the_next_screen(self, as_ana: Client, held: Evaluation) -> None:
+        EvaluationFactory.create(run=held.run, task_id="7", model_id="o3")
+        response = as_ana.post(url("submit", held), form_of(held), follow=True, headers=HTMX)
+        page = text(response)
+        assert page.startswith("<title>Task 7 · o3")
+        assert '<div id="messages" role="status" hx-swap-oob="innerHTML">' in page
+        assert "Saved" in page
+
+    def test_the_same_form_twice_is_one_review(self, as_ana: Client, held: Evaluation) -> None:
+        form = form_of(held)
+        for _ in range(2):
+            assert as_ana.post(url("submit", held), form).status_code == 303
+        assert Review.objects.count() == 1
+
+    @pytest.mark.parametrize("headers", [{}, HTMX])
+    def test_a_form_with_errors_comes_back_with_what_was_typed(
+        self, as_ana: Client, held: Evaluation, headers: dict[str, str]
+    ) -> None:
+        form = form_of(held, criteria__2__name="", criteria__2__score="No", comments="I was here.")
+        response = as_ana.post(url("submit", held), form, headers=headers)
+        page = text(response)
+        assert response.status_code == 422
+        assert "Name the criterion." in page
+        assert re.search(r'name="criteria-2-name"[^>]*aria-invalid="true" aria-describedby="errors-2"', page)
+        assert "I was here." in page
+        assert ("<html" in page) == (not headers)
+        assert not Review.objects.exists()
+
+    def test_a_row_is_added_without_losing_what_was_typed(self, as_ana: Client, held: Evaluation) -> None:
+        form = form_of(held, criteria__1__score="Yes", comments="I was here.", action="add")
+        response = as_ana.post(url("submit", held), form)
+        page = text(response)
+        assert response.status_code == 200
+        assert 'name="criteria-2-name"' in page
+        assert "I was here." in page
+        assert "No → Yes" in page
+        assert "errorlist" not in page
+
+    def test_what_another_decided_is_not_decided_again_and_no_word_is_lost(
+        self, as_ana: Client, held: Evaluation, bo: User
+    ) -> None:
+        end_claim(held)
+        decide(claims.claim(evaluation_id=held.pk, reviewer=bo), bo)
+        form = form_of(held, criteria__1__justification="Mine.", comments="I was here.")
+        response = as_ana.post(url("submit", held), form, headers=HTMX)
+        page = text(response)
+        assert response.status_code == 409
+        assert "bo submitted this at" in page
+        for kept in ("Mine.", "I was here.", "what you typed is still here", "Next record", "Discard mine"):
+            assert kept in page
+        assert 'id="submit"' not in page
+        assert Review.objects.get().reviewer == bo
+
+    def test_what_another_holds_is_not_decided(self, as_bo: Client, held: Evaluation) -> None:
+        response = as_bo.post(url("submit", held), form_of(held, comments="I was here."))
+        assert response.status_code == 409
+        assert "ana has been reviewing this since" in text(response)
+        assert "I was here." in text(response)
+
+    def test_a_claim_that_ran_out_is_no_obstacle_while_nobody_took_the_record(
+        self, as_ana: Client, held: Evaluation
+    ) -> None:
+        end_claim(held)
+        assert as_ana.post(url("submit", held), form_of(held)).status_code == 303
+
+    def test_a_record_that_was_imported_again_is_to_be_looked_at_again(
+        self, as_ana: Client, ana: User
+    ) -> None:
+        bring_in(file_of(line("e-1", parsed_rubric_scores=SCORES)))
+        record = Evaluation.objects.get()
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        form = form_of(record, criteria__1__score="Partial", criteria__1__justification="Mine.")
+        bring_in(
+            file_of(
+                line(
+                    "e-1",
+                    parsed_rubric_scores=SCORES | {"depth_of_steps": {"score": "Yes", "justification": "!"}},
+                )
+            )
+        )
+        response = as_ana.post(url("submit", record), form)
+        page = text(response)
+        assert response.status_code == 409
+        assert "This record was re-imported at" in page
+        assert "and has changed since you opened it." in page
+        assert "Yes → Partial" in page
+        assert "Mine." in page
+        record.refresh_from_db()
+        assert as_ana.post(url("submit", record), form | {"version": record.version}).status_code == 303
+
+    def test_the_criteria_of_which_the_judge_says_something_else_by_then_are_marked(
+        self, as_ana: Client, ana: User
+    ) -> None:
+        bring_in(file_of(line("e-1", parsed_rubric_scores=SCORES)))
+        record = Evaluation.objects.get()
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        opened = as_ana.get(url("evaluation", record))
+        form = form_of(record) | seen_on(opened)
+        first, second = SCORES
+        newer = {
+            first: SCORES[first] | {"justification": "Something else."},
+            second: SCORES[second] | {"score": "Yes"},
+        }
+        bring_in(file_of(line("e-1", parsed_rubric_scores=newer)))
+        response = as_ana.post(url("submit", record), form)
+        page = text(response)
+        assert "and the judge's output changed on 2 criteria. Check the marked rows." in unescape(page)
+        assert unescape(page).count("The judge's output has changed here.") == 2
+        record.refresh_from_db()
+        again = form_of(record) | seen_on(response)
+        assert as_ana.post(url("submit", record), again).status_code == 303
+
+    def test_what_is_refused_goes_on_from_the_draft_that_is_kept(
+        self, as_ana: Client, held: Evaluation, ana: User
+    ) -> None:
+        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "a"]], revision=4)
+        page = text(as_ana.post(url("submit", held), form_of(held, criteria__0__score="")))
+        assert 'data-revision="4"' in page
+        assert 'id="restored" hidden' in page
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"criteria__0__justification": "a\x00b"},
+            {"criteria__0__name": "\x00"},
+            {"criteria__0__score": "\x00"},
+            {"comments": "x" * 3_000_000},
+            {"criteria__0__justification": "x" * 3_000_000},
+            {"version": "9" * 5000},
+            {"submission": "not one"},
+            {"criteria__0__score": "Maybe"},
+        ],
+    )
+    def test_nonsense_is_refused_with_the_form(
+        self, as_ana: Client, held: Evaluation, changes: dict[str, Any]
+    ) -> None:
+        response = as_ana.post(url("submit", held), form_of(held, **changes))
+        assert response.status_code == 422
+        assert 'id="review-form"' in text(response)
+        assert not Review.objects.exists()
+
+    def test_thousands_of_fields_are_refused(self, as_ana: Client, held: Evaluation) -> None:
+        form = {f"criteria-{number}-name": "x" for number in range(5000)}
+        assert as_ana.post(url("submit", held), form_of(held) | form).status_code == 400
+
+    def test_an_encoding_that_could_smuggle_half_characters_is_refused(
+        self, as_ana: Client, held: Evaluation
+    ) -> None:
+        body = b'--x\r\nContent-Disposition: form-data; name="comments"\r\n\r\n\\ud800\r\n--x--\r\n'
+        response = as_ana.post(
+            url("submit", held), body, content_type="multipart/form-data; boundary=x; charset=unicode_escape"
+        )
+        assert response.status_code == 400
+
+    @pytest.mark.parametrize("name", ["evaluation", "line", "review"])
+    def test_what_does_not_exist_is_not_found(self, as_ana: Client, name: str) -> None:
+        for number in ("0", "999999", "9" * 40):
+            assert as_ana.get(reverse(name, args=[number])).status_code == 404

@@ -1,0 +1,127 @@
+"""Pages of records drawn by lot: nothing tells them from flagged ones until they are decided."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.models import Evaluation, Run, User
+from reviews.queue import claims
+from reviews.sampling import draws
+from tests.support.lines import bring_in, file_of, line
+from tests.support.pages import text
+from tests.support.work import agree
+
+pytestmark = pytest.mark.django_db
+
+CALM = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
+HIDDEN = "Why this record is here shows once it is decided: some are drawn by lot."
+REASON = "Final answer does not match."
+
+
+@pytest.fixture
+def run() -> Run:
+    """A flagged record, and one drawn from those that nobody flagged: but for that they are the same."""
+    run = Run.objects.create(name="evaluations", sample_share=1)
+    bring_in(file_of(line("record-1", task_id="1"), line("record-2", task_id="2", **CALM)))
+    return run
+
+
+@pytest.fixture
+def flagged(run: Run) -> Evaluation:
+    return Evaluation.objects.select_related("run").get(evaluation_id="record-1")
+
+
+@pytest.fixture
+def drawn(run: Run) -> Evaluation:
+    return Evaluation.objects.select_related("run").get(evaluation_id="record-2")
+
+
+def page_of(evaluation: Evaluation) -> str:
+    return reverse("evaluation", args=[evaluation.pk])
+
+
+def comparable(client: Client, evaluation: Evaluation) -> list[str]:
+    """The page of a record, tag by tag, without what is its own: its names, keys, tokens and moments."""
+    shown = text(client.get(page_of(evaluation)))
+    tokens, moments = r"[A-Za-z0-9]{64}|[0-9a-f]{8}-[0-9a-f-]{27}", r"\d{4}-\d\d-\d\dT[\d:.]+|\d\d:\d\d"
+    own = rf"record-\d|{tokens}|{moments}|(?<=nonce=\")[^\"]+|\b\d+\b"
+    return re.sub(own, "", shown).split("<")
+
+
+class TestTheScreen:
+    def test_is_the_same_for_both(
+        self, as_ana: Client, ana: User, flagged: Evaluation, drawn: Evaluation
+    ) -> None:
+        for one in (flagged, drawn):
+            claims.claim(evaluation_id=one.pk, reviewer=ana)
+        assert comparable(as_ana, flagged) == comparable(as_ana, drawn)
+
+    def test_does_not_say_why_a_record_is_there(self, as_ana: Client, flagged: Evaluation) -> None:
+        shown = text(as_ana.get(page_of(flagged)))
+        assert HIDDEN in shown
+        for word in (REASON, "needs_human_review", "review_reasons", reverse("line", args=[flagged.pk])):
+            assert word not in shown
+
+    def test_does_once_it_is_decided(self, as_ana: Client, ana: User, flagged: Evaluation) -> None:
+        agree(flagged, ana)
+        shown = text(as_ana.get(page_of(flagged)))
+        assert HIDDEN not in shown
+        for word in (REASON, "needs_human_review", reverse("line", args=[flagged.pk])):
+            assert word in shown
+
+    def test_does_in_a_run_of_which_nothing_is_drawn(
+        self, as_ana: Client, run: Run, flagged: Evaluation
+    ) -> None:
+        run.sample_share = 0
+        run.save()
+        draws.draw(run.pk)
+        assert REASON in text(as_ana.get(page_of(flagged)))
+
+    def test_keeps_the_line_back(self, as_ana: Client, drawn: Evaluation, ana: User) -> None:
+        place = reverse("line", args=[drawn.pk])
+        response = as_ana.get(place)
+        assert response.status_code == 403
+        assert "it can be downloaded once the record is decided" in text(response)
+        agree(drawn, ana)
+        assert as_ana.get(place).status_code == 200
+
+
+class TestTheList:
+    def test_does_not_say_why_a_record_is_there(
+        self, as_ana: Client, run: Run, flagged: Evaluation, ana: User
+    ) -> None:
+        place = reverse("run", args=[run.pk])
+        assert text(as_ana.get(place)).count("shows once it is decided") == 2
+        agree(flagged, ana)
+        shown = text(as_ana.get(place, {"status": "done"}))
+        assert "shows once it is decided" not in shown
+        assert f"<span>{REASON}</span>" in shown
+
+
+class TestAConfirmedRecord:
+    @pytest.fixture(autouse=True)
+    def _confirmed(self, drawn: Evaluation, ana: User) -> None:
+        agree(drawn, ana, comments="Checked by hand.")
+
+    def test_says_who_confirmed_it(self, as_ana: Client, drawn: Evaluation) -> None:
+        shown = text(as_ana.get(page_of(drawn)))
+        assert "Drawn by lot, and confirmed by ana" in shown
+        assert "Decision in force" in shown
+        assert reverse("revise", args=[drawn.pk]) in shown
+
+    def test_can_be_revised(self, as_ana: Client, drawn: Evaluation) -> None:
+        place = reverse("revise", args=[drawn.pk])
+        form = as_ana.get(place).context["form"]
+        assert form.source_title == "The decision in force"
+        assert form.comment == "Checked by hand."
+        assert [row.value for row in form.rows] == ["Yes"]
+
+    def test_is_in_the_history_of_its_reviewer(self, as_ana: Client, run: Run, drawn: Evaluation) -> None:
+        assert "In force" in text(as_ana.get(reverse("recent", args=[run.pk])))
+
+    def test_can_be_put_into_the_queue_again(self, as_ana: Client, drawn: Evaluation, run: Run) -> None:
+        response = as_ana.post(reverse("reopen", args=[drawn.pk]), {"reason": "Look again."}, follow=True)
+        assert response.status_code == 200
+        assert "Claim and review" in text(response)

@@ -1,0 +1,65 @@
+"""The page of files of other tools: mapping a run, and what is wrong with a mapping."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from cognireview.environment import BASE_DIR
+from reviews.imports.target_run import mapping_of
+from reviews.models import Run
+from tests.records.test_mapping import MT_BENCH
+from tests.support.lines import bring_in, file_of, line
+from tests.support.pages import text
+
+pytestmark = pytest.mark.django_db
+
+TOML = (BASE_DIR / "docs" / "mappings" / "mt-bench.toml").read_text()
+
+
+def send(client: Client, mapping: str = TOML, run: str = "evaluations") -> Any:
+    return client.post(reverse("mappings"), {"run_name": run, "mapping": mapping}, follow=True)
+
+
+def test_a_run_that_is_mapped_reads_its_files_so(as_max: Client) -> None:
+    page = text(send(as_max))
+    assert "evaluations is read by this mapping now." in page
+    assert "<code>judge[0]</code>" in page
+    brought = bring_in(MT_BENCH)
+    assert brought.new == 1
+    assert "read by the mapping of the run" in text(as_max.get(reverse("import", args=[brought.pk])))
+
+
+def test_what_is_wrong_with_a_mapping_is_listed_whole(as_max: Client) -> None:
+    answer = send(as_max, "[fields]\ntask_id = 'a['\n<b> = 1")
+    assert answer.status_code == 422
+    assert "mapping: is not TOML" in text(answer)
+    page = text(send(as_max, "[fields]\ntask_id = 'a['"))
+    assert "fields.task_id: is no JMESPath" in page
+    assert "fields.created_at: is missing" in page
+    assert not Run.objects.exists()
+
+
+def test_a_run_with_records_keeps_how_they_were_read(as_max: Client) -> None:
+    bring_in(file_of(line()))
+    answer = send(as_max)
+    assert answer.status_code == 422
+    assert "holds records that were read in another way" in text(answer)
+
+
+def test_the_mapping_the_form_begins_with_is_one(as_max: Client) -> None:
+    begun = as_max.get(reverse("mappings")).context["form"].initial["mapping"]
+    assert send(as_max, begun).status_code == 200
+    assert mapping_of(Run.objects.get())
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_page_costs_the_same_whatever_its_length(
+    as_max: Client, count: int, django_assert_num_queries: Any
+) -> None:
+    for number in range(count):
+        send(as_max, run=f"run {number}")
+    as_max.get(reverse("mappings"))
+    with django_assert_num_queries(5):
+        as_max.get(reverse("mappings"))

@@ -1,0 +1,108 @@
+"""The page on which a lead says how the judge of a run is measured."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.judge import measurement_settings
+from reviews.judge.measurement_settings import Measures
+from reviews.models import Evaluation, Run
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.pages import text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create(name="Algebra", blind_share=0.15)
+
+
+def page_of(run: Run) -> str:
+    return reverse("run-measures", args=[run.pk])
+
+
+def filled_in(client: Client, run: Run, **changes: str) -> dict[str, str]:
+    """What a browser posts for the page as it stands, with changes."""
+    form = client.get(page_of(run)).context["form"]
+    return {name: str(form[name].value()) for name in form.fields} | changes
+
+
+def saved(client: Client, run: Run, **changes: str) -> Any:
+    return client.post(page_of(run), filled_in(client, run, **changes))
+
+
+def measured_by(run: Run) -> Measures:
+    return measurement_settings.of(Run.objects.get(pk=run.pk))
+
+
+class TestThePage:
+    def test_shows_shares_in_per_cent(self, as_lea: Client, run: Run) -> None:
+        fields = filled_in(as_lea, run)
+        assert [fields[name] for name in ("blind_share", "sample_share", "overlap_share", "overlap")] == [
+            *("15", "0", "0", "2")
+        ]
+
+    def test_is_reached_from_the_settings_of_the_run(self, as_lea: Client, run: Run) -> None:
+        assert page_of(run) in text(as_lea.get(reverse("run-settings", args=[run.pk])))
+
+    def test_says_what_the_shares_come_to(self, as_lea: Client, run: Run) -> None:
+        EvaluationFactory.create(run=run)
+        assert "Now: 0 % of 1 record to review: about 0." in text(as_lea.get(page_of(run)))
+
+    def test_says_what_stands_in_the_way(self, as_lea: Client, run: Run) -> None:
+        saved(as_lea, run, overlap_share="100", overlap="3")
+        shown = text(as_lea.get(page_of(run)))
+        assert "3 people are to review the same record and only 1 person can." in shown
+
+
+class TestSaving:
+    def test_takes_per_cent(self, as_lea: Client, run: Run) -> None:
+        response = saved(as_lea, run, blind_share="20", sample_share="2.5", overlap_share="7", overlap="3")
+        assert response.status_code == 302
+        assert measured_by(run) == Measures(0.2, 0.025, 0.07, 3)
+        assert filled_in(as_lea, run)["overlap_share"] == "7"
+
+    def test_draws_the_sample(self, as_lea: Client, run: Run) -> None:
+        calm = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
+        EvaluationFactory.create_batch(4, run=run, **calm)
+        saved(as_lea, run, sample_share="50")
+        assert Evaluation.objects.filter(is_sampled=True).count() == 2
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("changes", "sentence"),
+        [
+            ({"blind_share": "101"}, "A share is from 0 to 100 %, not 101 %."),
+            ({"sample_share": "-1"}, "A share is from 0 to 100 %, not -1 %."),
+            ({"overlap_share": "many"}, "Enter a number."),
+            ({"overlap_share": ""}, "This field is required."),
+            ({"overlap_share": "nan"}, "Enter a number."),
+            ({"overlap": "1"}, "2 to 9 people review such a record."),
+            ({"overlap": "2.5"}, "Enter a whole number."),
+        ],
+    )
+    def test_say_why_and_keep_what_was_entered(
+        self, as_lea: Client, run: Run, changes: dict[str, str], sentence: str
+    ) -> None:
+        before = measured_by(run)
+        response = saved(as_lea, run, **changes)
+        assert response.status_code == 422
+        assert sentence in text(response)
+        assert {name: response.context["form"][name].value() for name in changes} == changes
+        assert measured_by(run) == before
+
+    def test_of_a_page_that_is_out_of_date_keep_what_was_entered(self, as_lea: Client, run: Run) -> None:
+        mine = filled_in(as_lea, run, blind_share="30")
+        saved(as_lea, run, blind_share="20")
+        response = as_lea.post(page_of(run), mine)
+        assert response.status_code == 409
+        assert "Somebody changed these settings since you opened the page." in text(response)
+        assert measured_by(run).blind_share == 0.2
+        form = response.context["form"]
+        again = {name: str(form[name].value()) for name in form.fields}
+        assert as_lea.post(page_of(run), again).status_code == 302
+        assert measured_by(run).blind_share == 0.3

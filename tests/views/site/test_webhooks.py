@@ -1,0 +1,145 @@
+"""The pages on which admins say who is told when a run is reviewed."""
+
+import re
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from reviews.models import User, Webhook
+from reviews.webhooks import deliveries
+from tests.support.factories import PASSWORD, RunFactory
+from tests.support.pages import text
+
+pytestmark = pytest.mark.django_db
+
+URL = "https://hooks.example.org/reviewed?team=a"
+
+
+@pytest.fixture(autouse=True)
+def _hosts(settings: LazySettings) -> None:
+    settings.WEBHOOK_HOSTS = ["hooks.example.org"]
+
+
+@pytest.fixture
+def proven(as_max: Client, max: User) -> Client:
+    """max, who has just typed the password again."""
+    as_max.post(reverse("reauthenticate"), {"password": PASSWORD})
+    return as_max
+
+
+@pytest.fixture
+def webhook(max: User) -> Webhook:
+    return deliveries.add(url=URL, run=None, actor=max).webhook
+
+
+class TestThePage:
+    def test_says_when_webhooks_are_off_and_who_can_change_that(
+        self, as_max: Client, settings: LazySettings
+    ) -> None:
+        assert "Webhooks are off" not in text(as_max.get(reverse("webhooks")))
+        settings.WEBHOOK_HOSTS = []
+        page = text(as_max.get(reverse("webhooks")))
+        assert "Webhooks are off. The operator of this site names in <code>COGNIREVIEW_WEBHOOK_HOSTS" in page
+
+    def test_is_where_admins_look(self, as_max: Client, as_lea: Client) -> None:
+        assert reverse("webhooks") in text(as_max.get(reverse("runs")))
+        assert reverse("webhooks") not in text(as_lea.get(reverse("runs")))
+
+    def test_costs_the_same_for_one_and_for_many(
+        self,
+        as_max: Client,
+        max: User,
+        webhook: Webhook,
+        django_assert_num_queries: DjangoAssertNumQueries,
+    ) -> None:
+        deliveries.send_test(webhook=webhook, actor=max)
+        as_max.get(reverse("webhooks"))
+        queries = 7
+        with django_assert_num_queries(queries):
+            as_max.get(reverse("webhooks"))
+        for _ in range(3):
+            more = deliveries.add(url=URL, run=RunFactory.create(), actor=max).webhook
+            deliveries.send_test(webhook=more, actor=max)
+        with django_assert_num_queries(queries):
+            page = text(as_max.get(reverse("webhooks")))
+        assert page.count("waiting") == 4
+
+
+class TestAdding:
+    def test_asks_who_one_is_and_then_shows_the_secret_once(self, as_max: Client, max: User) -> None:
+        run = RunFactory.create(name="nightly")
+        sent = {"url": URL, "run": run.pk}
+        assert as_max.post(reverse("add-webhook"), sent)["Location"].startswith(reverse("reauthenticate"))
+        assert not Webhook.objects.exists()
+        as_max.post(reverse("reauthenticate"), {"password": PASSWORD})
+        page = text(as_max.post(reverse("add-webhook"), sent))
+        made = Webhook.objects.get()
+        assert (made.url, made.run, made.created_by) == (URL, run, max)
+        assert re.search(r'value="whsec_[A-Za-z0-9+/]{43}="', page)
+        for name, arguments in (("webhooks", []), ("webhook", [made.pk])):
+            assert "whsec_" not in text(as_max.get(reverse(name, args=arguments)))
+
+    @pytest.mark.parametrize(
+        ("sent", "why"),
+        [
+            ({"url": ""}, "This field is required"),
+            (
+                {"url": "https://elsewhere.org/"},
+                "with port 443 is not in COGNIREVIEW_WEBHOOK_HOSTS",
+            ),
+            ({"url": "http://hooks.example.org/"}, "The URL begins with https://"),
+            ({"url": "https://hooks.example.org/\0"}, "Null characters are not allowed"),
+            ({"url": "https://hooks.example.org/" + "x" * 2000}, "at most 2000 characters"),
+            ({"url": URL, "run": "0"}, "Select a valid choice"),
+            ({"url": URL, "run": "x"}, "Select a valid choice"),
+        ],
+    )
+    def test_of_what_is_not_allowed_says_why(self, sent: dict[str, str], why: str, proven: Client) -> None:
+        answer = proven.post(reverse("add-webhook"), sent)
+        assert answer.status_code == 422
+        assert why in text(answer)
+        assert not Webhook.objects.exists()
+
+
+class TestOne:
+    def test_shows_each_attempt_with_status_and_reason(
+        self, as_max: Client, webhook: Webhook, max: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sent = deliveries.send_test(webhook=webhook, actor=max)
+        sent.attempts.create(number=1, status=500, reason="Internal Server Error")
+        sent.attempts.create(number=2, reason="It did not answer in time.")
+        page = text(as_max.get(reverse("webhook", args=[webhook.pk])))
+        assert "<strong>500</strong> Internal Server Error" in page
+        assert page.index("500") < page.index("It did not answer in time.")
+        assert "next attempt" in page
+
+    def test_is_sent_a_test(self, as_max: Client, webhook: Webhook) -> None:
+        answer = as_max.post(reverse("test-webhook", args=[webhook.pk]), follow=True)
+        assert "A test is on its way" in text(answer)
+        assert webhook.deliveries.get().event == "test"
+
+    def test_that_is_removed_is_gone_and_what_it_was_sent_stays(
+        self, as_max: Client, webhook: Webhook, max: User
+    ) -> None:
+        deliveries.send_test(webhook=webhook, actor=max)
+        assert URL not in text(as_max.post(reverse("remove-webhook", args=[webhook.pk]), follow=True))
+        assert as_max.get(reverse("webhook", args=[webhook.pk])).status_code == 404
+        assert webhook.deliveries.get().state == "given up"
+
+    def test_costs_the_same_for_one_message_and_for_many(
+        self,
+        as_max: Client,
+        max: User,
+        webhook: Webhook,
+        django_assert_num_queries: DjangoAssertNumQueries,
+    ) -> None:
+        page = reverse("webhook", args=[webhook.pk])
+        for _ in range(3):
+            as_max.get(page)
+            sent = deliveries.send_test(webhook=webhook, actor=max)
+            sent.attempts.create(number=1, reason="It did not answer in time.")
+            with django_assert_num_queries(7):
+                as_max.get(page)

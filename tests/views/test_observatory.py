@@ -1,0 +1,334 @@
+"""Every kind of answer, with https, gets 130 points or more by the rules of the HTTP Observatory."""
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.cookies import SimpleCookie
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
+from django.conf import settings
+from django.db import connection
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from cognireview.web import headers
+from reviews.accounts import api_tokens, one_time_links, people
+from reviews.exports import jobs
+from reviews.models import Evaluation, Export, User
+from tests.support import observatory
+from tests.support.factories import PASSWORD
+from tests.support.lines import bring_in, file_of, line
+from tests.support.observatory import Answer
+from tests.views.access import ACCESS
+from tests.views.test_access import address, ask, one_of_everything
+
+pytestmark = pytest.mark.django_db
+
+LEAST = 130
+HOST = "review.example.org"
+# What settings say about answers. The rest is as for any test.
+ABOUT_ANSWERS = ("SECURE_", "SESSION_COOKIE_", "CSRF_", "X_FRAME", "ALLOWED_HOSTS", "PUBLIC_URL")
+
+
+def settings_of_https() -> ModuleType:
+    """The settings module as it would be loaded for a site with https."""
+    path = Path(settings.BASE_DIR, "cognireview", "settings.py")
+    spec = importlib.util.spec_from_file_location("https_settings", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COGNIREVIEW_PUBLIC_URL", f"https://{HOST}")
+        spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(autouse=True)
+def _https() -> Iterator[None]:
+    module = settings_of_https()
+    about = {name: getattr(module, name) for name in dir(module) if name.startswith(ABOUT_ANSWERS)}
+    assert about["SECURE_SSL_REDIRECT"]
+    assert about["SESSION_COOKIE_SECURE"]
+    with override_settings(**about):
+        yield
+
+
+class Browser(Client):
+    """Asks over https, as the public host."""
+
+    def __init__(self, person: User | None = None, **defaults: Any) -> None:
+        super().__init__(SERVER_NAME=HOST, **defaults)
+        if person:
+            self.force_login(person)
+
+    def generic(self, *args: Any, **how: Any) -> Any:
+        return super().generic(*args, **{**how, "secure": True})
+
+
+def rated(path: str, response: Any) -> Answer:
+    """An answer with what the rules ask about it, the address over plain http included."""
+    plain = Client(SERVER_NAME=HOST).get(path)
+    kept = [one for one in response.cookies.values() if one["max-age"] != 0]  # the others are taken back
+    body = response.getvalue().decode("utf-8", "replace")
+    to = plain["Location"] if plain.status_code == 301 else ""
+    return Answer(f"https://{HOST}{path}", response.headers, kept, body, to)
+
+
+def assert_rated(path: str, response: Any) -> None:
+    answer = rated(path, response)
+    assert observatory.score(answer) >= LEAST, (path, response.status_code, observatory.points(answer))
+    for name, value in headers.ALWAYS.items():
+        assert response.headers[name] == value
+    assert response.headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    assert response.headers["Content-Security-Policy"].count("frame-ancestors 'none'") == 1
+
+
+@pytest.fixture
+def record(max: User) -> Evaluation:
+    return one_of_everything(max)
+
+
+@pytest.mark.parametrize("who", ["max", "eve", "nobody"])
+def test_every_address_whatever_it_answers(who: str, record: Evaluation, max: User, eve: User) -> None:
+    """Pages, files and fragments for an admin; 403 for who may not, the way to the login for nobody."""
+    browser = Browser({"max": max, "eve": eve}.get(who))
+    seen = set()
+    for name in ACCESS:
+        path = address(name, record)
+        for method in ("get", "post"):
+            response = ask(browser, method, path)
+            seen.add(response.status_code)
+            assert "no-store" in response.headers["Cache-Control"]
+            assert_rated(path, response)
+    assert {"max": {200, 302, 404, 405, 422}, "eve": {200, 403, 404}, "nobody": {200, 302, 404}}[who] <= seen
+
+
+def test_the_ways_in(max: User) -> None:
+    """With the cookies that a browser gets there, which count for more if they are safe."""
+    for path in (
+        reverse("login"),
+        reverse("join", args=[one_time_links.invite(role="lead", actor=max).token]),
+        reverse("new-password", args=[one_time_links.password_link(person=max, actor=max).token]),
+    ):
+        response = Browser().get(path)
+        assert response.status_code == 200
+        assert response.cookies
+        assert_rated(path, response)
+        assert observatory.cookies(rated(path, response)) == 5
+
+
+def test_the_welcome_of_the_first_admin(db: None) -> None:
+    path = reverse("welcome", args=[people.welcome_token()])
+    response = Browser().get(path)
+    assert response.status_code == 200
+    assert_rated(path, response)
+
+
+def test_a_login_and_what_it_sets(ana: User) -> None:
+    browser = Browser()
+    response = browser.post(reverse("login"), {"login": "ana", "password": PASSWORD})
+    assert response.status_code == 302
+    names = set(response.cookies)
+    assert {settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME} <= names
+    for name in (settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME):
+        cookie = response.cookies[name]
+        # Without these browsers refuse a cookie of that prefix.
+        assert name.startswith("__Host-")
+        assert (cookie["secure"], cookie["path"], cookie["domain"]) == (True, "/", "")
+        assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+    assert_rated(reverse("login"), response)
+
+
+def test_pages_of_a_second_factor_with_a_picture_of_a_code(ana: User) -> None:
+    browser = Browser(ana)
+    browser.post(reverse("reauthenticate"), {"password": PASSWORD})
+    for name in ("add-app", "add-passkey"):
+        response = browser.get(reverse(name))
+        assert response.status_code == 200
+        assert_rated(reverse(name), response)
+    assert "data:image/" in browser.get(reverse("add-app")).content.decode()
+    codes = browser.post(reverse("new-codes"))
+    assert_rated(reverse("new-codes"), codes)
+    TOTP.activate(ana, generate_totp_secret())
+    half = Browser()
+    half.post(reverse("login"), {"login": "ana", "password": PASSWORD})
+    asked = half.get(reverse("second-factor"))
+    assert asked.status_code == 200
+    assert_rated(reverse("second-factor"), asked)
+
+
+def test_downloads(max: User) -> None:
+    run = bring_in(file_of(line(), b"no record")).run
+    export = jobs.ask_for(jobs.Order(run), max)
+    jobs.build(export.pk)
+    browser = Browser(max)
+    export = Export.objects.get()
+    record = Evaluation.objects.get()
+    brought = record.first_import_id
+    for name, key in {
+        "export-file": export.pk,
+        "export-receipt": export.pk,
+        "line": record.pk,
+        "import-rejected": brought,
+        "import-exceptions": brought,
+        "opinions": run.pk,
+    }.items():
+        response = browser.get(reverse(name, args=[key]))
+        assert response.status_code == 200
+        assert "attachment" in response["Content-Disposition"]
+        assert_rated(reverse(name, args=[key]), response)
+
+
+def test_the_api(max: User) -> None:
+    token = api_tokens.make(person=max, scopes=api_tokens.SCOPES, actor=None).text
+    program = Browser(headers={"Authorization": f"Bearer {token}"})
+    for path, status in {"runs": 200, "runs/0": 404, "openapi.json": 200, "nothing": 404}.items():
+        response = program.get(f"/api/v1/{path}")
+        assert response.status_code == status
+        assert_rated(f"/api/v1/{path}", response)
+    assert_rated("/api/v1/runs", Browser().get("/api/v1/runs"))
+
+
+def test_static_files() -> None:
+    files = ["app.css", "keys.js", "icon.svg", "vendor/katex/katex.mjs", "nothing.js"]
+    for name in files:
+        path = f"/static/{name}"
+        assert_rated(path, Browser().get(path))
+
+
+def failing(*_: object, **__: object) -> None:
+    raise RuntimeError
+
+
+def wrong_host(_: pytest.MonkeyPatch, browser: Browser) -> Any:
+    return browser.get(reverse("login"), headers={"host": "evil.example"})
+
+
+def no_token(_: pytest.MonkeyPatch, browser: Browser) -> Any:
+    strict = Browser(enforce_csrf_checks=True)
+    return strict.post(reverse("login"))
+
+
+def our_error(patch: pytest.MonkeyPatch, browser: Browser) -> Any:
+    patch.setattr("reviews.queue.progress.of_all", failing)
+    browser.raise_request_exception = False
+    return browser.get(reverse("runs"))
+
+
+def error_of_the_api(patch: pytest.MonkeyPatch, browser: Browser) -> Any:
+    patch.setattr("reviews.accounts.api_tokens.find", failing)
+    browser.raise_request_exception = False
+    return browser.get("/api/v1/runs", headers={"Authorization": "Bearer x"})
+
+
+def no_database(patch: pytest.MonkeyPatch, browser: Browser) -> Any:
+    connection.close()
+    patch.setitem(connection.settings_dict, "HOST", "/nowhere")
+    return browser.get("/readyz")
+
+
+ERRORS: dict[int, list[Callable[[pytest.MonkeyPatch, Browser], Any]]] = {
+    400: [wrong_host],
+    403: [no_token],
+    500: [our_error, error_of_the_api],
+    503: [no_database],
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "ask"), [(status, ask) for status, asks in ERRORS.items() for ask in asks]
+)
+def test_errors(status: int, ask: Callable[..., Any], max: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    response = ask(monkeypatch, Browser(max))
+    assert response.status_code == status
+    assert_rated("/login/", response)
+
+
+class TestTheRules:
+    """What they take and give, against the examples of the public table."""
+
+    BEST = Answer(
+        f"https://{HOST}/",
+        {
+            "Content-Security-Policy": "default-src 'none'; script-src 'self'; frame-ancestors 'none'",
+            "Referrer-Policy": "same-origin",
+            "Strict-Transport-Security": "max-age=31536000; includeSubDomains; preload",
+            "X-Content-Type-Options": "nosniff",
+            "Cross-Origin-Resource-Policy": "same-origin",
+            "Content-Type": "text/html; charset=utf-8",
+        },
+        redirects_to=f"https://{HOST}/",
+    )
+
+    def test_give_130_to_who_sets_no_cookie(self) -> None:
+        assert observatory.score(self.BEST) == 130
+
+    def test_give_nothing_more_where_too_much_is_taken(self) -> None:
+        without = {
+            name: text for name, text in self.BEST.headers.items() if name != "Strict-Transport-Security"
+        }
+        assert observatory.score(replace(self.BEST, headers=without)) == 80
+
+    def test_take_all_for_nothing_at_all(self) -> None:
+        bare = Answer(f"http://{HOST}/", {"Content-Type": "text/html"})
+        assert observatory.score(bare) == 100 - 25 - 20 - 20 - 5 - 20
+
+    @pytest.mark.parametrize(
+        ("policy", "expected"),
+        [
+            ("default-src 'none'", 10),
+            ("default-src 'self'", 5),
+            ("default-src 'none'; style-src 'unsafe-inline'", 0),
+            ("default-src 'none'; style-src 'unsafe-inline' 'nonce-abc'", 10),
+            ("default-src 'none'; img-src http://example.org", -10),
+            ("default-src 'none'; script-src 'unsafe-eval'", -10),
+            ("default-src 'none'; script-src 'unsafe-inline'", -20),
+            ("default-src 'none'; script-src https:", -20),
+            ("default-src 'none'; connect-src http://example.org", -20),
+            ("img-src 'self'", -20),
+            ("", -25),
+        ],
+    )
+    def test_of_the_policy(self, policy: str, expected: int) -> None:
+        assert (
+            observatory.content_security_policy(Answer("", {"Content-Security-Policy": policy})) == expected
+        )
+
+    @pytest.mark.parametrize(
+        ("cookie", "expected"),
+        [
+            ("sessionid=1; Secure; HttpOnly; SameSite=Lax", 5),
+            ("sessionid=1; Secure; HttpOnly", 0),
+            ("theme=1; SameSite=Lax", -20),
+            ("csrftoken=1; Secure", -20),
+            ("sessionid=1; Secure; SameSite=Lax", -30),
+            ("sessionid=1; HttpOnly; SameSite=Lax", -40),
+        ],
+    )
+    def test_of_cookies(self, cookie: str, expected: int) -> None:
+        assert observatory.cookies(Answer("", {}, SimpleCookie(cookie).values())) == expected
+
+    @pytest.mark.parametrize(
+        ("html", "expected"),
+        [
+            ('<script src="/a.js"></script>', 0),
+            ('<script src="/a.js" integrity="sha256-x"></script>', 5),
+            ('<script src="https://example.org/a.js"></script>', -5),
+            ('<script src="//example.org/a.js" integrity="sha256-x"></script>', -20),
+            ('<script src="http://example.org/a.js"></script>', -50),
+        ],
+    )
+    def test_of_scripts(self, html: str, expected: int) -> None:
+        answer = replace(self.BEST, body=html)
+        assert observatory.subresource_integrity(answer) == expected
+
+    @pytest.mark.parametrize(
+        ("to", "expected"),
+        [(f"https://{HOST}/", 0), ("https://example.org/", -5), (f"http://{HOST}/a", -20), ("", -20)],
+    )
+    def test_of_the_way_from_http(self, to: str, expected: int) -> None:
+        assert observatory.redirection(replace(self.BEST, redirects_to=to)) == expected

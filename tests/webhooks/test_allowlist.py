@@ -1,0 +1,204 @@
+"""Where webhooks may go, and where not, whatever names lead to."""
+
+import socket
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.core.exceptions import ImproperlyConfigured
+
+from cognireview import environment
+from reviews.webhooks import allowlist
+from reviews.webhooks.allowlist import NotAllowed, Target
+
+HOSTS = ["hooks.example.org", "ci.lan:8443", "10.1.0.0/16", "localhost:9000", "127.0.0.1:9000", "[::1]:9000"]
+
+
+@pytest.fixture(autouse=True)
+def _hosts(settings: LazySettings) -> None:
+    settings.WEBHOOK_HOSTS = HOSTS
+
+
+@pytest.fixture
+def lead(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """Name -> the addresses it leads to."""
+    names: dict[str, list[str]] = {}
+
+    def found(host: str, port: int, **_: Any) -> list[Any]:
+        if host not in names:
+            raise socket.gaierror
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in names[host]]
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+    return names
+
+
+class TestAUrl:
+    @pytest.mark.parametrize(
+        ("url", "target"),
+        [
+            ("https://hooks.example.org", Target(True, "hooks.example.org", 443, "/")),
+            ("https://HOOKS.example.org:443/a?b=c", Target(True, "hooks.example.org", 443, "/a?b=c")),
+            ("https://ci.lan:8443/?", Target(True, "ci.lan", 8443, "/")),
+            ("http://localhost:9000/x", Target(False, "localhost", 9000, "/x")),
+            ("http://[::1]:9000/x", Target(False, "::1", 9000, "/x")),
+        ],
+    )
+    def test_of_the_list_is_taken(self, url: str, target: Target) -> None:
+        assert allowlist.parse(url) == target
+
+    @pytest.mark.parametrize(
+        ("url", "why"),
+        [
+            ("https://example.org/", r"example.org with port 443 is not in COGNIREVIEW_WEBHOOK_HOSTS"),
+            ("https://hooks.example.org:8443/", "with port 8443 is not in"),
+            ("https://ci.lan/", "with port 443 is not in"),
+            ("https://a.hooks.example.org/", "is not in"),
+            ("https://hooks.example.org./", "is not in"),
+            ("https://10.1.2.3/", "is not in"),
+            ("https://localhost/", "is not in"),
+            ("https://2130706433:9000/", "is not in"),
+            ("https://0x7f000001:9000/", "is not in"),
+            ("https://0177.0.0.1:9000/", "is not in"),
+            ("https://127.1:9000/", "is not in"),
+            ("https://xn--hooks-8ua.example.org/", "is not in"),
+            ("https://hooks%2eexample.org/", "is not in"),
+            ("https://[fe80::1%25eth0]/", "is not in"),
+            ("https://[64:ff9b::7f00:1]/", "is not in"),
+            ("http://hooks.example.org/", "begins with https://, unless"),
+            ("http://ci.lan:8443/", "begins with https://, unless"),
+            ("ftp://hooks.example.org/", "begins with https://"),
+            ("file:///etc/passwd", "begins with https://"),
+            ("hooks.example.org", "begins with https://"),
+            ("https://hooks.example.org@elsewhere.org/", "takes no name"),
+            ("https://hooks.example.org\\@elsewhere.org/", "takes no name"),
+            ("https://hooks.example.org/#part", "takes no name, no password and no #fragment"),
+            ("https://hooks.example.org/\nHost: x", "visible ASCII"),
+            ("https://hooks.example.org/ä", "visible ASCII"),
+            ("https://hooks.example.org:99999/", "This is no URL"),
+            ("https://[::1/", "This is no URL"),
+            ("", "begins with https://"),
+        ],
+    )
+    def test_of_anything_else_is_refused(self, url: str, why: str) -> None:
+        with pytest.raises(NotAllowed, match=why):
+            allowlist.parse(url)
+
+    def test_leads_nowhere_where_there_is_no_list(self, settings: LazySettings) -> None:
+        settings.WEBHOOK_HOSTS = []
+        assert not allowlist.are_on()
+        with pytest.raises(NotAllowed, match="Webhooks are off"):
+            allowlist.parse("https://hooks.example.org/")
+
+
+class TestAnAddress:
+    def addresses(self, url: str) -> list[str]:
+        return allowlist.addresses(allowlist.parse(url))
+
+    def test_is_looked_up_once_and_each_only_once(self, lead: dict[str, list[str]]) -> None:
+        lead["hooks.example.org"] = ["93.184.216.34", "2606:2800:220:1::1", "93.184.216.34"]
+        assert self.addresses("https://hooks.example.org/") == ["93.184.216.34", "2606:2800:220:1::1"]
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "127.0.0.1",
+            "::1",
+            "0.0.0.0",
+            "10.2.0.1",
+            "172.16.0.1",
+            "192.168.1.1",
+            "100.64.0.1",
+            "169.254.169.254",
+            "fe80::1%eth0",
+            "fd00::1",
+            "224.0.0.1",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "::127.0.0.1",
+            "::93.184.216.34",
+            "::ffff:0:127.0.0.1",
+            "64:ff9b::127.0.0.1",
+            "64:ff9b::93.184.216.34",
+            "64:ff9b:1::a9fe:a9fe",
+            "2002:7f00:1::",
+            "2002:5db8:d822::1",
+            "2001:0:5db8:d822::f5ff:fffe",
+            "2001:20::1",
+            "2001:30::1",
+            "2001:db8::1",
+            "3fff::1",
+            "fec0::1",
+            "fe80::1",
+            "ff02::1",
+            "100::1",
+            "5f00::1",
+            "4000::1",
+            "2606:2800:220:1:0:5efe:10.0.0.1",
+            "192.0.0.1",
+            "192.0.0.9",
+            "192.0.2.1",
+            "192.88.99.1",
+            "198.18.0.1",
+            "198.51.100.1",
+            "203.0.113.1",
+            "240.0.0.1",
+            "255.255.255.255",
+        ],
+    )
+    def test_that_is_not_public_is_refused_also_beside_one_that_is(
+        self, address: str, lead: dict[str, list[str]]
+    ) -> None:
+        lead["hooks.example.org"] = ["93.184.216.34", address]
+        with pytest.raises(NotAllowed, match="is not public and not in COGNIREVIEW_"):
+            self.addresses("https://hooks.example.org/")
+
+    @pytest.mark.parametrize("address", ["10.1.255.1", "::ffff:10.1.0.1"])
+    def test_of_a_network_in_the_list_is_taken(self, address: str, lead: dict[str, list[str]]) -> None:
+        lead["ci.lan"] = [address]
+        assert self.addresses("https://ci.lan:8443/") == [address]
+
+    @pytest.mark.parametrize(
+        ("listed", "taken", "refused"),
+        [
+            ("64:ff9b::/96", "64:ff9b::93.184.216.34", "64:ff9b::10.0.0.1"),
+            ("64:ff9b:1::/48", "64:ff9b:1::93.184.216.34", "64:ff9b:1::127.0.0.1"),
+            ("2002::/16", "2002:5db8:d822::1", "2002:a9fe:a9fe::1"),
+            ("2001::/32", "2001:0:5db8:d822::a247:27dd", "2001:0:5db8:d822::f5ff:fffe"),
+            ("fec0::/10", "fec0::1", "fe80::1"),
+        ],
+    )
+    def test_of_a_listed_network_that_stands_for_one_of_ipv4_is_taken_if_that_one_may_be(
+        self, listed: str, taken: str, refused: str, lead: dict[str, list[str]], settings: LazySettings
+    ) -> None:
+        settings.WEBHOOK_HOSTS = ["hooks.example.org", listed]
+        lead["hooks.example.org"] = [taken]
+        assert self.addresses("https://hooks.example.org/") == [taken]
+        lead["hooks.example.org"] = [refused]
+        with pytest.raises(NotAllowed):
+            self.addresses("https://hooks.example.org/")
+
+    def test_in_the_list_with_a_port_is_taken_with_that_port_only(self, lead: dict[str, list[str]]) -> None:
+        lead |= {"localhost": ["127.0.0.1"], "hooks.example.org": ["127.0.0.1"]}
+        assert self.addresses("http://localhost:9000/") == ["127.0.0.1"]
+        with pytest.raises(NotAllowed):
+            self.addresses("https://hooks.example.org/")
+
+    def test_of_an_unknown_name_there_is_none(self, lead: dict[str, list[str]]) -> None:
+        with pytest.raises(NotAllowed, match=r"The name hooks\.example\.org is not known"):
+            self.addresses("https://hooks.example.org/")
+
+
+class TestTheSetting:
+    @pytest.mark.parametrize("given", ["hooks.example.org", "A.example:8443 , 10.0.0.0/8, [::1]:9000,::1"])
+    def test_is_a_list_of_hosts_and_networks(self, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_WEBHOOK_HOSTS", given)
+        assert environment.read().webhook_targets == [each.strip().lower() for each in given.split(",")]
+
+    @pytest.mark.parametrize(
+        "given", ["https://hooks.example.org", "*.example.org", "a b", "a,,b", "10.0.0.1/8"]
+    )
+    def test_says_what_it_does_not_take(self, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COGNIREVIEW_WEBHOOK_HOSTS", given)
+        with pytest.raises(ImproperlyConfigured, match=r"WEBHOOK_HOSTS: got .* takes host, host:port"):
+            environment.read()

@@ -1,0 +1,223 @@
+"""One message on its way to a real server on this machine."""
+
+import datetime as dt
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from django.conf import LazySettings
+
+from reviews.webhooks import sender
+from reviews.webhooks.sender import Answer
+from tests.support import receiver
+from tests.support.receiver import Receiver
+
+SECRET = sender.new_secret()
+
+
+@pytest.fixture
+def there(settings: LazySettings) -> Iterator[Receiver]:
+    with receiver.running() as running:
+        settings.WEBHOOK_HOSTS = [running.host]
+        yield running
+
+
+def send(url: str) -> Answer:
+    return sender.send(url, message_id="msg_1", timestamp=1614265330, body=b'{"a": 1}', secret=SECRET)
+
+
+def test_a_signature_is_that_of_standard_webhooks() -> None:
+    """The example of the convention's own libraries."""
+    made = sender.signature(
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        1614265330,
+        b'{"test": 2432232314}',
+    )
+    assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_message_arrives_as_it_is(there: Receiver) -> None:
+    assert send(there.url) == Answer(204, "No Content")
+    [received] = there.received
+    assert (received.path, received.body) == ("/hook?to=team", b'{"a": 1}')
+    assert received.headers["host"] == there.host
+    assert received.headers["content-type"] == "application/json"
+    assert received.headers["webhook-id"] == "msg_1"
+    assert received.headers["webhook-timestamp"] == "1614265330"
+    assert received.headers["webhook-signature"] == sender.signature(
+        SECRET, "msg_1", 1614265330, received.body
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "is_taken"), [(200, True), (299, True), (400, False), (410, False), (500, False), (999, False)]
+)
+def test_a_status_says_whether_it_has_arrived(status: int, is_taken: bool, there: Receiver) -> None:
+    there.statuses = [status]
+    assert (send(there.url).status, send(there.url).is_taken) == (status, is_taken)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_no_redirect_is_followed(status: int, there: Receiver) -> None:
+    there.statuses, there.headers = [status], {"Location": f"http://{there.host}/elsewhere"}
+    assert send(there.url) == Answer(status, "It leads elsewhere, which is not followed.")
+    assert [received.path for received in there.received] == ["/hook?to=team"]
+
+
+def test_a_host_that_is_not_in_the_list_is_not_even_looked_up(
+    there: Receiver, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.WEBHOOK_HOSTS = ["hooks.example.org"]
+    monkeypatch.delattr(socket, "getaddrinfo")
+    answer = send(there.url)
+    assert (answer.status, answer.is_taken) == (None, False)
+    assert "is not in COGNIREVIEW_WEBHOOK_HOSTS" in answer.reason
+    assert there.received == []
+
+
+def test_the_connection_goes_to_the_address_that_was_checked(
+    there: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that leads elsewhere when it is asked again: it is asked once."""
+    asked = []
+    look_up = socket.getaddrinfo
+
+    def once(host: str, *rest: object, **options: object) -> object:
+        asked.append(host)
+        return look_up(host, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket, "getaddrinfo", once)
+    assert send(there.url).is_taken
+    assert asked.count("localhost") == 1
+    # What connects asks for addresses too, of the address.
+    assert set(asked) <= {"localhost", "127.0.0.1", "::1"}
+
+
+def test_nobody_there_is_told(there: Receiver, settings: LazySettings) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        settings.WEBHOOK_HOSTS = [f"127.0.0.1:{taken.getsockname()[1]}"]
+        answer = send(f"http://{settings.WEBHOOK_HOSTS[0]}/")
+    assert answer == Answer(None, "Nobody takes connections there.")
+
+
+def hang_up(connection: socket.socket) -> None:
+    """End our side, and read theirs out: what a socket leaves unread takes the answer back."""
+    connection.shutdown(socket.SHUT_WR)
+    while connection.recv(10_000):
+        pass
+
+
+@contextmanager
+def saying(*parts: bytes, pause: float = 0) -> Iterator[int]:
+    """The port of a server that takes one connection and says this, whatever it is asked."""
+
+    def serve() -> None:
+        connection, _address = listening.accept()
+        with connection:
+            try:
+                for part in parts:
+                    connection.sendall(part)
+                    time.sleep(pause)
+                hang_up(connection)
+            except OSError:
+                pass
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listening.getsockname()[1]
+        thread.join()
+
+
+def test_who_never_comes_to_an_end_is_left(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender, "MOST_SECONDS", 0.3)
+    with saying(b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n"] * 30, pause=0.05) as port:
+        settings.WEBHOOK_HOSTS = [f"127.0.0.1:{port}"]
+        begin = time.monotonic()
+        assert send(f"http://127.0.0.1:{port}/") == Answer(None, "It did not answer in time.")
+        assert time.monotonic() - begin < 1.4
+
+
+@pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\0" * 100_000])
+def test_what_is_no_answer_is_told(said: bytes, settings: LazySettings) -> None:
+    with saying(said) as port:
+        settings.WEBHOOK_HOSTS = [f"127.0.0.1:{port}"]
+        answer = send(f"http://127.0.0.1:{port}/")
+    assert answer == Answer(None, "The connection broke off, or what came was no answer.")
+
+
+class TestOverTls:
+    @pytest.fixture
+    def certificate(self, tmp_path: Path) -> Path:
+        """A certificate and its key for localhost, which signs for itself."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+        now = dt.datetime.now(dt.UTC)
+        builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        builder = builder.not_valid_before(now - dt.timedelta(1)).not_valid_after(now + dt.timedelta(1))
+        names = x509.SubjectAlternativeName([x509.DNSName("localhost")])
+        made = builder.add_extension(names, critical=False).sign(key, hashes.SHA256())
+        path = tmp_path / "localhost.pem"
+        private = key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+        path.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+        return path
+
+    @pytest.fixture
+    def secure(self, there: Receiver, certificate: Path) -> Iterator[int]:
+        """The port of a server that speaks TLS and answers 200 to one request."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+
+        def serve() -> None:
+            try:
+                connection, _address = listening.accept()
+                with context.wrap_socket(connection, server_side=True) as secured:
+                    secured.recv(10_000)
+                    secured.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+                    hang_up(secured)
+            except OSError:
+                pass
+
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            thread = threading.Thread(target=serve)
+            thread.start()
+            yield listening.getsockname()[1]
+            thread.join()
+
+    def test_a_certificate_for_the_name_is_taken(
+        self, secure: int, certificate: Path, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settings.WEBHOOK_HOSTS = [f"localhost:{secure}"]
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        assert send(f"https://localhost:{secure}/") == Answer(200, "OK")
+
+    def test_one_for_another_name_is_not(
+        self, secure: int, certificate: Path, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settings.WEBHOOK_HOSTS = [f"127.0.0.1:{secure}"]
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        answer = send(f"https://127.0.0.1:{secure}/")
+        assert answer.status is None
+        assert answer.reason.startswith("Its certificate is not to be trusted: ")
+
+    def test_one_that_nobody_vouches_for_is_not(self, secure: int, settings: LazySettings) -> None:
+        settings.WEBHOOK_HOSTS = [f"localhost:{secure}"]
+        assert "self-signed certificate" in send(f"https://localhost:{secure}/").reason
+
+    def test_plain_text_is_no_tls(self, settings: LazySettings) -> None:
+        with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+            settings.WEBHOOK_HOSTS = [f"localhost:{port}"]
+            assert send(f"https://localhost:{port}/") == Answer(None, "It speaks no TLS that we do.")
