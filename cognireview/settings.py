@@ -77,7 +77,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "reviews.http.activity.ActivityMiddleware",
-    "reviews.views.accounts.account.LoginMiddleware",
+    "reviews.http.login.LoginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "reviews.http.errors.DeniedMiddleware",

@@ -62,7 +62,7 @@ def _reason(error: Exception) -> str:
 @app.task(
     name=importer.JOB,
     queue="import",
-    # They take turns (`merge.TAKE_TURNS`). Here they wait for that without a connection, or a worker.
+    # They take turns (`Lock.IMPORT`). Here they wait for that without a connection, or a worker.
     lock="import",
     pass_context=True,
     retry=_BEGINS_ANEW,

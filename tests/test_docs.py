@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand
 
 from cognireview.environment import BASE_DIR, Environment, variable_name
 from reviews.records.schema import STATUS_WORDS
-from reviews.review.decisions import TRANSITIONS
+from reviews.records.status import TRANSITIONS
 
 README = (BASE_DIR / "README.md").read_text()
 DOCUMENTS = sorted([*BASE_DIR.glob("*.md"), *(BASE_DIR / "docs").rglob("*.md")])
@@ -55,7 +55,7 @@ class TestSettings:
 
 
 class TestStates:
-    """The diagram in the README is `workflow.TRANSITIONS`."""
+    """The diagram in the README is `TRANSITIONS`."""
 
     def test_are_the_words_of_the_record(self) -> None:
         begin = re.findall(r"^ *\[\*\] --> (.+?)$", README, re.MULTILINE)

@@ -19,10 +19,12 @@ from procrastinate.contrib.django import app as jobs
 
 from cognireview.operations.disk_full import check_space
 from reviews.audit import events
+from reviews.database import locks
+from reviews.database.locks import Lock
 from reviews.imports import parser_pool
 from reviews.imports.bulk_insert import copy_import_lines, copy_new
 from reviews.imports.bulk_update import apply_updates
-from reviews.imports.reconcile import TAKE_TURNS, Incoming, Known, Settled, known_records, settle
+from reviews.imports.reconcile import Incoming, Known, Settled, known_records, settle
 from reviews.imports.refusals import NotRecords, Refusals, first_record_sought, in_batches
 from reviews.imports.target_run import mapping_of, run_named
 from reviews.models import Import, ImportLine, ImportProgress, User
@@ -187,7 +189,7 @@ def _finish(done: Import, text: Text) -> None:
     if done.strict and done.rejected:
         raise StrictRefusal(done, list(done.exceptions.order_by("line")))
     _check_written(done)
-    # A trigger gives it its place among the run's files now, while `TAKE_TURNS` keeps other imports waiting.
+    # A trigger gives it its place among the run's files now, while `Lock.IMPORT` keeps other imports waiting.
     done.state, done.finished_at = Import.State.DONE, timezone.now()
     done.save()
     checksums.record_text(done, text)
@@ -231,8 +233,8 @@ class _Importing:
             setattr(target, name, 0)
 
     def run(self, pieces: Iterable[source_files.Piece], progress: Progress | None) -> None:
+        locks.acquire(Lock.IMPORT)
         with connection.cursor() as cursor:
-            cursor.execute(TAKE_TURNS)
             cursor.execute(_CHECK_AT_ONCE)
         repeats = _repeats_of(self._target, self._mapping)
         size = 0

@@ -17,15 +17,10 @@ from django.db import connection
 from reviews.models import FileConflict, Import, ImportLine
 from reviews.records.mapping import Mapping, read_line
 from reviews.records.schema import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED, QUEUE_WORDS, Record
-from reviews.review.decisions import TRANSITIONS
+from reviews.records.status import TRANSITIONS
 from reviews.storage.source_files import LineReader, Lines
 
 Outcome = ImportLine.Outcome
-
-# Two imports at once could bring the same id, and the later one would fail whole. They take turns.
-TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.import'))"
-# The same without waiting: whether it is one's turn.
-TRY_TURN = "SELECT pg_try_advisory_xact_lock(hashtext('cognireview.import'))"
 
 
 class Incoming:

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from reviews.audit import events
+from reviews.database import locks
+from reviews.database.locks import Lock
 from reviews.imports import task_entry
 from reviews.imports.refusals import Refusals
 from reviews.imports.task_entry import Answer, Task
@@ -25,9 +27,6 @@ MOST_LISTED = 1_000
 # Bytes of a file that are written at once.
 _BATCH = 4 * source_files.BLOCK_SIZE
 
-# Two files at once could bring the same tasks in another order, and wait for each other for ever.
-_TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.import_context'))"
-
 
 @transaction.atomic
 def import_context(
@@ -37,8 +36,7 @@ def import_context(
 
     Raises `Refused` for the file as a whole and for a run that is not there.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE_TURNS)
+    locks.acquire(Lock.TASK_CONTEXT)
     target = ContextImport.objects.create(
         run=_run(run_name), file_name=_last_part(file_name), size=0, created_by=actor
     )

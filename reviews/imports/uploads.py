@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Sum
 from django.utils import timezone
 
 from cognireview.operations.disk_full import check_space, is_disk_full
 from cognireview.operations.error_texts import describe
 from reviews.audit import events
+from reviews.database import locks
+from reviews.database.locks import Lock
 from reviews.imports import importer, target_run
 from reviews.imports.bulk_insert import execute_apart
 from reviews.models import Import, Upload, UploadPart, User
@@ -74,13 +76,8 @@ def check_size(size: int) -> None:
         raise TooLarge(f"The file is larger than {limit:,} bytes (COGNIREVIEW_MAX_UPLOAD_BYTES).")
 
 
-# Two that begin at once would both be the last one allowed.
-_TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.uploads'))"
-
-
 def _check_count(actor: User) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE_TURNS)
+    locks.acquire(Lock.UPLOADS)
     unfinished = Upload.objects.filter(source=None)
     own, most = unfinished.filter(created_by=actor).count(), settings.MAX_OPEN_UPLOADS
     if own >= most:

@@ -16,7 +16,8 @@ from reviews.accounts.permissions import can, check, check_revise
 from reviews.audit import events
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
 from reviews.queue import claims
-from reviews.records.schema import DONE_WORDS, HUMAN_FIELDS, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_WORDS
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.records.status import TRANSITIONS
 from reviews.review import blind_scoring, drafts, opinion_counts, opinions, overturned
 from reviews.review import versions as review_versions
 from reviews.review.preconditions import Conflict, check_in_force, check_open, check_settled, check_version
@@ -24,7 +25,6 @@ from reviews.review.versions import Decision
 from reviews.storage.source_files import kept_record
 
 __all__ = [
-    "TRANSITIONS",
     "Conflict",
     "Decision",
     "close",
@@ -35,28 +35,6 @@ __all__ = [
     "submit_review",
     "undo",
 ]
-
-COMPLETED = "Completed"
-# (what happens, the status it needs) -> the status after it. The README's diagram is made of this.
-# A file brings new evidence for a record that was reviewed here: the review is kept, but stale. What nobody
-# can judge is closed, without scores. Of the records that need no review some are drawn to be reviewed all
-# the same (`sampling`): those are in the queue here, not in the file, and a decision that corrects nothing
-# confirms them. Opinions that agree resolve a record. `undo` goes an arrow of submit, resolve, confirm,
-# close, revise or restore back.
-TRANSITIONS = {
-    **{("submit", word): COMPLETED for word in QUEUE_WORDS},
-    **{("resolve", word): COMPLETED for word in QUEUE_WORDS},
-    **{("close", word): COMPLETED for word in QUEUE_WORDS},
-    **{("revise", word): COMPLETED for word in DONE_WORDS},
-    **{("restore", word): COMPLETED for word in DONE_WORDS},
-    **{("reopen", word): NEEDS_REVIEW for word in DONE_WORDS},
-    **{("new evidence", word): NEEDS_REVIEW for word in DONE_WORDS},
-    ("sample", NOT_REQUIRED): NEEDS_REVIEW,
-    ("put back", NEEDS_REVIEW): NOT_REQUIRED,
-    **{("confirm", word): NOT_REQUIRED for word in (NEEDS_REVIEW, COMPLETED, NOT_REQUIRED)},
-    **{(action, NOT_REQUIRED): COMPLETED for action in ("revise", "restore")},
-    ("reopen", NOT_REQUIRED): NEEDS_REVIEW,
-}
 
 
 @transaction.atomic

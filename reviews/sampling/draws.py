@@ -13,11 +13,12 @@ from django.db import connection, transaction
 from procrastinate.contrib.django import app as jobs
 
 from reviews.audit import events
-from reviews.imports.reconcile import TAKE_TURNS, TRY_TURN
+from reviews.database import locks
+from reviews.database.locks import Lock
 from reviews.models import Import, Run, User
 from reviews.queue import allocation, progress
 from reviews.records.schema import NOT_REQUIRED
-from reviews.review.decisions import TRANSITIONS
+from reviews.records.status import TRANSITIONS
 
 JOB = "reviews.tasks.draw_sample"
 # In runs of no more records than this, the draw is part of what calls for it.
@@ -80,9 +81,8 @@ class State(NamedTuple):
 @transaction.atomic
 def draw(run_id: int, actor: User | None = None) -> Drawn:
     """Draw what the run's share asks for. Twice is once."""
-    with connection.cursor() as cursor:
-        # An import changes which records there are, and holds on to them until it ends.
-        cursor.execute(TAKE_TURNS)
+    # An import changes which records there are, and keeps them locked until it ends.
+    locks.acquire(Lock.IMPORT)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     wanted, unwanted = _differing(run)
     drawn = Drawn(_draw(wanted) if wanted else 0, _put_back(unwanted) if unwanted else 0)
@@ -132,7 +132,7 @@ def ask_for(run: Run, actor: User | None = None) -> None:
     """Draw now, in the transaction of the caller; or by a job, where that takes long or has to wait."""
     if not _concerns(run):
         return
-    if progress.of(run).total <= AT_ONCE and _is_our_turn():
+    if progress.of(run).total <= AT_ONCE and locks.try_acquire(Lock.IMPORT):
         draw(run.pk, actor)
     else:
         jobs.configure_task(JOB).defer(run_id=run.pk)
@@ -141,14 +141,6 @@ def ask_for(run: Run, actor: User | None = None) -> None:
 def _concerns(run: Run) -> bool:
     """Whether records of the run are drawn, or are to be."""
     return run.sample_share > 0 or run.evaluations.filter(is_sampled=True).exists()
-
-
-def _is_our_turn() -> bool:
-    # The caller may hold the run's row, for which an import waits at its end: not to be waited for with it.
-    with connection.cursor() as cursor:
-        cursor.execute(TRY_TURN)
-        (is_ours,) = cursor.fetchone() or (False,)
-    return bool(is_ours)
 
 
 def after_import(done: Import) -> None:

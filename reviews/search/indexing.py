@@ -15,6 +15,8 @@ from django.db import connection, transaction
 from django.db.models import QuerySet, Sum
 from procrastinate.contrib.django import app as jobs
 
+from reviews.database import locks
+from reviews.database.locks import Lock
 from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFacet, Uncovered
 from reviews.records import extracted_scores
 from reviews.records.contradictions import contradictions
@@ -165,8 +167,6 @@ def texts_of(record: Evaluation, judged: Iterable[Judged]) -> Iterator[str]:
 # The tables
 
 
-# Whoever writes them takes turns, or two imports of the same records could wait for each other.
-_TAKE_TURNS = "SELECT pg_advisory_xact_lock(hashtext('cognireview.facets'))"
 _PUT_FACETS = """
     INSERT INTO evaluation_facets (evaluation_id, run_id, keys)
     SELECT id, %s, keys FROM json_to_recordset(%s::json) AS new (id bigint, keys bigint[])
@@ -195,8 +195,7 @@ def before_the_run(done: Import) -> None:
     The job has its turn first and then locks the run: the other way round both would wait for each other.
     """
     if _left(done) and done.lines <= AT_ONCE:
-        with connection.cursor() as cursor:
-            cursor.execute(_TAKE_TURNS)
+        locks.acquire(Lock.INDEXING)
 
 
 def after_import(done: Import) -> None:
@@ -223,8 +222,7 @@ def _left(done: Import) -> int:
 def cover_next() -> bool:
     """Cover one more chunk of the records that are not covered yet; returns whether there was one."""
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(_TAKE_TURNS)
+        locks.acquire(Lock.INDEXING)
         waiting = Uncovered.objects.select_related("source__run").order_by("pk").first()
         if not waiting:
             return False

@@ -5,9 +5,11 @@ from functools import partial
 from uuid import uuid4
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q
 
+from reviews.database import locks
+from reviews.database.locks import Lock
 from reviews.imports import importer
 from reviews.models import AuditEvent, Evaluation, EvaluationFacets, Import, Review, Run, User
 from reviews.queue import claims
@@ -193,8 +195,7 @@ def test_a_file_and_the_job_that_covers_its_records_take_turns() -> None:
     file = file_of(line("eval_1"), line("eval_2", parsed_rubric_scores=more))
     with transaction.atomic():
         # As `facets.cover_next`: its turn, then the records, then their run.
-        with connection.cursor() as cursor:
-            cursor.execute(indexing._TAKE_TURNS)
+        locks.acquire(Lock.INDEXING)
         waiting = start_and_wait_for_lock(partial(bring_in, file))
         indexing._cover(first, after=0, until=1)
         indexing._count(first.run)

@@ -15,6 +15,7 @@ from reviews.models import AuditEvent, Escalation, Evaluation, Review, User
 from reviews.queue import claims, progress
 from reviews.queue.claims import clock
 from reviews.records.schema import HUMAN_FIELDS, STATUS_WORDS
+from reviews.records.status import TRANSITIONS
 from reviews.review import decisions, drafts, escalations
 from reviews.review.decisions import Conflict
 from tests.support.factories import EvaluationFactory
@@ -514,6 +515,6 @@ class TestReopen:
 
 
 def test_people_can_decide_what_is_in_the_queue_and_nothing_else() -> None:
-    decidable = {status for action, status in decisions.TRANSITIONS if action == "submit"}
+    decidable = {status for action, status in TRANSITIONS if action == "submit"}
     assert decidable == {"Needs Review", "Pending"}
-    assert set(decisions.TRANSITIONS.values()) <= set(STATUS_WORDS)
+    assert set(TRANSITIONS.values()) <= set(STATUS_WORDS)

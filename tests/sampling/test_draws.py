@@ -20,6 +20,8 @@ from reviews.accounts.permissions import Denied
 from reviews.audit import log
 from reviews.dashboard import spot_checks
 from reviews.dashboard.metrics import Selection
+from reviews.database import locks
+from reviews.database.locks import Lock
 from reviews.exports.jobs import Order, Output
 from reviews.exports.verify_log import LedgerFile, check
 from reviews.models import AuditEvent, Evaluation, FileConflict, JudgedCount, Review, Run, User
@@ -202,8 +204,7 @@ class TestADrawBesideOthers:
             draws.ask_for(changed)
 
         with transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_xact_lock(hashtext('cognireview.import'))")
+            locks.acquire(Lock.IMPORT)
             start_and_wait_for_lock(ask).result()
         assert ProcrastinateJob.objects.filter(task_name=draws.JOB).count() == 1
         assert drawn(run) == set()

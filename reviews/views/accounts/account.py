@@ -1,6 +1,5 @@
 """Coming in, going out, and one's own account: login, password, sessions, the first admin's welcome."""
 
-from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -17,57 +16,22 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm
-from django.contrib.auth.middleware import LoginRequiredMiddleware
-from django.contrib.auth.views import PasswordChangeView, redirect_to_login
+from django.contrib.auth.views import PasswordChangeView
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.shortcuts import redirect, render, resolve_url
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.crypto import constant_time_compare
 from django.utils.decorators import method_decorator
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
-from django_htmx.middleware import HtmxDetails
 
 from reviews.accounts import api_tokens, people, sessions
 from reviews.accounts.permissions import Denied
 from reviews.audit import events
 from reviews.http.request import Request
 from reviews.models import User, usernames
-
-
-class LoginMiddleware(LoginRequiredMiddleware):
-    """Asks for a login and leads back to the page the person was on, also from a form or from htmx.
-
-    A plain request is redirected. A request by htmx gets 401 and `HX-Redirect`: it would put the
-    login page into the middle of its own page.
-    """
-
-    def process_view(
-        self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
-    ) -> HttpResponseBase | None:
-        login_first = super().process_view(request, view_func, view_args, view_kwargs)
-        if login_first is None or not HtmxDetails(request):
-            return login_first
-        return HttpResponse(status=401, headers={"HX-Redirect": login_first["Location"]})
-
-    def handle_no_permission(
-        self, request: HttpRequest, view_func: Callable[..., Any]
-    ) -> HttpResponseRedirect:
-        return redirect_to_login(_page_of(request), self.get_login_url(view_func))
-
-
-def _page_of(request: HttpRequest) -> str:
-    """The page a request was made from; the run list where the browser does not say."""
-    if request.method in {"GET", "HEAD"} and not HtmxDetails(request):
-        return request.get_full_path()
-    page_url = request.headers.get("HX-Current-URL") or request.headers.get("Referer", "")
-    if not url_has_allowed_host_and_scheme(page_url, {request.get_host()}, require_https=request.is_secure()):
-        return resolve_url("runs")
-    parts = urlsplit(page_url)
-    return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 class LoginForm(allauth_forms.LoginForm):

@@ -1,0 +1,33 @@
+"""Advisory locks of PostgreSQL, held until the transaction ends."""
+
+from enum import StrEnum
+
+from django.db import connection
+
+
+class Lock(StrEnum):
+    """Work that must not run twice at once."""
+
+    #: Two imports at once could add the same evaluation_id, and the later one would fail as a whole.
+    #: Sample draws wait for imports, because a draw counts the records of a run.
+    IMPORT = "cognireview.import"
+    #: Two files could bring the same tasks in another order, and deadlock.
+    TASK_CONTEXT = "cognireview.task_context"
+    #: Two uploads that begin at once could both be counted as the last one allowed.
+    UPLOADS = "cognireview.uploads"
+    #: Two imports that index the same records could deadlock.
+    INDEXING = "cognireview.indexing"
+
+
+def acquire(lock: Lock) -> None:
+    """Wait for the lock, and hold it until the current transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [lock])
+
+
+def try_acquire(lock: Lock) -> bool:
+    """Acquire the lock if it is free. Return whether the current transaction now holds it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext(%s))", [lock])
+        (acquired,) = cursor.fetchone()
+    return bool(acquired)
