@@ -151,7 +151,7 @@ class _Processes:
 
 
 def _program() -> str:
-    return f"import sys; sys.path[:] = {sys.path!r}; from reviews import parsing; parsing.main()"
+    return f"import sys; sys.path[:] = {sys.path!r}; from reviews.imports import parser_pool; parser_pool.main()"
 
 
 class _Process:
