@@ -19,19 +19,19 @@ from django.core.management import execute_from_command_line, get_commands
 
 from cognireview import environment
 from cognireview.operations import secret_key
-from cognireview.operations.error_texts import report_uncaught
-from cognireview.operations.faults import explain
+from cognireview.operations.operator_errors import explain
+from cognireview.operations.redacted_errors import report_uncaught
 from cognireview.postgres import embedded
-from cognireview.postgres.migrating import check_session, migrate
+from cognireview.postgres.migrations import migrate, require_session
 
 # Everything else may use the database. `up` keeps the server itself, since it outlives what it starts.
-WITHOUT_DATABASE = frozenset(
+NO_DATABASE = frozenset(
     {"check", "collectstatic", "diffsettings", "findstatic", "help", "up", "verify_export", "version"}
 )
 # What they set for a connection has to last to their end.
-WITH_A_SESSION = frozenset({"backup", "migrate", "restore"})
+NEEDS_SESSION = frozenset({"backup", "migrate", "restore"})
 # Brings its tables along.
-WITHOUT_MIGRATION = frozenset({"restore"})
+NO_MIGRATION = frozenset({"restore"})
 
 
 def main() -> None:
@@ -43,10 +43,10 @@ def _execute() -> None:
     """Run the command; one of ours finds a fresh embedded database migrated, as after `up`."""
     django.setup()
     name = "".join(sys.argv[1:2])
-    if name in WITH_A_SESSION:
-        check_session(name)
+    if name in NEEDS_SESSION:
+        require_session(name)
     is_ours = get_commands().get(name) == "reviews"
-    if is_ours and not _has_own_server() and name not in WITHOUT_DATABASE | WITHOUT_MIGRATION:
+    if is_ours and not _uses_external_server() and name not in NO_DATABASE | NO_MIGRATION:
         migrate()
     execute_from_command_line(sys.argv)
 
@@ -59,7 +59,7 @@ def run(action: Callable[[], None], *, needs_database: bool) -> None:
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
     sys.excepthook = report_uncaught
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
         _load_settings()
         with _postgres() if needs_database else nullcontext():
@@ -74,10 +74,10 @@ def run(action: Callable[[], None], *, needs_database: bool) -> None:
         sys.stderr.write(f"cognireview: {explanation}\n")
         sys.exit(2)
     finally:
-        _give_up_output()
+        _flush_output()
 
 
-def _give_up_output() -> None:
+def _flush_output() -> None:
     """Let Python end without a complaint of its own if standard output takes no more."""
     try:
         sys.stdout.flush()
@@ -89,7 +89,7 @@ def _give_up_output() -> None:
 def _load_settings() -> None:
     try:
         settings.DATA_DIR  # noqa: B018 the first look at any setting loads them all
-    except secret_key.Unusable as error:
+    except secret_key.UnusableKey as error:
         raise ImproperlyConfigured(str(error)) from error
     except OSError as error:
         raise ImproperlyConfigured(environment.unwritable(error)) from error
@@ -98,17 +98,17 @@ def _load_settings() -> None:
         sys.stderr.write(f"cognireview: {sentence}\n")
 
 
-def _leave(number: int, _frame: FrameType | None) -> None:
+def _exit_on_signal(number: int, _frame: FrameType | None) -> None:
     """Leave by way of every `finally`, so that the last one out stops the server."""
     sys.exit(128 + number)
 
 
-def _has_own_server() -> bool:
+def _uses_external_server() -> bool:
     return bool(settings.ENVIRONMENT.database_url)
 
 
 def _postgres() -> AbstractContextManager[Any]:
-    if _has_own_server():
+    if _uses_external_server():
         return nullcontext()
     data_dir: Path = settings.DATA_DIR
     return embedded.running(data_dir)
@@ -117,4 +117,4 @@ def _postgres() -> AbstractContextManager[Any]:
 def _needs_database(arguments: list[str]) -> bool:
     if not arguments or {"-h", "--help"} & set(arguments):
         return False
-    return arguments[0] not in WITHOUT_DATABASE and not arguments[0].startswith("-")
+    return arguments[0] not in NO_DATABASE and not arguments[0].startswith("-")

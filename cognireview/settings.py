@@ -12,7 +12,7 @@ from csp.constants import NONE, SELF
 from psycopg.conninfo import conninfo_to_dict
 
 from cognireview import environment
-from cognireview.operations.logs import is_news, without_traceback_of_refusals
+from cognireview.operations.logs import drop_refusal_traceback, is_not_outage_response
 from cognireview.operations.secret_key import read_or_create
 from cognireview.postgres import embedded
 from cognireview.setting_values import split_old_keys
@@ -29,7 +29,7 @@ SECRET_KEY = (
     ENVIRONMENT.secret_key.get_secret_value()
     if ENVIRONMENT.secret_key
     else read_or_create(
-        DATA_DIR / "secret_key", None if ENVIRONMENT.database_url else embedded.cluster(DATA_DIR)
+        DATA_DIR / "secret_key", None if ENVIRONMENT.database_url else embedded.cluster_dir(DATA_DIR)
     )
 )
 SECRET_KEY_FALLBACKS = split_old_keys(ENVIRONMENT.old_secret_keys)
@@ -118,7 +118,11 @@ DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "cognireview.postgres.backend",
         "CONN_HEALTH_CHECKS": True,
-        **(_server(ENVIRONMENT.database_url) if ENVIRONMENT.database_url else embedded.database(DATA_DIR)),
+        **(
+            _server(ENVIRONMENT.database_url)
+            if ENVIRONMENT.database_url
+            else embedded.connection_settings(DATA_DIR)
+        ),
     }
 }
 if ENVIRONMENT.database_replica_url:
@@ -279,8 +283,8 @@ LOGGING = {
         "json": {"()": "cognireview.operations.logs.JsonFormatter"},
     },
     "filters": {
-        "news": {"()": lambda: is_news},
-        "refusals": {"()": lambda: without_traceback_of_refusals},
+        "news": {"()": lambda: is_not_outage_response},
+        "refusals": {"()": lambda: drop_refusal_traceback},
     },
     "handlers": {
         "stderr": {

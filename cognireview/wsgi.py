@@ -16,6 +16,6 @@ settings.DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "timeout": 4,
     # The pool gives up soon, and tries anew for who asks: by itself it would wait longer and longer.
     "reconnect_timeout": 1,
-    "reconnect_failed": outage.begin,
+    "reconnect_failed": outage.start_watch,
 }
 application = get_wsgi_application()

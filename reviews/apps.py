@@ -19,4 +19,4 @@ class ReviewsConfig(AppConfig):
 
         register(key_rotation.check, Tags.security, deploy=True)
         post_migrate.connect(sync_roles, sender=self)
-        post_migrate.connect(web_role.allow, sender=self)
+        post_migrate.connect(web_role.grant_privileges, sender=self)

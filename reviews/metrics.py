@@ -41,11 +41,11 @@ class OfTheDatabase(Collector):
     def collect(self) -> Iterator[Metric]:
         found: list[Metric] = []
         try:
-            if not outage.is_on():
+            if not outage.is_active():
                 found = _collected()
         except Error as error:
             if outage.is_outage(error):
-                outage.begin()
+                outage.start_watch()
         up = "Whether the figures of the database could be read at this scrape."
         yield GaugeMetricFamily("cognireview_database_up", up, value=bool(found))
         yield from found

@@ -10,7 +10,7 @@ from procrastinate.contrib.django import app
 from procrastinate.exceptions import JobAborted
 
 from cognireview.operations import disk_full, outage
-from cognireview.operations.error_texts import describe
+from cognireview.operations.redacted_errors import describe
 from reviews.audit import log
 from reviews.exports import jobs
 from reviews.imports import importer
@@ -56,7 +56,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, Damaged):
         damage.note(error)
         return str(error)
-    return disk_full.SENTENCE if disk_full.is_disk_full(error) else describe(error)
+    return disk_full.MESSAGE if disk_full.is_disk_full(error) else describe(error)
 
 
 @app.task(

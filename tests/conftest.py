@@ -67,7 +67,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
         return
     data_dir = settings.DATA_DIR / "tests"
     with _alone(data_dir), embedded.running(data_dir, disposable=True):
-        settings.DATABASES["default"].update(embedded.database(data_dir))
+        settings.DATABASES["default"].update(embedded.connection_settings(data_dir))
         with test_database_from_template():
             yield
 
@@ -120,7 +120,7 @@ def _flush_passes_triggers() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _nobody_looks_out_for_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
     """A database that one test took away is not away for the next; a test that is about that says so."""
-    monkeypatch.setattr(outage._look_out, "begin", lambda: None)
+    monkeypatch.setattr(outage._watch, "start", lambda: None)
 
 
 @pytest.fixture(autouse=True)

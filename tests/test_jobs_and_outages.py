@@ -79,7 +79,7 @@ def test_it_fails_by_what_would_come_again(
     monkeypatch.setattr(part, failing(wrapped(errors.DiskFull("no space left"))))
     with pytest.raises(Exception, match="no space left"):
         job()
-    assert failed == [disk_full.SENTENCE]
+    assert failed == [disk_full.MESSAGE]
 
 
 def test_a_worker_that_has_to_stop_is_no_outage(failed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,8 +98,8 @@ class TestTheWorker:
 
     @pytest.mark.parametrize("error", [None, TimeoutError(), wrapped(errors.AdminShutdown())], ids=repr)
     def test_goes_on(self, error: BaseException | None) -> None:
-        job_worker._check(self.ended_with(error))
+        job_worker._raise_unexpected(self.ended_with(error))
 
     def test_ends_by_anything_else(self) -> None:
         with pytest.raises(LookupError):
-            job_worker._check(self.ended_with(LookupError()))
+            job_worker._raise_unexpected(self.ended_with(LookupError()))

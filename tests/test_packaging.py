@@ -152,7 +152,8 @@ class TestTheWheel:
         (tmp_path / ".env").write_text("COGNIREVIEW_WEB_WORKERS=2\n")
         program = """
             from django.conf import settings
-            from cognireview import environment, static_files
+            from cognireview import environment
+            from cognireview.web import static_files
             import django
             django.setup()
             from django.template.loader import get_template

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 from django.conf import settings
 
-SENTENCE = "The server's disk is full. Nothing was saved: free some space on the server, then try again."
+MESSAGE = "The server's disk is full. Nothing was saved: free some space on the server, then try again."
 # PostgreSQL stops with a PANIC when it cannot extend its log of changes. Files leave this much for that, and
 # for the decisions of reviewers.
 RESERVE = 64 * 1024**2
@@ -18,10 +18,10 @@ _QUOTA = os.strerror(errno.EDQUOT)
 
 def is_disk_full(error: BaseException | None) -> bool:
     """Return whether the error, or one that led to it, reports a full disk or an exhausted quota."""
-    return any(map(_is_disk_full, chain(error)))
+    return any(map(_is_disk_full, error_chain(error)))
 
 
-def chain(error: BaseException | None) -> Iterator[BaseException]:
+def error_chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield the error, then the errors that led to it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

@@ -15,7 +15,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from cognireview.operations.error_texts import format_traceback
+from cognireview.operations.redacted_errors import format_traceback
 
 HEADER = "X-Request-ID"
 # What a proxy may call a request: nothing that could pass for more than a word in a log.
@@ -60,10 +60,10 @@ class RequestMiddleware:
     ) -> None:
         # As LoginRequiredMiddleware asks: a page for everybody must not look at the session for this.
         if getattr(view_func, "login_required", True):
-            asked_by(request.user.pk)
+            set_user(request.user.pk)
 
 
-def asked_by(user_id: int | None) -> None:
+def set_user(user_id: int | None) -> None:
     """Say whose the request is that is being answered; without one, nothing."""
     if current := _current.get():
         current.user_id = user_id
@@ -75,12 +75,12 @@ def _log_end(request: HttpRequest, status: int, seconds: float) -> None:
     log.info("%(method)s /%(route)s %(status)s in %(ms)s ms", ended, extra={"request_ended": ended})
 
 
-def is_news(record: logging.LogRecord) -> bool:
+def is_not_outage_response(record: logging.LogRecord) -> bool:
     """Leaves out, as a filter, what Django says of each answer of 503: why it was stands in the log once."""
     return bool(record.exc_info) or getattr(record, "status_code", 0) != HTTPStatus.SERVICE_UNAVAILABLE
 
 
-def without_traceback_of_refusals(record: logging.LogRecord) -> bool:
+def drop_refusal_traceback(record: logging.LogRecord) -> bool:
     """Take, as a filter, the traceback off a request that Django refused: no program was wrong."""
     if record.name.startswith("django.security."):
         record.exc_info = record.exc_text = None

@@ -10,7 +10,7 @@ _REMEDY = (
 )
 
 
-class Unusable(Exception):
+class UnusableKey(Exception):
     """The key is lost; the message says what to do, in one line."""
 
 
@@ -19,15 +19,15 @@ def read_or_create(path: Path, cluster: Path | None = None) -> str:
 
     Processes that start at the same moment agree: the key is written beside and linked into
     place, and whoever comes second reads what the first one linked. Where the `cluster` exists, the key was
-    made before: then a new one would make what it encrypted unreadable. Raises `Unusable` and `OSError`.
+    made before: then a new one would make what it encrypted unreadable. Raises `UnusableKey` and `OSError`.
     """
     if not path.exists():
         if cluster and cluster.exists():
-            raise Unusable(f"{path} is missing, and the database exists. {_REMEDY.format(path=path)}")
+            raise UnusableKey(f"{path} is missing, and the database exists. {_REMEDY.format(path=path)}")
         _create(path)
     key = path.read_bytes().decode(errors="replace").strip()
     if not key:
-        raise Unusable(f"{path} is empty. {_REMEDY.format(path=path)}")
+        raise UnusableKey(f"{path} is empty. {_REMEDY.format(path=path)}")
     return key
 
 

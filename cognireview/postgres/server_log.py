@@ -2,7 +2,7 @@
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-# Only a superuser may set the first three. As in `embedded_postgres`.
+# Only a superuser may set the first three. The embedded server sets the same values.
 _WANTED = {
     "log_min_error_statement": ("panic",),
     "log_error_verbosity": ("terse",),
@@ -11,7 +11,7 @@ _WANTED = {
 }
 
 
-def contents_may_be_logged(database: BaseDatabaseWrapper) -> str:
+def log_privacy_warning(database: BaseDatabaseWrapper) -> str:
     """Return a sentence about settings that let contents into the server's log, or nothing."""
     with database.cursor() as cursor:
         cursor.execute(

@@ -13,7 +13,7 @@ _IS_OWNER = """
 """
 # It reads and writes, but makes, alters, empties and drops nothing. Reviews and audit events it adds, seals
 # it reads: the function that writes them is the owner's.
-_ALLOW = """
+_GRANTS = """
     GRANT USAGE ON SCHEMA public TO {role};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
     GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role};
@@ -22,7 +22,7 @@ _ALLOW = """
 """
 
 
-def allow(using: str, **_: Any) -> None:
+def grant_privileges(using: str, **_: Any) -> None:
     """Give `settings.WEB_ROLE`, if it is set, what it needs (a `post_migrate` receiver).
 
     Raises `ImproperlyConfigured` if there is no such role, or if it is as mighty as the owner.
@@ -39,4 +39,4 @@ def allow(using: str, **_: Any) -> None:
             raise ImproperlyConfigured(
                 f"COGNIREVIEW_WEB_ROLE: {role!r} can act as the owner of the tables. Migrate as another role."
             )
-        cursor.execute(sql.SQL(_ALLOW).format(role=sql.Identifier(role)))
+        cursor.execute(sql.SQL(_GRANTS).format(role=sql.Identifier(role)))

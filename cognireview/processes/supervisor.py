@@ -22,20 +22,20 @@ from django.conf import settings
 
 from cognireview import environment
 from cognireview.postgres import embedded
-from cognireview.postgres.migrating import migrate
-from cognireview.processes.restarting import Fault, Kept
-from cognireview.processes.supervised import HOST, SECONDS_TO_FINISH
+from cognireview.postgres.migrations import migrate
+from cognireview.processes.backoff import ProgramError, SupervisedProgram
+from cognireview.processes.child_process import GRACE_SECONDS, HOST
 from cognireview.web import static_files
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SECONDS_TO_FREE_THE_PORT = SECONDS_TO_FINISH + 5
-_SECONDS_TO_GET_READY = 60
-_SECONDS_BETWEEN_LOOKS = 0.5
-_LARGEST_LOG = 32 * 1024**2
+_PORT_TIMEOUT_SECONDS = GRACE_SECONDS + 5
+_READY_TIMEOUT_SECONDS = 60
+_POLL_SECONDS = 0.5
+_MAX_LOG_BYTES = 32 * 1024**2
 Report = Callable[[str], None]
 
 
-class Ended(Exception):
+class CannotRun(Exception):
     """`up` cannot begin or go on. The message says why in one line; `status` is the exit status."""
 
     def __init__(self, message: str, status: int) -> None:
@@ -44,7 +44,7 @@ class Ended(Exception):
 
 
 def up(*, port: int, greeting: Callable[[str], list[str]], say: Report, report: Report) -> None:
-    """Run until a signal ends it, by `SystemExit(0)`. Raises `Ended`.
+    """Run until a signal ends it, by `SystemExit(0)`. Raises `CannotRun`.
 
     `greeting` is called with the site's URL once the database is migrated and returns the lines to
     `say` once the site answers. `report` gets a line for each step of the start, and for each program that
@@ -53,9 +53,9 @@ def up(*, port: int, greeting: Callable[[str], list[str]], say: Report, report: 
     for number in _SIGNALS:
         # nohup has it ignored, and means that.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _leave)
+            signal.signal(number, _exit_gracefully)
     url = _public_url(port)
-    with _only_one(settings.DATA_DIR, url) as after_a_crash:
+    with _exclusive_lock(settings.DATA_DIR, url) as after_a_crash:
         _check_port(port, patient=after_a_crash)
         _check_front_end()
         with ThreadPoolExecutor() as aside, _postgres(report) as postgres:
@@ -66,19 +66,19 @@ def up(*, port: int, greeting: Callable[[str], list[str]], say: Report, report: 
             report("Starting the web server and the worker...")
             with _children(port, url, report) as children:
                 database = [_Database(postgres, report)] if postgres else []
-                programs: list[Kept] = [*database, *children]
+                programs: list[SupervisedProgram] = [*database, *children]
                 _wait_until_ready(programs, port, report)
                 for line in lines:
                     say(line)
                 while True:
-                    time.sleep(_SECONDS_BETWEEN_LOOKS)
+                    time.sleep(_POLL_SECONDS)
                     for program in programs:
-                        program.tend()
+                        program.check()
                     for log in (settings.DATA_DIR / "logs").glob("*.log"):
-                        shorten(log)
+                        rotate_log(log)
 
 
-def _leave(_number: int, _frame: FrameType | None) -> None:
+def _exit_gracefully(_number: int, _frame: FrameType | None) -> None:
     """Leave by way of every `finally`; a second Ctrl+C must not cut that short."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -89,10 +89,10 @@ def _public_url(port: int) -> str:
     """Where people reach the site: as the operator says, or else this machine at the port."""
     if "public_url" in settings.ENVIRONMENT.model_fields_set:
         return str(settings.PUBLIC_URL)
-    return f"http://{_local_name()}:{port}"
+    return f"http://{_local_host()}:{port}"
 
 
-def _local_name() -> str:
+def _local_host() -> str:
     """The name of this machine for itself where it leads to us: browsers take passkeys at a name alone."""
     try:
         found = {str(place[0]) for *_, place in socket.getaddrinfo("localhost", None, socket.AF_INET)}
@@ -104,13 +104,13 @@ def _local_name() -> str:
 def _postgres(report: Report) -> AbstractContextManager[embedded.Server | None]:
     if settings.ENVIRONMENT.database_url:
         return nullcontext()
-    is_first = not embedded.cluster(settings.DATA_DIR).exists()
+    is_first = not embedded.cluster_dir(settings.DATA_DIR).exists()
     report("Creating the database (first start only)..." if is_first else "Starting the database...")
     return embedded.running(settings.DATA_DIR)
 
 
 @contextmanager
-def _only_one(data_dir: Path, url: str) -> Iterator[bool]:
+def _exclusive_lock(data_dir: Path, url: str) -> Iterator[bool]:
     """Hold the data folder for this `up`; the value says whether the one before it was killed."""
     with _lock_file(data_dir) as lock:
         lock.seek(0)
@@ -120,7 +120,7 @@ def _only_one(data_dir: Path, url: str) -> Iterator[bool]:
         except BlockingIOError:
             where, pid = before or ["somewhere", "unknown"]
             message = f"CogniReview is already running on {data_dir}: {where} (process {pid})."
-            raise Ended(message, status=1) from None
+            raise CannotRun(message, status=1) from None
         _write(lock, f"{url} {os.getpid()}")
         try:
             yield bool(before)
@@ -134,7 +134,7 @@ def _lock_file(data_dir: Path) -> IO[str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("a+")
     except OSError as error:
-        raise Ended(environment.unwritable(error), status=2) from error
+        raise CannotRun(environment.unwritable(error), status=2) from error
 
 
 def _write(file: IO[str], text: str) -> None:
@@ -148,7 +148,7 @@ def _check_port(port: int, *, patient: bool) -> None:
 
     After a crash, wait for the web server that was left behind and is about to stop.
     """
-    end = time.monotonic() + (_SECONDS_TO_FREE_THE_PORT if patient else 0)
+    end = time.monotonic() + (_PORT_TIMEOUT_SECONDS if patient else 0)
     while True:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -157,7 +157,7 @@ def _check_port(port: int, *, patient: bool) -> None:
             except OSError as error:
                 if time.monotonic() >= end or error.errno != errno.EADDRINUSE:
                     message = f"Port {port} cannot be used: {error.strerror}. Try another: --port"
-                    raise Ended(message, status=2) from None
+                    raise CannotRun(message, status=2) from None
             else:
                 return
         time.sleep(0.1)
@@ -167,28 +167,28 @@ def _check_front_end() -> None:
     if missing := static_files.missing_packages():
         packages = ", ".join(missing)
         message = f"static/vendor lacks {packages}. Run: uv sync --reinstall-package cognireview"
-        raise Ended(message, status=2)
+        raise CannotRun(message, status=2)
 
 
-def shorten(log: Path) -> None:
+def rotate_log(log: Path) -> None:
     """Empty a log that is full, and keep what stood in it in the place of what was kept so before.
 
     Its process has the file open and writes on at the end. So the file must stay where it is.
     """
     with suppress(OSError):  # a full disk is no reason to stop
-        if log.stat().st_size > _LARGEST_LOG:
+        if log.stat().st_size > _MAX_LOG_BYTES:
             shutil.copyfile(log, log.with_name(f"{log.name}.1"))
             os.truncate(log, 0)
 
 
-class _Child(Kept):
+class _Child(SupervisedProgram):
     """The web server or the worker, as a process of ours."""
 
     def __init__(self, name: str, module_name: str, *arguments: str, url: str, report: Report) -> None:
         super().__init__(name, settings.DATA_DIR / "logs" / f"{module_name}.log", report)
         # Installed, it is called from anywhere: no module may come from the folder it is called in.
         safe = ["-P"] if environment.IS_INSTALLED else []
-        module = ["-m", "cognireview.processes.supervised"]
+        module = ["-m", "cognireview.processes.child_process"]
         self._command = [sys.executable, *safe, *module, module_name, str(os.getpid()), *arguments]
         self._environment = os.environ | {environment.variable_name("public_url"): url}
         self.process: subprocess.Popen[bytes] | None = None
@@ -208,14 +208,14 @@ class _Child(Kept):
                     start_new_session=True,
                 )
         except OSError as error:
-            raise Fault(f"it cannot be started ({error.strerror})") from error
+            raise ProgramError(f"it cannot be started ({error.strerror})") from error
 
     def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def how_it_ended(self) -> str:
+    def exit_reason(self) -> str:
         status = self.process.returncode if self.process else 0
-        return _signal_sentence(-status) if status < 0 else f"it ended with status {status}"
+        return _signal_description(-status) if status < 0 else f"it ended with status {status}"
 
     def terminate(self) -> None:
         if self.process:
@@ -228,7 +228,7 @@ class _Child(Kept):
             self.process.wait()
 
 
-class _Database(Kept):
+class _Database(SupervisedProgram):
     """The embedded PostgreSQL."""
 
     def __init__(self, server: embedded.Server, report: Report) -> None:
@@ -236,29 +236,29 @@ class _Database(Kept):
         self._server = server
 
     def start(self) -> None:
-        with _faults():
-            self._server.revive()
+        with _program_errors():
+            self._server.restart_if_dead()
 
     def is_running(self) -> bool:
-        with _faults():
+        with _program_errors():
             return self._server.is_alive()
 
-    def how_it_ended(self) -> str:
+    def exit_reason(self) -> str:
         return "PostgreSQL stopped"
 
 
 @contextmanager
-def _faults() -> Iterator[None]:
-    """Turn what keeps the database from starting into `Fault`."""
+def _program_errors() -> Iterator[None]:
+    """Turn what keeps the database from starting into `ProgramError`."""
     try:
         yield
     except embedded.CannotStart as error:
-        raise Fault(str(error).rstrip(".")) from error
+        raise ProgramError(str(error).rstrip(".")) from error
     except OSError as error:
-        raise Fault(f"{error.filename or settings.DATA_DIR}: {error.strerror}") from error
+        raise ProgramError(f"{error.filename or settings.DATA_DIR}: {error.strerror}") from error
 
 
-def _signal_sentence(number: int) -> str:
+def _signal_description(number: int) -> str:
     name = signal.Signals(number).name if number in set(signal.Signals) else "unknown"
     return f"it was ended by signal {number} ({name})"
 
@@ -271,23 +271,23 @@ def _children(port: int, url: str, report: Report) -> Iterator[list[_Child]]:
     ]
     try:
         for child in children:
-            child.begin()
+            child.try_start()
         yield children
     finally:
         for child in children:
             child.terminate()
-        end = time.monotonic() + SECONDS_TO_FINISH + 5
+        end = time.monotonic() + GRACE_SECONDS + 5
         while time.monotonic() < end and any(child.is_running() for child in children):
             time.sleep(0.02)
         for child in children:
             child.kill()
 
 
-def _wait_until_ready(programs: Sequence[Kept], port: int, report: Report) -> None:
-    slow = time.monotonic() + _SECONDS_TO_GET_READY
+def _wait_until_ready(programs: Sequence[SupervisedProgram], port: int, report: Report) -> None:
+    slow = time.monotonic() + _READY_TIMEOUT_SECONDS
     while not _is_ready(port):
         for program in programs:
-            program.tend()
+            program.check()
         if time.monotonic() > slow:
             slow = math.inf
             logs = " and ".join(str(program.log) for program in programs)

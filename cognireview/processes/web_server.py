@@ -12,10 +12,10 @@ from granian import Granian
 from granian.constants import Interfaces
 
 from cognireview.environment import Environment
-from cognireview.processes import stopping
+from cognireview.processes import graceful_shutdown
 
 # Where prometheus_client lets the processes of one web server count together.
-COUNTED_TOGETHER = "PROMETHEUS_MULTIPROC_DIR"
+METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _DRAINING = 1
 
 
@@ -73,14 +73,14 @@ def serve(
         drain_seconds=drain_seconds,
     )
     with TemporaryDirectory(prefix="cognireview-metrics-") as folder:
-        os.environ[COUNTED_TOGETHER] = folder
+        os.environ[METRICS_DIR_VARIABLE] = folder
         server.serve(target_loader=partial(_application, server.flag, in_each_process), wrap_loader=False)
 
 
-def _application(flag: stopping.Flag, in_each_process: Callable[[], object]) -> Callable[..., Any]:
+def _application(flag: graceful_shutdown.Flag, in_each_process: Callable[[], object]) -> Callable[..., Any]:
     """Load the application in a process of the web server."""
-    stopping.follow(flag)
+    graceful_shutdown.set_flag(flag)
     in_each_process()
     from cognireview.wsgi import application  # noqa: PLC0415 importing it sets Django up
 
-    return stopping.closing(application)
+    return graceful_shutdown.close_connections(application)

@@ -38,7 +38,7 @@ class Token(HttpBearer):
         found = api_tokens.find(token)
         if found is None:
             return None
-        logs.asked_by(found.person_id)
+        logs.set_user(found.person_id)
         if self._scope not in found.scopes:
             raise Denied(f"This token does not have the scope {self._scope}.")
         check(found.person, api_tokens.SCOPES[self._scope])

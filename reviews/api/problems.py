@@ -27,7 +27,7 @@ _SENTENCES = {
     HTTPStatus.NOT_FOUND: "There is nothing at this address.",
     HTTPStatus.METHOD_NOT_ALLOWED: "This address does not take that method.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "The error is ours and has been logged. Try again in a moment.",
-    HTTPStatus.INSUFFICIENT_STORAGE: disk_full.SENTENCE,
+    HTTPStatus.INSUFFICIENT_STORAGE: disk_full.MESSAGE,
     HTTPStatus.SERVICE_UNAVAILABLE: "The database does not answer. Try again in a moment.",
 }
 _TEXT = {"type": "string"}

@@ -44,9 +44,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """The page for an error of ours, a full disk, or a database that went away under a request."""
     error = sys.exception()
     if disk_full.is_disk_full(error):
-        return _out_of_order(request, 507, "The server's disk is full", disk_full.SENTENCE)
+        return _out_of_order(request, 507, "The server's disk is full", disk_full.MESSAGE)
     if outage.is_outage(error):
-        outage.begin()
+        outage.start_watch()
         return unavailable(request)
     sentence = "The error has been logged. What was saved before is safe; try again in a moment."
     return bare_page(500, "Something went wrong here", sentence)
@@ -54,7 +54,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def unavailable(request: HttpRequest) -> HttpResponse:
     """The page while the database is away."""
-    response = _out_of_order(request, 503, "The database does not answer", outage.SENTENCE)
+    response = _out_of_order(request, 503, "The database does not answer", outage.MESSAGE)
     response["Retry-After"] = str(outage.RETRY_AFTER)
     return response
 
@@ -139,7 +139,7 @@ class OutageMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        return unavailable(request) if outage.is_on() else self.get_response(request)
+        return unavailable(request) if outage.is_active() else self.get_response(request)
 
 
 class Utf8Middleware:

@@ -10,7 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 
 from cognireview.operations import outage
-from cognireview.processes import stopping
+from cognireview.processes import graceful_shutdown
 
 _AWAY = "The database cannot be reached."
 
@@ -40,15 +40,15 @@ def _obstacle() -> str:
 
     Migrations of a newer version are none: this one goes on serving while the next is brought in.
     """
-    if stopping.has_begun():
+    if graceful_shutdown.has_started():
         return "This process is about to stop."
-    if outage.is_on():
+    if outage.is_active():
         return _AWAY
     try:
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     except DatabaseError as error:
         if outage.is_outage(error):
-            outage.begin()
+            outage.start_watch()
         return _AWAY
     return f"{len(plan)} migrations are not applied." if plan else ""

@@ -14,7 +14,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from cognireview.operations.disk_full import check_space, is_disk_full
-from cognireview.operations.error_texts import describe
+from cognireview.operations.redacted_errors import describe
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock

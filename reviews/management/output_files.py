@@ -11,7 +11,7 @@ from typing import BinaryIO, TypeVar
 
 from django.core.management.base import CommandError
 
-from cognireview.operations.whole_files import NotAFile, is_special, written_beside
+from cognireview.operations.atomic_files import InvalidTarget, atomic_write, is_special_file
 from reviews.database.held_transaction import close
 from reviews.database.replica import Lost, again_if_lost
 from reviews.storage.damage import Damaged
@@ -35,7 +35,7 @@ def write(name: str | None, blocks: Iterable[bytes]) -> None:
                 written.result()
                 written = pool.submit(file.write, block)
             written.result()
-    except NotAFile as error:
+    except InvalidTarget as error:
         raise CommandError(str(error), returncode=2) from error
     except OSError as error:
         raise CommandError(f"{name or 'Standard output'}: {error.strerror}.", returncode=2) from error
@@ -65,7 +65,7 @@ def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Block
 
 def is_file(name: str) -> bool:
     """Return whether the name is that of a file, or of one that does not exist yet."""
-    return _OPEN.fullmatch(name) is None and not is_special(name)
+    return _OPEN.fullmatch(name) is None and not is_special_file(name)
 
 
 @contextmanager
@@ -78,11 +78,11 @@ def _target(name: str | None) -> Iterator[BinaryIO]:
         number = _NUMBERS.get(name) or int(already_open["number"])
         with os.fdopen(os.dup(number), "wb") as file:
             yield file
-    elif is_special(name):
+    elif is_special_file(name):
         if Path(name).is_block_device():
-            raise NotAFile(f"{name} is a disk: name a file.")
+            raise InvalidTarget(f"{name} is a disk: name a file.")
         with Path(name).open("wb") as file:
             yield file
     else:
-        with written_beside(name) as draft, draft.open("wb") as file:
+        with atomic_write(name) as draft, draft.open("wb") as file:
             yield file

@@ -119,8 +119,9 @@ class TestTheEmbeddedServer:
         code = """
             import sys, time
             from pathlib import Path
-            from cognireview import command_line, embedded_postgres
-            command_line._postgres = lambda: embedded_postgres.running(Path(sys.argv[1]), disposable=True)
+            from cognireview import command_line
+            from cognireview.postgres import embedded
+            command_line._postgres = lambda: embedded.running(Path(sys.argv[1]), disposable=True)
             command_line.run(lambda: print("running", flush=True) or time.sleep(60), needs_database=True)
         """
         command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]

@@ -21,7 +21,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="cognireview-growth-") as name:
         folder = Path(name)
         with embedded.running(folder, disposable=True):
-            direct = servers.Place.of(embedded.database(folder))
+            direct = servers.Place.of(embedded.connection_settings(folder))
             with servers.pgbouncer(direct, folder, pool_size=POOL_SIZE) as pooled:
                 told = {"DATABASE_URL": pooled.url, "COGNIREVIEW_TRANSACTION_POOLER": "true"}
                 # Its connections stay open: the test database cannot be dropped, and goes with the folder.

@@ -9,7 +9,7 @@ from django.conf import LazySettings, settings
 from django.test import Client
 from django.urls import reverse
 
-from cognireview.operations.logs import TextFormatter, without_traceback_of_refusals
+from cognireview.operations.logs import TextFormatter, drop_refusal_traceback
 from cognireview.web.headers import ALWAYS
 from reviews.models import User
 
@@ -41,7 +41,7 @@ def log() -> Any:
     written = StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(TextFormatter("{levelname} {name}: {message}", style="{"))
-    handler.addFilter(without_traceback_of_refusals)
+    handler.addFilter(drop_refusal_traceback)
     logging.getLogger().addHandler(handler)
     yield written
     logging.getLogger().removeHandler(handler)

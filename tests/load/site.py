@@ -85,7 +85,7 @@ class Site:
 
     def database_answers(self) -> bool:
         """Whether PostgreSQL takes connections: it does not while it recovers."""
-        place = embedded.database(self.data_dir)
+        place = embedded.connection_settings(self.data_dir)
         parameters = {"host": place["HOST"], "port": place["PORT"], "user": place["USER"]}
         return pq.PGconn.ping(make_conninfo(dbname=place["NAME"], **parameters).encode()) == pq.Ping.OK
 

@@ -56,7 +56,7 @@ class Site:
 
     @property
     def database_url(self) -> str:
-        place = embedded.database(self.data_dir)
+        place = embedded.connection_settings(self.data_dir)
         host = quote(place["HOST"], safe="")
         return f"postgresql://{place['USER']}@/{place['NAME']}?host={host}&port={place['PORT']}"
 

@@ -44,6 +44,7 @@ default_pool_size = {pool_size}
 max_client_conn = 500
 query_wait_timeout = 30
 """
+_CHILD = "cognireview.processes.child_process"
 
 
 class Place(NamedTuple):
@@ -104,13 +105,13 @@ class Server:
 @contextmanager
 def replica(primary: Place, folder: Path) -> Iterator[Place]:
     """A streaming replica of an embedded PostgreSQL, from a base backup on."""
-    programs = embedded.programs()
+    programs = embedded.bin_dir()
     assert programs
     account = server_account()
     embedded.Server(folder, account, disposable=True).make_folders()
     cluster = folder / "postgres"
     cluster.mkdir(mode=0o700)
-    account.give(cluster)
+    account.chown(cluster)
     options = ["--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync"]
     done = subprocess.run(
         [programs / "pg_basebackup", f"--pgdata={cluster}", f"--dbname={primary.url}", *options],
@@ -122,7 +123,7 @@ def replica(primary: Place, folder: Path) -> Iterator[Place]:
     )
     assert done.returncode == 0, done.stderr
     with embedded.running(folder, disposable=True):
-        yield Place.of(embedded.database(folder))._replace(name=primary.name)
+        yield Place.of(embedded.connection_settings(folder))._replace(name=primary.name)
 
 
 @contextmanager
@@ -130,7 +131,7 @@ def pgbouncer(primary: Place, folder: Path, *, pool_size: int) -> Iterator[Place
     """PgBouncer in transaction mode, with so many connections to each database of the server."""
     assert PGBOUNCER
     account, port = server_account(), free_port()
-    account.let_through(folder)
+    account.grant_traversal(folder)
     settings_file = folder / "pgbouncer.ini"
     place = {"host": primary.host, "port": primary.port, "user": primary.user}
     settings_file.write_text(_PGBOUNCER.format(**place, listen_port=port, pool_size=pool_size))
@@ -151,7 +152,14 @@ def pgbouncer(primary: Place, folder: Path, *, pool_size: int) -> Iterator[Place
 def web(database: str, folder: Path, name: str = "web", **variables: str) -> Iterator[Server]:
     """A web server on the database of that URL; `variables` are more settings."""
     port = free_port()
-    command = [sys.executable, "-m", "cognireview.processes.supervised", "web", str(os.getpid()), str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "cognireview.processes.child_process",
+        "web",
+        str(os.getpid()),
+        str(port),
+    ]
     url = f"http://127.0.0.1:{port}"
     environment = _environment(database, COGNIREVIEW_PUBLIC_URL=url, **variables)
     _collect_static_files(environment)
@@ -169,7 +177,7 @@ def web(database: str, folder: Path, name: str = "web", **variables: str) -> Ite
 @contextmanager
 def worker(database: str, folder: Path, name: str = "worker", **variables: str) -> Iterator[Server]:
     """A job worker, as `web`."""
-    command = [sys.executable, "-m", "cognireview.processes.supervised", "worker", str(os.getpid())]
+    command = [sys.executable, "-m", _CHILD, "worker", str(os.getpid())]
     with _running(name, command, folder, env=_environment(database, **variables), cwd=BASE_DIR) as server:
         server.wait_until(lambda: "Starting worker" in server.said())
         yield server
@@ -202,6 +210,8 @@ def _environment(database: str, **variables: str) -> dict[str, str]:
 
 def _collect_static_files(environment: dict[str, str]) -> None:
     """Collect them once for all web servers, and again only if they changed."""
-    program = "import django; django.setup(); from cognireview import static_files; static_files.collect()"
+    program = (
+        "import django; django.setup(); from cognireview.web import static_files; static_files.collect()"
+    )
     also = {"DJANGO_SETTINGS_MODULE": "cognireview.settings"}
     subprocess.run([sys.executable, "-c", program], env=environment | also, cwd=BASE_DIR, check=True)

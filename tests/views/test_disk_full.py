@@ -100,7 +100,7 @@ class TestAnUpload:
         answer = program.ask("POST", "runs/algebra/imports", FILE, kind="application/x-ndjson")
         assert answer.status_code == 507
         assert answer["Content-Type"] == "application/problem+json"
-        assert answer.json()["detail"] == disk_full.SENTENCE
+        assert answer.json()["detail"] == disk_full.MESSAGE
         assert not Upload.objects.exists()
         assert not Import.objects.exists()
         assert not Run.objects.exists()
@@ -148,7 +148,7 @@ class TestAJob:
         return source
 
     def test_fails_with_the_sentence_and_leaves_nothing(self, failed: Import) -> None:
-        assert (failed.state, failed.error) == (Import.State.FAILED, disk_full.SENTENCE)
+        assert (failed.state, failed.error) == (Import.State.FAILED, disk_full.MESSAGE)
         assert not Evaluation.objects.exists()
 
     def test_is_tried_again_by_a_button(self, failed: Import, as_max: Client, max: User) -> None:
@@ -169,7 +169,7 @@ class TestAJob:
             patch.setattr(disk_full, "RESERVE", 2**62)
             work()
         source.refresh_from_db()
-        assert (source.state, source.error) == (Import.State.FAILED, disk_full.SENTENCE)
+        assert (source.state, source.error) == (Import.State.FAILED, disk_full.MESSAGE)
 
     def test_that_found_bad_lines_is_not_tried_again(self, max: User) -> None:
         source = receive(max, b"no record", strict=True)
@@ -258,7 +258,7 @@ def repeat(opened: psycopg.Connection[Any], statement: LiteralString) -> None:
 
 
 def connect(data_dir: Path) -> psycopg.Connection[Any]:
-    place = embedded.database(data_dir)
+    place = embedded.connection_settings(data_dir)
     return psycopg.connect(
         dbname=place["NAME"], user=place["USER"], host=place["HOST"], port=place["PORT"], autocommit=True
     )

@@ -22,6 +22,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
             size = backup.back_up(None if str(file) == "-" else file)
-        except backup.Failed as error:
+        except backup.BackupError as error:
             raise CommandError(str(error), returncode=2) from error
         self.stderr.write(f"{file}: {size:,} bytes. The secret key is not in it: keep that, too.")

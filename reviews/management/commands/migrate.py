@@ -7,12 +7,12 @@ from django.conf import settings
 from django.core.management.commands import migrate
 from django.db import connections
 
-from cognireview.postgres.migrating import alone, patiently
-from cognireview.postgres.server_log import contents_may_be_logged
+from cognireview.postgres.migrations import migration_lock, retry_on_lock_timeout
+from cognireview.postgres.server_log import log_privacy_warning
 
 
 class Command(migrate.Command):
-    """See `cognireview.postgres.migrating`."""
+    """See `cognireview.postgres.migrations`."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         database = connections[options["database"]]
@@ -20,7 +20,7 @@ class Command(migrate.Command):
         if options["check_unapplied"] or options["plan"]:
             super().handle(*args, **options)
             return
-        with alone(database):
-            patiently(database, partial(super().handle, *args, **options), self.stderr.write)
-        if settings.ENVIRONMENT.database_url and (sentence := contents_may_be_logged(database)):
+        with migration_lock(database):
+            retry_on_lock_timeout(database, partial(super().handle, *args, **options), self.stderr.write)
+        if settings.ENVIRONMENT.database_url and (sentence := log_privacy_warning(database)):
             self.stderr.write(sentence)

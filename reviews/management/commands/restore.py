@@ -23,6 +23,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
         try:
             backup.restore(file, replace=replace)
-        except backup.Failed as error:
+        except backup.BackupError as error:
             raise CommandError(str(error), returncode=2) from error
         self.stdout.write(f"Restored: {', '.join(backup.contents()) or 'a database that held nothing'}")

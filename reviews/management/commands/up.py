@@ -23,7 +23,7 @@ class Command(BaseCommand):
         try:
             greeting = partial(_greeting, demo=demo)
             supervisor.up(port=port, greeting=greeting, say=self._say, report=self._report)
-        except supervisor.Ended as error:
+        except supervisor.CannotRun as error:
             raise CommandError(str(error), returncode=error.status) from error
 
     def _say(self, line: str) -> None:

@@ -24,7 +24,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from cognireview.processes.web_server import COUNTED_TOGETHER
+from cognireview.processes.web_server import METRICS_DIR_VARIABLE
 from reviews.metrics import OfTheDatabase
 from reviews.models import AuditEvent, Review
 
@@ -121,7 +121,7 @@ def _exposed() -> bytes:
     of_the_database = CollectorRegistry()
     of_the_database.register(OfTheDatabase())
     counted = _counted
-    if COUNTED_TOGETHER in os.environ:
+    if METRICS_DIR_VARIABLE in os.environ:
         counted = CollectorRegistry()
         MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
     return generate_latest(counted) + generate_latest(of_the_database)

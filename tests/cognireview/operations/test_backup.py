@@ -26,7 +26,7 @@ RUNS = ("Demo", "Demo, reviewed")
 
 
 def connect(data_dir: Path, name: str = embedded.DATABASE) -> psycopg.Connection[Any]:
-    place = embedded.database(data_dir)
+    place = embedded.connection_settings(data_dir)
     return psycopg.connect(
         dbname=name, user=place["USER"], host=place["HOST"], port=place["PORT"], autocommit=True
     )
@@ -135,7 +135,7 @@ class TestABackup:
             subprocess.run(
                 [sys.executable, "manage.py", "backup", "-"], cwd=BASE_DIR, env=place, stdout=file, check=True
             )
-        backup._check_bytes(tmp_path / "it")
+        backup._verify_checksum(tmp_path / "it")
         assert backup._CHECKSUM_PATTERN.search((tmp_path / "it").read_bytes())
 
 
@@ -244,7 +244,7 @@ class TestAServer:
         with connect(target, "postgres") as opened:
             opened.execute("CREATE ROLE owner_of_it LOGIN; CREATE ROLE web_of_it LOGIN")
             opened.execute("CREATE DATABASE elsewhere OWNER owner_of_it")
-            place = embedded.database(target)
+            place = embedded.connection_settings(target)
             yield f"postgresql://owner_of_it@/elsewhere?host={place['HOST']}&port={place['PORT']}"
             opened.execute("DROP DATABASE elsewhere")
             opened.execute("DROP ROLE owner_of_it")
@@ -277,13 +277,13 @@ class TestWhatItRuns:
         monkeypatch.setattr(backup, "_folders", lambda _: iter([Path("/nowhere")]))
         major = connection.cursor().connection.info.server_version // 10000
         with pytest.raises(
-            backup.Failed, match=f"The server is PostgreSQL {major}, and there are no pg_dump"
+            backup.BackupError, match=f"The server is PostgreSQL {major}, and there are no pg_dump"
         ):
             backup.back_up(Path("never"))
 
     def test_gets_the_password_where_nobody_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(connection.settings_dict, "PASSWORD", "hush")
-        assert "hush" not in " ".join(backup._address())
+        assert "hush" not in " ".join(backup._connection_options())
         assert backup._environment()["PGPASSWORD"] == "hush"
 
     def test_finds_nothing_in_a_database_that_was_only_migrated(self) -> None:

@@ -66,7 +66,7 @@ class TestAnOutage:
 
 @pytest.fixture
 def _away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outage._look_out, "is_on", True)
+    monkeypatch.setattr(outage._watch, "is_active", True)
 
 
 @pytest.mark.usefixtures("_away")
@@ -83,7 +83,7 @@ class TestWhileItIsAway:
     def test_htmx_gets_a_message_alone(self, client: Client) -> None:
         response = client.post(reverse("logout"), headers=HTMX)
         assert response.status_code == 503
-        assert text(response) == f'<p class="banner error">{outage.SENTENCE}</p>'
+        assert text(response) == f'<p class="banner error">{outage.MESSAGE}</p>'
 
     def test_programs_get_a_problem(self, client: Client) -> None:
         response = client.put("/api/v1/evaluations/a/review", b"{}", content_type="application/json")
@@ -104,7 +104,7 @@ class TestWhileItIsAway:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("headers", [{}, HTMX])
-def test_a_page_under_which_it_goes_away_is_503_and_starts_the_look_out(
+def test_a_page_under_which_it_goes_away_is_503_and_starts_the_watch(
     client: Client, ana: User, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -112,7 +112,7 @@ def test_a_page_under_which_it_goes_away_is_503_and_starts_the_look_out(
 
     begun: list[object] = []
     monkeypatch.setattr("reviews.queue.progress.of_all", fail)
-    monkeypatch.setattr(outage._look_out, "begin", lambda: begun.append(True))
+    monkeypatch.setattr(outage._watch, "start", lambda: begun.append(True))
     client.force_login(ana)
     client.raise_request_exception = False
     response = client.get(reverse("runs"), headers=headers)
@@ -125,52 +125,50 @@ class TestTheLookOut:
     def answers(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         """What the database is going to say when it is asked, in turn; at the end it answers."""
         coming: list[bool] = []
-        monkeypatch.setattr(outage, "answers", lambda: coming.pop(0) if coming else True)
+        monkeypatch.setattr(outage, "database_answers", lambda: coming.pop(0) if coming else True)
         return coming
 
     @pytest.fixture
-    def look_out(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[outage._LookOut]:
-        monkeypatch.setattr(outage, "_SECONDS_BETWEEN_LOOKS", 0.01)
-        yield outage._LookOut()
+    def watch(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[outage._Watch]:
+        monkeypatch.setattr(outage, "_POLL_SECONDS", 0.01)
+        yield outage._Watch()
         for thread in threading.enumerate():
             if thread.name == "look-out":
                 thread.join(10)
 
-    def test_ends_at_once_where_the_database_answers(
-        self, look_out: outage._LookOut, answers: list[bool]
-    ) -> None:
+    def test_ends_at_once_where_the_database_answers(self, watch: outage._Watch, answers: list[bool]) -> None:
         seen: list[bool] = []
         answers.append(True)
-        look_out.begin()
-        wait(lambda: not look_out._is_looking)
-        seen.append(look_out.is_on)
+        watch.start()
+        wait(lambda: not watch._is_running)
+        seen.append(watch.is_active)
         assert seen == [False]
 
     def test_is_on_until_the_database_answers_again(
-        self, look_out: outage._LookOut, answers: list[bool], monkeypatch: pytest.MonkeyPatch
+        self, watch: outage._Watch, answers: list[bool], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         closed: list[bool] = []
         monkeypatch.setattr(
-            type(connections[DEFAULT_DB_ALIAS]), "close_pool", lambda _self: closed.append(look_out.is_on)
+            type(connections[DEFAULT_DB_ALIAS]), "close_pool", lambda _self: closed.append(watch.is_active)
         )
         answers += [False, False, False]
-        look_out.begin()
+        watch.start()
         wait(lambda: bool(closed))
         # Whoever waits for the pool is let go while nobody new can come.
         assert closed == [True]
-        wait(lambda: not look_out.is_on)
+        wait(lambda: not watch.is_active)
         assert answers == []
 
     def test_asks_by_a_connection_of_its_own(
         self, monkeypatch: pytest.MonkeyPatch, django_db_setup: Any, django_db_blocker: Any
     ) -> None:
         with django_db_blocker.unblock():
-            assert outage.answers()
+            assert outage.database_answers()
             with monkeypatch.context() as patch:
                 patch.setitem(connection.settings_dict, "NAME", "no such database")
-                assert outage.answers()
+                assert outage.database_answers()
             monkeypatch.setitem(connection.settings_dict, "HOST", "/nowhere")
-            assert not outage.answers()
+            assert not outage.database_answers()
 
 
 def wait(condition: Callable[[], bool]) -> None:

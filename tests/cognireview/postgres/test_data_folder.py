@@ -172,8 +172,8 @@ def test_a_key_is_made_once_and_never_beside_a_database(tmp_path: Path) -> None:
     assert secret_key.read_or_create(tmp_path / "key", tmp_path / "postgres") == key
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
     (tmp_path / "key").unlink()
-    with pytest.raises(secret_key.Unusable, match="is missing, and the database exists"):
-        secret_key.read_or_create(tmp_path / "key", embedded.cluster(tmp_path))
+    with pytest.raises(secret_key.UnusableKey, match="is missing, and the database exists"):
+        secret_key.read_or_create(tmp_path / "key", embedded.cluster_dir(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from cognireview.environment import BASE_DIR
-from cognireview.postgres.embedded import CannotStart, Server, database, running
+from cognireview.postgres.embedded import CannotStart, Server, connection_settings, running
 from cognireview.postgres.server_account import ServerAccount, server_account
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def account() -> ServerAccount:
 
 def ask(data_dir: Path, question: str) -> object:
     """The answer to a query that has one."""
-    place = database(data_dir)
+    place = connection_settings(data_dir)
     with psycopg.connect(
         dbname=place["NAME"], user=place["USER"], host=place["HOST"], port=place["PORT"]
     ) as connection:
@@ -61,18 +61,18 @@ def run_and_be_killed(data_dir: Path) -> None:
 
 class TestDatabase:
     def test_of_a_folder_is_named_without_touching_it(self, tmp_path: Path) -> None:
-        assert database(tmp_path / "var")["HOST"] == str(tmp_path / "var" / "socket")
+        assert connection_settings(tmp_path / "var")["HOST"] == str(tmp_path / "var" / "socket")
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("name", ["n" * 120, "one, two"])
     def test_is_reached_elsewhere_where_libpq_could_not_take_the_path(
         self, tmp_path: Path, name: str
     ) -> None:
-        host = database(tmp_path / name)["HOST"]
+        host = connection_settings(tmp_path / name)["HOST"]
         assert len(f"{host}/.s.PGSQL.5432") < 100
         assert "," not in host
-        assert host == database(tmp_path / name)["HOST"]
-        assert host != database(tmp_path / f"{name}!")["HOST"]
+        assert host == connection_settings(tmp_path / name)["HOST"]
+        assert host != connection_settings(tmp_path / f"{name}!")["HOST"]
 
 
 class TestServer:
@@ -136,7 +136,7 @@ class TestAfterAKill:
             os.kill(postmaster(data_dir), signal.SIGKILL)
             while server.is_alive():
                 pass
-            server.revive()
+            server.restart_if_dead()
             assert ask(data_dir, "SELECT 1") == 1
 
     def test_a_process_id_that_is_another_process_now_keeps_nothing_from_starting(
@@ -149,7 +149,7 @@ class TestAfterAKill:
                 data_dir / "socket" / ".s.PGSQL.5432.lock",
             ):
                 path.write_text(f"{other.pid}\n{data_dir}\n1\n5432\n\n\n1 1\nready\n")
-                account.give(path)
+                account.chown(path)
             with running(data_dir):
                 assert ask(data_dir, "SELECT 1") == 1
             assert other.poll() is None
@@ -175,7 +175,7 @@ class TestCannotStart:
         (path / "global").mkdir()
         (path / "global" / "pg_control").touch()
         for made in (path, *path.iterdir()):
-            account.give(made)
+            account.chown(made)
         yield path
         assert not Server(tmp_path, account).is_alive()
 
@@ -218,7 +218,7 @@ class TestCannotStart:
 
     def test_on_a_cluster_of_which_nothing_is_left(self, tmp_path: Path, account: ServerAccount) -> None:
         (tmp_path / "postgres").mkdir(mode=0o700)
-        account.give(tmp_path / "postgres")
+        account.chown(tmp_path / "postgres")
         with pytest.raises(CannotStart, match="PG_VERSION is missing"), running(tmp_path):
             pass
 
@@ -227,7 +227,7 @@ class TestCannotStart:
             pass
         (tmp_path / "postgres" / "base").rename(tmp_path / "base")
         (tmp_path / "postgres" / "base").mkdir(mode=0o700)
-        account.give(tmp_path / "postgres" / "base")
+        account.chown(tmp_path / "postgres" / "base")
         with pytest.raises(CannotStart, match=r"cannot be used: .*FATAL") as caught, running(tmp_path):
             pass
         assert "\n" not in str(caught.value)

@@ -42,7 +42,7 @@ def make_role() -> None:
     """The role, with what `migrate` gives it."""
     execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{SECRET}'")
     with override_settings(WEB_ROLE=ROLE):
-        web_role.allow(using="default")
+        web_role.grant_privileges(using="default")
 
 
 def test_who_counts_may_note_what_fills_a_queue_before_the_migration_is_over(db: None) -> None:
@@ -161,16 +161,16 @@ class TestIsRefused:
 
 class TestMigrate:
     def test_leaves_everything_as_it_is_where_no_role_is_named(self, db: None) -> None:
-        web_role.allow(using="default")
+        web_role.grant_privileges(using="default")
 
     @override_settings(WEB_ROLE="nobody's")
     def test_says_that_there_is_no_such_role(self, db: None) -> None:
         with pytest.raises(ImproperlyConfigured, match='PostgreSQL has no role "nobody\'s"'):
-            web_role.allow(using="default")
+            web_role.grant_privileges(using="default")
 
     def test_refuses_a_role_that_can_act_as_the_owner(self, db: None) -> None:
         with (
             override_settings(WEB_ROLE=connection.settings_dict["USER"]),
             pytest.raises(ImproperlyConfigured, match="can act as the owner"),
         ):
-            web_role.allow(using="default")
+            web_role.grant_privileges(using="default")

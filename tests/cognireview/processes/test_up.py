@@ -263,12 +263,12 @@ class TestUp:
 def test_a_log_that_is_full_is_put_aside_under_the_process_that_writes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervisor, "_LARGEST_LOG", 10)
+    monkeypatch.setattr(supervisor, "_MAX_LOG_BYTES", 10)
     log = tmp_path / "web.log"
     with log.open("ab", buffering=0) as file:
         for said in (b"the first ten\n", b"more than ten\n", b"short\n"):
             file.write(said)
-            supervisor.shorten(log)
+            supervisor.rotate_log(log)
     assert log.read_bytes() == b"short\n"
     assert (tmp_path / "web.log.1").read_bytes() == b"more than ten\n"
 
@@ -322,7 +322,7 @@ class TestCannotStart:
         remedy = "uv sync --reinstall-package cognireview"
         with (
             override_settings(STATICFILES_DIRS=[tmp_path]),
-            pytest.raises(supervisor.Ended, match=remedy) as caught,
+            pytest.raises(supervisor.CannotRun, match=remedy) as caught,
         ):
             supervisor._check_front_end()
         assert caught.value.status == 2

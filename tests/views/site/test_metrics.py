@@ -137,7 +137,7 @@ class TestFiguresOfTheDatabase:
     def test_are_left_out_while_the_database_is_away(
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(outage._look_out, "is_on", True)
+        monkeypatch.setattr(outage._watch, "is_active", True)
         found = samples(client)
         assert value(found, "database_up") == 0
         assert not any(name == "cognireview_workers" for name, _ in found)

@@ -8,7 +8,7 @@ from psycopg.errors import UndefinedTable
 
 from cognireview import environment
 from cognireview.operations.disk_full import is_disk_full
-from cognireview.operations.error_texts import describe
+from cognireview.operations.redacted_errors import describe
 from cognireview.postgres import embedded
 
 # Others, such as a file that does not exist, may be a fault of ours.

@@ -1,6 +1,8 @@
-"""The processes that `up` keeps running: `python -m cognireview.processes.supervised web|worker PID [PORT]`.
+"""Run the web server or the job worker as a child of `up`.
 
-Each of them ends when its parent does, however that died, so that no `up` finds remains of the last.
+    python -m cognireview.processes.child_process web|worker PARENT_PID [PORT]
+
+A child ends with its parent, even if the parent was killed, so the next `up` finds no leftover process.
 """
 
 import os
@@ -18,26 +20,26 @@ from cognireview.command_line import run
 from cognireview.processes.web_server import serve
 
 HOST = "127.0.0.1"
-SECONDS_TO_FINISH = 10
-_SECONDS_BETWEEN_LOOKS = 0.5
+GRACE_SECONDS = 10
+_POLL_SECONDS = 0.5
 
 
 def main() -> None:
     name, parent, *rest = sys.argv[1:]
-    end_with(int(parent))
+    exit_with_parent(int(parent))
     run(partial(_serve, int(rest[0])) if name == "web" else _work, needs_database=True)
 
 
-def end_with(parent: int) -> None:
+def exit_with_parent(parent: int) -> None:
     """Once the process `parent` has died, ask this one to stop, and after a while make it."""
     threading.Thread(target=_watch, args=[parent], daemon=True).start()
 
 
 def _watch(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_POLL_SECONDS)
     os.kill(os.getpid(), signal.SIGTERM)
-    time.sleep(SECONDS_TO_FINISH)
+    time.sleep(GRACE_SECONDS)
     os._exit(1)
 
 
@@ -48,15 +50,15 @@ def _serve(port: int) -> None:
         settings=settings.ENVIRONMENT,
         # Nobody else could take requests over: this is for connections that are kept to be closed in order.
         drain_seconds=0.5,
-        finish_seconds=SECONDS_TO_FINISH,
+        finish_seconds=GRACE_SECONDS,
         # Else they would outlive their parent.
-        in_each_process=partial(end_with, os.getpid()),
+        in_each_process=partial(exit_with_parent, os.getpid()),
     )
 
 
 def _work() -> None:
     django.setup()
-    call_command("work", f"--finish={SECONDS_TO_FINISH}")
+    call_command("work", f"--finish={GRACE_SECONDS}")
 
 
 if __name__ == "__main__":

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from cognireview.processes import restarting, supervisor
-from cognireview.processes.restarting import Fault, Kept, last_line
+from cognireview.processes import backoff, supervisor
+from cognireview.processes.backoff import ProgramError, SupervisedProgram, last_line
 
 
-class Program(Kept):
+class Program(SupervisedProgram):
     """Runs while `alive`; its clock stands unless a test moves it."""
 
     def __init__(self, log: Path, *, dies_at_once: bool = False) -> None:
@@ -26,31 +26,31 @@ class Program(Kept):
 
     def start(self) -> None:
         if self.fault:
-            raise Fault(self.fault)
+            raise ProgramError(self.fault)
         self.starts += 1
         self.alive = not self.dies_at_once
 
-    def how_it_ended(self) -> str:
+    def exit_reason(self) -> str:
         return self.ending
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """Seconds, as `restarting` sees them."""
+    """Seconds, as `backoff` sees them."""
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr(restarting, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(backoff, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 
-def tend(program: Kept, clock: SimpleNamespace, seconds: int) -> None:
+def tend(program: SupervisedProgram, clock: SimpleNamespace, seconds: int) -> None:
     """Look at a program twice a second."""
     for _ in range(2 * seconds):
-        program.tend()
+        program.check()
         clock.now += 0.5
 
 
 def test_pauses_double_up_to_a_minute() -> None:
-    assert [restarting._pause(failures) for failures in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10_000)] == [
+    assert [backoff._delay(failures) for failures in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10_000)] == [
         *(0, 1, 2, 4, 8, 16, 32, 60, 60, 60)
     ]
 
@@ -59,7 +59,7 @@ def test_a_program_that_cannot_run_is_started_ever_more_rarely(
     tmp_path: Path, clock: SimpleNamespace
 ) -> None:
     program = Program(tmp_path / "log", dies_at_once=True)
-    program.begin()
+    program.try_start()
     tend(program, clock, 3600)
     assert 60 <= program.starts <= 80
     tend(program, clock, 600)
@@ -70,7 +70,7 @@ def test_a_program_that_is_killed_now_and_then_is_started_at_once(
     tmp_path: Path, clock: SimpleNamespace
 ) -> None:
     program = Program(tmp_path / "log")
-    program.begin()
+    program.try_start()
     for _ in range(20):
         clock.now += 30
         program.alive = False
@@ -85,7 +85,7 @@ def test_a_failure_is_reported_with_its_log_once_until_it_changes(
     log = tmp_path / "worker.log"
     log.write_text("first\nNo module named x\n")
     program = Program(log, dies_at_once=True)
-    program.begin()
+    program.try_start()
     tend(program, clock, 60)
     assert "\n".join(program.lines) == (
         'The worker fails: it ended with status 1. The last line of its log: "No module named x". '
@@ -102,7 +102,7 @@ def test_a_failure_is_reported_with_its_log_once_until_it_changes(
 def test_a_fault_at_the_start_is_a_failure_like_any_other(tmp_path: Path, clock: SimpleNamespace) -> None:
     program = Program(tmp_path / "log")
     program.fault = "/data/logs: No space left on device"
-    program.begin()
+    program.try_start()
     tend(program, clock, 300)
     assert len(program.lines) == 1
     assert "/data/logs: No space left on device" in program.lines[0]
@@ -122,5 +122,5 @@ def test_the_last_line_of_a_log_is_found_in_any_log(tmp_path: Path, content: byt
 
 
 def test_signals_are_named() -> None:
-    assert supervisor._signal_sentence(9) == "it was ended by signal 9 (SIGKILL)"
-    assert supervisor._signal_sentence(200) == "it was ended by signal 200 (unknown)"
+    assert supervisor._signal_description(9) == "it was ended by signal 9 (SIGKILL)"
+    assert supervisor._signal_description(200) == "it was ended by signal 200 (unknown)"

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError
 
 from cognireview.environment import BASE_DIR
-from cognireview.operations.whole_files import NotAFile, is_special, written_beside
+from cognireview.operations.atomic_files import InvalidTarget, atomic_write, is_special_file
 from reviews.management.output_files import is_file, write
 from tests.support.commands import manage
 
@@ -17,7 +17,7 @@ Capture = pytest.CaptureFixture[bytes]
 
 
 def put(name: Path | str, content: bytes = b"new", *, is_private: bool = False) -> None:
-    with written_beside(name, is_private=is_private) as draft:
+    with atomic_write(name, is_private=is_private) as draft:
         draft.write_bytes(content)
 
 
@@ -25,7 +25,7 @@ class TestAFile:
     def test_appears_when_it_is_whole(self, tmp_path: Path) -> None:
         target = tmp_path / "file"
         target.write_bytes(b"old")
-        with written_beside(target) as draft:
+        with atomic_write(target) as draft:
             draft.write_bytes(b"new")
             assert target.read_bytes() == b"old"
         assert target.read_bytes() == b"new"
@@ -34,7 +34,7 @@ class TestAFile:
     def test_stays_as_it_was_if_writing_fails(self, tmp_path: Path) -> None:
         target = tmp_path / "file"
         target.write_bytes(b"old")
-        with pytest.raises(OSError, match="No space"), written_beside(target):
+        with pytest.raises(OSError, match="No space"), atomic_write(target):
             raise OSError("No space left on device")
         assert target.read_bytes() == b"old"
         assert [path.name for path in tmp_path.iterdir()] == ["file"]
@@ -69,15 +69,15 @@ class TestWhatIsNoFile:
     def test_a_folder_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
         for name in (tmp_path, "", ".", "..", "/", f"{tmp_path}/"):
-            with pytest.raises(NotAFile, match="is a folder"):
+            with pytest.raises(InvalidTarget, match="is a folder"):
                 put(name)
 
     def test_a_device_is_refused_also_behind_a_link(self, tmp_path: Path) -> None:
         (tmp_path / "link").symlink_to("/dev/null")
         os.mkfifo(tmp_path / "pipe")
         for name in ("/dev/null", tmp_path / "link", tmp_path / "pipe"):
-            assert is_special(name)
-            with pytest.raises(NotAFile, match="is a device or a pipe"):
+            assert is_special_file(name)
+            with pytest.raises(InvalidTarget, match="is a device or a pipe"):
                 put(name)
         assert (tmp_path / "link").is_symlink()
         assert (tmp_path / "pipe").is_fifo()
@@ -86,13 +86,13 @@ class TestWhatIsNoFile:
     def test_a_device_stays_one_under_root(self, tmp_path: Path) -> None:
         device = tmp_path / "null"
         os.mknod(device, 0o20666, os.makedev(1, 3))
-        with pytest.raises(NotAFile):
+        with pytest.raises(InvalidTarget):
             put(device)
         assert device.is_char_device()
 
     def test_a_link_to_itself_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "loop").symlink_to("loop")
-        with pytest.raises(NotAFile, match="is a link to itself"):
+        with pytest.raises(InvalidTarget, match="is a link to itself"):
             put(tmp_path / "loop")
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a link away")
@@ -100,14 +100,14 @@ class TestWhatIsNoFile:
         (tmp_path / "mine").write_bytes(b"old")
         (tmp_path / "theirs").symlink_to("mine")
         os.chown(tmp_path / "theirs", 65534, 65534, follow_symlinks=False)
-        with pytest.raises(NotAFile, match="is a link of another user"):
+        with pytest.raises(InvalidTarget, match="is a link of another user"):
             put(tmp_path / "theirs")
         assert (tmp_path / "mine").read_bytes() == b"old"
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write any file")
     def test_a_file_that_may_not_be_written_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch(mode=0o444)
-        with pytest.raises(NotAFile, match="may not be written"):
+        with pytest.raises(InvalidTarget, match="may not be written"):
             put(tmp_path / "file")
 
 

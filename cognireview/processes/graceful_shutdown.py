@@ -24,17 +24,17 @@ class _Never:
 _flag: Flag = _Never()
 
 
-def follow(flag: Flag) -> None:
+def set_flag(flag: Flag) -> None:
     """Take the flag that the web server sets."""
     global _flag  # noqa: PLW0603 one for the process
     _flag = flag
 
 
-def has_begun() -> bool:
+def has_started() -> bool:
     return bool(_flag.value)
 
 
-def closing(application: _Application) -> _Application:
+def close_connections(application: _Application) -> _Application:
     """The application, with connections closed behind its answers once stopping has begun.
 
     That header is none of an application's, by PEP 3333; granian, which runs this one, acts on it.
@@ -42,7 +42,7 @@ def closing(application: _Application) -> _Application:
 
     def close(environ: dict[str, Any], start_response: _Start) -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            if has_begun():
+            if has_started():
                 headers = [*headers, ("Connection", "close")]
             return start_response(status, headers, *rest)
 

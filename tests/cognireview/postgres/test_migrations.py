@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection, connections, transaction
 from django.test import Client
 
-from cognireview.postgres import migrating
+from cognireview.postgres import migrations
 from tests.support.factories import RunFactory
 
 _RECORD = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews', '9999_of_the_next', now())"
@@ -19,7 +19,7 @@ def test_the_old_version_stays_ready_in_a_database_of_the_new_one(client: Client
     with connection.cursor() as cursor:
         cursor.execute(_RECORD)
     assert client.get("/readyz").status_code == 200
-    migrating.migrate()
+    migrations.migrate()
     call_command("migrate", verbosity=0)
 
 
@@ -29,11 +29,11 @@ class TestMigrating:
         order = []
 
         def second() -> None:
-            with migrating.alone(connection):
+            with migrations.migration_lock(connection):
                 order.append("second")
             connections.close_all()
 
-        with migrating.alone(connection):
+        with migrations.migration_lock(connection):
             thread = threading.Thread(target=second)
             thread.start()
             thread.join(0.3)
@@ -42,8 +42,8 @@ class TestMigrating:
         assert order == ["first", "second"]
 
     def test_gives_way_to_who_uses_a_table_and_comes_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(migrating, "_LIMIT_WAIT", "SET lock_timeout = '100ms'")
-        monkeypatch.setattr(migrating, "_SECONDS_BETWEEN_ATTEMPTS", 0.1)
+        monkeypatch.setattr(migrations, "_SET_LOCK_TIMEOUT", "SET lock_timeout = '100ms'")
+        monkeypatch.setattr(migrations, "_RETRY_SECONDS", 0.1)
         reads, may_end, said = threading.Event(), threading.Event(), []
 
         def read() -> None:
@@ -66,7 +66,7 @@ class TestMigrating:
         reader = threading.Thread(target=read)
         reader.start()
         reads.wait(10)
-        migrating.patiently(connection, transaction.atomic(change), say)
+        migrations.retry_on_lock_timeout(connection, transaction.atomic(change), say)
         reader.join(10)
         assert len(said) >= 2
         assert "Somebody uses a table" in said[0]
@@ -75,7 +75,7 @@ class TestMigrating:
             assert cursor.fetchone() == ("0",)
 
     def test_waits_with_an_index_that_nobody_waits_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(migrating, "_LIMIT_WAIT", "SET lock_timeout = '100ms'")
+        monkeypatch.setattr(migrations, "_SET_LOCK_TIMEOUT", "SET lock_timeout = '100ms'")
         began, statement = threading.Event(), "CREATE INDEX CONCURRENTLY of_a_test ON run (name)"
 
         def write() -> None:
@@ -92,7 +92,7 @@ class TestMigrating:
         writer = threading.Thread(target=write)
         writer.start()
         began.wait(10)
-        migrating.patiently(connection, index, pytest.fail)
+        migrations.retry_on_lock_timeout(connection, index, pytest.fail)
         writer.join(10)
         with connection.cursor() as cursor:
             cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = 'of_a_test'::regclass")
@@ -100,7 +100,7 @@ class TestMigrating:
             cursor.execute("DROP INDEX of_a_test")
 
     def test_ends_with_a_sentence_where_that_does_not_help(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(migrating, "_ATTEMPTS", 2)
+        monkeypatch.setattr(migrations, "_ATTEMPTS", 2)
         monkeypatch.setattr(time, "sleep", lambda _seconds: None)
 
         def fail() -> None:
@@ -108,7 +108,7 @@ class TestMigrating:
                 cursor.execute("DO $$ BEGIN RAISE SQLSTATE '55P03'; END $$")
 
         with pytest.raises(CommandError, match="Somebody keeps a table"):
-            migrating.patiently(connection, fail, lambda _sentence: None)
+            migrations.retry_on_lock_timeout(connection, fail, lambda _sentence: None)
 
     def test_hides_no_other_error(self) -> None:
         def fail() -> None:
@@ -116,4 +116,4 @@ class TestMigrating:
                 cursor.execute("DO $$ BEGIN RAISE SQLSTATE '57014'; END $$")
 
         with pytest.raises(OperationalError):
-            migrating.patiently(connection, fail, lambda _sentence: None)
+            migrations.retry_on_lock_timeout(connection, fail, lambda _sentence: None)

@@ -10,8 +10,8 @@ import pytest
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 
-from cognireview.operations.error_texts import describe, format_traceback, report_uncaught
 from cognireview.operations.logs import JsonFormatter, TextFormatter
+from cognireview.operations.redacted_errors import describe, format_traceback, report_uncaught
 from cognireview.postgres import embedded
 from cognireview.postgres import server_log as server_log_settings
 
@@ -91,7 +91,7 @@ def test_postgresqls_log_holds_no_values_of_our_connections(error: DatabaseError
 def test_postgresqls_log_holds_no_statements_of_other_connections(tmp_path: Path) -> None:
     """Another program may use the database too; and the server logs how a connection ended."""
     with embedded.running(tmp_path, disposable=True):
-        place = embedded.database(tmp_path)
+        place = embedded.connection_settings(tmp_path)
         address = {
             "dbname": place["NAME"],
             "user": place["USER"],
@@ -154,6 +154,6 @@ def test_migrate_warns_of_a_server_that_logs_contents(
         for name, (first, *_) in server_log_settings._WANTED.items():
             cursor.execute(f"SET LOCAL {name} = '{first}'")
         cursor.execute(f"SET LOCAL {setting} = '{value}'")
-    sentence = server_log_settings.contents_may_be_logged(connection)
+    sentence = server_log_settings.log_privacy_warning(connection)
     assert sentence.startswith("PostgreSQL's log may hold contents") != is_safe
     assert (setting in sentence) != is_safe

@@ -9,13 +9,13 @@ import pytest
 from django.test import Client
 
 from cognireview.environment import Environment
-from cognireview.processes import stopping, web_server
+from cognireview.processes import graceful_shutdown, web_server
 
 
 @pytest.fixture
 def flag(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     flag = SimpleNamespace(value=0)
-    monkeypatch.setattr(stopping, "_flag", flag)
+    monkeypatch.setattr(graceful_shutdown, "_flag", flag)
     return flag
 
 
@@ -40,7 +40,7 @@ def test_a_process_about_to_stop_is_not_ready_and_lives(client: Client, flag: Si
 
 
 def test_answers_close_their_connections_from_then_on(flag: SimpleNamespace) -> None:
-    app = stopping.closing(application)
+    app = graceful_shutdown.close_connections(application)
     assert headers_of(app) == [("Content-Type", "text/plain")]
     flag.value = 1
     assert headers_of(app)[-1] == ("Connection", "close")

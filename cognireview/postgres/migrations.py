@@ -21,14 +21,14 @@ _UNLOCK = "SELECT pg_advisory_unlock(hashtext('cognireview.migrate'))"
 # A change of a table waits for whoever reads it, and whoever comes then waits behind the change. So it
 # gives up soon, lets them through, and comes again: before PostgreSQL looks for deadlocks, which takes it a
 # second and may end a request of somebody's.
-_LIMIT_WAIT = "SET lock_timeout = '500ms'"
-_END_LIMIT = "RESET lock_timeout"
-_SECONDS_BETWEEN_LOOKS = 0.5
+_SET_LOCK_TIMEOUT = "SET lock_timeout = '500ms'"
+_RESET_LOCK_TIMEOUT = "RESET lock_timeout"
+_LOCK_POLL_SECONDS = 0.5
 _ATTEMPTS = 150
-_SECONDS_BETWEEN_ATTEMPTS = 1.5
+_RETRY_SECONDS = 1.5
 
 
-def check_session(command: str) -> None:
+def require_session(command: str) -> None:
     """Raise `ImproperlyConfigured` behind a transaction pooler.
 
     What one statement sets there, the next may not find, and another client may get.
@@ -44,16 +44,16 @@ def migrate(report: Callable[[str], object] = bool) -> None:
     """Apply the migrations that are missing, after a line to `report`."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        check_session("migrate")
+        require_session("migrate")
         report("Applying migrations...")
         call_command("migrate", verbosity=0, interactive=False)
 
 
 @contextmanager
-def alone(database: BaseDatabaseWrapper) -> Iterator[None]:
+def migration_lock(database: BaseDatabaseWrapper) -> Iterator[None]:
     """Let no other process migrate the database meanwhile."""
     while not _execute(database, _LOCK):
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_LOCK_POLL_SECONDS)
     try:
         yield
     finally:
@@ -62,22 +62,24 @@ def alone(database: BaseDatabaseWrapper) -> Iterator[None]:
             _execute(database, _UNLOCK)
 
 
-def patiently(database: BaseDatabaseWrapper, apply: Callable[[], object], say: Callable[[str], None]) -> None:
+def retry_on_lock_timeout(
+    database: BaseDatabaseWrapper, apply: Callable[[], object], say: Callable[[str], None]
+) -> None:
     """Call `apply`, again if a migration in it was in somebody's way: it was taken back, and none before it.
 
     Raises `CommandError` when somebody keeps a table for minutes.
     """
-    _execute(database, _LIMIT_WAIT)
+    _execute(database, _SET_LOCK_TIMEOUT)
     try:
         for _ in range(_ATTEMPTS):
             try:
-                with database.execute_wrapper(_let_wait):
+                with database.execute_wrapper(_without_timeout):
                     apply()
             except OperationalError as error:
                 if not isinstance(error.__cause__, LockNotAvailable):
                     raise
                 say("Somebody uses a table that is to be changed; trying again in a moment.")
-                time.sleep(_SECONDS_BETWEEN_ATTEMPTS)
+                time.sleep(_RETRY_SECONDS)
             else:
                 return
         raise CommandError(
@@ -85,18 +87,18 @@ def patiently(database: BaseDatabaseWrapper, apply: Callable[[], object], say: C
         )
     finally:
         if database.is_usable():
-            _execute(database, _END_LIMIT)
+            _execute(database, _RESET_LOCK_TIMEOUT)
 
 
-def _let_wait(execute: Any, statement: Any, values: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
+def _without_timeout(execute: Any, statement: Any, values: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
     """Run a statement that nobody waits behind for as long as it takes: an index cut short stays broken."""
     if "CONCURRENTLY" not in str(statement):
         return execute(statement, values, many, context)
-    execute(_END_LIMIT, None, False, context)  # noqa: FBT003
+    execute(_RESET_LOCK_TIMEOUT, None, False, context)  # noqa: FBT003
     try:
         return execute(statement, values, many, context)
     finally:
-        execute(_LIMIT_WAIT, None, False, context)  # noqa: FBT003
+        execute(_SET_LOCK_TIMEOUT, None, False, context)  # noqa: FBT003
 
 
 def _execute(database: BaseDatabaseWrapper, statement: str) -> Any:
