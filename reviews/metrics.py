@@ -80,7 +80,7 @@ def _of_runs() -> Iterator[Metric]:
         labels=["run", "state"],
     )
     sums: dict[tuple[str, str], int] = {}
-    with_work_first = sorted(queue_progress.of_all(), key=lambda pair: not pair[1].left)
+    with_work_first = sorted(queue_progress.all_progress(), key=lambda pair: not pair[1].left)
     for place, (run, progress) in enumerate(with_work_first):
         name = run.name if place < MOST_RUNS else OTHER_RUNS
         for state in ("waiting", "held", "escalated", "done"):

@@ -141,7 +141,7 @@ def cover_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG
 @app.task(name=draws.JOB, retry=3)
 def draw_sample(run_id: int) -> None:
     """Draw records of a large run that nobody flagged, to be reviewed all the same."""
-    draws.draw(run_id)
+    draws.draw_sample(run_id)
 
 
 # The last part of the pattern are seconds. A worker that starts does at once what was last due.

@@ -174,7 +174,7 @@ def _conflicts(record: Evaluation) -> Iterator[None]:
 def _first(record: Evaluation) -> dict[str, Any]:
     """Who holds or decided a record, and since when; empty where nobody does."""
     if record.claimed_by and record.in_queue and claims.is_held(record):
-        return {"who": record.claimed_by.username, "since": claims.held_since(record)}
+        return {"who": record.claimed_by.username, "since": claims.claimed_since(record)}
     if record.review:
         return {"who": record.review.reviewer.username, "since": record.review.submitted_at}
     return {}

@@ -74,7 +74,7 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = USUAL, after: str = 
 
 def _known(run: Run, filters: Filters) -> int | None:
     """How many records there are, where that is counted already."""
-    return None if filters else progress.of(run).total
+    return None if filters else progress.run_progress(run).total
 
 
 def problem_of_filters(sentences: list[str] | tuple[str, ...]) -> Problem:

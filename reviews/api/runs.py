@@ -25,7 +25,7 @@ router = Router(tags=["runs"])
 @operation(router, "GET", "/runs", scope="read", response=list[shapes.RunOut])
 def runs(request: ApiRequest) -> list[dict[str, Any]]:
     """All runs, newest first, each with its counts by state."""
-    return [shapes.run_out(run, progress) for run, progress in queue_progress.of_all()]
+    return [shapes.run_out(run, progress) for run, progress in queue_progress.all_progress()]
 
 
 @operation(
@@ -81,4 +81,4 @@ def _required(texts: list[str]) -> list[quality_gates.Requirement]:
 def run(request: ApiRequest, run: str) -> dict[str, Any]:
     """One run with its counts by state."""
     found = run_named(run)
-    return shapes.run_out(found, queue_progress.of(found))
+    return shapes.run_out(found, queue_progress.run_progress(found))

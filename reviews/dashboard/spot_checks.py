@@ -87,7 +87,7 @@ def _open(check_id: int, actor: User) -> SpotCheck:
     """An open check whose decision is in force, its record locked. Raises `Conflict`."""
     check(actor, "lead_review")
     review = SpotCheck.objects.select_related("review").get(pk=check_id).review
-    evaluation = claims.locked(review.evaluation_id)
+    evaluation = claims.lock_evaluation(review.evaluation_id)
     spot_check = SpotCheck.objects.select_related("review").get(pk=check_id)
     if spot_check.outcome != Outcome.OPEN:
         raise Conflict(f"This check is settled already: {spot_check.get_outcome_display().lower()}.")

@@ -200,7 +200,7 @@ def _finish(done: Import, text: Text) -> None:
     indexing.before_the_run(done)
     inference.learn(done.run)
     indexing.after_import(done)
-    draws.after_import(done)
+    draws.draw_after_import(done)
 
 
 def _check_written(done: Import) -> None:

@@ -157,7 +157,7 @@ def _spellings(counted: QuerySet[JudgedCount], name: str) -> list[str]:
 def _is_common(scope: Scope, counted: QuerySet[JudgedCount]) -> bool:
     """Whether a page is filled soonest by looking through the run's decisions, from the newest on."""
     reviews = counted.aggregate(all=Sum("reviews", default=0))["all"]
-    return bool(reviews * _RARE > progress.of(scope.run).done)
+    return bool(reviews * _RARE > progress.run_progress(scope.run).done)
 
 
 def _conditions(asked: Asked, *, is_common: bool) -> str:

@@ -85,7 +85,7 @@ def configure(*, run_id: int, actor: User, measures: Measures, seen: str) -> Run
         "configure measures", actor=actor, run=run, before=before.as_json(), after=measures.as_json()
     )
     if measures.sample_share != before.sample_share:
-        draws.ask_for(run, actor)
+        draws.request_draw(run, actor)
     return run
 
 
@@ -122,7 +122,7 @@ def reach(run: Run) -> Reach:
     return Reach(
         blind=_blind(run, possibility),
         sample=_sample(run),
-        overlap=_part(run.overlap_share, progress.of(run).to_review, "to review"),
+        overlap=_part(run.overlap_share, progress.run_progress(run).to_review, "to review"),
         obstacles=tuple(filter(None, obstacles)),
     )
 
@@ -151,7 +151,7 @@ def _sample(run: Run) -> str:
     said = _part(run.sample_share, sum(sizes), "that nobody flagged", wanted)
     if wanted > ceil(round(run.sample_share * sum(sizes), 6)):
         said += " That is more, because each judge, prompt, model and verdict gives at least one."
-    drawn = draws.state(run)
+    drawn = draws.count_sampled(run)
     if drawn.drawn:
         said += f" Drawn so far: {drawn.drawn:,}, of which {drawn.decided:,} are decided."
     return said

@@ -67,7 +67,7 @@ def of(scope: Scope) -> Report:
     return Report(
         scope=scope,
         at=timezone.now(),
-        progress=queue_progress.of(scope.run),
+        progress=queue_progress.run_progress(scope.run),
         facts=run_facts.of(scope.run),
         judge=agreement.compare(scope),
         reviewers=reviewer_agreement.of(scope.run),

@@ -10,14 +10,14 @@ from reviews.models import Run
 
 BLIND, SAMPLE, OVERLAP = "blind", "sample", "overlap"
 
-# A record's place for the purpose `%(purpose)s` as SQL, to order by: in the order of `share_of`.
-PLACE = "sha256(convert_to(%(purpose)s || ':' || evaluation_id, 'UTF8'))"
+# A record's place for the purpose `%(purpose)s` as SQL, to order by: in the order of `position`.
+POSITION_SQL = "sha256(convert_to(%(purpose)s || ':' || evaluation_id, 'UTF8'))"
 # As many bytes as a float holds exactly.
 _BYTES = 6
 _PLACES: int = 256**_BYTES
 
 
-def share_of(purpose: str, evaluation_id: str) -> float:
+def position(purpose: str, evaluation_id: str) -> float:
     """The place of a record, from 0 up to but not 1: it is in every share that is larger."""
     digest = hashlib.sha256(f"{purpose}:{evaluation_id}".encode()).digest()
     return int.from_bytes(digest[:_BYTES]) / _PLACES
@@ -25,9 +25,9 @@ def share_of(purpose: str, evaluation_id: str) -> float:
 
 def is_blind(run: Run, evaluation_id: str) -> bool:
     """Whether the record is in the run's blind share."""
-    return share_of(BLIND, evaluation_id) < run.blind_share
+    return position(BLIND, evaluation_id) < run.blind_share
 
 
-def opinions_wanted(run: Run, evaluation_id: str) -> int:
+def required_opinions(run: Run, evaluation_id: str) -> int:
     """How many people are to review the record, each on their own: 1 outside the run's overlap share."""
-    return run.overlap if share_of(OVERLAP, evaluation_id) < run.overlap_share else 1
+    return run.overlap if position(OVERLAP, evaluation_id) < run.overlap_share else 1

@@ -4,13 +4,11 @@ A claim is two columns on the evaluation itself, so that one locked row decides.
 """
 
 import datetime as dt
-import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import BooleanField, Q, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import Q
 from django.utils import timezone
 
 from reviews.accounts.permissions import can, check, check_release
@@ -18,9 +16,7 @@ from reviews.audit import events, reveals
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.queue import allocation
 from reviews.queue.next_record import Claimed, claim_first
-from reviews.records.schema import DONE_WORDS, NOT_REQUIRED, QUEUE_WORDS
-
-PAGE_SIZE = 50
+from reviews.records.schema import DONE_WORDS, QUEUE_WORDS
 
 
 class Taken(Exception):
@@ -31,15 +27,8 @@ class Taken(Exception):
         self.reason = reason
 
 
-# The states, one definition each, used by claims, counts and lists alike.
 IN_QUEUE = Q(human_review_status__in=QUEUE_WORDS)
 DONE = Q(human_review_status__in=DONE_WORDS)
-STATES = {
-    "queue": IN_QUEUE,
-    "done": DONE,
-    "not-required": Q(human_review_status=NOT_REQUIRED),
-    "all": Q(),
-}
 IN_QUEUE_SKIPS = Q(evaluation__human_review_status__in=QUEUE_WORDS)
 EVERYTHING = Q()
 
@@ -68,7 +57,7 @@ def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evalua
 
 
 @transaction.atomic
-def claim_spare(*, run: Run, reviewer: User, beside: int, condition: Q = EVERYTHING) -> Evaluation | None:
+def prefetch_next(*, run: Run, reviewer: User, beside: int, condition: Q = EVERYTHING) -> Evaluation | None:
     """The record to come after `beside`, the key of the one on the screen, to be fetched ahead.
 
     It is held for `settings.SPARE_CLAIM_LENGTH`. A spare that the reviewer holds is returned again.
@@ -80,7 +69,7 @@ def claim_spare(*, run: Run, reviewer: User, beside: int, condition: Q = EVERYTH
 
 
 @transaction.atomic
-def release_spares(*, run: Run, reviewer: User) -> int:
+def release_prefetched(*, run: Run, reviewer: User) -> int:
     """Give back what was fetched ahead and not looked at; returns how many."""
     now = timezone.now()
     # A record on a screen is held for longer: the page renews it.
@@ -126,8 +115,8 @@ def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
     differ may read them from then on, and gives none of their own any more.
     """
     check(reviewer, "review_evaluation")
-    evaluation = locked(evaluation_id)
-    check_free(evaluation, reviewer)
+    evaluation = lock_evaluation(evaluation_id)
+    check_available(evaluation, reviewer)
     assignee = evaluation.assigned_to
     if assignee and assignee != reviewer and not can(reviewer, "lead_review"):
         raise Taken(f"This record is assigned to {assignee.name}.")
@@ -144,15 +133,15 @@ def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
 def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
     """Hold on to a record for another while; returns until when. Raises `Taken`.
 
-    A claim that ran out is renewed unless somebody else has the record by now: see `regained`.
+    A claim that ran out is renewed unless somebody else has the record by now: see `expired_claim_notice`.
     """
-    evaluation = locked(evaluation_id)
-    check_holds(evaluation, reviewer)
-    return hold_on(evaluation, reviewer)
+    evaluation = lock_evaluation(evaluation_id)
+    check_claimed_by(evaluation, reviewer)
+    return extend_claim(evaluation, reviewer)
 
 
-def hold_on(evaluation: Evaluation, reviewer: User) -> dt.datetime:
-    """Renew the claim on a locked record for who passed `check_holds`; one that ran out is a claim again."""
+def extend_claim(evaluation: Evaluation, reviewer: User) -> dt.datetime:
+    """Extend the claim on a locked record. Reclaim the record if the claim had expired."""
     if not is_held(evaluation):
         _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer), regained=True)
     until = timezone.now() + settings.CLAIM_LENGTH
@@ -164,12 +153,12 @@ def hold_on(evaluation: Evaluation, reviewer: User) -> dt.datetime:
 @transaction.atomic
 def release(*, evaluation_id: int, actor: User) -> None:
     """Give a record back to everybody: the holder's own, or as a lead anybody's."""
-    evaluation = locked(evaluation_id)
+    evaluation = lock_evaluation(evaluation_id)
     if evaluation.claimed_by is None:
         return
     check_release(actor, evaluation)
     holder = evaluation.claimed_by.username
-    free(evaluation)
+    clear_claim(evaluation)
     events.record("release", actor=actor, run=evaluation.run, evaluation=evaluation, holder=holder)
 
 
@@ -177,9 +166,9 @@ def release(*, evaluation_id: int, actor: User) -> None:
 def skip(*, evaluation_id: int, reviewer: User) -> None:
     """Put a record off: free for others now, last for this reviewer. Raises `Taken`."""
     check(reviewer, "review_evaluation")
-    evaluation = locked(evaluation_id)
-    check_free(evaluation, reviewer)
-    free(evaluation)
+    evaluation = lock_evaluation(evaluation_id)
+    check_available(evaluation, reviewer)
+    clear_claim(evaluation)
     Skip.objects.get_or_create(evaluation=evaluation, reviewer=reviewer)
     events.record("skip", actor=reviewer, run=evaluation.run, evaluation=evaluation)
 
@@ -187,14 +176,14 @@ def skip(*, evaluation_id: int, reviewer: User) -> None:
 @transaction.atomic
 def unskip(*, evaluation_id: int, reviewer: User) -> None:
     """Bring one record that the reviewer skipped back into their queue."""
-    evaluation = locked(evaluation_id)
+    evaluation = lock_evaluation(evaluation_id)
     count, _ = evaluation.skips.filter(reviewer=reviewer).delete()
     if count:
         events.record("unskip", actor=reviewer, run=evaluation.run, evaluation=evaluation)
 
 
 @transaction.atomic
-def take_back_skips(*, run: Run, reviewer: User) -> int:
+def unskip_all(*, run: Run, reviewer: User) -> int:
     """Bring all that the reviewer skipped in a run back into their queue; returns how many."""
     count, _ = Skip.objects.filter(IN_QUEUE_SKIPS, evaluation__run=run, reviewer=reviewer).delete()
     if count:
@@ -202,7 +191,7 @@ def take_back_skips(*, run: Run, reviewer: User) -> int:
     return count
 
 
-def locked(evaluation_id: int) -> Evaluation:
+def lock_evaluation(evaluation_id: int) -> Evaluation:
     """The evaluation with its row locked until the transaction ends. Raises `Evaluation.DoesNotExist`.
 
     Claim, skip, submit and import of one record take turns here: each sees what the other did. What the
@@ -214,7 +203,7 @@ def locked(evaluation_id: int) -> Evaluation:
     return rows.defer(*LARGE_COLUMNS).get(pk=evaluation_id)
 
 
-def check_free(evaluation: Evaluation, reviewer: User) -> None:
+def check_available(evaluation: Evaluation, reviewer: User) -> None:
     """Raise `Taken` unless the record is in the queue, with no lead, waits for this reviewer, and is free."""
     review = evaluation.review
     if review and not evaluation.in_queue:
@@ -225,7 +214,7 @@ def check_free(evaluation: Evaluation, reviewer: User) -> None:
         raise Taken(_with_a_lead(evaluation))
     if not evaluation.is_escalated:
         _check_independent(evaluation, reviewer)
-    check_unheld(evaluation, reviewer)
+    check_unclaimed(evaluation, reviewer)
 
 
 def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
@@ -234,7 +223,7 @@ def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
     if reviewer.pk in given:
         at = clock(given[reviewer.pk])
         raise Taken(f"You gave your opinion on this at {at}. It waits for those of others.")
-    are_wanted = bool(given) or allocation.opinions_wanted(evaluation.run, evaluation.evaluation_id) > 1
+    are_wanted = bool(given) or allocation.required_opinions(evaluation.run, evaluation.evaluation_id) > 1
     if are_wanted and reveals.has_read_opinions(evaluation, reviewer):
         raise Taken(
             "You have read what others say of this, so it waits for somebody else's opinion. "
@@ -249,22 +238,22 @@ def _with_a_lead(evaluation: Evaluation) -> str:
     return f"{raised.raised_by.name} handed this to a lead at {clock(raised.raised_at)}."
 
 
-def check_unheld(evaluation: Evaluation, reviewer: User) -> None:
+def check_unclaimed(evaluation: Evaluation, reviewer: User) -> None:
     """Raise `Taken` if somebody else holds the record."""
     if evaluation.claimed_by_id != reviewer.pk and evaluation.claimed_by and is_held(evaluation):
-        since = held_since(evaluation) or timezone.now()
+        since = claimed_since(evaluation) or timezone.now()
         raise Taken(f"{evaluation.claimed_by.name} has been reviewing this since {clock(since)}.")
 
 
-def held_since(evaluation: Evaluation) -> dt.datetime | None:
+def claimed_since(evaluation: Evaluation) -> dt.datetime | None:
     """When whoever claimed the record last did so; None where nothing tells."""
     claims = AuditEvent.objects.filter(evaluation=evaluation, action="claim", actor=evaluation.claimed_by)
     return claims.values_list("at", flat=True).first()
 
 
-def check_holds(evaluation: Evaluation, reviewer: User) -> None:
+def check_claimed_by(evaluation: Evaluation, reviewer: User) -> None:
     """Raise `Taken` unless the reviewer holds the record, or did until the claim ran out."""
-    check_free(evaluation, reviewer)
+    check_available(evaluation, reviewer)
     if evaluation.claimed_by_id != reviewer.pk:
         raise Taken("You do not hold this record any more. Claim it again to go on.")
 
@@ -274,7 +263,7 @@ def is_held(evaluation: Evaluation) -> bool:
     return evaluation.claimed_until is not None and evaluation.claimed_until > timezone.now()
 
 
-def regained(evaluation: Evaluation, reviewer: User) -> str:
+def expired_claim_notice(evaluation: Evaluation, reviewer: User) -> str:
     """What to tell a reviewer who comes back to a record their claim on ran out for; empty if it did not.
 
     Of the evaluation as it was loaded before it is renewed.
@@ -293,39 +282,7 @@ def clock(moment: dt.datetime) -> str:
     return f"{moment:%H:%M} UTC" if today else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
-def free(evaluation: Evaluation) -> None:
+def clear_claim(evaluation: Evaluation) -> None:
     """Take the claim off a locked record."""
     evaluation.claimed_by = evaluation.claimed_until = None
     evaluation.save(update_fields=["claimed_by", "claimed_until"])
-
-
-_CURSOR = re.compile(r"[0-9]{1,18}-[0-9]{1,18}")
-_PLACE_BEHIND = "(evaluation.first_import_id, evaluation.first_line) > (%s, %s)"
-
-
-class Page(NamedTuple):
-    """Rows of a list; `next_after` is the cursor of the page behind it, empty on the last."""
-
-    rows: list[Evaluation]
-    next_after: str
-
-
-def page(run: Run, *, state: str, after: str = "") -> Page:
-    """A page of a run's evaluations in file order. Raises `KeyError` for an unknown state.
-
-    A cursor that is none gives the first page.
-    """
-    rows = run.evaluations.filter(STATES[state]).select_related("claimed_by", "review__reviewer")
-    rows = rows.defer(*LARGE_COLUMNS)
-    rows = _behind(rows.order_by("first_import_id", "first_line"), after)
-    found = list(rows[: PAGE_SIZE + 1])
-    last = found[PAGE_SIZE - 1] if len(found) > PAGE_SIZE else None
-    return Page(found[:PAGE_SIZE], f"{last.first_import_id}-{last.first_line}" if last else "")
-
-
-def _behind(rows: QuerySet[Evaluation], after: str) -> QuerySet[Evaluation]:
-    if not _CURSOR.fullmatch(after):
-        return rows
-    place = [int(number) for number in after.split("-")]
-    # A comparison of rows, which PostgreSQL answers from the index on a place; `OR` it would not.
-    return rows.filter(RawSQL(_PLACE_BEHIND, place, output_field=BooleanField()))  # noqa: S611 (constant SQL)

@@ -61,11 +61,11 @@ _PROGRESS = """
 """
 
 
-def of(run: Run) -> Progress:
+def run_progress(run: Run) -> Progress:
     return _progress(run)[run.pk]
 
 
-def of_all() -> list[tuple[Run, Progress]]:
+def all_progress() -> list[tuple[Run, Progress]]:
     """All runs, newest first, each with its counts."""
     runs = list(Run.objects.order_by("-created_at", "-pk"))
     progress = _progress(None)
@@ -84,7 +84,7 @@ def _progress(run: Run | None) -> dict[int, Progress]:
         return {pk: Progress(*numbers) for pk, *numbers in cursor.fetchall()}
 
 
-class Standing(NamedTuple):
+class ReviewerProgress(NamedTuple):
     """A run's queue as one reviewer finds it: what is left for them, and why the rest is not theirs now.
 
     `left` is what they hold or could claim; a record is counted once. `next_free_at` is when the first
@@ -101,7 +101,7 @@ class Standing(NamedTuple):
     with_opinion: int = 0
 
 
-def standing(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Standing:
+def reviewer_progress(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> ReviewerProgress:
     """Of the whole queue, or of what `condition` (on the evaluation) leaves of it.
 
     What is assigned to others, and whatever a condition leaves, is counted row by row: a matter for the
@@ -109,7 +109,7 @@ def standing(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Standing
     """
     now = timezone.now()
     queue = run.evaluations.filter(IN_QUEUE, condition)
-    in_queue = queue.count() if condition else of(run).left
+    in_queue = queue.count() if condition else run_progress(run).left
     escalated = queue.filter(escalations__outcome=Escalation.Outcome.OPEN).count()
     open_to_all = queue.filter(is_escalated=False)
     others = open_to_all.filter(claimed_by__isnull=False, claimed_until__gt=now).exclude(claimed_by=reviewer)
@@ -127,4 +127,4 @@ def standing(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Standing
     with_opinion = sum(part.filter(mine_or_nobodys, given).count() for part in free)
     left = in_queue - escalated - len(ends) - assigned - skipped - with_opinion
     next_free_at = ends[0] if ends else None
-    return Standing(left, skipped, len(ends), assigned, escalated, next_free_at, with_opinion)
+    return ReviewerProgress(left, skipped, len(ends), assigned, escalated, next_free_at, with_opinion)

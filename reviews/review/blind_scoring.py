@@ -31,7 +31,7 @@ from reviews.audit import events, reveals
 from reviews.evidence import task_context
 from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, StratumCount, User
 from reviews.queue import allocation
-from reviews.queue.claims import Taken, check_holds, clock, locked
+from reviews.queue.claims import Taken, check_claimed_by, clock, lock_evaluation
 from reviews.records import responses
 from reviews.records.schema import QUEUE_WORDS
 from reviews.review import drafts
@@ -104,7 +104,7 @@ def reveal_served(records: QuerySet[Evaluation], *, share: float | None = None) 
     pairs = served.exclude(actor=None).values_list("evaluation", "actor").distinct().order_by()
     for key, person in list(pairs):
         evaluation, reader = Evaluation.objects.select_related("run").get(pk=key), User.objects.get(pk=person)
-        place = allocation.share_of(allocation.BLIND, evaluation.evaluation_id)
+        place = allocation.position(allocation.BLIND, evaluation.evaluation_id)
         will_be_blind = place < (evaluation.run.blind_share if share is None else share)
         if will_be_blind and not is_hidden(evaluation, reader):
             reveals.note(evaluation, reader, reveals.How.SHOWN)
@@ -137,7 +137,7 @@ def commit(
     """
     check(reviewer, "review_evaluation")
     # A second tab, an import and whoever takes the record over take turns with this.
-    evaluation = locked(evaluation_id)
+    evaluation = lock_evaluation(evaluation_id)
     _check_held(evaluation, reviewer)
     before = committed(evaluation, reviewer)
     if before:
@@ -158,7 +158,7 @@ def commit(
 
 def _check_held(evaluation: Evaluation, reviewer: User) -> None:
     try:
-        check_holds(evaluation, reviewer)
+        check_claimed_by(evaluation, reviewer)
     except Taken as taken:
         raise Conflict(taken.reason) from taken
 

@@ -48,7 +48,7 @@ def submit_review(
     decided the record, it has changed since, or it is to be scored blind first.
     """
     check(reviewer, "review_evaluation")
-    evaluation = claims.locked(evaluation_id)
+    evaluation = claims.lock_evaluation(evaluation_id)
     sent_before = review_versions.sent_before(submission, evaluation, reviewer)
     if sent_before:
         return sent_before
@@ -80,7 +80,7 @@ def revise(
     Arguments as of `submit_review`; no claim is needed. Raises `Conflict` when the record is not decided,
     or has changed since.
     """
-    evaluation = claims.locked(evaluation_id)
+    evaluation = claims.lock_evaluation(evaluation_id)
     sent_before = _sent_before(evaluation, reviewer, version, submission)
     return sent_before or _decide("revise", evaluation, reviewer, submission, **decision)
 
@@ -93,7 +93,7 @@ def restore(
 
     Raises `Conflict` also when it is in force, and `Review.DoesNotExist` when there is none of that number.
     """
-    evaluation = claims.locked(evaluation_id)
+    evaluation = claims.lock_evaluation(evaluation_id)
     sent_before = _sent_before(evaluation, actor, version, submission)
     if sent_before:
         return sent_before
@@ -136,7 +136,7 @@ def close(*, evaluation_id: int, actor: User, comments: str) -> Review:
     Raises `Conflict` when it has left the queue, or somebody else holds it.
     """
     check(actor, "lead_review")
-    evaluation = claims.locked(evaluation_id)
+    evaluation = claims.lock_evaluation(evaluation_id)
     check_open(evaluation, actor)
     return _decide("close", evaluation, actor, uuid4(), scores={}, comments=comments, origins={})
 
@@ -218,7 +218,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
     last = mine.filter(withdrawal=None, before__isnull=False).order_by("-pk").first()
     if last is None:
         raise Conflict("There is no decision of yours in this run to take back.")
-    evaluation = claims.locked(last.evaluation_id)
+    evaluation = claims.lock_evaluation(last.evaluation_id)
     if opinions.is_aside(evaluation, last):
         opinions.take_back(evaluation, last)
         return evaluation
@@ -261,7 +261,7 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
     One that confirmed a record drawn to be reviewed does not. It is for whoever decided, or a lead. Raises
     `Conflict` when the record is not decided.
     """
-    evaluation = claims.locked(evaluation_id)
+    evaluation = claims.lock_evaluation(evaluation_id)
     check_revise(actor, evaluation)
     if not evaluation.is_decided:
         raise Conflict("This record is not decided: there is nothing to reopen.")
@@ -296,7 +296,7 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
     check(actor, "settle_conflict")
     conflict = FileConflict.objects.get(pk=conflict_id)
     # Imports, submits and other leads take turns at the record; only behind the lock is known what holds.
-    evaluation = claims.locked(conflict.evaluation_id)
+    evaluation = claims.lock_evaluation(conflict.evaluation_id)
     conflict.refresh_from_db()
     if conflict.outcome != FileConflict.Outcome.OPEN:
         raise Conflict("This conflict is not open any more.")

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import can_revise, check
 from reviews.models import Draft, Evaluation, Review, User
-from reviews.queue.claims import check_holds, hold_on, locked
+from reviews.queue.claims import check_claimed_by, extend_claim, lock_evaluation
 from reviews.records.scores import identity, is_score, score_of
 from reviews.review import file_decisions
 from reviews.review.file_decisions import text_of
@@ -43,10 +43,10 @@ def save(*, evaluation_id: int, reviewer: User, fields: Fields, revision: int) -
     """
     check(reviewer, "review_evaluation")
     with transaction.atomic():
-        evaluation = locked(evaluation_id)
+        evaluation = lock_evaluation(evaluation_id)
         is_revision = evaluation.is_decided and can_revise(reviewer, evaluation)
         if not is_revision:
-            check_holds(evaluation, reviewer)
+            check_claimed_by(evaluation, reviewer)
         draft = _keep(evaluation, reviewer, _storable(fields), revision)
         if not is_revision:
             _hold_on(evaluation, reviewer)
@@ -91,7 +91,7 @@ def _hold_on(evaluation: Evaluation, reviewer: User) -> None:
     """Renew the reviewer's claim, also one that ran out."""
     until = timezone.now() + settings.CLAIM_LENGTH
     if evaluation.claimed_until is None or evaluation.claimed_until < until - _RENEWED_EVERY:
-        hold_on(evaluation, reviewer)
+        extend_claim(evaluation, reviewer)
 
 
 def _storable(fields: Fields) -> Fields:

@@ -33,8 +33,8 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
     `kind` is one of `Kind`, `reason` one of `REASONS` or empty.
     """
     check(reviewer, "review_evaluation")
-    evaluation = claims.locked(evaluation_id)
-    claims.check_free(evaluation, reviewer)
+    evaluation = claims.lock_evaluation(evaluation_id)
+    claims.check_available(evaluation, reviewer)
     if evaluation.is_escalated:
         raise claims.Taken("This record is with a lead already.")
     escalation = Escalation.objects.create(
@@ -102,7 +102,7 @@ def settle(*, escalation_id: int, actor: User, outcome: str, answer: str) -> Non
     elif outcome != Outcome.RETURNED:
         raise ValueError(outcome)
     elif evaluation.claimed_by_id == actor.pk:
-        claims.free(evaluation)
+        claims.clear_claim(evaluation)
     _end(escalation, evaluation, Outcome(outcome), actor, answer)
     events.record(
         "settle escalation",
@@ -127,7 +127,7 @@ def answer_for(evaluation: Evaluation) -> Escalation | None:
 
 def _open(escalation_id: int) -> tuple[Escalation, Evaluation]:
     """An escalation and its record, locked. Raises `Conflict` when it is settled."""
-    evaluation = claims.locked(Escalation.objects.get(pk=escalation_id).evaluation_id)
+    evaluation = claims.lock_evaluation(Escalation.objects.get(pk=escalation_id).evaluation_id)
     escalation = Escalation.objects.get(pk=escalation_id)
     if escalation.outcome != Outcome.OPEN:
         raise Conflict(f"This is settled already: {escalation.get_outcome_display()}.")

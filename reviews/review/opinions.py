@@ -62,7 +62,7 @@ def are_wanted(evaluation: Evaluation, waiting: Sequence[int]) -> bool:
     """
     if evaluation.is_escalated or evaluation.review_id is not None:
         return False
-    wanted = allocation.opinions_wanted(evaluation.run, evaluation.evaluation_id)
+    wanted = allocation.required_opinions(evaluation.run, evaluation.evaluation_id)
     return wanted > 1 or bool(waiting)
 
 
@@ -84,7 +84,7 @@ def readable_by(evaluation: Evaluation, reader: User) -> list[Opinion]:
 def standing(evaluation: Evaluation, user: User) -> Standing:
     """Of a record that waits for its first decision; of any other, that no opinion is given."""
     given = open_on(evaluation) if evaluation.in_queue and evaluation.review_id is None else []
-    wanted = max(allocation.opinions_wanted(evaluation.run, evaluation.evaluation_id), len(given) + 1)
+    wanted = max(allocation.required_opinions(evaluation.run, evaluation.evaluation_id), len(given) + 1)
     own = next((opinion for opinion in given if opinion.reviewer_id == user.pk), None)
     return Standing(len(given), wanted, own)
 
@@ -124,7 +124,7 @@ def give(evaluation: Evaluation, reviewer: User, submission: UUID, decision: Dec
     given = [*before, _keep(evaluation, review)]
     _leave_to_others(evaluation, reviewer)
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
-    if len(given) < allocation.opinions_wanted(evaluation.run, evaluation.evaluation_id):
+    if len(given) < allocation.required_opinions(evaluation.run, evaluation.evaluation_id):
         return Given(review, given, Outcome.WAITS)
     if agree(opinion.review for opinion in given):
         close(evaluation)
@@ -144,7 +144,7 @@ def add(
     record has changed since.
     """
     check(reviewer, "review_evaluation")
-    evaluation = claims.locked(evaluation_id)
+    evaluation = claims.lock_evaluation(evaluation_id)
     sent_before = versions.sent_before(submission, evaluation, reviewer)
     if sent_before:
         return sent_before
@@ -190,10 +190,10 @@ def call(*, evaluation_id: int, actor: User) -> None:
     somebody else holds the record, and `Conflict` when it waits for no opinions.
     """
     check(actor, "lead_review")
-    evaluation = claims.locked(evaluation_id)
+    evaluation = claims.lock_evaluation(evaluation_id)
     if evaluation.is_escalated or not evaluation.opinions.filter(is_open=True).exists():
         raise Conflict("This record does not wait for opinions.")
-    claims.check_unheld(evaluation, actor)
+    claims.check_unclaimed(evaluation, actor)
     _hand_to_lead(evaluation, actor, "take opinions")
     reveals.note(evaluation, actor, reveals.How.OPINIONS)
     _hold(evaluation, actor)
@@ -241,7 +241,7 @@ def take_back(evaluation: Evaluation, review: Review) -> None:
     reviewer = review.reviewer
     if evaluation.is_escalated:
         try:
-            claims.check_unheld(evaluation, reviewer)
+            claims.check_unclaimed(evaluation, reviewer)
         except claims.Taken as taken:
             raise Conflict(taken.reason) from taken
     Withdrawal.objects.create(review=review, actor=reviewer)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reviews.models import AuditEvent, Evaluation, Review, User
-from reviews.queue.claims import Taken, check_free, clock
+from reviews.queue.claims import Taken, check_available, clock
 from reviews.records.scores import score_of, score_word
 
 Scores = Mapping[str, Mapping[str, Any]]
@@ -52,7 +52,7 @@ def check_open(evaluation: Evaluation, reviewer: User, scores: Scores | None = N
     Of a record that is decided it says how far `scores`, which come too late, are from the decision.
     """
     try:
-        check_free(evaluation, reviewer)
+        check_available(evaluation, reviewer)
     except Taken as taken:
         decided = evaluation.review.corrected_scores if evaluation.review and evaluation.is_decided else None
         far = f" {_difference(decided, scores)}" if decided and scores else ""

@@ -73,7 +73,7 @@ def _ground(evaluation: Evaluation, reviewer: User) -> _Ground:
         cursor.execute(_GROUND, values)
         [(versions, blind_scores, stratum)] = cursor.fetchall()
     committed = None if blind_scores is None else json.loads(blind_scores)
-    return _Ground(versions, committed, stratum or strata.of(evaluation).pk)
+    return _Ground(versions, committed, stratum or strata.get_stratum(evaluation).pk)
 
 
 def add(

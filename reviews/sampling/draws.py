@@ -30,7 +30,7 @@ _DRAWN = TRANSITIONS["sample", NOT_REQUIRED]
 _DIFFERING = f"""
     SELECT id, is_sampled FROM (
         SELECT id, is_sampled,
-               row_number() OVER (cell ORDER BY {allocation.PLACE}, id)
+               row_number() OVER (cell ORDER BY {allocation.POSITION_SQL}, id)
                <= ceil(round((%(share)s::float8 * count(*) OVER cell)::numeric, 6)) AS is_wanted
         FROM evaluation
         WHERE run_id = %(run)s AND NOT needs_human_review
@@ -64,14 +64,14 @@ _STATE = """
 """
 
 
-class Drawn(NamedTuple):
+class DrawResult(NamedTuple):
     """How many records a draw put into the queue, and how many out of it."""
 
     drawn: int
     put_back: int
 
 
-class State(NamedTuple):
+class SampleCounts(NamedTuple):
     """How many records of a run are drawn, and how many of those have a decision in force."""
 
     drawn: int
@@ -79,13 +79,13 @@ class State(NamedTuple):
 
 
 @transaction.atomic
-def draw(run_id: int, actor: User | None = None) -> Drawn:
+def draw_sample(run_id: int, actor: User | None = None) -> DrawResult:
     """Draw what the run's share asks for. Twice is once."""
     # An import changes which records there are, and keeps them locked until it ends.
     locks.acquire(Lock.IMPORT)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     wanted, unwanted = _differing(run)
-    drawn = Drawn(_draw(wanted) if wanted else 0, _put_back(unwanted) if unwanted else 0)
+    drawn = DrawResult(_draw(wanted) if wanted else 0, _put_back(unwanted) if unwanted else 0)
     if any(drawn):
         events.record(
             "draw sample",
@@ -128,12 +128,12 @@ def _put_back(keys: list[int]) -> int:
         return int(cursor.rowcount)
 
 
-def ask_for(run: Run, actor: User | None = None) -> None:
+def request_draw(run: Run, actor: User | None = None) -> None:
     """Draw now, in the transaction of the caller; or by a job, where that takes long or has to wait."""
     if not _concerns(run):
         return
-    if progress.of(run).total <= AT_ONCE and locks.try_acquire(Lock.IMPORT):
-        draw(run.pk, actor)
+    if progress.run_progress(run).total <= AT_ONCE and locks.try_acquire(Lock.IMPORT):
+        draw_sample(run.pk, actor)
     else:
         jobs.configure_task(JOB).defer(run_id=run.pk)
 
@@ -143,14 +143,14 @@ def _concerns(run: Run) -> bool:
     return run.sample_share > 0 or run.evaluations.filter(is_sampled=True).exists()
 
 
-def after_import(done: Import) -> None:
+def draw_after_import(done: Import) -> None:
     """Draw of what an import brought, at its end."""
     if done.new + done.updated:
-        ask_for(done.run, done.created_by)
+        request_draw(done.run, done.created_by)
 
 
-def state(run: Run) -> State:
+def count_sampled(run: Run) -> SampleCounts:
     """Of the draws so far. Costs by what is drawn."""
     with connection.cursor() as cursor:
         cursor.execute(_STATE, [run.pk])
-        return State(*(cursor.fetchone() or (0, 0)))
+        return SampleCounts(*(cursor.fetchone() or (0, 0)))

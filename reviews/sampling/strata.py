@@ -63,7 +63,7 @@ _IS_COUNTED = """
 READ_VERDICT = "read-verdict"
 
 
-def of(evaluation: Evaluation) -> Stratum:
+def get_stratum(evaluation: Evaluation) -> Stratum:
     """The stratum of a record."""
     stratum, _created = Stratum.objects.get_or_create(
         run=evaluation.run,

@@ -115,7 +115,7 @@ def _tell(run: Run) -> list[WebhookDelivery]:
     told = list(in_force().filter(Q(run=None) | Q(run=run)))
     if not told:
         return []
-    counted = dict(zip(Progress._fields, progress.of(run), strict=True))
+    counted = dict(zip(Progress._fields, progress.run_progress(run), strict=True))
     data = {"run": run.name, "counts": counted, "completed_at": _stamp(_emptied_at(run))}
     return [_enqueue(webhook, REVIEWED, run, data) for webhook in told]
 

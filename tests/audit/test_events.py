@@ -244,13 +244,13 @@ EVENTS = {
     "people.reactivate": "person reactivated",
     "people.reset_second_factor": "second factor reset",
     "queue.claim_next": "claim",
-    "queue.claim_spare": "claim",
-    "queue.release_spares": "release spares",
+    "queue.prefetch_next": "claim",
+    "queue.release_prefetched": "release spares",
     "queue.claim": "claim",
     "queue.release": "release",
     "queue.skip": "skip",
     "queue.unskip": "unskip",
-    "queue.take_back_skips": "take back skips",
+    "queue.unskip_all": "take back skips",
     "escalation.escalate": "escalate",
     "escalation.withdraw": "withdraw escalation",
     "escalation.settle": "settle escalation",
@@ -267,9 +267,9 @@ EVENTS = {
     "spot_checks.reopen": "reopen",
     "rubric.configure": "configure run",
     "measuring.configure": "configure measures",
-    "sampling.draw": "draw sample",
-    "sampling.ask_for": "draw sample",
-    "sampling.after_import": "draw sample",
+    "sampling.draw_sample": "draw sample",
+    "sampling.request_draw": "draw sample",
+    "sampling.draw_after_import": "draw sample",
     "sessions.end": "session ended",
     "sessions.end_others": "other sessions ended",
     "sessions.log_out": "logout",
@@ -288,9 +288,9 @@ EVENTS = {
 # These write, and others tell of it.
 TOLD_BY = {
     "import_job.reported": "importer.import_upload",
-    "queue.free": "queue.release",
+    "queue.clear_claim": "queue.release",
     "queue.renew": "queue.claim",
-    "queue.hold_on": "queue.claim",
+    "queue.extend_claim": "queue.claim",
     "next_record.claim_first": "queue.claim_next",
     # Dozens of drafts are saved for one review, which tells what became of them.
     "drafts.save": "workflow.submit_review",
@@ -299,7 +299,7 @@ TOLD_BY = {
     "drafts.replace": "blind.commit",
     "review_version.add": "workflow.submit_review",
     "review_version.from_file": "workflow.settle_conflict",
-    "strata.of": "workflow.submit_review",
+    "strata.get_stratum": "workflow.submit_review",
     "strata.recount": "importer.import_stream",
     "sessions.end_all": "people.deactivate",
     "people.set_password": "links.choose_password",
@@ -368,7 +368,7 @@ READS_ONLY = {
     "measuring.of",
     "measuring.percent",
     "measuring.reach",
-    "sampling.state",
+    "sampling.count_sampled",
     "rubric.causes_named",
     "rubric.of",
     "opinion_counts.agreement",
@@ -381,19 +381,18 @@ READS_ONLY = {
     "opinions.standing",
     "review_version.corrects_nothing",
     "review_version.sent_before",
-    "queue.check_free",
-    "queue.check_unheld",
+    "queue.check_available",
+    "queue.check_unclaimed",
     "queue.is_held",
-    "queue.locked",
-    "queue.page",
-    "queue.check_holds",
+    "queue.lock_evaluation",
+    "queue.check_claimed_by",
     "queue.clock",
-    "queue.regained",
+    "queue.expired_claim_notice",
     "drafts.of",
     "escalation.open_of",
     "escalation.answer_for",
     "sessions.places",
-    "queue.held_since",
+    "queue.claimed_since",
 }
 
 
@@ -618,8 +617,8 @@ class Calls:
     def uploads_check_size(self) -> Call:
         return partial(uploads.check_size, 1)
 
-    def queue_held_since(self) -> Call:
-        return partial(claims.held_since, EvaluationFactory.create(claimed_by=self.ana))
+    def queue_claimed_since(self) -> Call:
+        return partial(claims.claimed_since, EvaluationFactory.create(claimed_by=self.ana))
 
     def token(self) -> api_tokens.Made:
         return api_tokens.make(person=self.ana, scopes=["review"], actor=None)
@@ -756,48 +755,44 @@ class Calls:
     def queue_skip(self) -> Call:
         return partial(claims.skip, evaluation_id=self.held().pk, reviewer=self.ana)
 
-    def queue_take_back_skips(self) -> Call:
+    def queue_unskip_all(self) -> Call:
         claims.skip(evaluation_id=self.held().pk, reviewer=self.ana)
-        return partial(claims.take_back_skips, run=self.run, reviewer=self.ana)
+        return partial(claims.unskip_all, run=self.run, reviewer=self.ana)
 
-    def queue_check_free(self) -> Call:
-        return partial(claims.check_free, self.held(), self.ana)
+    def queue_check_available(self) -> Call:
+        return partial(claims.check_available, self.held(), self.ana)
 
-    def queue_check_unheld(self) -> Call:
-        return partial(claims.check_unheld, self.held(), self.ana)
+    def queue_check_unclaimed(self) -> Call:
+        return partial(claims.check_unclaimed, self.held(), self.ana)
 
     def queue_is_held(self) -> Call:
         return partial(claims.is_held, self.held())
 
-    def queue_locked(self) -> Call:
-        return partial(claims.locked, self.held().pk)
+    def queue_lock_evaluation(self) -> Call:
+        return partial(claims.lock_evaluation, self.held().pk)
 
-    def queue_page(self) -> Call:
-        self.held()
-        return partial(claims.page, self.run, state="all")
-
-    def queue_claim_spare(self) -> Call:
+    def queue_prefetch_next(self) -> Call:
         beside = self.held()
         self.evaluation()
-        return partial(claims.claim_spare, run=self.run, reviewer=self.ana, beside=beside.pk)
+        return partial(claims.prefetch_next, run=self.run, reviewer=self.ana, beside=beside.pk)
 
-    def queue_release_spares(self) -> Call:
-        self.queue_claim_spare()()
-        return partial(claims.release_spares, run=self.run, reviewer=self.ana)
+    def queue_release_prefetched(self) -> Call:
+        self.queue_prefetch_next()()
+        return partial(claims.release_prefetched, run=self.run, reviewer=self.ana)
 
     def queue_unskip(self) -> Call:
         skipped = self.held()
         claims.skip(evaluation_id=skipped.pk, reviewer=self.ana)
         return partial(claims.unskip, evaluation_id=skipped.pk, reviewer=self.ana)
 
-    def queue_check_holds(self) -> Call:
-        return partial(claims.check_holds, self.held(), self.ana)
+    def queue_check_claimed_by(self) -> Call:
+        return partial(claims.check_claimed_by, self.held(), self.ana)
 
     def queue_clock(self) -> Call:
         return partial(claims.clock, timezone.now())
 
-    def queue_regained(self) -> Call:
-        return partial(claims.regained, self.held(), self.ana)
+    def queue_expired_claim_notice(self) -> Call:
+        return partial(claims.expired_claim_notice, self.held(), self.ana)
 
     def drafts_of(self) -> Call:
         return partial(drafts.of, self.held(), self.ana)
@@ -905,21 +900,21 @@ class Calls:
     def measuring_reach(self) -> Call:
         return partial(measurement_settings.reach, self.run)
 
-    def sampling_draw(self) -> Call:
+    def sampling_draw_sample(self) -> Call:
         self.unflagged()
-        return partial(draws.draw, self.run.pk, self.lea)
+        return partial(draws.draw_sample, self.run.pk, self.lea)
 
-    def sampling_ask_for(self) -> Call:
+    def sampling_request_draw(self) -> Call:
         self.unflagged()
-        return partial(draws.ask_for, self.run, self.lea)
+        return partial(draws.request_draw, self.run, self.lea)
 
-    def sampling_after_import(self) -> Call:
+    def sampling_draw_after_import(self) -> Call:
         done = self.unflagged().first_import
         done.new = 1
-        return partial(draws.after_import, done)
+        return partial(draws.draw_after_import, done)
 
-    def sampling_state(self) -> Call:
-        return partial(draws.state, self.run)
+    def sampling_count_sampled(self) -> Call:
+        return partial(draws.count_sampled, self.run)
 
     def unflagged(self) -> Evaluation:
         """A record that a sample of its run takes."""

@@ -137,7 +137,7 @@ def _go_through(run: Run, condition: Q, steps: int, reviewer: int) -> Times:
         person = User.objects.get(pk=reviewer)
         _agree(claimed, person)
         claimed = claims.claim_next(run=run, reviewer=person, condition=condition)
-        progress.of(run)
+        progress.run_progress(run)
 
     while claimed and len(times.taken) < steps:
         times.records.append(claimed.pk)

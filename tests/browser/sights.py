@@ -154,7 +154,7 @@ def opinion(answer: str, *names: str) -> int:
     """The record of which everything is long, for two people; those of these names gave it other scores."""
     record = Evaluation.objects.get(pk=own_record())
     Run.objects.update(overlap_share=1)
-    claims.free(record)
+    claims.clear_claim(record)
     for number, name in enumerate(names):
         scores = {
             LONG: {"score": ("No", "Yes")[number], "justification": rf"{answer} \(\frac{{1}}{{2}}\), {LONG}"},
@@ -187,7 +187,7 @@ def late_opinion() -> int:
 def submit_too_late(page: Page) -> None:
     """Somebody else decides the record while it is on the screen."""
     record = Evaluation.objects.get(claimed_by__username="ana")
-    claims.free(record)
+    claims.clear_claim(record)
     decide(record, User.objects.get(username="bo"))
     # The form by itself: an answer of 409 to a script stands in the console as an error.
     page.route("**/draft/", lambda route: route.fulfill(status=204))

@@ -54,7 +54,7 @@ def test_opinions_that_differ_are_decided_by_a_lead(
 def test_who_comes_too_late_sends_a_second_opinion(screen: Page, bo: User) -> None:
     heading(screen, "a-model")
     seen = record("a-model")
-    claims.free(seen)
+    claims.clear_claim(seen)
     decide(record("a-model"), bo, scores=OTHER)
     press(screen, "a")
     expect(screen.get_by_role("alert").first).to_contain_text("You differ on 1 criterion.")

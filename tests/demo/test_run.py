@@ -15,7 +15,7 @@ import pytest
 from reviews.demo import mathematics, science
 from reviews.demo.run import demo_context, demo_lines
 from reviews.demo.tasks import Pattern, Task, draw
-from reviews.queue.allocation import BLIND, share_of
+from reviews.queue.allocation import BLIND, position
 from reviews.records.contradictions import contradictions
 from reviews.records.schema import FIELDS, Record, parse_line
 from reviews.records.score_extraction import salvage
@@ -73,7 +73,7 @@ class TestTheFile:
         ]
         assert (first.model_id, second.model_id) == ("claude-3-5-sonnet-latest", "o1")
         share = 0.15
-        assert share_of(BLIND, first.evaluation_id) > share > share_of(BLIND, second.evaluation_id)
+        assert position(BLIND, first.evaluation_id) > share > position(BLIND, second.evaluation_id)
 
 
 class TestTheContext:

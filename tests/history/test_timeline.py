@@ -156,8 +156,8 @@ class TestHolds:
 
     def test_of_a_record_fetched_ahead_end_unseen(self, record: Evaluation, ana: User) -> None:
         first = EvaluationFactory.create(run=record.run)
-        claims.claim_spare(run=record.run, reviewer=ana, beside=first.pk)
-        claims.release_spares(run=record.run, reviewer=ana)
+        claims.prefetch_next(run=record.run, reviewer=ana, beside=first.pk)
+        claims.release_prefetched(run=record.run, reviewer=ana)
         assert self.hold(record) == (False, "given back unseen")
 
     def test_begin_again_with_an_undo(self, record: Evaluation, ana: User) -> None:

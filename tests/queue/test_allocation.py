@@ -12,14 +12,14 @@ IDS = [str(uuid4()) for _ in range(4_000)]
 
 
 def places(purpose: str, ids: list[str] = IDS) -> list[float]:
-    return [allocation.share_of(purpose, evaluation_id) for evaluation_id in ids]
+    return [allocation.position(purpose, evaluation_id) for evaluation_id in ids]
 
 
 class TestThePlaceOfARecord:
     def test_is_the_same_always(self) -> None:
         assert (
-            allocation.share_of("blind", "eval_1")
-            == allocation.share_of("blind", "eval_1")
+            allocation.position("blind", "eval_1")
+            == allocation.position("blind", "eval_1")
             == 0.10743455184011097
         )
 
@@ -41,11 +41,11 @@ class TestThePlaceOfARecord:
     def test_orders_records_as_postgresql_does(self) -> None:
         ids = [*IDS[:50], "", "é", "eval 1", "\N{SNOWMAN}"]
         ids_as_rows = "SELECT evaluation_id FROM unnest(%(ids)s::text[]) AS one (evaluation_id)"
-        query = f"{ids_as_rows} ORDER BY {allocation.PLACE}"
+        query = f"{ids_as_rows} ORDER BY {allocation.POSITION_SQL}"
         with connection.cursor() as cursor:
             cursor.execute(query, {"ids": ids, "purpose": allocation.SAMPLE})
             ordered = [evaluation_id for (evaluation_id,) in cursor.fetchall()]
-        assert ordered == sorted(ids, key=lambda one: allocation.share_of(allocation.SAMPLE, one))
+        assert ordered == sorted(ids, key=lambda one: allocation.position(allocation.SAMPLE, one))
 
 
 class TestTheSharesOfARun:
@@ -53,7 +53,7 @@ class TestTheSharesOfARun:
         nothing, everything = Run(blind_share=0), Run(blind_share=1, overlap_share=1, overlap=3)
         assert not any(allocation.is_blind(nothing, one) for one in IDS)
         assert all(allocation.is_blind(everything, one) for one in IDS)
-        assert {allocation.opinions_wanted(everything, one) for one in IDS} == {3}
+        assert {allocation.required_opinions(everything, one) for one in IDS} == {3}
 
     def test_grow_with_what_they_held_before(self) -> None:
         small, large = Run(blind_share=0.1), Run(blind_share=0.2)
@@ -63,6 +63,6 @@ class TestTheSharesOfARun:
 
     def test_want_one_opinion_of_every_other_record(self) -> None:
         run = Run(overlap_share=0.1, overlap=2)
-        wanted = [allocation.opinions_wanted(run, one) for one in IDS]
+        wanted = [allocation.required_opinions(run, one) for one in IDS]
         assert set(wanted) == {1, 2}
         assert 0.05 < wanted.count(2) / len(IDS) < 0.15

@@ -8,7 +8,7 @@ import datetime as dt
 import pytest
 from django.db.models import Q
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries, Settings
+from pytest_django import Settings
 
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Evaluation, Run, Skip, User
@@ -134,7 +134,7 @@ class TestOrder:
         evaluations(run, tasks=["1"], assigned_to=bo)
         evaluations(run, tasks=["2"], is_escalated=True)
         assert claims.claim_next(run=run, reviewer=ana) is None
-        assert claims.claim_spare(run=run, reviewer=ana, beside=0) is None
+        assert claims.prefetch_next(run=run, reviewer=ana, beside=0) is None
 
     def test_has_nothing_that_was_assigned_to_others_when_its_claim_ran_out(
         self, run: Run, ana: User, bo: User
@@ -182,7 +182,9 @@ class TestClaimSpare:
         return claims.claim(evaluation_id=run.evaluations.filter(task_id="1").earliest("pk").pk, reviewer=ana)
 
     def spare(self, current: Evaluation, reviewer: User, condition: Q = claims.EVERYTHING) -> Evaluation:
-        found = claims.claim_spare(run=current.run, reviewer=reviewer, beside=current.pk, condition=condition)
+        found = claims.prefetch_next(
+            run=current.run, reviewer=reviewer, beside=current.pk, condition=condition
+        )
         assert found
         return found
 
@@ -215,17 +217,17 @@ class TestClaimSpare:
         spare = self.spare(current, ana)
         with pytest.raises(Taken):
             claims.claim(evaluation_id=spare.pk, reviewer=bo)
-        assert claims.release_spares(run=current.run, reviewer=ana) == 1
+        assert claims.release_prefetched(run=current.run, reviewer=ana) == 1
         assert claims.claim(evaluation_id=spare.pk, reviewer=bo) == spare
         assert claims.claim_next(run=current.run, reviewer=ana) == current
 
     def test_released_when_there_is_none_leaves_no_event(self, current: Evaluation, ana: User) -> None:
-        assert claims.release_spares(run=current.run, reviewer=ana) == 0
+        assert claims.release_prefetched(run=current.run, reviewer=ana) == 0
         assert names("release spares") == []
 
     def test_is_not_for_people_without_a_role(self, run: Run, eve: User) -> None:
         with pytest.raises(Denied):
-            claims.claim_spare(run=run, reviewer=eve, beside=0)
+            claims.prefetch_next(run=run, reviewer=eve, beside=0)
 
 
 class TestClaim:
@@ -298,13 +300,13 @@ class TestRenew:
 
     def test_tells_who_comes_back_when_the_claim_ran_out(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
-        assert claims.regained(evaluation, ana) == ""
+        assert claims.expired_claim_notice(evaluation, ana) == ""
         end_claim(evaluation)
         evaluation.refresh_from_db()
         ended = f"{held_until(evaluation):%H:%M} UTC"
         sentence = f"Your hold ended at {ended}. Nobody else opened this record, so it is yours again."
-        assert claims.regained(evaluation, ana) == sentence
-        assert claims.regained(evaluation, bo) == ""
+        assert claims.expired_claim_notice(evaluation, ana) == sentence
+        assert claims.expired_claim_notice(evaluation, bo) == ""
 
     def test_learns_that_somebody_else_took_it(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
@@ -363,7 +365,7 @@ class TestSkip:
         [evaluation] = evaluations(run, tasks=["1"])
         claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
         assert claims.claim_next(run=run, reviewer=ana) is None
-        assert claims.take_back_skips(run=run, reviewer=ana) == 1
+        assert claims.unskip_all(run=run, reviewer=ana) == 1
         assert claims.claim_next(run=run, reviewer=ana) == evaluation
 
     def test_twice_is_once(self, ana: User) -> None:
@@ -402,80 +404,7 @@ class TestSkip:
             claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
         claims.skip(evaluation_id=others.pk, reviewer=bo)
         decide(decided, bo)
-        assert claims.take_back_skips(run=run, reviewer=ana) == 1
-        assert claims.take_back_skips(run=run, reviewer=ana) == 0
+        assert claims.unskip_all(run=run, reviewer=ana) == 1
+        assert claims.unskip_all(run=run, reviewer=ana) == 0
         assert names("take back skips") == ["ana"]
         assert claims.claim_next(run=run, reviewer=bo) == waits
-
-
-class TestPage:
-    def pages(self, run: Run, state: str) -> list[list[Evaluation]]:
-        page = claims.page(run, state=state)
-        pages = [page.rows]
-        while page.next_after:
-            page = claims.page(run, state=state, after=page.next_after)
-            pages.append(page.rows)
-        return pages
-
-    def test_after_page_shows_each_of_120_records_once_in_file_order(self, run: Run) -> None:
-        made = evaluations(run, tasks=["9"] * 70) + evaluations(run, tasks=["1"] * 50)
-        pages = self.pages(run, "all")
-        assert [len(rows) for rows in pages] == [50, 50, 20]
-        assert [row for rows in pages for row in rows] == made
-
-    def test_ends_with_a_full_page(self, run: Run) -> None:
-        evaluations(run, tasks=["1"] * 100)
-        assert [len(rows) for rows in self.pages(run, "queue")] == [50, 50]
-
-    def test_goes_on_behind_a_record_that_left_the_list_meanwhile(self, run: Run) -> None:
-        made = evaluations(run, tasks=["1"] * 60)
-        first = claims.page(run, state="queue")
-        Evaluation.objects.filter(pk__in=[row.pk for row in first.rows]).update(
-            human_review_status="Completed"
-        )
-        assert claims.page(run, state="queue", after=first.next_after).rows == made[50:]
-
-    @pytest.mark.parametrize(
-        ("state", "words"),
-        [
-            ("queue", {"Needs Review", "Pending"}),
-            ("done", {"Completed", "Reviewed"}),
-            ("not-required", {"Not Required"}),
-            ("all", {"Needs Review", "Pending", "Completed", "Reviewed", "Not Required"}),
-        ],
-    )
-    def test_shows_one_state(self, run: Run, state: str, words: set[str]) -> None:
-        for status in ("Needs Review", "Pending", "Completed", "Reviewed", "Not Required"):
-            EvaluationFactory.create(run=run, human_review_status=status)
-        EvaluationFactory.create()
-        rows = claims.page(run, state=state).rows
-        assert sorted(row.human_review_status for row in rows) == sorted(words)
-
-    def test_of_a_state_that_is_none_raises(self, run: Run) -> None:
-        with pytest.raises(KeyError):
-            claims.page(run, state="lost")
-
-    @pytest.mark.parametrize(
-        "after",
-        ["x", "1", "1-", "-1-2", "1-2-3", "1 -2", "1-2\n", "\0", "٣-٤", "9" * 19 + "-1", "1-1' OR true --"],
-    )
-    def test_behind_a_cursor_that_is_none_is_the_first(self, run: Run, after: str) -> None:
-        made = evaluations(run, tasks=["1"] * 2)
-        assert claims.page(run, state="all", after=after).rows == made
-
-    def test_behind_the_farthest_cursor_is_empty(self, run: Run) -> None:
-        evaluations(run, tasks=["1"])
-        assert claims.page(run, state="all", after=f"{'9' * 18}-{'9' * 18}") == ([], "")
-
-    @pytest.mark.parametrize("count", [1, 3])
-    def test_is_one_query_with_holders_and_reviewers(
-        self, run: Run, ana: User, count: int, django_assert_num_queries: DjangoAssertNumQueries
-    ) -> None:
-        for evaluation in evaluations(run, tasks=["1"] * count):
-            claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
-        for evaluation in evaluations(run, tasks=["2"] * count):
-            decide(evaluation, ana)
-        with django_assert_num_queries(1):
-            rows = claims.page(run, state="all").rows
-            people = [row.claimed_by or (row.review and row.review.reviewer) for row in rows]
-        assert people == [ana] * 2 * count

@@ -6,8 +6,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
-from reviews.queue import progress as queue_progress
-from reviews.queue.progress import Progress, Standing
+from reviews.queue.progress import Progress, ReviewerProgress, all_progress, reviewer_progress, run_progress
 from reviews.review import escalations
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import decide, end_claim, evaluations
@@ -38,21 +37,21 @@ class TestProgress:
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         end_claim(expired)
         hand_to_a_lead(escalated, ana)
-        progress = queue_progress.of(run)
+        progress = run_progress(run)
         assert progress == Progress(total=14, waiting=5, held=1, escalated=1, done=3, not_required=4)
         assert (progress.left, progress.to_review) == (7, 10)
 
     def test_follows_each_decision(self, run: Run, ana: User) -> None:
         for left, evaluation in zip((2, 1, 0), evaluations(run, tasks=["1"] * 3), strict=True):
             decide(evaluation, ana)
-            assert (queue_progress.of(run).left, queue_progress.of(run).done) == (left, 3 - left)
+            assert (run_progress(run).left, run_progress(run).done) == (left, 3 - left)
 
     def test_follows_one_statement_that_changes_records_of_several_runs(self, run: Run) -> None:
         evaluations(run, tasks=["1"] * 3)
         other = EvaluationFactory.create(human_review_status="Not Required")
         Evaluation.objects.update(human_review_status="Completed")
-        assert (queue_progress.of(run).done, queue_progress.of(other.run).done) == (3, 1)
-        assert queue_progress.of(run).left == queue_progress.of(other.run).not_required == 0
+        assert (run_progress(run).done, run_progress(other.run).done) == (3, 1)
+        assert run_progress(run).left == run_progress(other.run).not_required == 0
 
     def test_has_an_escalated_record_that_a_lead_holds_as_escalated(
         self, run: Run, ana: User, lea: User
@@ -60,13 +59,13 @@ class TestProgress:
         [evaluation] = evaluations(run, tasks=["1"])
         hand_to_a_lead(evaluation, ana)
         claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
-        assert queue_progress.of(run) == Progress(1, waiting=0, held=0, escalated=1, done=0, not_required=0)
+        assert run_progress(run) == Progress(1, waiting=0, held=0, escalated=1, done=0, not_required=0)
 
     def test_has_an_escalated_record_that_a_file_decided_as_done(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         hand_to_a_lead(evaluation, ana)
         Evaluation.objects.filter(pk=evaluation.pk).update(human_review_status="Completed")
-        assert queue_progress.of(run) == Progress(1, waiting=0, held=0, escalated=0, done=1, not_required=0)
+        assert run_progress(run) == Progress(1, waiting=0, held=0, escalated=0, done=1, not_required=0)
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_of_all_runs_comes_newest_first_in_two_queries(
@@ -75,7 +74,7 @@ class TestProgress:
         runs = RunFactory.create_batch(count)
         evaluations(runs[0], tasks=["1"])
         with django_assert_num_queries(2):
-            found = queue_progress.of_all()
+            found = all_progress()
         assert [listed for listed, _ in found] == runs[::-1]
         assert found[-1][1] == Progress(1, 1, 0, 0, 0, 0)
 
@@ -93,7 +92,7 @@ class TestStanding:
         hand_to_a_lead(escalated, bo)
         claims.claim(evaluation_id=left.pk, reviewer=bo)
         end_claim(left)
-        assert queue_progress.standing(run=run, reviewer=ana) == Standing(
+        assert reviewer_progress(run=run, reviewer=ana) == ReviewerProgress(
             left=4,
             skipped_by_you=1,
             held_by_others=3,
@@ -107,7 +106,7 @@ class TestStanding:
         evaluations(run, tasks=["2"] * 2, assigned_to=bo)
         evaluations(run, tasks=["3"], assigned_to=ana)
         claims.claim_next(run=run, reviewer=bo)
-        left = queue_progress.standing(run=run, reviewer=ana).left
+        left = reviewer_progress(run=run, reviewer=ana).left
         found = 0
         while evaluation := claims.claim_next(run=run, reviewer=ana):
             decide(evaluation, ana)
@@ -118,8 +117,8 @@ class TestStanding:
         evaluations(run, tasks=["1"] * 2)
         wanted, _, _ = evaluations(run, tasks=["2"] * 3)
         claims.claim(evaluation_id=wanted.pk, reviewer=bo)
-        standing = queue_progress.standing(run=run, reviewer=ana, condition=Q(task_id="2"))
+        standing = reviewer_progress(run=run, reviewer=ana, condition=Q(task_id="2"))
         assert (standing.left, standing.held_by_others) == (2, 1)
 
     def test_of_an_empty_queue_is_nothing(self, run: Run, ana: User) -> None:
-        assert queue_progress.standing(run=run, reviewer=ana) == Standing(0, 0, 0, 0, 0, None)
+        assert reviewer_progress(run=run, reviewer=ana) == ReviewerProgress(0, 0, 0, 0, 0, None)

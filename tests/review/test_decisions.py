@@ -294,7 +294,7 @@ class TestAFileImportedAgain:
     ) -> None:
         raised = escalate(self.imported(line()), ana)
         decided = self.imported(line(human_review_status="Completed", human_reviewer_id="ann"))
-        assert (decided.is_done, progress.of(decided.run).escalated) == (True, 0)
+        assert (decided.is_done, progress.run_progress(decided.run).escalated) == (True, 0)
         escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         decided.refresh_from_db()
         assert (decided.is_done, decided.is_escalated) == (True, False)

@@ -161,7 +161,9 @@ class TestTheFirst:
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana)
-        mine, of_bo = (progress.standing(run=evaluation.run, reviewer=person) for person in (ana, bo))
+        mine, of_bo = (
+            progress.reviewer_progress(run=evaluation.run, reviewer=person) for person in (ana, bo)
+        )
         assert (mine.left, mine.with_opinion) == (0, 1)
         assert (of_bo.left, of_bo.with_opinion) == (1, 0)
 
@@ -446,8 +448,8 @@ class TestOneThatCameTooLate:
         after = now(decided)
         assert (after.review, after.human, after.is_escalated) == (decided.review, decided.human, True)
         assert Escalation.objects.get().kind == "disagreement"
-        assert progress.of(decided.run).escalated == 0
-        assert progress.of(decided.run).done == 1
+        assert progress.run_progress(decided.run).escalated == 0
+        assert progress.run_progress(decided.run).done == 1
 
     def test_goes_with_a_revision_by_the_lead(
         self, decided: Evaluation, ana: User, bo: User, lea: User

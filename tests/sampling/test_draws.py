@@ -31,7 +31,7 @@ from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.review import decisions, escalations
 from reviews.review.preconditions import Conflict
 from reviews.sampling import draws
-from reviews.sampling.draws import Drawn
+from reviews.sampling.draws import DrawResult
 from tests.support.factories import UserFactory
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.threads import start_and_wait_for_lock
@@ -56,10 +56,10 @@ def run_of(share: float, count: int = 10, **changes: Any) -> tuple[Run, bytes]:
     return run, data
 
 
-def set_share(run: Run, share: float) -> Drawn:
+def set_share(run: Run, share: float) -> DrawResult:
     run.sample_share = share
     run.save(update_fields=["sample_share"])
-    return draws.draw(run.pk)
+    return draws.draw_sample(run.pk)
 
 
 def drawn(run: Run) -> set[str]:
@@ -97,14 +97,14 @@ class TestADraw:
         run, _ = run_of(0.3)
         ordered = sorted(
             (f"u{number}" for number in range(10)),
-            key=lambda one: allocation.share_of(allocation.SAMPLE, one),
+            key=lambda one: allocation.position(allocation.SAMPLE, one),
         )
         assert drawn(run) == set(ordered[:3])
 
     def test_puts_records_into_the_queue_among_the_flagged_ones(self, ana: User) -> None:
         run, _ = run_of(0.3)
-        assert progress.of(run)[:2] == (12, 5)
-        assert progress.of(run).not_required == 7
+        assert progress.run_progress(run)[:2] == (12, 5)
+        assert progress.run_progress(run).not_required == 7
         waiting = []
         while held := claims.claim_next(run=run, reviewer=ana):
             waiting.append(held.evaluation_id)
@@ -120,7 +120,7 @@ class TestADraw:
 
     def test_adds_nothing_the_second_time(self) -> None:
         run, _ = run_of(0.3)
-        assert draws.draw(run.pk) == (0, 0)
+        assert draws.draw_sample(run.pk) == (0, 0)
         assert AuditEvent.objects.filter(action="draw sample").count() == 1
 
     def test_of_a_larger_share_adds_to_what_is_there(self, lea: User) -> None:
@@ -145,7 +145,7 @@ class TestADraw:
         kept = {one.evaluation_id for one in (held, decided, typed, handed_on, taken_back)}
         assert drawn(run) == kept
         assert {again(one).human_review_status for one in free} == {"Not Required"}
-        assert progress.of(run).not_required == len(free) + 1
+        assert progress.run_progress(run).not_required == len(free) + 1
 
     def test_goes_along_with_an_import(self) -> None:
         run, _ = run_of(0.5, count=4)
@@ -155,13 +155,13 @@ class TestADraw:
     def test_of_no_share_costs_no_look_at_the_records(self, django_assert_num_queries: Any) -> None:
         run, _ = run_of(0)
         with django_assert_num_queries(5):
-            draws.draw(run.pk)
+            draws.draw_sample(run.pk)
 
     def test_tells_the_ledger_who_asked_and_what_came(self, lea: User) -> None:
         run, _ = run_of(0)
         run.sample_share = 0.3
         run.save()
-        draws.ask_for(run, lea)
+        draws.request_draw(run, lea)
         event = AuditEvent.objects.get(action="draw sample")
         assert (event.actor, event.run) == (lea, run)
         assert event.detail == {"share": 0.3, "drawn": 3, "put_back": 0}
@@ -177,7 +177,7 @@ class TestADraw:
     def test_says_how_far_it_is(self, ana: User) -> None:
         run, _ = run_of(0.3)
         agree(one_drawn(), ana)
-        assert draws.state(run) == (3, 1)
+        assert draws.count_sampled(run) == (3, 1)
 
 
 class TestADrawBesideOthers:
@@ -190,7 +190,7 @@ class TestADrawBesideOthers:
         run.save()
         with transaction.atomic():
             claims.claim(evaluation_id=claimed.pk, reviewer=ana)
-            assert start_and_wait_for_lock(lambda: draws.draw(run.pk)).result() == (0, 2)
+            assert start_and_wait_for_lock(lambda: draws.draw_sample(run.pk)).result() == (0, 2)
         assert again(claimed).is_sampled
         assert again(claimed).claimed_by == ana
 
@@ -201,7 +201,7 @@ class TestADrawBesideOthers:
             changed = Run.objects.get(pk=run.pk)
             changed.sample_share = 0.3
             changed.save()
-            draws.ask_for(changed)
+            draws.request_draw(changed)
 
         with transaction.atomic():
             locks.acquire(Lock.IMPORT)
@@ -350,7 +350,7 @@ class TestAnExport:
         run, data = run_of(0.6, **spelled)
         for evaluation in run.evaluations.filter(is_sampled=True)[:3]:
             agree(again(evaluation), ana, comments="Fine.")
-        assert draws.state(run) == (6, 3)
+        assert draws.count_sampled(run) == (6, 3)
         assert take_out() == data
         assert take_out(only_import=run.imports.get()) == data
         assert take_out(only="reviewed") == b""
@@ -607,7 +607,7 @@ class TestAFileThatComesAgain:
         assert (settled.human_review_status, settled.human_review_comments) == ("Not Required", "No.")
         assert not settled.is_sampled
         assert json.loads(take_out().splitlines()[1])["human_review_comments"] == "No."
-        assert draws.draw(run.pk) == (0, 0)
+        assert draws.draw_sample(run.pk) == (0, 0)
 
 
 class TestTheReasons:

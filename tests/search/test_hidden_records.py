@@ -143,7 +143,7 @@ def test_share_is_the_same_number_to_the_last_bit() -> None:
         record = EvaluationFactory.create(
             evaluation_id=f"record \u00e4\u4e2d{number}", structured_model_response=ANSWER
         )
-        place = allocation.share_of(allocation.BLIND, record.evaluation_id)
+        place = allocation.position(allocation.BLIND, record.evaluation_id)
         for share in (place, place + 2**-48):
             run = record.run
             run.blind_share = share
@@ -293,7 +293,7 @@ class TestDrawnRecords:
         for share in (0, 1):
             run.sample_share = share
             run.save()
-            assert any(draws.draw(run.pk))
+            assert any(draws.draw_sample(run.pk))
             assert versions() == [1, 1]
 
     def test_filter_by_reason_leaves_out_the_queue(self, run: Run, ana: User) -> None:
@@ -315,7 +315,7 @@ class TestDrawnRecords:
         claims.claim(evaluation_id=run.evaluations.get(evaluation_id="b").pk, reviewer=ana)
         run.sample_share = 0
         run.save()
-        draws.draw(run.pk)
+        draws.draw_sample(run.pk)
         fresh = Run.objects.get()
         assert fresh.draws
         decide(run.evaluations.get(evaluation_id="b"), ana)

@@ -84,7 +84,7 @@ def names(*, is_blind: bool) -> Iterator[str]:
     """Ids of records in the blind share of the run, or out of it."""
     for number in range(1_000):
         name = f"record-{number}"
-        if (allocation.share_of(allocation.BLIND, name) < 0.5) == is_blind:
+        if (allocation.position(allocation.BLIND, name) < 0.5) == is_blind:
             yield name
 
 

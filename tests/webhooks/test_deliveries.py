@@ -147,14 +147,14 @@ class TestARunIsTold:
         run = Run.objects.get()
         assert told() == []
         Run.objects.update(sample_share=0.5)
-        draws.draw(run.pk)
+        draws.draw_sample(run.pk)
         assert told() == []
         if end == "confirmed":
             for record in Evaluation.objects.filter(is_sampled=True):
                 agree(record, ana)
         else:
             Run.objects.update(sample_share=0)
-            draws.draw(run.pk)
+            draws.draw_sample(run.pk)
         assert set(Evaluation.objects.values_list("human_review_status", flat=True)) == {"Not Required"}
         assert told() == ["nightly"]
 

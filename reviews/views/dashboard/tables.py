@@ -136,7 +136,7 @@ def runs(scope: Scope) -> Table:
         Column("change", "Change", is_number=False, is_action=True),
     ]
     rows = []
-    for run, progress in queue_progress.of_all():
+    for run, progress in queue_progress.all_progress():
         if chosen in {None, run}:
             place = reverse("run", args=[run.pk])
             rows.append(

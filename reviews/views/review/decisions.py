@@ -134,7 +134,7 @@ def _go_on(request: Request, record: Evaluation) -> HttpResponse:
         claimed = claims.claim(evaluation_id=swapped_in, reviewer=request.user)
     except (claims.Taken, Evaluation.DoesNotExist):
         return screen.go_on(request, record.run)
-    context = {"run": record.run, "progress": progress.of(record.run)}
+    context = {"run": record.run, "progress": progress.run_progress(record.run)}
     context["query"] = screen.working_filters(request).query_string
     response = render(request, "review/record/out_of_band.html", context)
     response.headers["HX-Reswap"] = "none"

@@ -61,7 +61,7 @@ def renew(request: Request, pk: int) -> HttpResponse:
 
 def _held(request: Request, before: Evaluation) -> HttpResponse:
     """204 and until when; 200 with a banner where the claim had run out, as `before` shows."""
-    regained = claims.regained(before, request.user)
+    regained = claims.expired_claim_notice(before, request.user)
     if regained:
         response = render(request, "review/notices/regained.html", {"sentence": regained})
     else:

@@ -40,7 +40,7 @@ def claim_next(request: Request, run_pk: int) -> HttpResponse:
 def take_back_skips(request: Request, run_pk: int) -> HttpResponse:
     """Go on with the records the reviewer skipped."""
     run = screen.load_run(request, run_pk)
-    claims.take_back_skips(run=run, reviewer=request.user)
+    claims.unskip_all(run=run, reviewer=request.user)
     return screen.go_on(request, run)
 
 
@@ -93,7 +93,7 @@ def spare(request: Request, run_pk: int) -> HttpResponse:
     """Claim the record to come after `beside` for a short while and send its screen; 204 if none is free."""
     run, beside = screen.load_run(request, run_pk), screen.posted_key(request, "beside")
     condition = screen.working_condition(request, run)
-    found = claims.claim_spare(run=run, reviewer=request.user, beside=beside or 0, condition=condition)
+    found = claims.prefetch_next(run=run, reviewer=request.user, beside=beside or 0, condition=condition)
     if found is None:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return screen.record_screen(request, screen.load(request, found.pk), is_spare=True)
@@ -102,7 +102,7 @@ def spare(request: Request, run_pk: int) -> HttpResponse:
 @require_POST
 def release_spares(request: Request, run_pk: int) -> HttpResponse:
     """Give back what was fetched ahead: the page goes away."""
-    claims.release_spares(run=screen.load_run(request, run_pk), reviewer=request.user)
+    claims.release_prefetched(run=screen.load_run(request, run_pk), reviewer=request.user)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
 
 

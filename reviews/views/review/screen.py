@@ -119,7 +119,7 @@ def queue_screen(request: Request, run: Run) -> HttpResponse:
     condition = working_condition(request, run)
     context = {
         "run": run,
-        "standing": progress.standing(run=run, reviewer=request.user, condition=condition),
+        "standing": progress.reviewer_progress(run=run, reviewer=request.user, condition=condition),
         "query": filters.query_string,
         "notes": listing.notes(run, filters),
     }
@@ -144,7 +144,7 @@ def record_screen(
     context = {
         **access(request, record),
         "url": address(record, query),
-        "progress": progress.of(record.run),
+        "progress": progress.run_progress(record.run),
         "query": query,
         "problem": problem,
         "is_revision": is_revision,

@@ -59,7 +59,7 @@ def runs(request: Request) -> HttpResponse:
         if upload:
             return redirect("import", upload.pk)
     context = {
-        "runs": progress.of_all(),
+        "runs": progress.all_progress(),
         "form": form,
         "may_import": can(request.user, "import_file"),
     }

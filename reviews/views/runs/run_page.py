@@ -99,7 +99,7 @@ def run_page(request: Request, pk: int) -> HttpResponse:
     if not part_only and "" in request.GET.values():
         # What a form sends for what was left empty has no place in an address.
         return HttpResponseRedirect(_address(run, view.query()))
-    progress = queue_progress.of(run)
+    progress = queue_progress.run_progress(run)
     context = {"run": run, "progress": progress, **_list(request, run, view, progress)}
     if part_only:
         response = render(request, "runs/run_page.html#evaluations", context)

@@ -76,7 +76,7 @@ class TestTheScreen:
     ) -> None:
         run.sample_share = 0
         run.save()
-        draws.draw(run.pk)
+        draws.draw_sample(run.pk)
         assert REASON in text(as_ana.get(page_of(flagged)))
 
     def test_keeps_the_line_back(self, as_ana: Client, drawn: Evaluation, ana: User) -> None:
