@@ -1,9 +1,10 @@
 """Two web servers and two workers on one database: nobody notices which of them they have met."""
 
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,12 @@ from tests.support.servers import Place, Server
 from tests.support.waiting import eventually
 
 RECORDS = 30
+JOBS = ("import_kept_file", "build_export")
+OPEN_TRANSACTIONS = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+      AND backend_type = 'client backend' AND xact_start IS NOT NULL
+"""
 
 
 class Servers(NamedTuple):
@@ -62,7 +69,7 @@ def test_reviewers_and_jobs_on_both_decide_each_record_once(two: Servers) -> Non
     assert undecided(exported[0]) == files[0] != exported[0]
 
 
-def test_both_workers_import_and_export(two: Servers) -> None:
+def test_jobs_of_both_workers_run_once(two: Servers) -> None:
     admin, lea = Program("max", "admin", "import"), Browser(Program("lea", "lead", "read").person)
     files = scored(4, RECORDS)
     for number, file in enumerate(files):
@@ -71,13 +78,45 @@ def test_both_workers_import_and_export(two: Servers) -> None:
     assert eventually(lambda: not Import.objects.exclude(state=Import.State.DONE).exists())
     runs = list(Run.objects.order_by("name"))
     pages = [lea.export(two.sites[run.pk % 2], run) for run in runs]
-    # Built by whichever worker, sent by the web server that did not ask for it.
+    # The web server that sends an export did not order it.
     sent = [lea.download(two.sites[1 - run.pk % 2], page) for run, page in zip(runs, pages, strict=True)]
     assert sent == [take_out(run=run.name) for run in runs] == files
-    for job in ("import_kept_file", "build_export"):
-        done = [worker.said().count(f"Starting job reviews.tasks.{job}") for worker in two.workers]
-        assert sum(done) == len(files)
-        assert all(done), f"{job}: {done}"
+    for job in JOBS:
+        assert sum(started(worker, job) for worker in two.workers) == len(files)
+
+
+def test_each_worker_imports_and_exports_while_the_other_is_paused(two: Servers, database: Place) -> None:
+    admin, lea = Program("max", "admin", "import"), Browser(Program("lea", "lead", "read").person)
+    lea.log_in(two.sites[0])
+    for number, file in enumerate(scored(2, RECORDS)):
+        site, other_site = two.sites[number], two.sites[1 - number]
+        with paused(two.workers[1 - number], database):
+            admin.wait_for(site, admin.bring_in(site, f"run{number}", file))
+            page = lea.export(site, Run.objects.get(name=f"run{number}"))
+            assert lea.download(other_site, page) == file
+    for job in JOBS:
+        assert [started(worker, job) for worker in two.workers] == [1, 1]
+
+
+def started(worker: Server, job: str) -> int:
+    """Count the jobs of this kind that a worker has started."""
+    return worker.said().count(f"Starting job reviews.tasks.{job}")
+
+
+@contextmanager
+def paused(worker: Server, database: Place) -> Iterator[None]:
+    """Pause a worker between two transactions, so that it keeps no lock from the other worker."""
+
+    def pauses() -> bool:
+        worker.signal(signal.SIGSTOP)
+        if database.ask(OPEN_TRANSACTIONS) == 0:
+            return True
+        worker.signal(signal.SIGCONT)
+        return False
+
+    assert eventually(pauses)
+    yield
+    worker.signal(signal.SIGCONT)
 
 
 def test_a_login_a_logout_and_a_lockout_at_one_hold_at_the_other(two: Servers) -> None:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -28,6 +29,8 @@ from tests.support.waiting import PATIENCE, free_port
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
 SECONDS_TO_END = 20
+# Web servers that start together share the folder of static files.
+_COLLECTING = threading.Lock()
 
 # Debian's 1.18 and later. Whoever connects is the owner of the database.
 _PGBOUNCER = """
@@ -92,13 +95,17 @@ class Server:
             assert time.monotonic() < end, self.said()
             time.sleep(0.05)
 
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process and to all that it started."""
+        os.killpg(self.process.pid, number)
+
     def end(self) -> None:
         """Ask it to end, wait, and make sure of it and of the processes that it started."""
         self.process.terminate()
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(SECONDS_TO_END)
         with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+            self.signal(signal.SIGKILL)
         self.process.wait()
 
 
@@ -214,4 +221,5 @@ def _collect_static_files(environment: dict[str, str]) -> None:
         "import django; django.setup(); from cognireview.web import static_files; static_files.collect()"
     )
     also = {"DJANGO_SETTINGS_MODULE": "cognireview.settings"}
-    subprocess.run([sys.executable, "-c", program], env=environment | also, cwd=BASE_DIR, check=True)
+    with _COLLECTING:
+        subprocess.run([sys.executable, "-c", program], env=environment | also, cwd=BASE_DIR, check=True)
