@@ -74,10 +74,10 @@ class Evaluation(models.Model):
 
     # PostgreSQL computes it, so that every way in fills it.
     has_answer = models.GeneratedField(
-        expression=models.Func(models.F("structured_model_response"), function="holds_answer"),
+        expression=models.Func(models.F("structured_model_response"), function="has_answer"),
         output_field=models.BooleanField(),
         db_persist=True,
-        help_text="Whether it holds an answer of the model: see `responses.holds_answer`.",
+        help_text="Whether it holds an answer of the model: see `responses.has_answer`.",
     )
 
     # Who holds the record, until when; on the row itself, so that one locked row decides.

@@ -66,8 +66,8 @@ def _parts(response: Mapping[str, Any]) -> list[Part]:
     return [part(criterion_title(name), response[name]) for name in names if response[name] not in _NOTHING]
 
 
-def holds_answer(response: Any) -> bool:
-    """Return whether a response holds an answer. `holds_answer` in SQL follows the same rules."""
+def has_answer(response: Any) -> bool:
+    """Return whether a response holds an answer. `has_answer` in SQL follows the same rules."""
     if not isinstance(response, Mapping):
         return bool(response)
     inner = response.get("response", response)

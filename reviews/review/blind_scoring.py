@@ -68,10 +68,10 @@ def check_shown(evaluation: Evaluation, reviewer: User) -> None:
 
 def has_answer(evaluation: Evaluation) -> bool:
     """Whether there is an answer of the model to judge. At most two queries."""
-    if responses.holds_answer(evaluation.structured_model_response):
+    if responses.has_answer(evaluation.structured_model_response):
         return True
     context = task_context.of(evaluation)
-    return context is not None and responses.holds_answer(context.response)
+    return context is not None and responses.has_answer(context.response)
 
 
 def committed(evaluation: Evaluation, reviewer: User) -> BlindScores | None:

@@ -27,7 +27,7 @@ class _Share(Func):
 class _AnswerInContext(Func):
     """Whether task context has the answer that a record's model gave."""
 
-    function = "answer_in_context"
+    function = "answered_by_context"
     output_field = BooleanField()
 
 

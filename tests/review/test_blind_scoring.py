@@ -372,4 +372,4 @@ class TestPossibility:
     ],
 )
 def test_an_answer_is_what_says_something(response: Any, holds: bool) -> None:
-    assert responses.holds_answer(response) == holds
+    assert responses.has_answer(response) == holds

@@ -155,8 +155,8 @@ def test_answer_is_the_same_in_sql() -> None:
     @given(answers | st.dictionaries(st.just("response"), answers))
     def check(response: Any) -> None:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT holds_answer(%s::jsonb)", [json.dumps(response)])
-            assert cursor.fetchone() == (responses.holds_answer(response),)
+            cursor.execute("SELECT has_answer(%s::jsonb)", [json.dumps(response)])
+            assert cursor.fetchone() == (responses.has_answer(response),)
 
     check()
 

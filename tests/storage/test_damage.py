@@ -1,7 +1,6 @@
 """Damaged storage: every way out gives the right bytes, or fails and says where and what to do."""
 
 import gzip
-import importlib
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -594,17 +593,3 @@ def test_missing_end_is_found_without_recorded_sums(run: Run) -> None:
     remove_frames(-1)
     with pytest.raises(Damaged, match="lines, and had 34"):
         written(Order(run))
-
-
-class TestMigration:
-    """The statements for databases without checksums."""
-
-    def test_fills_checksums_and_sums_as_an_import_does(self, run: Run, expected: dict[str, bytes]) -> None:
-        migration = importlib.import_module("reviews.migrations.0020_frame_checksums")
-        recorded = list(ImportSums.objects.order_by("pk").values())
-        ImportSums.objects.all().delete()
-        SourceChunk.objects.update(digest=None)
-        execute(migration.FILL.format(table="source_chunk", digest=migration.CHUNK_DIGEST.format("")))
-        execute(migration.FILL_SUMS)
-        assert list(ImportSums.objects.order_by("pk").values()) == recorded
-        assert check_all(run, expected) == (0, [])

@@ -1,10 +1,8 @@
 """Unchanged lines are stored as ranges, and each line and each record is still found in them."""
 
 import random
-from importlib import import_module
 
 import pytest
-from django.db import connection
 
 from reviews.history import timeline
 from reviews.models import Evaluation, Import, ImportLine, User
@@ -125,10 +123,3 @@ class TestARecordInARange:
         page = timeline.page(record, proposals.offers(record, judged_by), judged_by)
         found = [entry.what for entry in page.entries]
         assert "held it unchanged, in line 4" in found
-
-    def test_the_migration_back_makes_a_row_of_each_line(self, again: Import) -> None:
-        migration = import_module("reviews.migrations.0019_retention")
-        with connection.cursor() as cursor:
-            cursor.execute(migration.TO_LINES)
-        rows = again.exceptions.order_by("line").values_list("line", "lines", "evaluation__evaluation_id")
-        assert list(rows) == [(number + 1, 1, f"eval_{number}") for number in range(1, 6)]

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import psycopg
@@ -20,7 +19,7 @@ from reviews.audit.hash_chain import Chain
 from reviews.exports import jobs
 from reviews.exports.jobs import Order
 from reviews.imports import importer
-from reviews.models import AuditEvent, AuditSeal, Export, QueueFilled, Run, User
+from reviews.models import AuditEvent, AuditSeal, Export, Run, User
 from reviews.queue import claims
 from reviews.review import decisions
 from reviews.webhooks import deliveries
@@ -43,16 +42,6 @@ def make_role() -> None:
     execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{SECRET}'")
     with override_settings(WEB_ROLE=ROLE):
         web_role.grant_privileges(using="default")
-
-
-def test_who_counts_may_note_what_fills_a_queue_before_the_migration_is_over(db: None) -> None:
-    """The old version serves while the new one's tables are made."""
-    make_role()
-    execute(f"REVOKE ALL ON queue_filled FROM {ROLE}")
-    execute(import_module("reviews.migrations.0017_webhooks").ALLOW)
-    execute(f"SET LOCAL ROLE {ROLE}")
-    EvaluationFactory.create()
-    assert QueueFilled.objects.count() == 1
 
 
 class TestTheWebRole:

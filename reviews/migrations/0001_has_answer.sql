@@ -1,0 +1,19 @@
+-- Says whether a model's response contains an answer.
+-- Called for the generated column evaluation.has_answer and by answered_by_context().
+-- One expression without a query: PostgreSQL inlines it into the INSERTs of an import.
+-- Keep it equal to responses.has_answer in Python.
+CREATE FUNCTION has_answer(response jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE
+        WHEN response IS NULL OR response IN ('null', '""', '[]', '{}', 'false', '0') THEN false
+        WHEN jsonb_typeof(response) <> 'object' THEN true
+        WHEN jsonb_typeof(response -> 'response') IS DISTINCT FROM 'object' AND response ? 'response'
+            THEN response -> 'response' NOT IN ('null', '""', '[]')
+        ELSE jsonb_path_exists(
+            coalesce(response -> 'response', response),
+            'strict $.* ? (@.type() == "number" || @.type() == "boolean"
+                           || @.type() == "string" && @ != ""
+                           || @.type() == "array" && @.size() > 0
+                           || @.type() == "object" && exists(@.*))'
+        )
+    END
+$$;
