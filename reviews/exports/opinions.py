@@ -60,4 +60,4 @@ def _line(review: Any) -> dict[str, Any]:
 
 def file_name(run: Run) -> str:
     """A name for the file; it begins with the run's, which may hold anything printable."""
-    return f"{run.name}-opinions.jsonl"
+    return f"{run.name}-independent-reviews.jsonl"

@@ -114,11 +114,11 @@ def test_a_commit_that_does_not_go_through_leaves_everything_as_it_was(blind: Pa
     def fail(route: Route) -> None:
         route.abort()
 
-    blind.route(re.compile("/commit/$"), fail)
+    blind.route(re.compile("/lock-in/$"), fail)
     press(blind, "Shift+Y", "a")
     expect(blind.locator("#unreachable")).to_be_visible()
     heading(blind, "a-model")
     label(blind, "Commit my scores")
-    blind.unroute(re.compile("/commit/$"))
+    blind.unroute(re.compile("/lock-in/$"))
     press(blind, "a")
     is_revealed(blind)

@@ -74,7 +74,13 @@ def test_pages_and_jobs_of_the_browser_work(site: Server) -> None:
     run = Run.objects.get()
     lea = Browser(Program("lea", "lead", "read").person)
     assert "Log out" in lea.log_in(site).text
-    for path in ("/account/", f"/runs/{run.pk}/", "/desk/", f"/runs/{run.pk}/opinions.jsonl", "/people/"):
+    for path in (
+        "/account/",
+        f"/runs/{run.pk}/",
+        "/dashboard/",
+        f"/runs/{run.pk}/independent-reviews.jsonl",
+        "/people/",
+    ):
         assert lea.get(site, path).status_code == (403 if path == "/people/" else 200), path
     pages = [lea.export(site, run) for _ in range(3)]
     assert [lea.download(site, page) for page in pages] == [file] * 3

@@ -305,16 +305,23 @@ class TestWithoutAFitReplica:
 
 
 class TestAReport:
-    PAGES = ("judge", "judge-reasons", "judge-misses", "judge-models", "judge-defects", "judge-report")
+    PAGES = (
+        "judge",
+        "judge-flag-precision",
+        "judge-missed-errors",
+        "judge-leaderboard",
+        "judge-error-analysis",
+        "judge-report",
+    )
 
     @pytest.fixture
     def addresses(self, run: Run, ana: User) -> list[str]:
         decided(run, ana, "a4")
-        desk = [reverse("desk"), reverse("desk-person", args=[ana.pk]), reverse("decisions-csv")]
+        desk = [reverse("dashboard"), reverse("reviewer-activity", args=[ana.pk]), reverse("decisions-csv")]
         files = [
             reverse("judge-table", args=[run.pk, "groups"]),
             reverse("judge-report-json", args=[run.pk]),
-            reverse("judge-defects-markdown", args=[run.pk]),
+            reverse("judge-error-analysis-markdown", args=[run.pk]),
             reverse("judge-few-shot", args=[run.pk]),
             reverse("judge-decisions-csv", args=[run.pk]),
         ]

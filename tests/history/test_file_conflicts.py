@@ -223,7 +223,7 @@ class TestThePage:
         return client
 
     def settle(self, client: Client, run: Run, **posted: Any) -> str:
-        return text(client.post(reverse("settle-conflicts", args=[run.pk]), posted, follow=True))
+        return text(client.post(reverse("resolve-conflicts", args=[run.pk]), posted, follow=True))
 
     def key(self, name: str) -> str:
         return f"{open_conflict(name).pk}-{evaluation(name).version}"
@@ -308,7 +308,7 @@ class TestThePage:
         ],
     )
     def test_refuses_what_it_did_not_offer(self, as_lea: Client, run: Run, posted: dict[str, str]) -> None:
-        assert as_lea.post(reverse("settle-conflicts", args=[run.pk]), posted).status_code == 400
+        assert as_lea.post(reverse("resolve-conflicts", args=[run.pk]), posted).status_code == 400
         assert file_conflicts.count(run) == 1
 
     def test_follows_in_pages_without_gap_or_repeat(

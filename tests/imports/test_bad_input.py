@@ -174,7 +174,7 @@ def no_such_record(client: Client, _: Evaluation) -> Any:
 
 
 def not_offered(client: Client, evaluation: Evaluation) -> Any:
-    address = reverse("settle-conflicts", args=[evaluation.run_id])
+    address = reverse("resolve-conflicts", args=[evaluation.run_id])
     return client.post(address, {"holds": "mine", "all": "on"})
 
 

@@ -159,7 +159,13 @@ class TestWhileRecordsAreNotCounted:
 
     def test_the_pages_say_so_and_show_no_number(self, counted: Run, client: Client, lea: User) -> None:
         client.force_login(lea)
-        for place in ("judge", "judge-misses", "judge-models", "judge-reasons", "judge-report"):
+        for place in (
+            "judge",
+            "judge-missed-errors",
+            "judge-leaderboard",
+            "judge-flag-precision",
+            "judge-report",
+        ):
             page = client.get(url(place, counted))
             assert page.status_code == 200
             assert "not all counted yet" in text(page), place

@@ -87,11 +87,11 @@ def address(name: str, record: Evaluation) -> str:
     rows = {"runs": record.run_id, "imports": record.first_import_id, "evaluations": record.pk}
     rows["exports"] = Export.objects.get().pk
     rows["escalations"] = Escalation.objects.get().pk
-    rows["changes"] = BulkChange.objects.get().pk
+    rows["bulk-changes"] = BulkChange.objects.get().pk
     rows["views"] = SavedView.objects.get().pk
     rows["spot-checks"] = SpotCheck.objects.get().pk
     rows["people"] = User.objects.get(username="max").pk
-    rows["desk"] = record.pk
+    rows["dashboard"] = record.pk
     rows["links"] = OneTimeLink.objects.get().pk
     rows["tokens"] = ApiToken.objects.order_by("pk")[0].pk
     rows["webhooks"] = Webhook.objects.get().pk

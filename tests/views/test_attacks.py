@@ -95,10 +95,12 @@ class TestFiltersAndOrders:
         for name in self.LOOKUPS:
             listed = f"{name}={PROBE}"
             announced = as_max.get(
-                reverse("change", args=[record.run_id]), {"kind": "release", "list": listed}
+                reverse("bulk-change", args=[record.run_id]), {"kind": "release", "list": listed}
             )
             assert announced.status_code in {200, 400, 422}
-            done = as_max.post(reverse("change", args=[record.run_id]), {"kind": "release", "list": listed})
+            done = as_max.post(
+                reverse("bulk-change", args=[record.run_id]), {"kind": "release", "list": listed}
+            )
             assert done.status_code in {302, 400, 422}
             as_max.post(reverse("save-view", args=[record.run_id]), {"name": name, "list": listed})
         kept = record.run.saved_views.values_list("query", flat=True)

@@ -77,7 +77,7 @@ PASSES = {
 # Words of the judge about records that are scored blind, and of nothing else.
 MARKERS = ("zeppelin", "quixotic", "marmalade", "jabberwock", "xylophone", "wombat", "tangerine")
 # Files for leads with all that the judge said. Downloading one is noted: no review after it is blind.
-FILES = {"opinions", "GET /runs/{run}/export", "GET /audit"}
+FILES = {"independent-reviews", "GET /runs/{run}/export", "GET /audit"}
 
 
 def names(*, is_blind: bool) -> Iterator[str]:
@@ -222,8 +222,8 @@ class Asker:
         for table in JUDGE_TABLES:
             yield f"table {table}", self._get(reverse("judge-table", args=[run.pk, table]))
         for table in DESK_TABLES:
-            yield f"table {table}", self._get(reverse("desk-table", args=[table], query={"run": run.pk}))
-        for name in ("judge", "judge-misses", "judge-models", "judge-report-json"):
+            yield f"table {table}", self._get(reverse("dashboard-table", args=[table], query={"run": run.pk}))
+        for name in ("judge", "judge-missed-errors", "judge-leaderboard", "judge-report-json"):
             for model in models:
                 yield f"{name} of {model}", self._get(reverse(name, args=[run.pk], query={"model": model}))
 
@@ -270,10 +270,10 @@ class Asker:
             return
         yield f"page {query}", self._get(f"{place}?{query}")
         yield f"claim {query}", self._post(reverse("claim-next", args=[run.pk]), queue=query)
-        yield f"spare {query}", self._post(reverse("spare", args=[run.pk]), queue=query)
+        yield f"spare {query}", self._post(reverse("prefetch", args=[run.pk]), queue=query)
         yield f"standing {query}", self._get(reverse("review", args=[run.pk], query={"queue": query}))
         if self.role == "lead":
-            change = reverse("change", args=[run.pk])
+            change = reverse("bulk-change", args=[run.pk])
             sent = {"list": query, "kind": "prioritise", "priority": "1"}
             yield f"plan {query}", self._get(f"{change}?{urlencode(sent)}")
             yield f"change {query}", lambda: (self._post(change, **sent)(), self._get(place)())[1]

@@ -175,7 +175,7 @@ def test_downloads(max: User) -> None:
         "line": record.pk,
         "import-rejected": brought,
         "import-exceptions": brought,
-        "opinions": run.pk,
+        "independent-reviews": run.pk,
     }.items():
         response = browser.get(reverse(name, args=[key]))
         assert response.status_code == 200

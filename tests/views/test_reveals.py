@@ -133,7 +133,7 @@ class TestOpenOpinions:
         return decide(record, ana, scores=SCORES, comments="A word of ana.").opinion
 
     def opinions_of(self, client: Client, run: Run) -> list[dict[str, Any]]:
-        return [json.loads(one) for one in body(client.get(url("opinions", run))).splitlines()]
+        return [json.loads(one) for one in body(client.get(url("independent-reviews", run))).splitlines()]
 
     def events_of(self, person: User) -> list[dict[str, Any]]:
         seal_events()
@@ -182,13 +182,13 @@ class TestOpenOpinions:
     def test_may_be_read_by_a_lead_who_took_the_record_over_and_then_gives_none(
         self, as_lea: Client, record: Evaluation, opinion: Opinion, lea: User
     ) -> None:
-        assert SECRET in text(as_lea.post(url("decide", record), headers=HTMX))
+        assert SECRET in text(as_lea.post(url("adjudicate", record), headers=HTMX))
         assert Reveal.objects.get().how == "opinions"
         [said] = self.opinions_of(as_lea, record.run)
         assert (said["comments"], said["withheld"]) == ("A word of ana.", False)
         assert self.opinion_in(self.events_of(lea))
         [raised] = record.escalations.all()
-        as_lea.post(url("settle-escalation", raised), {"outcome": "returned"})
+        as_lea.post(url("resolve-escalation", raised), {"outcome": "returned"})
         for name in ("claim", "submit"):
             refused = as_lea.post(url(name, record), headers=HTMX)
             assert refused.status_code in {409, 422}

@@ -61,7 +61,7 @@ def _shown(name: str, scope: Scope) -> Shown:
     reviewer = scope.selection.reviewer
     named = {"reviewer": reviewer.username} if reviewer else {}
     return Shown(
-        dashboard_tables.TABLES[name](scope), scope.address(reverse("desk-table", args=[name]), **named)
+        dashboard_tables.TABLES[name](scope), scope.address(reverse("dashboard-table", args=[name]), **named)
     )
 
 
@@ -91,7 +91,7 @@ def release(request: Request, pk: int) -> HttpResponse:
     record = get_object_or_404(Evaluation.objects.only("task_id", "model_id", "evaluation_id"), pk=pk)
     claims.release(evaluation_id=record.pk, actor=request.user)
     messages.success(request, f"Released: {record.title}. Drafts stay.")
-    return redirect(dashboard_scope.read(request.GET).address(reverse("desk")))
+    return redirect(dashboard_scope.read(request.GET).address(reverse("dashboard")))
 
 
 # One reviewer
@@ -123,7 +123,7 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
         "reviewer": reviewer,
         "is_own": is_own,
         "scope": scope,
-        "desk_url": scope.address(reverse("desk")),
+        "desk_url": scope.address(reverse("dashboard")),
         "decisions_url": scope.address(reverse("decisions"), reviewer=reviewer.username),
         "chosen": scope.chosen,
         "intro": dashboard_tables.SIGNALS_NOT_VERDICTS,
@@ -194,8 +194,10 @@ def _back(request: Request, scope: Scope) -> str:
     """The page of the figures that led here."""
     reviewer = scope.selection.reviewer
     if reviewer == request.user:
-        return scope.address(reverse("my-work"))
-    return scope.address(reverse("desk-person", args=[reviewer.pk]) if reviewer else reverse("desk"))
+        return scope.address(reverse("my-activity"))
+    return scope.address(
+        reverse("reviewer-activity", args=[reviewer.pk]) if reviewer else reverse("dashboard")
+    )
 
 
 @require_safe

@@ -59,7 +59,7 @@ def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:
         messages.info(
             request, "There is no decision left to draw: none is in force, or all were drawn before."
         )
-        return redirect("desk-person", reviewer.pk)
+        return redirect("reviewer-activity", reviewer.pk)
     messages.success(request, f"Drew {len(found):,} of the decisions of {reviewer.name}.")
     return redirect("spot-check", found[0].pk)
 
@@ -82,7 +82,7 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
     if following:
         return redirect("spot-check", following[0].pk)
     messages.success(request, "That was the last one.")
-    return redirect("desk-person", drawn.reviewer_id)
+    return redirect("reviewer-activity", drawn.reviewer_id)
 
 
 def _settle(request: Request, drawn: SpotCheck, form: SettleForm) -> None:

@@ -117,7 +117,7 @@ def _held(claim: Evaluation) -> list[Cell]:
 
 
 def _release(claim: Evaluation, scope: Scope) -> str:
-    return scope.address(reverse("desk-release", args=[claim.pk]))
+    return scope.address(reverse("dashboard-release", args=[claim.pk]))
 
 
 def runs(scope: Scope) -> Table:
@@ -147,7 +147,7 @@ def runs(scope: Scope) -> Table:
                     count(progress.done, f"{place}?status=done"),
                     count(with_a_lead.get(run.pk, 0), reverse("open-escalations", args=[run.pk])),
                     count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),
-                    Cell("Assign or prioritise", url=reverse("change", args=[run.pk])),
+                    Cell("Assign or prioritise", url=reverse("bulk-change", args=[run.pk])),
                 ]
             )
     return Table("runs", "Runs", columns, rows, "There are no runs yet.")
@@ -352,7 +352,7 @@ TABLES: dict[str, Callable[[Scope], Table]] = {
 
 def _person(person: User, scope: Scope) -> Cell:
     """A person, who leads to their figures from where those of others stand too."""
-    url = "" if scope.selection.reviewer else scope.address(reverse("desk-person", args=[person.pk]))
+    url = "" if scope.selection.reviewer else scope.address(reverse("reviewer-activity", args=[person.pk]))
     return Cell(person.name, person.username, url)
 
 

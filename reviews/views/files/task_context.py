@@ -46,7 +46,7 @@ def contexts(request: Request) -> HttpResponse:
         done = _import(form, request) if form.is_valid() else None
         if done:
             messages.success(request, f"Imported {done.tasks:,} tasks with {done.answers:,} answers.")
-            return redirect("contexts")
+            return redirect("task-context")
     imports = ContextImport.objects.select_related("run", "created_by").order_by("-pk")[:SHOWN]
     context = {"form": form, "imports": imports, "shown_entries": SHOWN_ENTRIES}
     return render(request, "files/task_context/page.html", context, status=422 if form.is_bound else 200)

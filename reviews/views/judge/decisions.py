@@ -72,7 +72,7 @@ def decision_list(request: Request, run_pk: int) -> HttpResponse:
         "csv_url": narrowing.address("judge-decisions-csv", **more),
         "first": narrowing.address("judge-decisions", **more) if after else "",
         "next": _next(page, narrowing, more),
-        "back": narrowing.address("judge-defects" if asked.cause else "judge"),
+        "back": narrowing.address("judge-error-analysis" if asked.cause else "judge"),
     }
     return render(request, "judge/decisions.html", context)
 

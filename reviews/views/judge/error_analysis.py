@@ -38,11 +38,11 @@ def defects(request: Request, run_pk: int) -> HttpResponse:
     narrowing = load(request, run_pk)
     context = {
         "templates": _templates(narrowing),
-        "markdown_url": narrowing.address("judge-defects-markdown"),
+        "markdown_url": narrowing.address("judge-error-analysis-markdown"),
         "few_shot_url": narrowing.address("judge-few-shot"),
         "csv_url": narrowing.address("judge-table", "causes"),
     }
-    return page(request, narrowing, "judge-defects", context)
+    return page(request, narrowing, "judge-error-analysis", context)
 
 
 def _templates(narrowing: Narrowing) -> list[OfTemplate]:

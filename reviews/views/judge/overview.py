@@ -30,10 +30,10 @@ from reviews.views.tables import Table, as_csv, on_paper
 # Each page: its title, and which filters narrow it.
 PAGES = {
     "judge": ("Judge vs human", ("judge", "template", "model", "reviewer")),
-    "judge-reasons": ("Reasons", ("reviewer",)),
-    "judge-misses": ("What the flags miss", ("judge", "template", "model")),
-    "judge-models": ("Models", ("judge", "template")),
-    "judge-defects": ("Defects", ("judge", "template", "model")),
+    "judge-flag-precision": ("Reasons", ("reviewer",)),
+    "judge-missed-errors": ("What the flags miss", ("judge", "template", "model")),
+    "judge-leaderboard": ("Models", ("judge", "template")),
+    "judge-error-analysis": ("Defects", ("judge", "template", "model")),
     "judge-report": ("Report", ("judge", "template", "model", "reviewer")),
 }
 _MOST_OPEN = 8
@@ -81,9 +81,8 @@ def page(request: Request, narrowing: Narrowing, place: str, context: dict[str, 
         "kept": [(name, value) for name, value in narrowing.chosen.items() if name not in narrows],
         "tabs": [Tab(PAGES[other][0], narrowing.address(other), other == place) for other in PAGES],
     }
-    return render(
-        request, f"judge/{place.removeprefix('judge').lstrip('-') or 'page'}.html", around | context
-    )
+    name = "overview" if place == "judge" else place.removeprefix("judge-").replace("-", "_")
+    return render(request, f"judge/{name}.html", around | context)
 
 
 def shown(table: Table, narrowing: Narrowing, **more: str) -> Shown:
@@ -136,7 +135,9 @@ def reasons(request: Request, run_pk: int) -> HttpResponse:
     narrowing = load(request, run_pk)
     found = flag_precision.of(narrowing.scope)
     table = findings.reasons(found, narrowing.scope.run)
-    return page(request, narrowing, "judge-reasons", {"shown": shown(table, narrowing), "rule": found.rule})
+    return page(
+        request, narrowing, "judge-flag-precision", {"shown": shown(table, narrowing), "rule": found.rule}
+    )
 
 
 @require_safe
@@ -152,7 +153,7 @@ def misses(request: Request, run_pk: int) -> HttpResponse:
         "figures_url": narrowing.address("judge-table", "misses"),
         "criteria": shown(findings.escaped_criteria(found), narrowing),
     }
-    return page(request, narrowing, "judge-misses", context)
+    return page(request, narrowing, "judge-missed-errors", context)
 
 
 @require_safe
@@ -167,7 +168,7 @@ def models(request: Request, run_pk: int) -> HttpResponse:
         "models": shown(findings.models(found), narrowing),
         "swaps": shown(findings.swaps(found), narrowing),
     }
-    return page(request, narrowing, "judge-models", context)
+    return page(request, narrowing, "judge-leaderboard", context)
 
 
 # CSV

@@ -160,7 +160,7 @@ def record_screen(
     if kept:
         shown.revision = kept.revision  # what is typed on is newer
     if shown.is_blind:
-        context["submit_url"] = reverse("commit", args=[record.pk])
+        context["submit_url"] = reverse("lock-in", args=[record.pk])
     context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
     context["opinions"] = adjudication.read(told, shown.offers, shown.rubric, request.user) if told else None
     context |= _read(request, record, shown)

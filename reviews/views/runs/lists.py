@@ -110,7 +110,7 @@ def undo_change(request: Request, pk: int) -> HttpResponse:
 
 
 def _change_address(run: Run, filters: Filters) -> str:
-    return reverse("change", args=[run.pk], query={"list": filters.query_string} if filters else None)
+    return reverse("bulk-change", args=[run.pk], query={"list": filters.query_string} if filters else None)
 
 
 def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> bulk_changes.Order | None:

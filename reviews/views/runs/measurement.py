@@ -97,7 +97,7 @@ def run_measures(request: Request, run_pk: int) -> HttpResponse:
             return _outdated(request, run)
         else:
             messages.success(request, "Saved. It holds for what is reviewed from now on.")
-            return redirect("run-measures", run.pk)
+            return redirect("run-measurement", run.pk)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return _page(request, run, form, status)
 

@@ -20,7 +20,7 @@ from tests.support.work import SCORES, decide
 
 pytestmark = pytest.mark.django_db
 
-DESK = "/desk/"
+DESK = "/dashboard/"
 TODAY = f"{timezone.now():%Y-%m-%d}"
 
 
@@ -116,7 +116,7 @@ class TestTheDesk:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         (at_work,) = table(as_lea.get(DESK), "now")
         assert (at_work["reviewer"], at_work["record"], at_work["run"]) == ("ana", "Task 7 · o1", "Algebra")
-        place = f"{url('desk-release', record)}?run={algebra.pk}"
+        place = f"{url('dashboard-release', record)}?run={algebra.pk}"
         response = as_lea.post(place, follow=True)
         assert response.redirect_chain == [(f"{DESK}?run={algebra.pk}", 302)]
         assert "Released: Task 7 · o1." in text(response)
@@ -152,34 +152,36 @@ class TestCsv:
         decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Look again.")
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         shown = table(as_lea.get(DESK), name)
-        response = as_lea.get(reverse("desk-table", args=[name]))
+        response = as_lea.get(reverse("dashboard-table", args=[name]))
         assert response["Content-Type"] == "text/csv; charset=utf-8"
         assert response["Content-Disposition"] == f'attachment; filename="{name}.csv"'
         assert len(rows(response)) == len(shown)
 
     def test_says_what_a_share_is_of(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
-        (row,) = rows(as_lea.get(reverse("desk-table", args=["reviewers"])))
+        (row,) = rows(as_lea.get(reverse("dashboard-table", args=["reviewers"])))
         assert (row["reviewer"], row["done"], row["change_rate"]) == ("ana", "1", "100.0")
         assert (row["changed"], row["longest_agreement"]) == ("1 of 1", "longest 0")
 
     def test_runs_no_formula(self, as_lea: Client, ana: User) -> None:
         done(RunFactory.create(name="=1+1"), ana)
-        assert [row["run"] for row in rows(as_lea.get(reverse("desk-table", args=["runs"])))] == ["'=1+1"]
+        assert [row["run"] for row in rows(as_lea.get(reverse("dashboard-table", args=["runs"])))] == [
+            "'=1+1"
+        ]
 
     def test_is_of_the_same_run_days_and_reviewer(
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:
         done(algebra, ana)
         done(algebra, bo)
-        place = reverse("desk-table", args=["reviewers"])
+        place = reverse("dashboard-table", args=["reviewers"])
         assert [row["reviewer"] for row in rows(as_lea.get(place, {"reviewer": "bo"}))] == ["bo"]
         assert rows(as_lea.get(place, {"last": "2020-01-01"})) == []
 
     def test_of_no_table_or_nobody_is_not_found(self, as_lea: Client) -> None:
-        assert as_lea.get(reverse("desk-table", args=["secrets"])).status_code == 404
+        assert as_lea.get(reverse("dashboard-table", args=["secrets"])).status_code == 404
         for name in ("nobody", "\0"):
-            place = reverse("desk-table", args=["days"])
+            place = reverse("dashboard-table", args=["days"])
             assert as_lea.get(place, {"reviewer": name}).status_code == 404
 
 
@@ -225,7 +227,7 @@ class TestOnesOwnWork:
             decisions.reopen(
                 evaluation_id=one.pk, actor=lea, reason=f"Look at {one.human_reviewer_id}'s again."
             )
-        response = as_ana.get(reverse("my-work"))
+        response = as_ana.get(reverse("my-activity"))
         page = text(response)
         assert [row["reason"] for row in table(response, "overturned")] == ["Look at ana's again."]
         assert "bo" not in [cell.text for _, cell in response.context["figures"]]
@@ -233,10 +235,10 @@ class TestOnesOwnWork:
         assert ".csv" not in page
 
     def test_of_nothing_says_so(self, as_ana: Client) -> None:
-        assert "You have not decided anything here yet." in text(as_ana.get(reverse("my-work")))
+        assert "You have not decided anything here yet." in text(as_ana.get(reverse("my-activity")))
 
     def test_leads_to_the_history_of_a_run(self, as_ana: Client, algebra: Run) -> None:
-        assert url("recent", algebra) in text(as_ana.get(reverse("my-work"), {"run": str(algebra.pk)}))
+        assert url("recent", algebra) in text(as_ana.get(reverse("my-activity"), {"run": str(algebra.pk)}))
 
 
 class TestAReviewer:
@@ -244,7 +246,7 @@ class TestAReviewer:
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         done(algebra, ana)
-        response = as_lea.get(url("desk-person", ana), {"run": str(algebra.pk), "first": TODAY})
+        response = as_lea.get(url("reviewer-activity", ana), {"run": str(algebra.pk), "first": TODAY})
         place = {column.name: cell for column, cell in response.context["figures"]}["done"].url
         assert place == reverse("decisions") + f"?run={algebra.pk}&first={TODAY}&reviewer=ana"
         assert len(as_lea.get(place).context["table"].lines) == 1
@@ -252,7 +254,7 @@ class TestAReviewer:
 
     def test_draws_no_checks_of_themselves(self, as_lea: Client, lea: User, algebra: Run) -> None:
         done(algebra, lea)
-        assert "How many" not in text(as_lea.get(url("desk-person", lea)))
+        assert "How many" not in text(as_lea.get(url("reviewer-activity", lea)))
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -73,7 +73,7 @@ def test_agreeing_leads_to_the_next_and_at_the_end_back(
     first.refresh_from_db()
     assert (first.outcome, first.note, first.settled_by) == ("agreed", "Careful work.", lea)
     last = as_lea.post(url("spot-check", second), {"outcome": "agreed"}, follow=True)
-    assert last.redirect_chain[-1][0] == url("desk-person", ana)
+    assert last.redirect_chain[-1][0] == url("reviewer-activity", ana)
     assert "That was the last one." in text(last)
     assert "2 of 2" in text(last)
 

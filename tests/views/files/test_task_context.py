@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def send(client: Client, data: bytes, **fields: Any) -> Any:
     file = SimpleUploadedFile("tasks.json", data)
-    return client.post(reverse("contexts"), {"file": file} | fields, follow=True)
+    return client.post(reverse("task-context"), {"file": file} | fields, follow=True)
 
 
 def test_a_file_that_is_sent_comes_in_and_bad_entries_are_listed(as_max: Client) -> None:
@@ -51,4 +51,4 @@ def test_the_page_costs_the_same_whatever_its_length(
     for _ in range(count):
         bring(task(), b"{}")
     with django_assert_num_queries(6):
-        as_max.get(reverse("contexts"))
+        as_max.get(reverse("task-context"))

@@ -315,7 +315,7 @@ class TestDefects:
     def test_are_ranked_with_a_way_to_their_records(self, as_lea: Client, ana: User, algebra: Run) -> None:
         for cause in ("too strict", "too strict", "arithmetic"):
             review(algebra, ana, "No", "Yes", cause=cause)
-        response = as_lea.get(url("judge-defects", algebra))
+        response = as_lea.get(url("judge-error-analysis", algebra))
         [template] = response.context["templates"]
         named = {line[0][1].text: line[1][1] for line in template.table.lines}
         assert {cause: cell.value for cause, cell in named.items()} == {"Too strict": 2, "Arithmetic": 1}
@@ -326,7 +326,7 @@ class TestDefects:
 
     def test_go_along_as_markdown(self, as_lea: Client, ana: User, algebra: Run) -> None:
         record = review(algebra, ana, "No", "Yes", cause="too strict")
-        response = as_lea.get(url("judge-defects-markdown", algebra))
+        response = as_lea.get(url("judge-error-analysis-markdown", algebra))
         assert response["Content-Type"] == "text/markdown; charset=utf-8"
         assert "Algebra-defects.md" in response["Content-Disposition"]
         assert f"{settings.PUBLIC_URL}{url('evaluation', record)}" in response.getvalue().decode()

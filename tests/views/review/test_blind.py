@@ -86,7 +86,7 @@ def commit(as_ana: Client, held: Evaluation) -> Callable[..., Any]:
 
     def commit(*scores: str, htmx: bool = True, **changes: Any) -> Any:
         posted = entered(as_ana.get(url("evaluation", held)), *scores, **changes)
-        return as_ana.post(url("commit", held), posted, headers=HTMX if htmx else {})
+        return as_ana.post(url("lock-in", held), posted, headers=HTMX if htmx else {})
 
     return commit
 
@@ -113,7 +113,7 @@ class TestWhileItIsHidden:
             "Rigour",
             "Style",
             "4 scores missing",
-            f'action="{url("commit", held)}"',
+            f'action="{url("lock-in", held)}"',
         ):
             assert shown in page
         assert response.context["evidence"].panes == ["compare", "model", "ideal"]
@@ -140,9 +140,9 @@ class TestWhileItIsHidden:
     def test_no_answer_to_a_form_tells(
         self, as_ana: Client, as_bo: Client, held: Evaluation, run: Run
     ) -> None:
-        for name in ("submit", "commit", "draft", "claim"):
+        for name in ("submit", "lock-in", "draft", "claim"):
             tells_nothing(as_ana.post(url(name, held), {"action": "discard"}, headers=HTMX))
-        for name in ("submit", "commit"):
+        for name in ("submit", "lock-in"):
             tells_nothing(as_ana.post(url(name, held), {"action": "add"}, headers=HTMX))
             tells_nothing(as_ana.post(url(name, held), {}, headers=HTMX))
             tells_nothing(as_bo.post(url(name, held), {}, headers=HTMX))
@@ -153,7 +153,7 @@ class TestWhileItIsHidden:
 
     def test_the_spare_record_tells_nothing_either(self, as_ana: Client, run: Run, held: Evaluation) -> None:
         make(run, model_id="o3")
-        response = as_ana.post(url("spare", run), {"beside": held.pk}, headers=HTMX)
+        response = as_ana.post(url("prefetch", run), {"beside": held.pk}, headers=HTMX)
         assert "Task 7 · o3" in text(response)
         tells_nothing(response)
 
@@ -187,7 +187,7 @@ class TestWhileItIsHidden:
         tells_nothing(response)
         assert "Why?" in text(response)
         posted = entered(response, "Yes", "Yes", "Yes", "Yes")
-        assert "The judge scored" in text(as_lea.post(url("commit", held), posted, headers=HTMX))
+        assert "The judge scored" in text(as_lea.post(url("lock-in", held), posted, headers=HTMX))
 
     def test_what_is_typed_survives_a_reload(self, as_ana: Client, held: Evaluation) -> None:
         posted = entered(as_ana.get(url("evaluation", held)), "No", comments="Hm.") | {"revision": "1"}
@@ -246,7 +246,7 @@ class TestWhileItIsHidden:
         for fingerprint in ("0" * 12, seen[0].fingerprint):
             posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")
             posted |= {"version": "9", "criteria-0-seen": fingerprint}
-            response = as_ana.post(url("commit", held), posted, headers=HTMX)
+            response = as_ana.post(url("lock-in", held), posted, headers=HTMX)
             assert response.status_code == 409
             problems.add(response.context["problem"])
         assert len(problems) == 1
@@ -344,7 +344,7 @@ class TestCommitting:
     ) -> None:
         posted = entered(as_ana.get(url("evaluation", held)), "Yes", "Yes", "No", "No")
         for _ in range(2):
-            assert as_ana.post(url("commit", held), posted, headers=HTMX).status_code == 200
+            assert as_ana.post(url("lock-in", held), posted, headers=HTMX).status_code == 200
         assert BlindScores.objects.count() == 1
 
     def test_other_scores_from_another_tab_are_a_conflict(
@@ -352,7 +352,7 @@ class TestCommitting:
     ) -> None:
         posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")
         commit("Yes", "Yes", "No", "No")
-        response = as_ana.post(url("commit", held), posted, headers=HTMX)
+        response = as_ana.post(url("lock-in", held), posted, headers=HTMX)
         assert response.status_code == 409
         assert "You committed other scores at" in text(response)
         assert [row.value for row in response.context["form"].rows] == ["No"] * 4
@@ -364,7 +364,7 @@ class TestCommitting:
         posted = entered(as_ana.get(url("evaluation", held)), "Yes", "Yes", "No", "No")
         end_claim(held)
         claims.claim(evaluation_id=held.pk, reviewer=bo)
-        response = as_ana.post(url("commit", held), posted, headers=HTMX)
+        response = as_ana.post(url("lock-in", held), posted, headers=HTMX)
         assert response.status_code == 409
         assert "bo has been reviewing this since" in text(response)
         assert [row.value for row in response.context["form"].rows] == ["Yes", "Yes", "No", "No"]

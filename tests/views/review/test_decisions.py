@@ -74,7 +74,7 @@ class TestTheSpareRecord:
     def test_comes_as_a_screen_to_keep(
         self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
     ) -> None:
-        response = as_ana.post(url("spare", held.run), {"beside": held.pk}, headers=HTMX)
+        response = as_ana.post(url("prefetch", held.run), {"beside": held.pk}, headers=HTMX)
         page = text(response)
         assert page.startswith('<div id="screen"')
         assert f'data-url="{url("evaluation", spare)}"' in page
@@ -84,12 +84,12 @@ class TestTheSpareRecord:
         assert spare.claimed_by == ana
 
     def test_may_not_exist(self, as_ana: Client, held: Evaluation) -> None:
-        assert as_ana.post(url("spare", held.run), {"beside": held.pk}, headers=HTMX).status_code == 204
+        assert as_ana.post(url("prefetch", held.run), {"beside": held.pk}, headers=HTMX).status_code == 204
 
     def test_that_is_on_the_screen_is_claimed_with_the_submit(
         self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
     ) -> None:
-        as_ana.post(url("spare", held.run), {"beside": held.pk}, headers=HTMX)
+        as_ana.post(url("prefetch", held.run), {"beside": held.pk}, headers=HTMX)
         response = as_ana.post(url("submit", held), form_of(held) | {"next": spare.pk}, headers=HTMX)
         page = text(response)
         assert response["HX-Reswap"] == "none"
@@ -101,7 +101,10 @@ class TestTheSpareRecord:
 
     @pytest.mark.parametrize("beside", ["", "x", "9" * 40])
     def test_is_asked_for_beside_nonsense(self, as_ana: Client, held: Evaluation, beside: str) -> None:
-        assert as_ana.post(url("spare", held.run), {"beside": beside}, headers=HTMX).status_code in {200, 204}
+        assert as_ana.post(url("prefetch", held.run), {"beside": beside}, headers=HTMX).status_code in {
+            200,
+            204,
+        }
 
     def test_that_another_has_by_now_is_replaced_by_the_next_screen(
         self, as_ana: Client, held: Evaluation, spare: Evaluation, bo: User
@@ -115,8 +118,8 @@ class TestTheSpareRecord:
     def test_is_given_back_when_the_page_goes(
         self, as_ana: Client, held: Evaluation, spare: Evaluation
     ) -> None:
-        as_ana.post(url("spare", held.run), {"beside": held.pk}, headers=HTMX)
-        assert as_ana.post(url("release-spares", held.run)).status_code == 204
+        as_ana.post(url("prefetch", held.run), {"beside": held.pk}, headers=HTMX)
+        assert as_ana.post(url("release-prefetched", held.run)).status_code == 204
         for record, is_held in ((held, True), (spare, False)):
             record.refresh_from_db()
             assert claims.is_held(record) == is_held

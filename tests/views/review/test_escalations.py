@@ -96,7 +96,7 @@ class TestWithALead:
         self, as_lea: Client, as_ana: Client, held: Evaluation, asked: Escalation
     ) -> None:
         assert "Your answer" in text(as_lea.get(url("evaluation", held)))
-        as_lea.post(url("settle-escalation", asked), {"outcome": "returned", "answer": "It is, see page 3."})
+        as_lea.post(url("resolve-escalation", asked), {"outcome": "returned", "answer": "It is, see page 3."})
         as_ana.post(url("claim", held))
         page = text(as_ana.get(url("evaluation", held)))
         assert "ana wrote “Is 54 right?”; lea answers: It is, see page 3." in page
@@ -104,7 +104,7 @@ class TestWithALead:
     def test_a_lead_closes_what_nobody_can_judge(
         self, as_lea: Client, held: Evaluation, asked: Escalation
     ) -> None:
-        as_lea.post(url("settle-escalation", asked), {"outcome": "closed", "answer": "The task is broken."})
+        as_lea.post(url("resolve-escalation", asked), {"outcome": "closed", "answer": "The task is broken."})
         held.refresh_from_db()
         assert held.human_review_status == "Completed"
         assert "The task is broken." in text(as_lea.get(url("evaluation", held)))
@@ -128,13 +128,13 @@ class TestWithALead:
     def test_an_answer_has_words_and_an_outcome(
         self, as_lea: Client, asked: Escalation, form: dict[str, str]
     ) -> None:
-        response = as_lea.post(url("settle-escalation", asked), form)
+        response = as_lea.post(url("resolve-escalation", asked), form)
         assert response.status_code == 422
         assert "Write an answer in a few words" in text(response)
 
     def test_what_is_settled_is_not_settled_again(self, as_lea: Client, asked: Escalation) -> None:
         form = {"outcome": "returned", "answer": "Yes."}
-        as_lea.post(url("settle-escalation", asked), form)
-        again = as_lea.post(url("settle-escalation", asked), form, headers=HTMX)
+        as_lea.post(url("resolve-escalation", asked), form)
+        again = as_lea.post(url("resolve-escalation", asked), form, headers=HTMX)
         assert again.status_code == 409
         assert "This is settled already" in text(again)

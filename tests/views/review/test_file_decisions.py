@@ -228,7 +228,7 @@ class TestABlindRecord:
     ) -> None:
         posted = filled_in(open_record(as_ana, blind_record, ana))
         posted |= {"criteria-0-score": "Partial", "criteria-1-score": "Yes", "blind": "yes"}
-        as_ana.post(reverse("commit", args=[blind_record.pk]), posted)
+        as_ana.post(reverse("lock-in", args=[blind_record.pk]), posted)
         page = as_ana.get(reverse("evaluation", args=[blind_record.pk]))
         assert [row.value for row in page.context["form"].rows] == ["Partial", "Yes"]
         assert page.context["form"].comment == BY_CARLA["human_review_comments"]
@@ -242,7 +242,7 @@ class TestABlindRecord:
     ) -> None:
         posted = filled_in(open_record(as_ana, blind_record, ana))
         posted |= {"criteria-0-score": "No", "criteria-1-score": "No", "comments": "Mine", "blind": "yes"}
-        as_ana.post(reverse("commit", args=[blind_record.pk]), posted)
+        as_ana.post(reverse("lock-in", args=[blind_record.pk]), posted)
         page = as_ana.get(reverse("evaluation", args=[blind_record.pk]))
         assert page.context["form"].comment == "Mine"
 

@@ -280,7 +280,7 @@ def test_filters_views_and_previews_show_hostile_text_as_text(record: Evaluation
         f"/runs/{run}/",
         f"/runs/{run}/judge/",
         f"/runs/{run}/tasks/",
-        "/desk/",
+        "/dashboard/",
         f"/runs/{run}/change/",
     ):
         query = dict.fromkeys((*FILTERS, "sort", "after", "of", "kind", "to", "list", "term"), MARKUP)

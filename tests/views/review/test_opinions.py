@@ -164,7 +164,7 @@ class TestALeadDecides:
 
     def test_with_those_there_are(self, as_lea: Client, record: Evaluation, first: Review) -> None:
         assert "Decide with the opinions there are" in text(as_lea.get(url("evaluation", record)))
-        response = as_lea.post(url("decide", record), headers=HTMX)
+        response = as_lea.post(url("adjudicate", record), headers=HTMX)
         page = text(response)
         assert "There is one opinion, by ana." in page
         assert SECRET in page
@@ -174,7 +174,7 @@ class TestALeadDecides:
         assert Evaluation.objects.get().human_reviewer_id == "lea"
 
     def test_not_on_a_record_that_waits_for_none(self, as_lea: Client, record: Evaluation) -> None:
-        response = as_lea.post(url("decide", record), headers=HTMX)
+        response = as_lea.post(url("adjudicate", record), headers=HTMX)
         assert response.status_code == 409
         assert "This record does not wait for opinions." in text(response)
 
@@ -184,7 +184,7 @@ class TestALeadDecides:
     def test_or_sends_it_back_without_a_word_but_closes_it_with_one(
         self, as_lea: Client, record: Evaluation, differing: Escalation, outcome: str, status: str
     ) -> None:
-        response = as_lea.post(url("settle-escalation", differing), {"outcome": outcome})
+        response = as_lea.post(url("resolve-escalation", differing), {"outcome": outcome})
         assert response.status_code == (303 if outcome == "returned" else 422)
         after = Evaluation.objects.get()
         assert (after.is_escalated, after.human_review_status) == (outcome == "closed", status)
@@ -210,7 +210,7 @@ class TestOneThatComesTooLate:
         assert "You differ on 1 criterion." in page
         assert "What you entered" in page
         assert "Send as second opinion" in page
-        assert url("second-opinion", decided) in page
+        assert url("independent-review", decided) in page
 
     def test_is_offered_when_a_draft_is_saved_too(self, as_bo: Client, decided: Evaluation) -> None:
         draft = form_of(decided, revision=1)
@@ -220,7 +220,7 @@ class TestOneThatComesTooLate:
 
     def test_goes_to_a_lead_where_it_differs(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
-        response = as_bo.post(url("second-opinion", decided), filled_in(refused), follow=True)
+        response = as_bo.post(url("independent-review", decided), filled_in(refused), follow=True)
         assert "Your opinion on Task 7 · o1 is saved. A lead says which holds." in text(response)
         after = Evaluation.objects.get()
         assert (after.human_reviewer_id, after.is_escalated) == ("ana", True)
@@ -228,7 +228,7 @@ class TestOneThatComesTooLate:
     def test_is_kept_where_it_agrees(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         posted = filled_in(refused) | {"criteria-1-score": "Yes"}
-        response = as_bo.post(url("second-opinion", decided), posted, follow=True)
+        response = as_bo.post(url("independent-review", decided), posted, follow=True)
         assert "It agrees with the decision in force." in text(response)
         assert Opinion.objects.count() == 2
 
@@ -240,15 +240,15 @@ class TestOneThatComesTooLate:
         assert "A decision is in force, and one opinion came after it" in page
         assert "2 opinions differ on 1 of 2 criteria." in page
         raised = Escalation.objects.get()
-        as_lea.post(url("settle-escalation", raised), {"outcome": "upheld"})
+        as_lea.post(url("resolve-escalation", raised), {"outcome": "upheld"})
         assert not Evaluation.objects.get().is_escalated
         assert "opinion" in text(as_bo.get(url("evaluation", decided)))
 
     def test_is_counted_on_the_desk(self, as_lea: Client, decided: Evaluation, bo: User) -> None:
         place = reverse("open-escalations", args=[decided.run_id])
-        assert place not in text(as_lea.get(reverse("desk")))
+        assert place not in text(as_lea.get(reverse("dashboard")))
         decide(Evaluation.objects.get(), bo, by=opinions.add, scores=SCORES)
-        assert f'<a href="{place}">1</a>' in text(as_lea.get(reverse("desk")))
+        assert f'<a href="{place}">1</a>' in text(as_lea.get(reverse("dashboard")))
         assert "1 record waits for a lead" in text(as_lea.get(place))
 
     def test_shows_beside_the_revision_too(self, as_lea: Client, decided: Evaluation, bo: User) -> None:
@@ -263,7 +263,7 @@ class TestOneThatComesTooLate:
         assert "Send as second opinion" not in page
 
     def test_needs_a_whole_form(self, as_bo: Client, decided: Evaluation) -> None:
-        response = as_bo.post(url("second-opinion", decided), {}, headers=HTMX)
+        response = as_bo.post(url("independent-review", decided), {}, headers=HTMX)
         assert response.status_code == 422
         assert "Your opinion is not sent yet" in text(response)
 
@@ -272,10 +272,10 @@ class TestOneThatComesTooLate:
     ) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         decide(Evaluation.objects.get(), ana, by=decisions.revise, scores=SCORES)
-        response = as_bo.post(url("second-opinion", decided), filled_in(refused), headers=HTMX)
+        response = as_bo.post(url("independent-review", decided), filled_in(refused), headers=HTMX)
         assert response.status_code == 409
         assert "ana submitted this at" in text(response)
-        again = as_bo.post(url("second-opinion", decided), filled_in(response), follow=True)
+        again = as_bo.post(url("independent-review", decided), filled_in(response), follow=True)
         assert "It agrees with the decision in force." in text(again)
 
 
@@ -285,6 +285,6 @@ class TestTheFile:
 
     def test_is_one_line_for_each(self, as_lea: Client, run: Run, first: Review) -> None:
         assert "Download the opinions" in text(as_lea.get(url("export", run)))
-        response = as_lea.get(url("opinions", run))
+        response = as_lea.get(url("independent-reviews", run))
         assert b"".join(response.streaming_content).count(b"\n") == 1  # type: ignore[attr-defined]
-        assert "algebra-opinions.jsonl" in response["Content-Disposition"]
+        assert "algebra-independent-reviews.jsonl" in response["Content-Disposition"]

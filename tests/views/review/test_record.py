@@ -169,7 +169,7 @@ class TestTheQueue:
         page = text(as_ana.get(url("review", held.run)))
         assert "1 skipped by you" in page
         assert "Review my skipped" in page
-        assert as_ana.post(url("take-back-skips", held.run))["Location"] == url("evaluation", held)
+        assert as_ana.post(url("unskip-all", held.run))["Location"] == url("evaluation", held)
 
     def test_looks_again_while_others_hold_the_rest(self, as_bo: Client, held: Evaluation) -> None:
         page = text(as_bo.get(url("review", held.run)))

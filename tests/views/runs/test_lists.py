@@ -72,7 +72,7 @@ class TestViews:
 
 class TestChange:
     def look(self, client: Client, run: Run, **query: str) -> str:
-        return text(client.get(reverse("change", args=[run.pk], query=query)))
+        return text(client.get(reverse("bulk-change", args=[run.pk], query=query)))
 
     def test_says_what_it_would_do_and_does_nothing(
         self, as_lea: Client, run: Run, ana: User, bo: User
@@ -110,7 +110,7 @@ class TestChange:
     def test_is_done_for_the_list_it_was_announced_for(self, as_lea: Client, run: Run, bo: User) -> None:
         evaluations(run, tasks=["1", "2"])
         posted = {"kind": "assign", "to": "bo", "list": "task=2"}
-        response = as_lea.post(reverse("change", args=[run.pk]), posted, follow=True)
+        response = as_lea.post(reverse("bulk-change", args=[run.pk]), posted, follow=True)
         assert "Assigned 1 record to bo." in text(response)
         assert run.evaluations.get(assigned_to=bo).task_id == "2"
 
@@ -118,9 +118,9 @@ class TestChange:
         evaluations(run, tasks=["1", "2"])
         change = bulk_changes.apply(bulk_changes.Order(run, Filters(), bulk_changes.Kind.ASSIGN, bo), lea)
         run.evaluations.filter(task_id="1").update(assigned_to=None)
-        response = as_lea.post(reverse("undo-change", args=[change.pk]), follow=True)
+        response = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
         assert "Undone: 1 record as before. 1 record changed since, and stayed." in text(response)
-        again = as_lea.post(reverse("undo-change", args=[change.pk]), follow=True)
+        again = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
         assert "This change has been undone already." in text(again)
 
     def test_shows_the_last_ones_of_the_run(self, as_lea: Client, run: Run, lea: User) -> None:
@@ -133,6 +133,6 @@ class TestChange:
         assert "verdict=Fail" in page
 
     def test_that_makes_no_sense_changes_nothing(self, as_lea: Client, run: Run) -> None:
-        response = as_lea.post(reverse("change", args=[run.pk]), {"kind": "agree"})
+        response = as_lea.post(reverse("bulk-change", args=[run.pk]), {"kind": "agree"})
         assert response.status_code == 422
         assert not BulkChange.objects.exists()

@@ -21,7 +21,7 @@ def run() -> Run:
 
 
 def page_of(run: Run) -> str:
-    return reverse("run-measures", args=[run.pk])
+    return reverse("run-measurement", args=[run.pk])
 
 
 def filled_in(client: Client, run: Run, **changes: str) -> dict[str, str]:
