@@ -10,7 +10,8 @@ from typing import Any
 
 from django.db import connection
 
-from reviews.records.schema import HUMAN_FIELDS, NOT_REQUIRED
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.records.status import NOT_REQUIRED
 
 # The events that put a version in force or bring it. `undo` and `reopen` end one.
 _DECIDING = ("submit", "resolve", "revise", "restore", "close", "settle conflict")

@@ -4,11 +4,11 @@ from django.db.models import Q
 
 from reviews.audit import events
 from reviews.models import Evaluation, Reveal, Run, User
-from reviews.records.schema import NOT_REQUIRED, QUEUE_WORDS
+from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 
 How = Reveal.How
 # Records in the queue, and those that a sample may draw into it.
-_MAY_BE_REVIEWED = Q(human_review_status__in=(*QUEUE_WORDS, NOT_REQUIRED), review=None)
+_MAY_BE_REVIEWED = Q(human_review_status__in=(*QUEUE_STATUSES, NOT_REQUIRED), review=None)
 
 
 def was_shown_to(evaluation: Evaluation, reader: User) -> bool:
@@ -28,7 +28,7 @@ def sealed_from(reader: User) -> Q:
     These are in the queue, and not taken over by the person to decide between opinions.
     """
     read = Reveal.objects.filter(reviewer=reader, how=How.OPINIONS)
-    return Q(human_review_status__in=QUEUE_WORDS) & ~Q(pk__in=read.values("evaluation"))
+    return Q(human_review_status__in=QUEUE_STATUSES) & ~Q(pk__in=read.values("evaluation"))
 
 
 def note(evaluation: Evaluation, reader: User, how: Reveal.How) -> None:

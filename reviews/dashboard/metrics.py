@@ -16,7 +16,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from reviews.evidence.reading_time import MS_PER_WORD, WORDS_PER_MINUTE
 from reviews.models import CriterionDay, Escalation, Overturning, Run, SpotCheck, User
-from reviews.records.schema import QUEUE_WORDS
+from reviews.records.status import QUEUE_STATUSES
 
 # What a figure is, where it is from, and what it does not say. By the names of `Figures`.
 DEFINITIONS = {
@@ -178,7 +178,7 @@ class DayFigures(NamedTuple):
 
 # Open opinions count as work done, but their changes are not counted yet: the difference that one makes would
 # reveal it to leads who may still give theirs.
-_WORDS = ", ".join(f"'{word}'" for word in QUEUE_WORDS)
+_WORDS = ", ".join(f"'{word}'" for word in QUEUE_STATUSES)
 _OPEN = f"""
     SELECT opinion.review_id FROM opinion JOIN evaluation ON evaluation.id = opinion.evaluation_id
     WHERE opinion.is_open AND evaluation.human_review_status IN ({_WORDS})

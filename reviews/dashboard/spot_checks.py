@@ -10,7 +10,7 @@ from reviews.dashboard.metrics import Selection
 from reviews.models import Review, SpotCheck, User
 from reviews.queue import claims
 from reviews.queue.claims import LARGE_COLUMNS
-from reviews.records.schema import QUEUE_WORDS
+from reviews.records.status import QUEUE_STATUSES
 from reviews.review import decisions
 from reviews.review.preconditions import Conflict, check_in_force
 
@@ -33,7 +33,7 @@ def draw(*, selection: Selection, count: int, actor: User) -> list[SpotCheck]:
     User.objects.select_for_update(no_key=True).only("pk").get(pk=selection.reviewer.pk)
     candidates = Review.objects.filter(selection.condition(), before__isnull=False, spot_check=None)
     in_force = candidates.filter(evaluation__review=F("pk"), evaluation__is_stale=False)
-    in_force = in_force.exclude(evaluation__human_review_status__in=QUEUE_WORDS)
+    in_force = in_force.exclude(evaluation__human_review_status__in=QUEUE_STATUSES)
     drawn = in_force.order_by("?").only("pk", "run", "reviewer")[: min(count, MOST_DRAWN)]
     checks = SpotCheck.objects.bulk_create(
         SpotCheck(review=review, run_id=review.run_id, reviewer_id=review.reviewer_id, drawn_by=actor)
@@ -73,7 +73,7 @@ def open_checks(actor: User) -> list[SpotCheck]:
     mine = SpotCheck.objects.filter(
         drawn_by=actor, outcome=Outcome.OPEN, review__evaluation__review=F("review")
     )
-    decided = mine.exclude(review__evaluation__human_review_status__in=QUEUE_WORDS)
+    decided = mine.exclude(review__evaluation__human_review_status__in=QUEUE_STATUSES)
     return list(_loaded(decided.order_by("pk")))
 
 

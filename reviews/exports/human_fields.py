@@ -9,7 +9,8 @@ import orjson
 from django.db.models import Expression, Func, TextField, Value
 from django.db.models.functions import Cast
 
-from reviews.records.schema import HUMAN_FIELDS, NOT_REQUIRED
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.records.status import NOT_REQUIRED
 
 
 def decision_columns(prefix: str = "") -> list[str | Expression]:

@@ -25,7 +25,8 @@ from reviews.imports.target_run import mapping_of
 from reviews.models import Evaluation, Import, ImportLine, Run
 from reviews.records.line_splice import splice
 from reviews.records.mapping import Mapping
-from reviews.records.schema import DONE_WORDS, HUMAN_FIELDS
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.records.status import DONE_STATUSES
 from reviews.storage import checksums, source_files, unchanged_lines
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.damage import Damaged, KeptFile
@@ -292,7 +293,7 @@ def _special(kept: Import, *, with_rejected: bool) -> Generator[_Told, None, Non
 
 
 def _reviewed(kept: Import) -> Generator[_Told, None, None]:
-    return _evaluations(kept, Q(human_review_status__in=DONE_WORDS))
+    return _evaluations(kept, Q(human_review_status__in=DONE_STATUSES))
 
 
 _NEWEST = ("evaluation_id", "source_import_id", "source_line", "content_hash")
@@ -331,7 +332,7 @@ def _told(
 
 def _decided(kept: Import, only: str) -> Generator[_Told, None, None]:
     """The lines of an import whose records have a decision, or with "all" those that have it from here."""
-    decided = {"human_review_status__in": DONE_WORDS} if only == "reviewed" else {"review__isnull": False}
+    decided = {"human_review_status__in": DONE_STATUSES} if only == "reviewed" else {"review__isnull": False}
     new = Evaluation.objects.filter(run=kept.run_id, first_import=kept, **decided).order_by("first_line")
     known = (
         kept.exceptions.exclude(outcome=ImportLine.Outcome.REJECTED)

@@ -14,7 +14,8 @@ from reviews.exports import verify_receipt
 from reviews.exports.verify_export import Comparison, Met, compare
 from reviews.exports.verify_receipt import NoReceipt
 from reviews.records.mapping import Mapping, read_line
-from reviews.records.schema import DONE_WORDS, HUMAN_FIELDS, Limits
+from reviews.records.schema import HUMAN_FIELDS, Limits
+from reviews.records.status import DONE_STATUSES
 
 # A line as `ledger.lines` writes it. Sealed are the bytes of the event, so they are taken as they are.
 _LINE = re.compile(
@@ -175,7 +176,7 @@ def _unexplained(ledger: LedgerFile, mapping: Mapping | None, met: Met) -> Itera
         differing = _differing(met.text, mapping, decision.values)
         if differing:
             yield f"{place} is not as {decision.event} left it: {', '.join(differing)}"
-    elif decision.values["human_review_status"] in DONE_WORDS:
+    elif decision.values["human_review_status"] in DONE_STATUSES:
         yield f"{met.evaluation_id} is not in the export, and was decided in {decision.event}"
 
 

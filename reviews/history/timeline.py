@@ -28,7 +28,7 @@ from reviews.models import (
     User,
 )
 from reviews.queue.claims import is_held
-from reviews.records.schema import QUEUE_WORDS
+from reviews.records.status import QUEUE_STATUSES
 from reviews.review.escalations import REASONS
 from reviews.rubric.definition import Rubric
 from reviews.rubric.proposals import Offer
@@ -233,7 +233,7 @@ def _holds(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[in
 
 def _begins_hold(event: AuditEvent) -> bool:
     after = event.detail.get("human", {}).get("after", {})
-    is_undone = event.action == "undo" and after.get("human_review_status") in QUEUE_WORDS
+    is_undone = event.action == "undo" and after.get("human_review_status") in QUEUE_STATUSES
     return is_undone or event.action in {"claim", "withdraw escalation", "take opinions"}
 
 

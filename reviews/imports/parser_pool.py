@@ -151,7 +151,9 @@ class _Processes:
 
 
 def _program() -> str:
-    return f"import sys; sys.path[:] = {sys.path!r}; from reviews.imports import parser_pool; parser_pool.main()"
+    return (
+        f"import sys; sys.path[:] = {sys.path!r}; from reviews.imports import parser_pool; parser_pool.main()"
+    )
 
 
 class _Process:

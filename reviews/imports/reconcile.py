@@ -16,8 +16,8 @@ from django.db import connection
 
 from reviews.models import FileConflict, Import, ImportLine
 from reviews.records.mapping import Mapping, read_line
-from reviews.records.schema import DONE_WORDS, HUMAN_FIELDS, NOT_REQUIRED, QUEUE_WORDS, Record
-from reviews.records.status import TRANSITIONS
+from reviews.records.schema import HUMAN_FIELDS, Record
+from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES, TRANSITIONS
 from reviews.storage.source_files import LineReader, Lines
 
 Outcome = ImportLine.Outcome
@@ -250,7 +250,7 @@ def _settle_reviewed(
         takes=incoming,
         values=values,
         is_sampled=known.is_sampled and not values.needs_human_review,
-        is_stale=values.human_review_status in QUEUE_WORDS,
+        is_stale=values.human_review_status in QUEUE_STATUSES,
         reopens=known.human if values.human_review_status != known.human["human_review_status"] else None,
         disputes=incoming if disputed else None,
     )
@@ -270,8 +270,8 @@ def _with(record: Record, changes: dict[str, Any]) -> Record:
 def _says_what_is_in_force(record: Record, known: Known) -> bool:
     """Whether a line holds the decision in force here. One that is stale or reopened was done before."""
     differing = [name for name in HUMAN_FIELDS if not _same(getattr(record, name), known.human[name])]
-    is_open = known.is_reviewed and known.human["human_review_status"] in QUEUE_WORDS
-    was_done = is_open and record.human_review_status in DONE_WORDS
+    is_open = known.is_reviewed and known.human["human_review_status"] in QUEUE_STATUSES
+    was_done = is_open and record.human_review_status in DONE_STATUSES
     return not differing or (was_done and differing == ["human_review_status"])
 
 

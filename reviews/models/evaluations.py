@@ -10,7 +10,8 @@ from django.db.models.functions import Coalesce, Collate, Length, Now
 
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
-from reviews.records.schema import DONE_WORDS, HUMAN_FIELDS, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_WORDS
+from reviews.records.schema import HUMAN_FIELDS
+from reviews.records.status import DONE_STATUSES, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_STATUSES
 
 # What lists are ordered by where a column alone does not do. Never null, so that places can be compared; by
 # code points, so that they are the same here as in PostgreSQL. Shorter task ids come first: 9 before 10.
@@ -122,7 +123,7 @@ class Evaluation(models.Model):
                 name="evaluation_queue_order",
                 # Without what is claimed: those records stand at the front of the queue, in the way.
                 condition=models.Q(
-                    human_review_status__in=QUEUE_WORDS, is_escalated=False, claimed_by__isnull=True
+                    human_review_status__in=QUEUE_STATUSES, is_escalated=False, claimed_by__isnull=True
                 ),
             ),
             models.Index("run", "task_id", "model_id", name="evaluation_siblings"),
@@ -199,11 +200,11 @@ class Evaluation(models.Model):
 
     @property
     def in_queue(self) -> bool:
-        return self.human_review_status in QUEUE_WORDS
+        return self.human_review_status in QUEUE_STATUSES
 
     @property
     def is_done(self) -> bool:
-        return self.human_review_status in DONE_WORDS
+        return self.human_review_status in DONE_STATUSES
 
     @property
     def is_confirmed(self) -> bool:

@@ -10,7 +10,7 @@ from django.utils.functional import cached_property
 
 from reviews.database.held_transaction import HeldTransaction
 from reviews.models.people import User
-from reviews.records.schema import QUEUE_WORDS
+from reviews.records.status import QUEUE_STATUSES
 
 RUN_NAME_LENGTH = 200
 
@@ -75,7 +75,7 @@ class Run(models.Model):
         """Whether records in its queue were drawn at random. Nobody may tell those from flagged ones."""
         if self.sample_share > 0 or self.pk is None:
             return self.sample_share > 0
-        return self.evaluations.filter(is_sampled=True, human_review_status__in=QUEUE_WORDS).exists()
+        return self.evaluations.filter(is_sampled=True, human_review_status__in=QUEUE_STATUSES).exists()
 
     @property
     def files(self) -> "models.QuerySet[Import]":

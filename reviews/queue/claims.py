@@ -16,7 +16,7 @@ from reviews.audit import events, reveals
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.queue import allocation
 from reviews.queue.next_record import Claimed, claim_first
-from reviews.records.schema import DONE_WORDS, QUEUE_WORDS
+from reviews.records.status import DONE_STATUSES, QUEUE_STATUSES
 
 
 class Taken(Exception):
@@ -27,9 +27,9 @@ class Taken(Exception):
         self.reason = reason
 
 
-IN_QUEUE = Q(human_review_status__in=QUEUE_WORDS)
-DONE = Q(human_review_status__in=DONE_WORDS)
-IN_QUEUE_SKIPS = Q(evaluation__human_review_status__in=QUEUE_WORDS)
+IN_QUEUE = Q(human_review_status__in=QUEUE_STATUSES)
+DONE = Q(human_review_status__in=DONE_STATUSES)
+IN_QUEUE_SKIPS = Q(evaluation__human_review_status__in=QUEUE_STATUSES)
 EVERYTHING = Q()
 
 # What lists and locks do without. A row may hold megabytes of it.

@@ -13,7 +13,7 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models import Q
 
 from reviews.models import Evaluation, Run, User
-from reviews.records.schema import QUEUE_WORDS
+from reviews.records.status import QUEUE_STATUSES
 
 # How far from the front of the queue a task that nobody is at is looked for, and among how many claims.
 LOOK_AHEAD = 500
@@ -54,7 +54,7 @@ def _filter(run: Run, condition: Q) -> str:
 # has what nobody holds.
 _ORDER = "ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id"
 _LOCKED = "LIMIT 1 FOR NO KEY UPDATE OF evaluation SKIP LOCKED"
-_WORDS = ", ".join(f"'{word}'" for word in QUEUE_WORDS)
+_WORDS = ", ".join(f"'{word}'" for word in QUEUE_STATUSES)
 _IN_QUEUE = f"FROM evaluation WHERE evaluation.run_id = %(run)s AND human_review_status IN ({_WORDS})"
 _OPEN = f"""
     {_IN_QUEUE} AND NOT is_escalated AND evaluation.id IS DISTINCT FROM %(beside)s

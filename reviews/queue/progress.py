@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from reviews.models import Escalation, Opinion, Reveal, Run, User
 from reviews.queue.claims import EVERYTHING, IN_QUEUE
-from reviews.records.schema import DONE_WORDS, NOT_REQUIRED, QUEUE_WORDS
+from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES
 
 
 class Progress(NamedTuple):
@@ -74,8 +74,8 @@ def all_progress() -> list[tuple[Run, Progress]]:
 
 def _progress(run: Run | None) -> dict[int, Progress]:
     values: dict[str, Any] = {
-        "queue": list(QUEUE_WORDS),
-        "done": list(DONE_WORDS),
+        "queue": list(QUEUE_STATUSES),
+        "done": list(DONE_STATUSES),
         "not_required": NOT_REQUIRED,
         "run": run.pk if run else None,
     }

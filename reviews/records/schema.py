@@ -21,12 +21,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from reviews.records.line_splice import members
+from reviews.records.status import ALL_STATUSES
 
-NEEDS_REVIEW = "Needs Review"
-QUEUE_WORDS = (NEEDS_REVIEW, "Pending")
-DONE_WORDS = ("Completed", "Reviewed")
-NOT_REQUIRED = "Not Required"
-STATUS_WORDS = (*QUEUE_WORDS, NOT_REQUIRED, *DONE_WORDS)
 VERDICTS = ("Pass", "Fail", "Partial")
 HUMAN_FIELDS = (
     "human_review_status",
@@ -348,7 +344,7 @@ _FIELDS: dict[str, tuple[bool, Callable[[str, Any, _Line], Any]]] = {
     "structured_model_response": (False, _response),
     "structured_ideal_response": (False, _response),
     "parsing_error": (False, _text),
-    "human_review_status": (True, _one_of(STATUS_WORDS)),
+    "human_review_status": (True, _one_of(ALL_STATUSES)),
     "human_reviewer_id": (False, _id),
     "human_review_timestamp": (False, _timestamp),
     "human_corrected_scores": (False, _object),

@@ -1,8 +1,13 @@
 """The statuses of a record, and the transitions between them."""
 
-from reviews.records.schema import DONE_WORDS, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_WORDS
-
+NEEDS_REVIEW = "Needs Review"
+NOT_REQUIRED = "Not Required"
 COMPLETED = "Completed"
+#: A record with one of these statuses waits for a decision.
+QUEUE_STATUSES = (NEEDS_REVIEW, "Pending")
+#: A record with one of these statuses has a decision.
+DONE_STATUSES = (COMPLETED, "Reviewed")
+ALL_STATUSES = (*QUEUE_STATUSES, NOT_REQUIRED, *DONE_STATUSES)
 
 # (action, status before) -> status after. The state diagram in the docs is generated from this table.
 #
@@ -13,16 +18,16 @@ COMPLETED = "Completed"
 # - "resolve": independent reviews agree.
 # - `undo` follows a submit, resolve, confirm, close, revise or restore arrow backwards.
 TRANSITIONS = {
-    **{("submit", word): COMPLETED for word in QUEUE_WORDS},
-    **{("resolve", word): COMPLETED for word in QUEUE_WORDS},
-    **{("close", word): COMPLETED for word in QUEUE_WORDS},
-    **{("revise", word): COMPLETED for word in DONE_WORDS},
-    **{("restore", word): COMPLETED for word in DONE_WORDS},
-    **{("reopen", word): NEEDS_REVIEW for word in DONE_WORDS},
-    **{("new evidence", word): NEEDS_REVIEW for word in DONE_WORDS},
+    **{("submit", status): COMPLETED for status in QUEUE_STATUSES},
+    **{("resolve", status): COMPLETED for status in QUEUE_STATUSES},
+    **{("close", status): COMPLETED for status in QUEUE_STATUSES},
+    **{("revise", status): COMPLETED for status in DONE_STATUSES},
+    **{("restore", status): COMPLETED for status in DONE_STATUSES},
+    **{("reopen", status): NEEDS_REVIEW for status in DONE_STATUSES},
+    **{("new evidence", status): NEEDS_REVIEW for status in DONE_STATUSES},
     ("sample", NOT_REQUIRED): NEEDS_REVIEW,
     ("put back", NEEDS_REVIEW): NOT_REQUIRED,
-    **{("confirm", word): NOT_REQUIRED for word in (NEEDS_REVIEW, COMPLETED, NOT_REQUIRED)},
+    **{("confirm", status): NOT_REQUIRED for status in (NEEDS_REVIEW, COMPLETED, NOT_REQUIRED)},
     **{(action, NOT_REQUIRED): COMPLETED for action in ("revise", "restore")},
     ("reopen", NOT_REQUIRED): NEEDS_REVIEW,
 }

@@ -33,7 +33,7 @@ from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, Str
 from reviews.queue import allocation
 from reviews.queue.claims import Taken, check_claimed_by, clock, lock_evaluation
 from reviews.records import responses
-from reviews.records.schema import QUEUE_WORDS
+from reviews.records.status import QUEUE_STATUSES
 from reviews.review import drafts
 from reviews.review.preconditions import Conflict, check_version
 from reviews.sampling import strata
@@ -99,7 +99,7 @@ def reveal_served(records: QuerySet[Evaluation], *, share: float | None = None) 
     `share` is the blind share from then on, if that changes. Costs by the open records among them that
     somebody has claimed.
     """
-    is_open = Q(human_review_status__in=QUEUE_WORDS, review=None, was_shown=False)
+    is_open = Q(human_review_status__in=QUEUE_STATUSES, review=None, was_shown=False)
     served = AuditEvent.objects.filter(evaluation__in=records.filter(is_open), action__in=_SERVES)
     pairs = served.exclude(actor=None).values_list("evaluation", "actor").distinct().order_by()
     for key, person in list(pairs):

@@ -17,8 +17,7 @@ from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.models import Import, Run, User
 from reviews.queue import allocation, progress
-from reviews.records.schema import NOT_REQUIRED
-from reviews.records.status import TRANSITIONS
+from reviews.records.status import NOT_REQUIRED, TRANSITIONS
 
 JOB = "reviews.tasks.draw_sample"
 # In runs of no more records than this, the draw is part of what calls for it.

@@ -18,7 +18,8 @@ from django.utils.http import urlencode
 
 from reviews.models import Run, User
 from reviews.queue.claims import DONE, IN_QUEUE
-from reviews.records.schema import EARLIEST_YEAR, NOT_REQUIRED, VERDICTS
+from reviews.records.schema import EARLIEST_YEAR, VERDICTS
+from reviews.records.status import NOT_REQUIRED
 from reviews.search import hidden_records, indexing, terms
 
 MOST_VALUES = 50

@@ -16,7 +16,6 @@ import orjson
 from reviews.records.extracted_scores import extract
 from reviews.records.mapping import Mapping, read_translated
 from reviews.records.schema import (
-    STATUS_WORDS,
     VERDICTS,
     Limits,
     LineError,
@@ -25,6 +24,7 @@ from reviews.records.schema import (
     moment,
     parse_line,
 )
+from reviews.records.status import ALL_STATUSES
 
 _PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
 COLUMNS = (*_PLACE, *Record._fields, "extracted_scores")
@@ -201,7 +201,7 @@ def quick_row(
 def _values(read: _Line, limits: Limits) -> list[Any]:
     """The values of the row. Raises `_Other`, `LineError` and what msgspec does."""
     verdict = read.aggregated_score
-    if (verdict is not None and verdict not in VERDICTS) or read.human_review_status not in STATUS_WORDS:
+    if (verdict is not None and verdict not in VERDICTS) or read.human_review_status not in ALL_STATUSES:
         raise _Other
     values: list[Any] = [*msgspec.structs.astuple(read), b"{}"]
     for place in _NAMES:

@@ -24,7 +24,7 @@ from reviews.audit import events as audit_events
 from reviews.models import AuditEvent, Run, User, Webhook, WebhookAttempt, WebhookDelivery
 from reviews.queue import progress
 from reviews.queue.progress import Progress
-from reviews.records.schema import QUEUE_WORDS
+from reviews.records.status import QUEUE_STATUSES
 from reviews.webhooks import allowlist, sender
 from reviews.webhooks.sender import Answer
 
@@ -103,7 +103,7 @@ def send_test(*, webhook: Webhook, actor: User) -> WebhookDelivery:
 def tell_reviewed() -> int:
     """Make the messages about runs that have become reviewed; returns how many messages."""
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE_NOTES, [list(QUEUE_WORDS)])
+        cursor.execute(_TAKE_NOTES, [list(QUEUE_STATUSES)])
         keys = [pk for (pk,) in cursor.fetchall()]
     if not keys or not allowlist.are_on():
         return 0

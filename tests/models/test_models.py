@@ -10,7 +10,8 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 
 from reviews.models import Evaluation, Import, ImportLine, Review, Run, Skip, SourceChunk, User
-from reviews.records.schema import FIELDS, STATUS_WORDS
+from reviews.records.schema import FIELDS
+from reviews.records.status import ALL_STATUSES
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory, UserFactory
 from tests.support.work import decide
 
@@ -84,7 +85,7 @@ class TestReadOffARow:
     def test_a_status_is_in_the_queue_or_done_or_neither(self) -> None:
         found = {
             status: (evaluation.in_queue, evaluation.is_done)
-            for status in STATUS_WORDS
+            for status in ALL_STATUSES
             for evaluation in [Evaluation(human_review_status=status)]
         }
         assert found == {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from reviews.models import JudgedCount, Run, RunCount, Stratum, StratumCount, User
-from reviews.records.schema import NOT_REQUIRED
+from reviews.records.status import NOT_REQUIRED
 
 # The judge's verdict (empty for none) -> how many records have it.
 Verdicts = Mapping[str, int]
