@@ -80,7 +80,7 @@ MIDDLEWARE = [
     "reviews.http.login.LoginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "reviews.http.errors.DeniedMiddleware",
+    "reviews.http.errors.ErrorPageMiddleware",
 ]
 
 ROOT_URLCONF = "cognireview.urls"

@@ -2,8 +2,8 @@
 
 from django.urls import include, path
 
-from reviews.api.addresses import addresses as api
 from reviews.api.problems import PREFIX
+from reviews.api.urls import addresses as api
 from reviews.urls import urlpatterns as pages
 
 _NAMES_OF_ALLAUTH = {

@@ -65,7 +65,7 @@ def _rows(statement: str, values: Iterable[Any] = ()) -> list[Any]:
 
 
 def _of_audit() -> Iterator[Metric]:
-    head = log.head()
+    head = log.chain_head()
     yield GaugeMetricFamily(
         "cognireview_audit_events", "Events in the audit log's hash chain.", value=head.position
     )

@@ -133,7 +133,7 @@ def build_export(context: JobContext, export_id: int) -> None:
 def cover_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Give records that a large import brought their facets and words. Whoever stops is gone on from."""
     with _begun_anew_after_an_outage():
-        while indexing.cover_next():
+        while indexing.index_next_chunk():
             if context.should_abort():
                 raise JobAborted
 
@@ -165,7 +165,7 @@ def deliver_message(delivery_id: int, attempt: int) -> None:
 def publish_audit_head(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Write the head of the audit chain to the log, which is outside the database."""
     with _left_to_the_next_after_an_outage():
-        log.publish_head()
+        log.log_chain_head()
 
 
 @app.periodic(cron="*/10 * * * *")

@@ -20,7 +20,7 @@ CONTEXT: Any = SimpleNamespace(should_abort=lambda: False)
 JOBS: dict[str, tuple[Callable[[], Any], str]] = {
     "import": (lambda: tasks.import_kept_file.func(CONTEXT, 1), "reviews.imports.job.reported"),
     "export": (lambda: tasks.build_export.func(CONTEXT, 1), "reviews.exports.jobs.build"),
-    "facets": (lambda: tasks.cover_records.func(CONTEXT), "reviews.search.indexing.cover_next"),
+    "facets": (lambda: tasks.cover_records.func(CONTEXT), "reviews.search.indexing.index_next_chunk"),
 }
 
 
@@ -83,7 +83,7 @@ def test_it_fails_by_what_would_come_again(
 
 
 def test_a_worker_that_has_to_stop_is_no_outage(failed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "cover_next", lambda: True)
+    monkeypatch.setattr(indexing, "index_next_chunk", lambda: True)
     monkeypatch.setattr(CONTEXT, "should_abort", lambda: True)
     with pytest.raises(JobAborted):
         tasks.cover_records.func(CONTEXT)

@@ -177,7 +177,7 @@ def in_parts(data: bytes, max: User) -> None:
 
 
 def by_the_api(data: bytes, max: User) -> None:
-    token = api_tokens.make(person=max, scopes=["import"], actor=None).text
+    token = api_tokens.create(person=max, scopes=["import"], actor=None).text
     program = Client(headers={"Authorization": f"Bearer {token}"})
     sent = program.post("/api/v1/runs/evaluations/imports", data, content_type="application/x-ndjson")
     assert sent.status_code == 202

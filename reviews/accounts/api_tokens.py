@@ -24,12 +24,12 @@ SCOPES = {
     "review": "review_evaluation",
     "read": "review_evaluation",
 }
-USUAL_DAYS = 90
-MOST_DAYS = 366
+DEFAULT_DAYS = 90
+MAX_DAYS = 366
 _USE_IS_NOTED_EVERY = timedelta(minutes=1)
 
 
-class Refused(Exception):
+class TokenError(Exception):
     """There can be no such token; the reason is a sentence."""
 
     def __init__(self, reason: str) -> None:
@@ -37,7 +37,7 @@ class Refused(Exception):
         self.reason = reason
 
 
-class Made(NamedTuple):
+class NewToken(NamedTuple):
     """A new token and its text, which is nowhere else."""
 
     token: ApiToken
@@ -45,7 +45,7 @@ class Made(NamedTuple):
 
 
 @transaction.atomic
-def make(*, person: User, scopes: Iterable[str], days: int = USUAL_DAYS, actor: User | None) -> Made:
+def create(*, person: User, scopes: Iterable[str], days: int = DEFAULT_DAYS, actor: User | None) -> NewToken:
     """Make a token for a person. `actor=None` is the program itself. Raises `Refused`."""
     # Deactivating and a new password lock this row too: they revoke this token, or come before it.
     person = User.objects.select_for_update(no_key=True).get(pk=person.pk)
@@ -63,24 +63,24 @@ def make(*, person: User, scopes: Iterable[str], days: int = USUAL_DAYS, actor: 
     expires = token.expires_at.isoformat()
     told: dict[str, Any] = {"token": token.pk, "prefix": prefix, "scopes": wanted, "expires": expires}
     events.record("token made", actor=actor, username=person.username, **told)
-    return Made(token, text)
+    return NewToken(token, text)
 
 
 def _check(person: User, scopes: set[str], days: int) -> None:
     if not scopes or scopes - set(SCOPES):
-        raise Refused(f"A token has one or more of the scopes {', '.join(SCOPES)}.")
-    if not 1 <= days <= MOST_DAYS:
-        raise Refused(f"A token is good for 1 to {MOST_DAYS} days.")
+        raise TokenError(f"A token has one or more of the scopes {', '.join(SCOPES)}.")
+    if not 1 <= days <= MAX_DAYS:
+        raise TokenError(f"A token is good for 1 to {MAX_DAYS} days.")
     if not person.is_active:
-        raise Refused(f"{person.name} is deactivated.")
+        raise TokenError(f"{person.name} is deactivated.")
     useless = [scope for scope in SCOPES if scope in scopes and not can(person, SCOPES[scope])]
     if useless:
-        raise Refused(f"The role of {person.name} does not allow: {', '.join(useless)}.")
+        raise TokenError(f"The role of {person.name} does not allow: {', '.join(useless)}.")
 
 
-def find(text: str) -> ApiToken | None:
+def authenticate(text: str) -> ApiToken | None:
     """The token of a text with its person, if it works. That it was used is noted."""
-    working = _working().select_related("person")
+    working = _valid().select_related("person")
     token = working.filter(token_hash=_hash(text), person__is_active=True).first()
     if token:
         now = timezone.now()
@@ -89,15 +89,15 @@ def find(text: str) -> ApiToken | None:
     return token
 
 
-def of(person: User) -> QuerySet[ApiToken]:
+def valid_tokens(person: User) -> QuerySet[ApiToken]:
     """The tokens of a person that work, the newest first."""
-    return _working().filter(person=person).order_by("-pk")
+    return _valid().filter(person=person).order_by("-pk")
 
 
 @transaction.atomic
 def revoke(*, token: ApiToken, actor: User | None) -> None:
     """End a token before its time. One that is over is left alone."""
-    if _working().filter(pk=token.pk).update(revoked_at=timezone.now()):
+    if _valid().filter(pk=token.pk).update(revoked_at=timezone.now()):
         told: dict[str, Any] = {"token": token.pk, "prefix": token.prefix}
         events.record("token revoked", actor=actor, username=token.person.username, **told)
 
@@ -105,13 +105,13 @@ def revoke(*, token: ApiToken, actor: User | None) -> None:
 @transaction.atomic
 def revoke_all(*, person: User, actor: User | None) -> int:
     """End all tokens of a person, each with its event; returns how many. `actor=None` is the program."""
-    working = list(_working().filter(person=person).select_related("person").order_by("pk"))
+    working = list(_valid().filter(person=person).select_related("person").order_by("pk"))
     for token in working:
         revoke(token=token, actor=actor)
     return len(working)
 
 
-def _working() -> QuerySet[ApiToken]:
+def _valid() -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(revoked_at=None, expires_at__gt=timezone.now())
 
 

@@ -13,18 +13,18 @@ def cipher(salt: str, purpose: str) -> MultiFernet:
     `decrypt` raises `InvalidToken` where none of the keys fits.
     """
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return MultiFernet([_of_key(salt, purpose, key) for key in keys])
+    return MultiFernet([_derive(salt, purpose, key) for key in keys])
 
 
-def is_current(salt: str, purpose: str, encrypted: str) -> bool:
+def is_encrypted_with_current_key(salt: str, purpose: str, encrypted: str) -> bool:
     """Return whether a text is encrypted with the secret key itself and not with an old one."""
     try:
-        _of_key(salt, purpose, settings.SECRET_KEY).decrypt(encrypted.encode())
+        _derive(salt, purpose, settings.SECRET_KEY).decrypt(encrypted.encode())
     except InvalidToken:
         return False
     return True
 
 
-def _of_key(salt: str, purpose: str, key: str) -> Fernet:
+def _derive(salt: str, purpose: str, key: str) -> Fernet:
     derived = salted_hmac(salt, purpose, secret=key, algorithm="sha256").digest()
     return Fernet(base64.urlsafe_b64encode(derived))

@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from reviews.accounts import people
-from reviews.accounts.people import Refused
+from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import ROLES
 from reviews.audit import events
 from reviews.models import OneTimeLink, User
@@ -24,27 +24,27 @@ from reviews.models import OneTimeLink, User
 _OVER = "This link has been used, has expired or was withdrawn."
 
 
-class Made(NamedTuple):
+class NewLink(NamedTuple):
     """A new link and its token, which is nowhere else."""
 
     link: OneTimeLink
     token: str
 
 
-def waiting() -> QuerySet[OneTimeLink]:
+def pending() -> QuerySet[OneTimeLink]:
     """The links that work."""
     links = OneTimeLink.objects.filter(used_at=None, withdrawn_at=None, expires_at__gt=timezone.now())
     return links.select_related("created_by", "person").order_by("pk")
 
 
 @transaction.atomic
-def invite(*, role: str, email: str = "", actor: User) -> Made:
+def invite(*, role: str, email: str = "", actor: User) -> NewLink:
     """Make a link by which somebody joins with a role. Raises `Refused`."""
     if role not in ROLES:
-        raise Refused(f"The role is one of {', '.join(ROLES)}.", "role")
+        raise AccountError(f"The role is one of {', '.join(ROLES)}.", "role")
     if email:
         _check_email(email)
-    made = _make(
+    made = _create(
         purpose=OneTimeLink.Purpose.JOIN,
         role=role,
         email=email,
@@ -56,18 +56,20 @@ def invite(*, role: str, email: str = "", actor: User) -> Made:
 
 
 @transaction.atomic
-def password_link(*, person: User, actor: User) -> Made:
+def create_password_link(*, person: User, actor: User) -> NewLink:
     """Make a link by which somebody chooses a new password. It takes the place of one that waits.
 
     Raises `Refused` for an account that is shut, or that a provider answers for.
     """
-    people.one_at_a_time()
+    people.lock_accounts()
     if SocialAccount.objects.filter(user=person).exists():
-        raise Refused(f"{person.name} logs in with another provider, which keeps the password.", "person")
+        raise AccountError(
+            f"{person.name} logs in with another provider, which keeps the password.", "person"
+        )
     if not User.objects.filter(pk=person.pk, is_active=True).exists():
-        raise Refused(f"{person.name} is deactivated. Reactivate the account first.", "person")
-    waiting().filter(person=person).update(withdrawn_at=timezone.now())
-    made = _make(
+        raise AccountError(f"{person.name} is deactivated. Reactivate the account first.", "person")
+    pending().filter(person=person).update(withdrawn_at=timezone.now())
+    made = _create(
         purpose=OneTimeLink.Purpose.PASSWORD,
         person=person,
         created_by=actor,
@@ -80,20 +82,20 @@ def password_link(*, person: User, actor: User) -> Made:
 @transaction.atomic
 def withdraw(*, link_id: int, actor: User) -> None:
     """End a link before it is used. One that is over is left alone."""
-    if waiting().filter(pk=link_id).update(withdrawn_at=timezone.now()):
+    if pending().filter(pk=link_id).update(withdrawn_at=timezone.now()):
         events.record("link withdrawn", actor=actor, link=link_id)
 
 
-def find(token: str, purpose: str) -> OneTimeLink | None:
+def find_pending(token: str, purpose: str) -> OneTimeLink | None:
     """The link of a token, if it works."""
-    return waiting().filter(token_hash=_hash(token), purpose=purpose).first()
+    return pending().filter(token_hash=_hash(token), purpose=purpose).first()
 
 
 @transaction.atomic
-def join(*, token: str, username: str, password: str) -> User:
+def accept_invitation(*, token: str, username: str, password: str) -> User:
     """Add whoever followed an invitation; of two who do so at once, one. Raises `Refused`."""
-    people.one_at_a_time()
-    link = _found(token, OneTimeLink.Purpose.JOIN)
+    people.lock_accounts()
+    link = _get_pending(token, OneTimeLink.Purpose.JOIN)
     user = people.add_user(
         username=username,
         password=password,
@@ -102,35 +104,35 @@ def join(*, token: str, username: str, password: str) -> User:
         columns={"email": link.email},
         link=link.pk,
     )
-    _use(link, user)
+    _mark_used(link, user)
     return user
 
 
 @transaction.atomic
-def choose_password(*, token: str, password: str) -> User:
+def set_password_by_link(*, token: str, password: str) -> User:
     """Set the password chosen by link, and end the person's sessions and tokens. Raises `Refused`."""
-    people.one_at_a_time()
-    link = _found(token, OneTimeLink.Purpose.PASSWORD)
+    people.lock_accounts()
+    link = _get_pending(token, OneTimeLink.Purpose.PASSWORD)
     user = User.objects.get(one_time_links=link)
     revoked = people.set_password(person=user, password=password, actor=user)
-    _use(link, user)
+    _mark_used(link, user)
     events.record("password set by link", actor=user, link=link.pk, tokens=revoked)
     return user
 
 
-def _make(**columns: object) -> Made:
+def _create(**columns: object) -> NewLink:
     token = secrets.token_urlsafe(32)
-    return Made(OneTimeLink.objects.create(token_hash=_hash(token), **columns), token)
+    return NewLink(OneTimeLink.objects.create(token_hash=_hash(token), **columns), token)
 
 
-def _found(token: str, purpose: str) -> OneTimeLink:
-    link = find(token, purpose)
+def _get_pending(token: str, purpose: str) -> OneTimeLink:
+    link = find_pending(token, purpose)
     if link is None:
-        raise Refused(_OVER, "token")
+        raise AccountError(_OVER, "token")
     return link
 
 
-def _use(link: OneTimeLink, user: User) -> None:
+def _mark_used(link: OneTimeLink, user: User) -> None:
     link.used_by, link.used_at = user, timezone.now()
     link.save(update_fields=["used_by", "used_at"])
 
@@ -143,4 +145,4 @@ def _check_email(email: str) -> None:
     try:
         validate_email(email)
     except ValidationError as error:
-        raise Refused(" ".join(error.messages), "email") from None
+        raise AccountError(" ".join(error.messages), "email") from None

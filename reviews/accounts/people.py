@@ -29,7 +29,7 @@ _ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(7201734)"
 _IS_ADMIN = Q(groups__name="admin") | Q(is_superuser=True)
 
 
-class Refused(Exception):
+class AccountError(Exception):
     """The reason is a sentence for whoever asked.
 
     `field` is what it is about: username, password, role, email, person or token.
@@ -41,7 +41,7 @@ class Refused(Exception):
         self.field = field
 
 
-def everybody() -> QuerySet[User]:
+def all_people() -> QuerySet[User]:
     """All people by name, each with `has_second_factor` and `is_from_provider`, in two queries."""
     factors = Authenticator.objects.filter(user=OuterRef("pk"))
     accounts = SocialAccount.objects.filter(user=OuterRef("pk"))
@@ -65,7 +65,7 @@ def add_user(
     address; `told` goes into the audit event. Raises `Refused`.
     """
     _check_role(role)
-    one_at_a_time()
+    lock_accounts()
     user = User(username=username, **columns)
     _check_username(user)
     if password is None:
@@ -80,13 +80,13 @@ def add_user(
 
 
 @transaction.atomic
-def first_admin(*, username: str, password: str, token: str) -> User:
+def create_first_admin(*, username: str, password: str, token: str) -> User:
     """Add the admin who followed the welcome link; of two who do so at once, one. Raises `Refused`."""
     if not constant_time_compare(token, welcome_token()):
-        raise Refused("This link is not the one that was printed at the first start.", "token")
-    one_at_a_time()
+        raise AccountError("This link is not the one that was printed at the first start.", "token")
+    lock_accounts()
     if not needs_first_admin():
-        raise Refused("This link has been used: there is an admin already.", "token")
+        raise AccountError("This link has been used: there is an admin already.", "token")
     return add_user(username=username, password=password, role="admin", actor=None)
 
 
@@ -106,19 +106,19 @@ def needs_first_admin() -> bool:
 def change_role(*, person: User, role: str, actor: User) -> None:
     """Give somebody another role. Raises `Refused`, also where nobody would be left as admin."""
     _check_role(role)
-    one_at_a_time()
+    lock_accounts()
     if role != "admin":
         _check_not_last_admin(person)
     _set_role(person, role, actor)
 
 
 @transaction.atomic
-def follow_provider(*, person: User, role: str) -> None:
+def set_role_from_provider(*, person: User, role: str) -> None:
     """Make somebody's role what the provider says; an empty one takes all access, at once.
 
     What the provider says holds for the last admin too.
     """
-    one_at_a_time()
+    lock_accounts()
     _set_role(person, role, None)
     if not role:
         sessions.end_all(person)
@@ -140,7 +140,7 @@ def deactivate(*, person: User, actor: User) -> None:
 
     Raises `Refused` where nobody would be left as admin.
     """
-    one_at_a_time()
+    lock_accounts()
     _check_not_last_admin(person)
     # A claim of theirs that is under way locks the same row: it has ended by now, or finds them inactive.
     locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
@@ -184,10 +184,10 @@ def check_password(password: str, user: User) -> None:
     try:
         validate_password(password, user)
     except ValidationError as error:
-        raise Refused(" ".join(error.messages), "password") from None
+        raise AccountError(" ".join(error.messages), "password") from None
 
 
-def one_at_a_time() -> None:
+def lock_accounts() -> None:
     """Wait for other changes of accounts; those after this one wait for the end of the transaction."""
     with connection.cursor() as cursor:
         cursor.execute(_ONE_AT_A_TIME)
@@ -195,7 +195,7 @@ def one_at_a_time() -> None:
 
 def _check_role(role: str) -> None:
     if role not in ROLES:
-        raise Refused(f"The role is one of {', '.join(ROLES)}.", "role")
+        raise AccountError(f"The role is one of {', '.join(ROLES)}.", "role")
 
 
 def _check_username(user: User) -> None:
@@ -203,19 +203,19 @@ def _check_username(user: User) -> None:
         user.clean_fields(exclude=["password"])
     except ValidationError as error:
         field, reasons = next(iter(error.message_dict.items()))
-        raise Refused(" ".join(reasons), field) from None
+        raise AccountError(" ".join(reasons), field) from None
     other = usernames.alike(user.username, User.objects.order_by("pk").values_list("username", flat=True))
     if other is None:
         return
     if other.lower() == user.username.lower():
-        raise Refused("There is already somebody with that name.", "username")
-    raise Refused(f"There is already somebody whose name looks the same: {other}.", "username")
+        raise AccountError("There is already somebody with that name.", "username")
+    raise AccountError(f"There is already somebody whose name looks the same: {other}.", "username")
 
 
 def _check_not_last_admin(person: User) -> None:
     admins = User.objects.filter(_IS_ADMIN, is_active=True)
     if admins.filter(pk=person.pk).exists() and not admins.exclude(pk=person.pk).exists():
-        raise Refused(f"{person.name} is the only admin. Make somebody else one first.", "person")
+        raise AccountError(f"{person.name} is the only admin. Make somebody else one first.", "person")
 
 
 def _set_role(person: User, role: str, actor: User | None) -> None:

@@ -79,7 +79,7 @@ def check(user: User, codename: str) -> None:
 
 
 def can(user: User, codename: str) -> bool:
-    return not refusal(user, codename)
+    return not denial_reason(user, codename)
 
 
 def check_release(user: User, evaluation: Evaluation) -> None:
@@ -96,7 +96,7 @@ def check_revise(user: User, evaluation: Evaluation) -> None:
 
 
 def can_revise(user: User, evaluation: Evaluation) -> bool:
-    return not refusal(user, "revise", evaluation)
+    return not denial_reason(user, "revise", evaluation)
 
 
 def check_withdraw(user: User, escalation: Escalation) -> None:
@@ -115,7 +115,7 @@ _RULES: dict[str, Callable[[User, Any], None]] = {
 }
 
 
-def refusal(user: User, action: str, subject: Evaluation | Escalation | None = None) -> str:
+def denial_reason(user: User, action: str, subject: Evaluation | Escalation | None = None) -> str:
     """The sentence with which an action is denied, empty where it is not.
 
     `action` is a permission, or release, revise or withdraw of a subject.

@@ -38,12 +38,12 @@ COMMANDS = (
     Command("search", "/", "Search, on lists"),
     Command("keys", "?", "This list"),
 )
-_SIGNS = set("/?.,;:-=+*#")
+_PUNCTUATION = set("/?.,;:-=+*#")
 # They score and number criteria and causes, in every run with the usual words.
 _RESERVED = {"y": "Y scores Yes", "p": "P scores Partial", "n": "N scores No"}
 
 
-class Refused(Exception):
+class InvalidShortcuts(Exception):
     """These keys cannot be: command -> why, a sentence."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
@@ -51,7 +51,7 @@ class Refused(Exception):
         self.reasons = reasons
 
 
-def keys_of(user: User) -> dict[str, str]:
+def active_keys(user: User) -> dict[str, str]:
     """Command -> key, in the order of `COMMANDS`; empty where single keys are off."""
     if not user.has_shortcuts:
         return {}
@@ -67,26 +67,30 @@ def chosen_keys(user: User) -> dict[str, str]:
 def save(*, user: User, theme: str, has_shortcuts: bool, keys: Mapping[str, str]) -> None:
     """Keep what a person likes. `keys` holds a key for each command. Raises `Refused`."""
     keys = {command.name: keys[command.name].strip().lower() for command in COMMANDS}
-    reasons = _reasons_against(keys)
+    reasons = _invalid_keys(keys)
     if reasons:
-        raise Refused(reasons)
+        raise InvalidShortcuts(reasons)
     user.theme, user.has_shortcuts = theme, has_shortcuts
-    user.shortcuts = {command.name: keys[command.name] for command in COMMANDS if _is_unusual(command, keys)}
+    user.shortcuts = {
+        command.name: keys[command.name] for command in COMMANDS if _differs_from_default(command, keys)
+    }
     user.save(update_fields=["theme", "has_shortcuts", "shortcuts"])
     events.record("preferences", actor=user, theme=theme, has_shortcuts=has_shortcuts, keys=user.shortcuts)
 
 
-def _is_unusual(command: Command, keys: Mapping[str, str]) -> bool:
+def _differs_from_default(command: Command, keys: Mapping[str, str]) -> bool:
     return keys[command.name] != command.key
 
 
-def _reasons_against(keys: Mapping[str, str]) -> dict[str, str]:
+def _invalid_keys(keys: Mapping[str, str]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     first: dict[str, Command] = {}
     for command in COMMANDS:
         key = keys[command.name]
-        if len(key) != 1 or not (key in _SIGNS or (key.isascii() and key.isalpha())):
-            reasons[command.name] = f"Choose one letter from A to Z, or one of {' '.join(sorted(_SIGNS))}"
+        if len(key) != 1 or not (key in _PUNCTUATION or (key.isascii() and key.isalpha())):
+            reasons[command.name] = (
+                f"Choose one letter from A to Z, or one of {' '.join(sorted(_PUNCTUATION))}"
+            )
         elif key in _RESERVED:
             reasons[command.name] = f"{_RESERVED[key]}: choose another key."
         elif key in first:

@@ -27,13 +27,13 @@ Type = Authenticator.Type
 
 
 @transaction.atomic
-def accept(user: User, code: str) -> Authenticator | None:
+def use_code(user: User, code: str) -> Authenticator | None:
     """Use up a code of a person; return the factor it belongs to, or None if it is wrong or used."""
     # The second of two requests with one code waits here until the first has used it up.
     factors = Authenticator.objects.select_for_update().order_by("pk").filter(user=user)
     for factor in factors.filter(type__in=(Type.TOTP, Type.RECOVERY_CODES)):
         is_app = factor.type == Type.TOTP
-        if _accept_period(factor, code) if is_app else factor.wrap().validate_code(code):
+        if _use_period(factor, code) if is_app else factor.wrap().validate_code(code):
             return cast("Authenticator", factor)
     return None
 
@@ -42,7 +42,7 @@ def accept(user: User, code: str) -> Authenticator | None:
 def use_activation_code(user: User, code: str) -> None:
     """Use up the code that set an authenticator app up, so that it does not log anybody in."""
     app = Authenticator.objects.select_for_update().get(user=user, type=Type.TOTP)
-    _accept_period(app, code)
+    _use_period(app, code)
 
 
 def is_unreadable(user: User) -> bool:
@@ -57,7 +57,7 @@ def is_unreadable(user: User) -> bool:
     return False
 
 
-def _accept_period(app: Authenticator, code: str) -> bool:
+def _use_period(app: Authenticator, code: str) -> bool:
     secret = decrypt(app.data["secret"])
     periods = [
         period

@@ -28,7 +28,7 @@ _SYSTEMS = {
 }
 
 
-class Place(NamedTuple):
+class ActiveSession(NamedTuple):
     """One browser somebody is logged in with, in words."""
 
     pk: int
@@ -38,17 +38,17 @@ class Place(NamedTuple):
     is_this: bool
 
 
-def places(user: User, current_key: str | None) -> list[Place]:
+def active_sessions(user: User, current_key: str | None) -> list[ActiveSession]:
     """Where a person is logged in, the latest login first."""
     return [
-        Place(
+        ActiveSession(
             pk=session.pk,
             browser=_browser(session.user_agent),
             address=session.ip,
             since=session.created_at,
             is_this=session.session_key == current_key,
         )
-        for session in _open(user)
+        for session in _open_sessions(user)
     ]
 
 
@@ -58,7 +58,7 @@ def _browser(user_agent: str) -> str:
     return f"{browser} on {system}"
 
 
-def _open(user: User) -> list[UserSession]:
+def _open_sessions(user: User) -> list[UserSession]:
     known = UserSession.objects.filter(user=user).order_by("-created_at")
     keys = [session.session_key for session in known]
     is_open = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
@@ -88,14 +88,14 @@ def end_all(user: User) -> int:
 
 
 @transaction.atomic
-def log_out(user: User, current_key: str | None) -> None:
+def record_logout(user: User, current_key: str | None) -> None:
     """Take the session that a person is about to end off the list."""
     UserSession.objects.filter(session_key=current_key).delete()
     events.record("logout", actor=user)
 
 
 @transaction.atomic
-def renew(user: User, request: HttpRequest) -> None:
+def keep_only_current(user: User, request: HttpRequest) -> None:
     """List the session of a request alone, by its new key: a new password has ended the others."""
     ended = _end(UserSession.objects.filter(user=user).exclude(session_key=request.session.session_key))
     UserSession.objects.create_from_request(request)

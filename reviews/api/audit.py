@@ -6,7 +6,7 @@ from ninja import P, QueryEx, Router
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
-from reviews.api.loading import run_named
+from reviews.api.lookup import get_run
 from reviews.audit import log
 from reviews.http.streaming import download
 
@@ -24,5 +24,5 @@ def audit(
     """
     check(request.user, "read_audit")
     return download(
-        log.lines(run_named(run) if run else None, after=after, reader=request.user), "audit.jsonl"
+        log.jsonl_lines(get_run(run) if run else None, after=after, reader=request.user), "audit.jsonl"
     )

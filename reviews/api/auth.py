@@ -13,7 +13,7 @@ from ninja.security import HttpBearer
 from cognireview.operations import logs
 from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, check
-from reviews.api.problems import Problem, problem_answer
+from reviews.api.problems import Problem, openapi_problem
 from reviews.models import ApiToken, User
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -27,7 +27,7 @@ class ApiRequest(HttpRequest):
     user: User
 
 
-class Token(HttpBearer):
+class TokenAuth(HttpBearer):
     """Lets in who shows a token with a scope, as far as the person's role still allows that."""
 
     def __init__(self, scope: str) -> None:
@@ -35,7 +35,7 @@ class Token(HttpBearer):
         self._scope = scope
 
     def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
-        found = api_tokens.find(token)
+        found = api_tokens.authenticate(token)
         if found is None:
             return None
         logs.set_user(found.person_id)
@@ -64,14 +64,14 @@ def operation(
     has, `file` is the type of a file that it answers with. `parameters` and `extra` are OpenAPI for what the
     view's own arguments do not say.
     """
-    answers: dict[int, Any] = {int(status): problem_answer(status) for status in (*_ALWAYS, *problems)}
+    answers: dict[int, Any] = {int(status): openapi_problem(status) for status in (*_ALWAYS, *problems)}
     if file:
         answers[200] = {"content": {file: {"schema": {"type": "string", "format": "binary"}}}}
     told: dict[str, Any] = {"x-scope": scope, "responses": answers, **extra}
     if parameters:
         told["parameters"] = parameters
     decorate: Callable[[View], View] = router.api_operation(
-        [method], path, auth=Token(scope), response=response, openapi_extra=told
+        [method], path, auth=TokenAuth(scope), response=response, openapi_extra=told
     )
     more = {parameter["name"] for parameter in parameters or ()}
     return lambda view: decorate(_taking_no_other(view, more))

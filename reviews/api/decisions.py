@@ -17,8 +17,8 @@ from reviews.api import entering, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.entering import BlindIn, DecisionIn
-from reviews.api.evaluations import problem_of_filters
-from reviews.api.loading import record_of, run_named
+from reviews.api.evaluations import filter_problem
+from reviews.api.lookup import get_record, get_run
 from reviews.api.problems import Problem
 from reviews.models import Evaluation, Review
 from reviews.queue import claims
@@ -54,12 +54,12 @@ def claim(request: ApiRequest, wanted: ClaimIn) -> Status[Any]:
     It is yours until `claimed_until`; others get other records.
     """
     filters = _filters(wanted)
-    run = run_named(wanted.run)
+    run = get_run(wanted.run)
     condition = filters.condition(run, request.user)
     claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
     if claimed is None:
         return Status(204, None)
-    return Status(200, shapes.record_out(record_of(claimed.evaluation_id), request.user))
+    return Status(200, shapes.record_out(get_record(claimed.evaluation_id), request.user))
 
 
 def _filters(wanted: ClaimIn) -> Filters:
@@ -68,7 +68,7 @@ def _filters(wanted: ClaimIn) -> Filters:
         query.setlist(name, [values] if isinstance(values, str) else values)
     filters = Filters.parse(query)
     if filters.problems:
-        raise problem_of_filters(filters.problems)
+        raise filter_problem(filters.problems)
     # Claiming changes these two.
     return filters.with_only("status", "").with_only("held-by", "")
 
@@ -83,7 +83,7 @@ def _filters(wanted: ClaimIn) -> Filters:
 )
 def give_back(request: ApiRequest, evaluation_id: str) -> Status[Any]:
     """Give a record back; a lead also what somebody else holds. What nobody holds stays as it is."""
-    claims.release(evaluation_id=record_of(evaluation_id).pk, actor=request.user)
+    claims.release(evaluation_id=get_record(evaluation_id).pk, actor=request.user)
     return Status(204, None)
 
 
@@ -100,11 +100,11 @@ def commit(request: ApiRequest, evaluation_id: str, sent: BlindIn) -> dict[str, 
 
     Other scores afterwards are refused: what differs goes into the decision.
     """
-    record = record_of(evaluation_id)
+    record = get_record(evaluation_id)
     arguments = entering.blind_scores(record, sent)
     with _conflicts(record):
         blind_scoring.commit(evaluation_id=record.pk, reviewer=request.user, **arguments)
-    return shapes.record_out(record_of(evaluation_id), request.user)
+    return shapes.record_out(get_record(evaluation_id), request.user)
 
 
 @operation(
@@ -125,7 +125,7 @@ def review(
 
     409 says who was first and since when, 422 what is wrong with which field.
     """
-    record = record_of(evaluation_id)
+    record = get_record(evaluation_id)
     submission = uuid.uuid5(_SUBMISSIONS, f"{request.user.pk} {key}")
     with _conflicts(record):
         before = versions.sent_before(submission, record, request.user)
@@ -167,7 +167,7 @@ def _conflicts(record: Evaluation) -> Iterator[None]:
     try:
         yield
     except decisions.Conflict as conflict:
-        now = record_of(record.evaluation_id)
+        now = get_record(record.evaluation_id)
         raise Problem(HTTPStatus.CONFLICT, conflict.reason, **_first(now)) from conflict
 
 

@@ -7,13 +7,13 @@ from ninja import P, QueryEx, Router
 
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.loading import record_of, run_named
+from reviews.api.lookup import get_record, get_run
 from reviews.api.problems import Problem
 from reviews.models import Run
 from reviews.queue import progress
 from reviews.search import indexing, listing
 from reviews.search.filters import FILTERS, Filter, Filters
-from reviews.search.listing import SORTS, USUAL, View
+from reviews.search.listing import DEFAULT_SORT, SORTS, RecordList
 
 router = Router(tags=["evaluations"])
 Sort = QueryEx[str, P(enum=[*SORTS])]
@@ -41,7 +41,7 @@ FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
     problems=(404,),
     parameters=FILTER_PARAMETERS,
 )
-def evaluations(request: ApiRequest, run: str, sort: Sort = USUAL, after: str = "") -> dict[str, Any]:
+def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after: str = "") -> dict[str, Any]:
     """A page of 50 records of a run, by the filters and orders of its page in the browser.
 
     `after` is the `next` of the page before. Records that you may still review blind are left out where a
@@ -49,21 +49,23 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = USUAL, after: str = 
     """
     query = request.GET.copy()
     query.pop("run")
-    view = View.of(query)
+    view = RecordList.parse(query)
     if view.problems:
-        raise problem_of_filters(view.problems)
+        raise filter_problem(view.problems)
     if after and SORTS[view.sort].read(after) is None:
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY, "That is the place of no page.", [("after", "no place")]
         )
-    found = run_named(run)
+    found = get_run(run)
     known = _known(found, view.filters)
-    page = listing.page(found, view.filters, reader=request.user, sort=view.sort, after=after, known=known)
+    page = listing.load_page(
+        found, view.filters, reader=request.user, sort=view.sort, after=after, known=known
+    )
     rows = []
     for row in page.rows:
         row.run = found
         rows.append(shapes.evaluation_out(row, is_hidden=row.pk in page.hidden))
-    is_complete = not view.filters.needs_cover or indexing.is_covered(found)
+    is_complete = not view.filters.needs_cover or indexing.is_indexed(found)
     return {
         "evaluations": rows,
         "total": page.total if is_complete else None,
@@ -77,7 +79,7 @@ def _known(run: Run, filters: Filters) -> int | None:
     return None if filters else progress.run_progress(run).total
 
 
-def problem_of_filters(sentences: list[str] | tuple[str, ...]) -> Problem:
+def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
     """The problem of filters that are none."""
     return Problem(
         HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -99,4 +101,4 @@ def evaluation(request: ApiRequest, evaluation_id: str) -> dict[str, Any]:
 
     Of a record that is to be scored blind (`is_blind`) it tells nothing of what the judge said.
     """
-    return shapes.record_out(record_of(evaluation_id), request.user)
+    return shapes.record_out(get_record(evaluation_id), request.user)

@@ -13,7 +13,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from cognireview.operations import disk_full
 from reviews.accounts.permissions import Denied
 from reviews.imports.uploads import OverQuota, TooLarge
-from reviews.search.listing import TooSlow
+from reviews.search.listing import QueryTooSlow
 from reviews.storage import damage
 from reviews.storage.damage import Damaged
 from reviews.storage.source_files import Refused
@@ -48,7 +48,7 @@ SCHEMA = {
 }
 
 
-def problem_answer(status: int) -> dict[str, Any]:
+def openapi_problem(status: int) -> dict[str, Any]:
     """An answer that is a problem, as OpenAPI has it."""
     content = {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {"description": f"{HTTPStatus(status).phrase}, as a problem.", "content": content}
@@ -71,7 +71,7 @@ class Problem(Exception):
             self.more["errors"] = [{"field": field, "reason": reason} for field, reason in errors]
 
 
-def answer(status: int, detail: str = "", **more: Any) -> HttpResponse:
+def problem_response(status: int, detail: str = "", **more: Any) -> HttpResponse:
     """The answer that tells of a problem."""
     named = HTTPStatus(status)
     detail = detail or _SENTENCES.get(named, f"{named.phrase}.")
@@ -91,25 +91,25 @@ class ProblemMiddleware:
             return response
         if response.status_code >= HTTPStatus.BAD_REQUEST and response["Content-Type"] != CONTENT_TYPE:
             kept = {name: response[name] for name in _KEPT_HEADERS if name in response}
-            response = answer(response.status_code)
+            response = problem_response(response.status_code)
             for name, value in kept.items():
                 response[name] = value
         response.setdefault("Cache-Control", "no-store")
         return response
 
 
-def tell(api: NinjaAPI) -> None:
+def register_handlers(api: NinjaAPI) -> None:
     """Let the API answer with problems. What stands for an error of ours is left to Django, which logs it."""
     for exception, handler in _HANDLERS.items():
         api.add_exception_handler(exception, handler)
 
 
 def _problem(_request: HttpRequest, problem: Any) -> HttpResponse:
-    return answer(problem.status, problem.detail, **problem.more)
+    return problem_response(problem.status, problem.detail, **problem.more)
 
 
 def _unauthenticated(_request: HttpRequest, _error: Any) -> HttpResponse:
-    response = answer(401, "Send a token that is in force: Authorization: Bearer cr_...")
+    response = problem_response(401, "Send a token that is in force: Authorization: Bearer cr_...")
     response["WWW-Authenticate"] = 'Bearer realm="CogniReview"'
     return response
 
@@ -117,12 +117,12 @@ def _unauthenticated(_request: HttpRequest, _error: Any) -> HttpResponse:
 def _http_error(request: HttpRequest, error: Any) -> HttpResponse:
     if isinstance(error.__cause__, Problem):  # ninja's, around what reading a body raised
         return _problem(request, error.__cause__)
-    return answer(error.status_code)
+    return problem_response(error.status_code)
 
 
 def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
     errors = [{"field": _field(one["loc"]), "reason": one["msg"]} for one in error.errors]
-    return answer(422, "Something in the request is not what it takes.", errors=errors)
+    return problem_response(422, "Something in the request is not what it takes.", errors=errors)
 
 
 def _field(place: tuple[Any, ...]) -> str:
@@ -133,22 +133,22 @@ def _field(place: tuple[Any, ...]) -> str:
 
 def _with(status: int, sentence: str = "") -> Callable[[HttpRequest, Any], HttpResponse]:
     def handler(_request: HttpRequest, error: Any) -> HttpResponse:
-        return answer(status, sentence or str(error))
+        return problem_response(status, sentence or str(error))
 
     return handler
 
 
 def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
-    return answer(422, str(refused), errors=[{"field": refused.field, "reason": str(refused)}])
+    return problem_response(422, str(refused), errors=[{"field": refused.field, "reason": str(refused)}])
 
 
 def _over_quota(_request: HttpRequest, error: Any) -> HttpResponse:
-    return answer(429 if error.too_many else 413, str(error))
+    return problem_response(429 if error.too_many else 413, str(error))
 
 
 def _damaged(_request: HttpRequest, damaged: Any) -> HttpResponse:
     damage.note(damaged)
-    return answer(503, str(damaged))
+    return problem_response(503, str(damaged))
 
 
 _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
@@ -164,5 +164,5 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     OverQuota: _over_quota,
     RequestDataTooBig: _with(413, "The body is too large."),
     UnreadablePostError: _with(400, "The body broke off."),
-    TooSlow: _with(422, "This combination takes too long on so many records; add a filter."),
+    QueryTooSlow: _with(422, "This combination takes too long on so many records; add a filter."),
 }

@@ -10,7 +10,7 @@ from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
-from reviews.api.loading import run_named
+from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.exports import jobs
 from reviews.exports.jobs import Order
@@ -42,7 +42,7 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
 
     A line nobody reviewed is byte for byte as it came.
     """
-    order = Order(run_named(run), only=only)
+    order = Order(get_run(run), only=only)
     return download(jobs.stream(order, request.user), order.file_name)
 
 
@@ -65,7 +65,7 @@ def judge_report(
     interval), n, and why, where there is none.
     """
     check(request.user, "lead_review")
-    found = report.of(Scope(run_named(run)))
+    found = report.of(Scope(get_run(run)))
     return quality_gates.as_json(found, quality_gates.check(found, _required(require)))
 
 
@@ -80,5 +80,5 @@ def _required(texts: list[str]) -> list[quality_gates.Requirement]:
 @operation(router, "GET", "/runs/{path:run}", scope="read", response=shapes.RunOut, problems=(404,))
 def run(request: ApiRequest, run: str) -> dict[str, Any]:
     """One run with its counts by state."""
-    found = run_named(run)
+    found = get_run(run)
     return shapes.run_out(found, queue_progress.run_progress(found))

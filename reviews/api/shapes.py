@@ -256,7 +256,7 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
         "claimed_by": _name(record.claimed_by) if is_held else None,
         "claimed_until": record.claimed_until if is_held else None,
         "is_blind": is_blind,
-        "fields": dict(evidence_record.fields(record, is_blind=is_blind)),
+        "fields": dict(evidence_record.visible_fields(record, is_blind=is_blind)),
         "criteria": [_criterion(offer, form) for offer in form.offers],
         "causes": {cause.word: cause.title for cause in form.rubric.causes},
         "context": _context(record),
@@ -292,7 +292,7 @@ def _criterion(offer: Offer, form: ReviewForm) -> dict[str, Any]:
 
 
 def _context(record: Evaluation) -> dict[str, Any] | None:
-    context = task_context.of(record)
+    context = task_context.find_context(record)
     if context is None:
         return None
     return {

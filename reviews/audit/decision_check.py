@@ -112,7 +112,7 @@ _REMOVED = """
 """
 
 
-def verify() -> Iterator[str]:
+def find_differences() -> Iterator[str]:
     """Yield a sentence for each decision that differs from the audit log.
 
     Compared are the human_* values and the version in force of each record, the scores, comments, causes and

@@ -48,7 +48,7 @@ def record(
     )
 
 
-class About(NamedTuple):
+class RecordEvent(NamedTuple):
     """A record that one of many events is about: its key, its evaluation_id, and the detail."""
 
     evaluation: int
@@ -56,7 +56,7 @@ class About(NamedTuple):
     detail: dict[str, Any]
 
 
-def record_each(action: str, *, source: Import, about: Iterable[About]) -> None:
+def record_each(action: str, *, source: Import, about: Iterable[RecordEvent]) -> None:
     """Write an event for each record that an import does the same to, in the import's transaction."""
     actor = source.created_by
     AuditEvent.objects.bulk_create(

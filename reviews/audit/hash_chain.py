@@ -27,7 +27,7 @@ class Head(NamedTuple):
         return f"{self.position}:{self.hash.hex()}"
 
     @classmethod
-    def read(cls, text: str) -> "Head":
+    def parse(cls, text: str) -> "Head":
         """A head as it is printed. Raises ValueError."""
         found = _HEAD.fullmatch(text.strip())
         if not found:
@@ -35,7 +35,7 @@ class Head(NamedTuple):
         return cls(int(found[1]), bytes.fromhex(found[2]))
 
     @classmethod
-    def find(cls, text: str) -> "list[Head]":
+    def find_all(cls, text: str) -> "list[Head]":
         """Every head in a text, such as the lines of a log."""
         return [cls(int(found[1]), bytes.fromhex(found[2])) for found in _HEAD_IN_TEXT.finditer(text)]
 
@@ -44,7 +44,7 @@ EMPTY = Head(0, GENESIS)
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedEvent:
     """A seal, and the digest (SHA-256) of the text of its event as it is now; None if that is gone.
 
     `event` is the event's key, None where only its digest is known.
@@ -64,18 +64,18 @@ class Sealed:
     @property
     def fits(self) -> bool:
         """Whether the event is the one that was sealed here."""
-        return self.digest is not None and seal(self.previous, self.digest) == self.hash
+        return self.digest is not None and seal_hash(self.previous, self.digest) == self.hash
 
 
-def digest_of(text: bytes) -> bytes:
+def event_digest(text: bytes) -> bytes:
     return hashlib.sha256(text).digest()
 
 
-def seal(previous: bytes, digest: bytes) -> bytes:
+def seal_hash(previous: bytes, digest: bytes) -> bytes:
     return hashlib.sha256(previous + digest).digest()
 
 
-class Chain:
+class ChainVerifier:
     """Takes seals in the order of their positions, and says what is wrong with them.
 
     `kept` are heads known from elsewhere: the chain has to lead to each of them or past it. Without one,
@@ -88,9 +88,9 @@ class Chain:
         for head in kept:
             self._kept.setdefault(head.position, set()).add(head.hash)
         # The last one, if it does not fit: the next tells whether the seal is as the chain knows it.
-        self._doubtful: Sealed | None = None
+        self._doubtful: SealedEvent | None = None
 
-    def take(self, sealed: Sealed) -> Iterator[str]:
+    def verify_next(self, sealed: SealedEvent) -> Iterator[str]:
         """The next seal; gives sentences about what is found by it."""
         expected = self.head.position + 1
         follows = sealed.position == expected
@@ -106,7 +106,7 @@ class Chain:
         if self._kept.get(sealed.position, set()) - {sealed.hash}:
             yield f"{sealed.name} has another hash than the head that was kept: the chain was written anew"
 
-    def end(self) -> Iterator[str]:
+    def verify_end(self) -> Iterator[str]:
         """Once all were taken."""
         yield from self._verdict(None)
         last = max(self._kept, default=0)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from django.db import connection
 
 from reviews.audit import decision_check
-from reviews.audit.hash_chain import EMPTY, Chain, Head, Sealed, digest_of
-from reviews.audit.reveals import sealed_from
+from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
+from reviews.audit.reveals import opinions_hidden_from
 from reviews.database.held_transaction import HeldTransaction
 from reviews.models import AuditEvent, Evaluation, Run, User
 
@@ -42,10 +42,10 @@ _SAYS = ("opinion", "blind scores")
 _HEAD = "SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1"
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """A seal with its event: the key of its run, and its text, empty if it is gone."""
 
-    sealed: Sealed
+    sealed: SealedEvent
     run_id: int | None
     text: bytes
 
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
         return b'{"position": %d, "previous": "%b", "hash": "%b", %b}\n' % (sealed.position, *hashes, what)
 
 
-def head() -> Head:
+def chain_head() -> Head:
     """Where the chain is, as this transaction sees it. Of what it sees, exactly that much is sealed."""
     with connection.cursor() as cursor:
         cursor.execute(_HEAD)
@@ -67,27 +67,27 @@ def head() -> Head:
     return Head(row[0], bytes(row[1])) if row else EMPTY
 
 
-def publish_head() -> None:
+def log_chain_head() -> None:
     """Log the head of the chain. Where that log is kept, the chain cannot be rewritten unseen up to there."""
-    if (last := head()) != EMPTY:
+    if (last := chain_head()) != EMPTY:
         log.info("audit head %s", last)
 
 
-def verify(chain: Chain) -> Iterator[str]:
+def verify(chain: ChainVerifier) -> Iterator[str]:
     """Yield a sentence for each fault of the audit log, and for each decision that differs from it.
 
     Afterwards the chain has its head.
     """
     with _one_moment():
         for entry in _entries():
-            yield from chain.take(entry.sealed)
-        yield from chain.end()
+            yield from chain.verify_next(entry.sealed)
+        yield from chain.verify_end()
         for event in _unsealed():
             yield f"event {event} has no seal: it was slipped in, or its seal was removed"
-        yield from decision_check.verify()
+        yield from decision_check.find_differences()
 
 
-def lines(run: Run | None = None, *, after: int = 0, reader: User | None = None) -> Iterator[bytes]:
+def jsonl_lines(run: Run | None = None, *, after: int = 0, reader: User | None = None) -> Iterator[bytes]:
     """The ledger as JSONL, behind a position. Of a run, other events are digests: the chain stays whole.
 
     So are the opinions and blind scores of others on records that the `reader` may still give an opinion on.
@@ -100,11 +100,11 @@ def lines(run: Run | None = None, *, after: int = 0, reader: User | None = None)
                 yield entry.line(whole=is_asked and entry.sealed.event not in withheld)
 
 
-def _withheld(entries: Sequence[Entry], reader: User) -> set[int]:
+def _withheld(entries: Sequence[LogEntry], reader: User) -> set[int]:
     """The keys of events that would show the reader what others say of records they may still judge."""
     keys = [entry.sealed.event for entry in entries if entry.sealed.event is not None]
     said = AuditEvent.objects.filter(pk__in=keys, action__in=_SAYS).exclude(actor=reader).order_by()
-    sealed = Evaluation.objects.filter(sealed_from(reader))
+    sealed = Evaluation.objects.filter(opinions_hidden_from(reader))
     return set(said.filter(evaluation__in=sealed).values_list("pk", flat=True))
 
 
@@ -118,12 +118,12 @@ def _one_moment() -> Iterator[None]:
         yield
 
 
-def _entries(position: int = 0) -> Iterator[Entry]:
+def _entries(position: int = 0) -> Iterator[LogEntry]:
     for entries in _batches(position):
         yield from entries
 
 
-def _batches(position: int = 0) -> Iterator[list[Entry]]:
+def _batches(position: int = 0) -> Iterator[list[LogEntry]]:
     rows = [()]
     while rows:
         with connection.cursor() as cursor:
@@ -133,11 +133,11 @@ def _batches(position: int = 0) -> Iterator[list[Entry]]:
         position = rows[-1][0] if rows else position
 
 
-def _entry(row: tuple[int, int, bytes, bytes, int | None, str | None]) -> Entry:
+def _entry(row: tuple[int, int, bytes, bytes, int | None, str | None]) -> LogEntry:
     position, event, previous, hash_, run_id, text = row
     spelled = text.encode() if text is not None else b""
-    digest = digest_of(spelled) if spelled else None
-    return Entry(Sealed(position, event, bytes(previous), bytes(hash_), digest), run_id, spelled)
+    digest = event_digest(spelled) if spelled else None
+    return LogEntry(SealedEvent(position, event, bytes(previous), bytes(hash_), digest), run_id, spelled)
 
 
 def _unsealed() -> Iterator[int]:

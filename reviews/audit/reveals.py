@@ -11,7 +11,7 @@ How = Reveal.How
 _MAY_BE_REVIEWED = Q(human_review_status__in=(*QUEUE_STATUSES, NOT_REQUIRED), review=None)
 
 
-def was_shown_to(evaluation: Evaluation, reader: User) -> bool:
+def were_scores_shown_to(evaluation: Evaluation, reader: User) -> bool:
     """Return whether the judge's scores of the record, or of its whole run, were ever shown to a person."""
     shown = Q(evaluation=evaluation) | Q(evaluation=None)
     return Reveal.objects.filter(shown, run=evaluation.run_id, reviewer=reader).exists()
@@ -22,7 +22,7 @@ def has_read_opinions(evaluation: Evaluation, reader: User) -> bool:
     return Reveal.objects.filter(evaluation=evaluation, reviewer=reader, how=How.OPINIONS).exists()
 
 
-def sealed_from(reader: User) -> Q:
+def opinions_hidden_from(reader: User) -> Q:
     """Return the records of which a person may not read what others say: they may still say it themselves.
 
     These are in the queue, and not taken over by the person to decide between opinions.
@@ -31,21 +31,21 @@ def sealed_from(reader: User) -> Q:
     return Q(human_review_status__in=QUEUE_STATUSES) & ~Q(pk__in=read.values("evaluation"))
 
 
-def note(evaluation: Evaluation, reader: User, how: Reveal.How) -> None:
+def record_reveal(evaluation: Evaluation, reader: User, how: Reveal.How) -> None:
     """Record once that a record was revealed, in the transaction that reveals it."""
-    _note(evaluation.run, evaluation, reader, how)
+    _record(evaluation.run, evaluation, reader, how)
 
 
-def note_download(run: Run, reader: User) -> None:
+def record_download(run: Run, reader: User) -> None:
     """Record once that somebody gets a file with the judge's scores of all records of a run.
 
     A run in which nothing is left to review, now or by a later sample, has nothing to reveal.
     """
     if run.evaluations.filter(_MAY_BE_REVIEWED).exists():
-        _note(run, None, reader, How.DOWNLOADED)
+        _record(run, None, reader, How.DOWNLOADED)
 
 
-def _note(run: Run, evaluation: Evaluation | None, reader: User, how: Reveal.How) -> None:
+def _record(run: Run, evaluation: Evaluation | None, reader: User, how: Reveal.How) -> None:
     _, is_new = Reveal.objects.get_or_create(run=run, evaluation=evaluation, reviewer=reader, how=how)
     if is_new:
         events.record("reveal", actor=reader, run=run, evaluation=evaluation, how=how)

@@ -62,8 +62,8 @@ class Outcome(NamedTuple):
 
 
 def plan(order: Order) -> Plan:
-    """Look what an order would do. Raises `listing.TooSlow`."""
-    with listing.limited():
+    """Look what an order would do. Raises `listing.QueryTooSlow`."""
+    with listing.time_limit():
         changes = _changing(order)[: MOST_AT_ONCE + 1].count()
         held = _held_by_others(order)[: MOST_AT_ONCE + 1].count() if order.kind == Kind.ASSIGN else 0
     return Plan(changes if changes <= MOST_AT_ONCE else None, held)
@@ -127,7 +127,7 @@ def latest(run: Run) -> QuerySet[BulkChange]:
 
 def _changing(order: Order) -> QuerySet[Evaluation]:
     """The records that an order changes."""
-    found = listing.find(order.run, order.filters, None).filter(IN_QUEUE, is_escalated=False)
+    found = listing.matching_records(order.run, order.filters, None).filter(IN_QUEUE, is_escalated=False)
     if order.kind == Kind.PRIORITISE:
         return found.exclude(priority=order.priority)
     if order.kind == Kind.RELEASE:
@@ -140,7 +140,7 @@ def _changing(order: Order) -> QuerySet[Evaluation]:
 
 
 def _held_by_others(order: Order) -> QuerySet[Evaluation]:
-    held = listing.find(order.run, order.filters, None).filter(STATUSES["held"])
+    held = listing.matching_records(order.run, order.filters, None).filter(STATUSES["held"])
     return held.exclude(claimed_by=order.assigned_to) if order.assigned_to else held
 
 

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from reviews.demo.run import demo_context, demo_lines, right_scores
-from reviews.evidence.reading_time import MS_PER_WORD, words_of_evidence
+from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
 from reviews.imports import importer
 from reviews.imports.task_context import import_context
 from reviews.judge import measurement_settings
@@ -63,7 +63,7 @@ class _Work:
 
     def decide(self, evaluation: Evaluation, reviewer: User) -> None:
         offers = proposals.offers(evaluation, definition.of(evaluation.run))
-        words = words_of_evidence(evaluation, offers)
+        words = count_words_to_read(evaluation, offers)
         active_ms = int(words * MS_PER_WORD * self._rng.uniform(0.8, 2.5))
         own = self._own_scores(evaluation, offers)
         if blind_scoring.is_hidden(evaluation, reviewer):

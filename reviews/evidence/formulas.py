@@ -28,7 +28,7 @@ _OPENING = re.compile(
 )
 
 
-def formulas(text: str) -> Iterator[Formula]:
+def find_formulas(text: str) -> Iterator[Formula]:
     """The formulas of a text in their order; where there are thousands, the first of them."""
     position = 0
     for _ in range(_MAX_OPENINGS):

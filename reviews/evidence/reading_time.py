@@ -12,7 +12,7 @@ WORDS_PER_MINUTE = 240
 MS_PER_WORD = 60_000 // WORDS_PER_MINUTE
 
 
-def words_of_evidence(evaluation: Evaluation, offers: Iterable[Offer]) -> int:
+def count_words_to_read(evaluation: Evaluation, offers: Iterable[Offer]) -> int:
     """How many words are new with this record: the model's response and the judge's justifications.
 
     The question and the reference stay the same from record to record of a task, so they do not count.

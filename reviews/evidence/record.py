@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reviews.evidence import response_diff, siblings, task_context
-from reviews.evidence.response_diff import Row
+from reviews.evidence.response_diff import DiffRow
 from reviews.evidence.siblings import Siblings
-from reviews.evidence.task_context import Context
+from reviews.evidence.task_context import RecordContext
 from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, responses
 from reviews.records.contradictions import Contradiction, contradictions
@@ -62,7 +62,7 @@ class Evidence:
     facts: list[Part]
     model: Response
     ideal: Response
-    rows: list[Row]
+    rows: list[DiffRow]
     siblings: Siblings
     raw: str
     raw_spans: list[tuple[int, int]]
@@ -100,15 +100,15 @@ class Evidence:
         return [(whose, answer) for whose, answer in answers.items() if answer]
 
 
-def read(
+def read_evidence(
     evaluation: Evaluation, offers: list[Offer], *, reader: User | None = None, is_blind: bool = False
 ) -> Evidence:
     """Read a record; `offers` are the judge's criteria as the form shows them. At most three queries.
 
     Of other records of the task it has no verdict that is hidden from the reader, or from anybody.
     """
-    context = task_context.of(evaluation)
-    of_task = siblings.of(evaluation, reader)
+    context = task_context.find_context(evaluation)
+    of_task = siblings.find_siblings(evaluation, reader)
     verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
     model, ideal = _model_response(evaluation, context), _ideal_response(evaluation, context)
     found = Evidence(
@@ -125,7 +125,7 @@ def read(
         raw=raw_text(evaluation.raw_judge_output),
         raw_spans=[offer.span or (0, 0) for offer in offers],
         raw_note=extracted_scores.TOO_LONG if extracted_scores.of(evaluation).is_too_long else "",
-        fields=fields(evaluation),
+        fields=visible_fields(evaluation),
     )
     return _without_judge(found) if is_blind else found
 
@@ -146,14 +146,14 @@ def _without_judge(evidence: Evidence) -> Evidence:
     )
 
 
-def _model_response(evaluation: Evaluation, context: Context | None) -> Response:
+def _model_response(evaluation: Evaluation, context: RecordContext | None) -> Response:
     own = responses.parts(evaluation.structured_model_response)
     if own or not (context and context.response):
         return Response(own)
     return Response(responses.parts(context.response), _OF_TASK)
 
 
-def _ideal_response(evaluation: Evaluation, context: Context | None) -> Response:
+def _ideal_response(evaluation: Evaluation, context: RecordContext | None) -> Response:
     own = responses.parts(evaluation.structured_ideal_response)
     if own or not (context and context.has_reference):
         return Response(own)
@@ -168,23 +168,25 @@ def _final_answer(found: list[Part], answer: Any, note: str = "") -> list[Part]:
     return [responses.part(FINAL_ANSWER, answer, note=note)]
 
 
-def _reference(context: Context | None) -> str:
+def _reference(context: RecordContext | None) -> str:
     """The task's reference answer, for where the verifier had none."""
     if context is None or context.final_answer in (None, ""):
         return ""
     return responses.part(FINAL_ANSWER, context.final_answer).source
 
 
-def _rows(model: Response, ideal: Response, verification: Verification, context: Context | None) -> list[Row]:
+def _rows(
+    model: Response, ideal: Response, verification: Verification, context: RecordContext | None
+) -> list[DiffRow]:
     """Both responses in line; what the verifier took for the final answer, where the model's has no part."""
     if not (model.parts and ideal.parts):
         return []
     extracted = _final_answer(model.parts, verification.extracted, "as the verifier extracted it")
     expected = _final_answer(ideal.parts, context.final_answer if context else None, _OF_TASK)
-    return response_diff.rows([*extracted, *model.parts], [*expected, *ideal.parts])
+    return response_diff.align_parts([*extracted, *model.parts], [*expected, *ideal.parts])
 
 
-def _facts(context: Context | None) -> list[Part]:
+def _facts(context: RecordContext | None) -> list[Part]:
     """What a file says of the task beside its question, as subject and complexity."""
     if context is None:
         return []
@@ -211,7 +213,7 @@ def _contradictions(evaluation: Evaluation, offers: list[Offer], of_task: Siblin
     return [contradiction for contradiction in found if contradiction.kind != "no reference"]
 
 
-def fields(evaluation: Evaluation, *, is_blind: bool = False) -> list[tuple[str, Any]]:
+def visible_fields(evaluation: Evaluation, *, is_blind: bool = False) -> list[tuple[str, Any]]:
     """All fields of the record by their own names; what the schema does not know together as `extra`.
 
     Those that tell what is not to be seen yet are left out.
@@ -225,7 +227,7 @@ def fields(evaluation: Evaluation, *, is_blind: bool = False) -> list[tuple[str,
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CriterionSummary:
     """A criterion as it stands: the judge's score, the person's, and the justification in force.
 
     Each score comes with what it counts as by the run's rule: yes, partial, no, or nothing.
@@ -244,14 +246,14 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class DecisionSummary:
     """A record as it stands, to read: judge beside human."""
 
-    rows: list[Judged]
+    rows: list[CriterionSummary]
     verdict: str
 
 
-def decision(evaluation: Evaluation, offers: list[Offer]) -> Decision:
+def summarise_decision(evaluation: Evaluation, offers: list[Offer]) -> DecisionSummary:
     """Read what the judge said and, where one is in force, what a person decided."""
     review = evaluation.review if evaluation.is_confirmed else None
     human = (review.corrected_scores if review else evaluation.human_corrected_scores) or {}
@@ -261,14 +263,14 @@ def decision(evaluation: Evaluation, offers: list[Offer]) -> Decision:
     judged = (offer.score for offer in offers if offer.origin != "rubric")
     before = evaluation.aggregated_score or rule.aggregate(judged) or ""
     after = (rule.verdict(human) or "open") if human else before
-    return Decision(rows, after if before in {"", after} else f"{before} → {after}")
+    return DecisionSummary(rows, after if before in {"", after} else f"{before} → {after}")
 
 
-def _judged(rule: Rule, name: str, offer: Offer | None, entry: Any) -> Judged:
+def _judged(rule: Rule, name: str, offer: Offer | None, entry: Any) -> CriterionSummary:
     text = entry.get("justification") if isinstance(entry, Mapping) else None
     if not isinstance(text, str):
         text = offer.justification if offer else ""
-    return Judged(
+    return CriterionSummary(
         title=criterion_title(name),
         judge=offer.word if offer else "",
         human=score_word(score_of(entry)),

@@ -28,7 +28,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import JsonLexer
 
-from reviews.evidence.formulas import CLOSING, DISPLAY, content_end, formulas
+from reviews.evidence.formulas import CLOSING, DISPLAY, content_end, find_formulas
 from reviews.evidence.formulas import MAX_CHARS as MAX_FORMULA_CHARS
 from reviews.evidence.text_cache import TextCache
 from reviews.records.json_text import indented
@@ -88,7 +88,7 @@ def _in_line(text: str, limit: int) -> SafeString:
     return _trusted(html)
 
 
-def pieces(stretches: Iterable[tuple[str, str]]) -> SafeString:
+def diff_html(stretches: Iterable[tuple[str, str]]) -> SafeString:
     """A text in stretches of (kind, text): `removed` and `added` ones are marked, formulas are formulas."""
     tags = {"removed": "del", "added": "ins"}
     parts = []
@@ -100,7 +100,7 @@ def pieces(stretches: Iterable[tuple[str, str]]) -> SafeString:
 
 def _with_formulas(text: str) -> str:
     parts, done = [], 0
-    for formula in formulas(text):
+    for formula in find_formulas(text):
         parts += [escape(text[done : formula.start].translate(_VISIBLE_CONTROLS)), _math_html(*formula[2:])]
         done = formula.end
     return "".join([*parts, escape(text[done:].translate(_VISIBLE_CONTROLS))])
@@ -138,7 +138,7 @@ def _start(text: str, limit: int) -> str:
     """The first characters of a text, without a formula that does not end there."""
     if len(text) <= limit:
         return text
-    around = formulas(text[: limit + MAX_FORMULA_CHARS])
+    around = find_formulas(text[: limit + MAX_FORMULA_CHARS])
     cut = next((formula.start for formula in around if formula.start < limit < formula.end), limit)
     return text[:cut]
 

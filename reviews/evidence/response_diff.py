@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from reviews.evidence.formulas import formulas
+from reviews.evidence.formulas import find_formulas
 from reviews.records.latex import undamaged
 from reviews.records.responses import FINAL_ANSWER, WHOLE, Part
 
 # Beyond so much of a part nothing is compared.
-MOST_WORDS = 5_000
+MAX_WORDS = 5_000
 _MOST_CHARS = 50_000
 # Stretches of so few pairs of words are compared each with each, longer ones by the words that occur once.
 _MOST_PAIRS = 10_000
@@ -22,7 +22,7 @@ _MOST_PAIRS = 10_000
 _WORD = re.compile(r"(?:\\[A-Za-z]+|\w+|[^\w\s])\s*|\s+")
 
 
-class Piece(NamedTuple):
+class DiffPiece(NamedTuple):
     """A stretch of text: `same`, `removed` or `added`."""
 
     kind: str
@@ -37,7 +37,7 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiffRow:
     """A part of both responses; a side that lacks it is empty.
 
     `in_model` and `in_ideal` are the same texts in pieces: `removed` is in the model's only, `added` in the
@@ -47,8 +47,8 @@ class Row:
     label: str
     model: list[Part]
     ideal: list[Part]
-    in_model: list[Piece] = field(default_factory=list)
-    in_ideal: list[Piece] = field(default_factory=list)
+    in_model: list[DiffPiece] = field(default_factory=list)
+    in_ideal: list[DiffPiece] = field(default_factory=list)
     is_too_long: bool = False
 
     @property
@@ -60,7 +60,7 @@ class Row:
         return bool(self.in_model) and all(piece.kind == "same" for piece in (*self.in_model, *self.in_ideal))
 
 
-def rows(model: Sequence[Part], ideal: Sequence[Part]) -> list[Row]:
+def align_parts(model: Sequence[Part], ideal: Sequence[Part]) -> list[DiffRow]:
     """Put parts of the same name in line. If one side is plain text, so is all but the final answer."""
     whole = any(part.label == WHOLE for part in (*model, *ideal))
     of_model, of_ideal = _by_label(model, whole=whole), _by_label(ideal, whole=whole)
@@ -76,25 +76,25 @@ def _by_label(parts: Sequence[Part], *, whole: bool) -> dict[str, list[Part]]:
     return found
 
 
-def _row(label: str, model: list[Part], ideal: list[Part]) -> Row:
+def _row(label: str, model: list[Part], ideal: list[Part]) -> DiffRow:
     if not (model and ideal):
-        return Row(label, model, ideal)
+        return DiffRow(label, model, ideal)
     texts = [_text(side) for side in (model, ideal)]
-    one, other = (words(text[:_MOST_CHARS]) for text in texts)
-    if max(map(len, texts)) > _MOST_CHARS or max(len(one), len(other)) > MOST_WORDS:
-        return Row(label, model, ideal, is_too_long=True)
-    return Row(label, model, ideal, *compared(one, other))
+    one, other = (split_words(text[:_MOST_CHARS]) for text in texts)
+    if max(map(len, texts)) > _MOST_CHARS or max(len(one), len(other)) > MAX_WORDS:
+        return DiffRow(label, model, ideal, is_too_long=True)
+    return DiffRow(label, model, ideal, *diff_words(one, other))
 
 
 def _text(side: list[Part]) -> str:
     return undamaged("\n".join(part.source for part in side)).text
 
 
-def words(text: str) -> list[Word]:
+def split_words(text: str) -> list[Word]:
     """The words of a text. A formula is one, however long, so that nothing ever cuts it."""
     done = 0
     found: list[Word] = []
-    for formula in formulas(text):
+    for formula in find_formulas(text):
         found += _plain_words(text[done : formula.start])
         found.append(Word(text[formula.start : formula.end], "".join(formula.source.split())))
         done = formula.end
@@ -105,11 +105,11 @@ def _plain_words(text: str) -> list[Word]:
     return [Word(word, word.rstrip()) for word in _WORD.findall(text)]
 
 
-def compared(one: Sequence[Word], other: Sequence[Word]) -> tuple[list[Piece], list[Piece]]:
+def diff_words(one: Sequence[Word], other: Sequence[Word]) -> tuple[list[DiffPiece], list[DiffPiece]]:
     """Both texts in pieces; what they share stands in both as each writes it."""
     a, b = [word.key for word in one], [word.key for word in other]
-    in_one: list[Piece] = []
-    in_other: list[Piece] = []
+    in_one: list[DiffPiece] = []
+    in_other: list[DiffPiece] = []
     done_a = done_b = 0
     for start_a, start_b, length in [*_runs(a, b), (len(a), len(b), 0)]:
         _add(in_one, "removed", one[done_a:start_a])
@@ -120,9 +120,9 @@ def compared(one: Sequence[Word], other: Sequence[Word]) -> tuple[list[Piece], l
     return in_one, in_other
 
 
-def _add(pieces: list[Piece], kind: str, of: Sequence[Word]) -> None:
+def _add(pieces: list[DiffPiece], kind: str, of: Sequence[Word]) -> None:
     if of:
-        pieces.append(Piece(kind, "".join(word.text for word in of)))
+        pieces.append(DiffPiece(kind, "".join(word.text for word in of)))
 
 
 class _Stretch(NamedTuple):

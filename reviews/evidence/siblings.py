@@ -14,7 +14,7 @@ from reviews.records.verdict import Rule, read_verification
 from reviews.rubric import definition
 from reviews.search.hidden_records import hidden_from
 
-MOST = 100
+MAX_SIBLINGS = 100
 _MAX_ANSWER = 300
 _MAX_COMPARED = 10 * _MAX_ANSWER
 
@@ -76,7 +76,7 @@ class Siblings:
         return Siblings(answers, [], self.are_cut)
 
 
-def of(evaluation: Evaluation, reader: User | None = None) -> Siblings:
+def find_siblings(evaluation: Evaluation, reader: User | None = None) -> Siblings:
     """The records of the same task in the run, this one among them. One query.
 
     Of others it has no verdict that is hidden from the reader: see `hidden.hidden_from`.
@@ -84,13 +84,13 @@ def of(evaluation: Evaluation, reader: User | None = None) -> Siblings:
     if evaluation.task_id is None or evaluation.pk is None:
         return Siblings()
     rule = definition.of(evaluation.run).rule
-    rows = list(_rows(evaluation, reader)[: MOST + 1])
+    rows = list(_rows(evaluation, reader)[: MAX_SIBLINGS + 1])
     answers: dict[str, Answer] = {}
     criteria: dict[str, None] = {}
-    for row in rows[:MOST]:
+    for row in rows[:MAX_SIBLINGS]:
         scores = dict(zip(row["read_criteria"] or (), row["read_scores"] or (), strict=True))
         given = _given(row)
-        answer = answers.setdefault(normalised(given), Answer(given[:_MAX_ANSWER]))
+        answer = answers.setdefault(normalise_answer(given), Answer(given[:_MAX_ANSWER]))
         is_this = row["pk"] == evaluation.pk
         is_hidden = not is_this and row["is_hidden"]
         answer.siblings.append(_sibling(row, scores, rule, is_this=is_this, is_hidden=is_hidden))
@@ -98,7 +98,7 @@ def of(evaluation: Evaluation, reader: User | None = None) -> Siblings:
         if is_like_this and not (is_this or is_hidden):
             criteria |= dict.fromkeys(row["criteria"] or scores)
     ordered = sorted(answers.values(), key=lambda answer: (not answer.text, not answer.is_this))
-    return Siblings(ordered, list(criteria), are_cut=len(rows) > MOST)
+    return Siblings(ordered, list(criteria), are_cut=len(rows) > MAX_SIBLINGS)
 
 
 _KEYS = Func(
@@ -181,7 +181,7 @@ _LOOKS = re.compile(r"\\[,;:! ]|\\(?:left|right|displaystyle|quad|qquad)(?![A-Za
 _FRACTION = re.compile(r"\\[dt]frac(?![A-Za-z])")
 
 
-def normalised(answer: str) -> str:
+def normalise_answer(answer: str) -> str:
     r"""An answer without what makes no difference: spaces, `$ $`, `\( \)`, `\boxed{}`, bold, a full stop."""
     text, before = answer[:_MAX_COMPARED], ""
     while text != before:

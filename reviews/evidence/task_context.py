@@ -11,7 +11,7 @@ from reviews.models import Evaluation, TaskAnswer, TaskContext
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class RecordContext:
     """What files of task context say of a record's task; `response` is None where its model has no answer."""
 
     prompt: str
@@ -25,12 +25,12 @@ class Context:
         return bool(self.final_answer or self.ideal_response)
 
 
-def of(evaluation: Evaluation) -> Context | None:
+def find_context(evaluation: Evaluation) -> RecordContext | None:
     """The context of the record's task: its run's own, or else what every run has. At most two queries."""
-    return of_each([evaluation])[0]
+    return find_contexts([evaluation])[0]
 
 
-def of_each(evaluations: Sequence[Evaluation]) -> list[Context | None]:
+def find_contexts(evaluations: Sequence[Evaluation]) -> list[RecordContext | None]:
     """The same for each of some records of one run, with as many queries."""
     tasks = {one.task_id for one in evaluations if one.task_id is not None}
     if not tasks:
@@ -55,10 +55,10 @@ def _answers(contexts: Collection[TaskContext], models: set[str | None]) -> _Ans
     return found
 
 
-def _context(found: TaskContext | None, evaluation: Evaluation, answers: _Answers) -> Context | None:
+def _context(found: TaskContext | None, evaluation: Evaluation, answers: _Answers) -> RecordContext | None:
     if found is None or found.task_id != evaluation.task_id:
         return None
-    return Context(
+    return RecordContext(
         prompt=found.prompt,
         ideal_response=found.ideal_response,
         final_answer=found.final_answer,

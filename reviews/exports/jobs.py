@@ -216,7 +216,7 @@ def hand_out(export: Export, reader: User) -> None:
 def _reveal(order: Order, reader: User) -> None:
     """Note who is shown the judge's scores by the file. Lines that are reviewed show nothing hidden."""
     if order.only == "all":
-        reveals.note_download(order.run, reader)
+        reveals.record_download(order.run, reader)
 
 
 def _bytes_to_read(order: Order) -> int:

@@ -37,7 +37,7 @@ def _withheld(run: Run, reader: User | None) -> "ExpressionWrapper[Any]":
     """A condition on reviews."""
     if reader is None:
         return ExpressionWrapper(Q(pk__in=()), BooleanField())
-    sealed = run.evaluations.filter(reveals.sealed_from(reader))
+    sealed = run.evaluations.filter(reveals.opinions_hidden_from(reader))
     by_others = ~Q(reviewer=reader) & Q(opinion__is_open=True)
     return ExpressionWrapper(by_others & Q(evaluation__in=sealed), BooleanField())
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
-from reviews.audit.hash_chain import EMPTY, Chain, Head, Sealed, digest_of
+from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
 from reviews.exports import verify_receipt
 from reviews.exports.verify_export import Comparison, Met, compare
 from reviews.exports.verify_receipt import NoReceipt
@@ -57,17 +57,17 @@ class LedgerFile:
 
         Raises `NoLedger` and OSError.
         """
-        chain, place = Chain(*[until] if until else []), 0
+        chain, place = ChainVerifier(*[until] if until else []), 0
         for number, line in enumerate(self._file, start=1):
             sealed, text = self._taken_apart(number, line)
-            yield from chain.take(sealed)
+            yield from chain.verify_next(sealed)
             in_time = until is None or sealed.position <= until.position
             if in_time and sealed.fits and b'"human": {' in text:
                 decided = self._decision(text)
                 if decided:
                     self._places[decided.record] = place
             place += len(line)
-        yield from chain.end()
+        yield from chain.verify_end()
         self.head = chain.head
 
     def take(self, record: str) -> Decision | None:
@@ -79,16 +79,16 @@ class LedgerFile:
         """The decisions that nobody took."""
         yield from filter(None, map(self._at, self._places.values()))
 
-    def _taken_apart(self, number: int, line: bytes) -> tuple[Sealed, bytes]:
+    def _taken_apart(self, number: int, line: bytes) -> tuple[SealedEvent, bytes]:
         found = _LINE.fullmatch(line)
         if not found:
             raise NoLedger(f"{self._name}: line {number} is none that export_audit writes")
         position, previous, hash_, text, digest = found.groups()
         text = b"" if text in {None, b"null"} else text
-        own = bytes.fromhex(digest.decode()) if digest else digest_of(text) if text else None
+        own = bytes.fromhex(digest.decode()) if digest else event_digest(text) if text else None
         event = _key(text) if text else None
         hashes = (bytes.fromhex(previous.decode()), bytes.fromhex(hash_.decode()))
-        return Sealed(int(position), event, *hashes, own), text
+        return SealedEvent(int(position), event, *hashes, own), text
 
     def _at(self, place: int) -> Decision | None:
         self._file.seek(place)
@@ -157,7 +157,7 @@ def _head_in(receipt: dict[str, Any]) -> Head:
     try:
         if receipt["output"]["format"] != "jsonl":
             raise NoReceipt("Only an export as JSONL can be compared with a ledger.")
-        return Head.read(receipt["ledger"])
+        return Head.parse(receipt["ledger"])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise NoReceipt(f"The receipt does not say how far the ledger was: {error}") from error
 

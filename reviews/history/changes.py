@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate, islice, takewhile
 from typing import Any
 
-from reviews.evidence.response_diff import Piece, Word, compared, words
+from reviews.evidence.response_diff import DiffPiece, Word, diff_words, split_words
 from reviews.models import Evaluation, SourceChunk
 from reviews.records.json_text import indented
 from reviews.records.schema import HUMAN_FIELDS, Record
@@ -32,7 +32,7 @@ class Change:
     """One field, or what the judge said of one criterion, as it was and as it is, in pieces."""
 
     label: str
-    pieces: list[Piece]
+    pieces: list[DiffPiece]
 
 
 def since_review(evaluation: Evaluation) -> list[Change]:
@@ -78,9 +78,9 @@ def of_texts(texts: Iterable[tuple[str, str, str]]) -> list[Change]:
     return changes
 
 
-def _replaced(old: str, new: str) -> list[Piece]:
+def _replaced(old: str, new: str) -> list[DiffPiece]:
     """Show both texts as a whole, without comparing them."""
-    pieces = [Piece("removed", old), Piece("added", new)]
+    pieces = [DiffPiece("removed", old), DiffPiece("added", new)]
     return [_shortened(piece, 0, 0) for piece in pieces if piece.text]
 
 
@@ -107,14 +107,14 @@ def _text(value: Any) -> str:
     return indented(value, 1, sort_keys=True, default=str)
 
 
-def _pieces(old: str, new: str) -> list[Piece]:
-    before, after = ([word.text for word in words(text)] for text in (old, new))
+def _pieces(old: str, new: str) -> list[DiffPiece]:
+    before, after = ([word.text for word in split_words(text)] for text in (old, new))
     start = _common(before, after)
     end = _common(before[start:][::-1], after[start:][::-1])
     middle = before[start : len(before) - end], after[start : len(after) - end]
-    parts = [Piece("same", "".join(before[:start]))]
+    parts = [DiffPiece("same", "".join(before[:start]))]
     parts += _compared(*middle)
-    parts.append(Piece("same", "".join(before[len(before) - end :])))
+    parts.append(DiffPiece("same", "".join(before[len(before) - end :])))
     shown = [part for part in parts if part.text]
     return [_shortened(part, place, len(shown) - 1) for place, part in enumerate(shown)]
 
@@ -127,12 +127,12 @@ def _common(one: list[str], other: list[str]) -> int:
     )
 
 
-def _compared(before: list[str], after: list[str]) -> Iterator[Piece]:
+def _compared(before: list[str], after: list[str]) -> Iterator[DiffPiece]:
     if max(len(before), len(after)) > _MAX_WORDS:
-        yield Piece("removed", "".join(before))
-        yield Piece("added", "".join(after))
+        yield DiffPiece("removed", "".join(before))
+        yield DiffPiece("added", "".join(after))
         return
-    in_old, in_new = compared(*([Word(word, word) for word in side] for side in (before, after)))
+    in_old, in_new = diff_words(*([Word(word, word) for word in side] for side in (before, after)))
     added = iter(in_new)
     for piece in in_old:
         if piece.kind == "same":
@@ -142,19 +142,19 @@ def _compared(before: list[str], after: list[str]) -> Iterator[Piece]:
     yield from added
 
 
-def _shortened(piece: Piece, place: int, last: int) -> Piece:
+def _shortened(piece: DiffPiece, place: int, last: int) -> DiffPiece:
     """A piece as it is shown: of what stayed the same, only what stands beside a change."""
     text = piece.text
     if piece.kind != "same":
         if len(text) <= _MAX_SHOWN:
             return piece
-        return Piece(piece.kind, f"{_beginning(words(text[: 2 * _MAX_SHOWN]), _MAX_SHOWN)} …")
+        return DiffPiece(piece.kind, f"{_beginning(split_words(text[: 2 * _MAX_SHOWN]), _MAX_SHOWN)} …")
     if len(text) <= 2 * _AROUND + 3:
         return piece
-    of_text = words(text)
+    of_text = split_words(text)
     head = "" if place == 0 else _beginning(of_text, _AROUND)
     tail = "" if place == last else text[len(text) - len(_beginning(of_text[::-1], _AROUND)) :]
-    return Piece("same", f"{head} … {tail}")
+    return DiffPiece("same", f"{head} … {tail}")
 
 
 def _beginning(of_text: list[Word], limit: int) -> str:

@@ -28,11 +28,11 @@ class ActivityMiddleware:
         return response
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
-        if _is_sent_by_the_page(request) and isinstance(request.session, SessionStore):
+        if _is_automatic(request) and isinstance(request.session, SessionStore):
             request.session.is_activity = False
 
 
-def _is_sent_by_the_page(request: HttpRequest) -> bool:
+def _is_automatic(request: HttpRequest) -> bool:
     match = request.resolver_match
     is_beacon = match is not None and match.url_name in _BEACONS
     return is_beacon or request.headers.get("HX-Trigger") in _POLLING

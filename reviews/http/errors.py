@@ -17,14 +17,14 @@ from reviews.storage import damage
 from reviews.storage.damage import Damaged
 
 
-def page(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
+def error_page(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
     """An error page. The sentence says what happened and what to do, in the reader's words."""
     context = {"status": status, "heading": heading, "sentence": sentence}
     return render(request, "site/errors/page.html", context, status=status)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 (Django names it)
-    return page(
+    return error_page(
         request,
         400,
         "This request cannot be read",
@@ -33,39 +33,39 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # 
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return page(request, 403, "Not allowed", str(exception) or "Your role does not allow this.")
+    return error_page(request, 403, "Not allowed", str(exception) or "Your role does not allow this.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 (Django names it)
-    return page(request, 404, "Not found", "There is nothing at this address.")
+    return error_page(request, 404, "Not found", "There is nothing at this address.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """The page for an error of ours, a full disk, or a database that went away under a request."""
     error = sys.exception()
     if disk_full.is_disk_full(error):
-        return _out_of_order(request, 507, "The server's disk is full", disk_full.MESSAGE)
+        return _service_error(request, 507, "The server's disk is full", disk_full.MESSAGE)
     if outage.is_outage(error):
         outage.start_watch()
         return unavailable(request)
     sentence = "The error has been logged. What was saved before is safe; try again in a moment."
-    return bare_page(500, "Something went wrong here", sentence)
+    return standalone_error_page(500, "Something went wrong here", sentence)
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
     """The page while the database is away."""
-    response = _out_of_order(request, 503, "The database does not answer", outage.MESSAGE)
+    response = _service_error(request, 503, "The database does not answer", outage.MESSAGE)
     response["Retry-After"] = str(outage.RETRY_AFTER)
     return response
 
 
-def damaged(request: HttpRequest, fault: Damaged) -> HttpResponse:
+def damaged_file(request: HttpRequest, fault: Damaged) -> HttpResponse:
     """Answer 503 for a damaged kept file: trying again does not help, the operator has to restore it."""
     damage.note(fault)
-    return _out_of_order(request, 503, "The kept file is damaged", str(fault))
+    return _service_error(request, 503, "The kept file is damaged", str(fault))
 
 
-def _out_of_order(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
+def _service_error(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
     """A page without the database; for htmx a message, which it puts above the page that is there."""
     if HtmxDetails(request):
         message = format_html('<p class="banner error">{}</p>', sentence)
@@ -73,12 +73,12 @@ def _out_of_order(request: HttpRequest, status: int, heading: str, sentence: str
         place = {"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
         response = HttpResponse(message, status=status, headers=place)
     else:
-        response = bare_page(status, heading, sentence)
+        response = standalone_error_page(status, heading, sentence)
     response["Cache-Control"] = "no-store"
     return response
 
 
-def bare_page(status: int, heading: str, sentence: str) -> HttpResponse:
+def standalone_error_page(status: int, heading: str, sentence: str) -> HttpResponse:
     """An error page that asks nothing of the database, which may be what failed."""
     context = {
         "status": status,
@@ -93,7 +93,7 @@ def bare_page(status: int, heading: str, sentence: str) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, **_: str) -> HttpResponse:
     """A form without a valid token: mostly a page from before the last login, or cookies turned off."""
-    return page(
+    return error_page(
         request,
         403,
         "This form is out of date",
@@ -104,7 +104,7 @@ def csrf_failure(request: HttpRequest, **_: str) -> HttpResponse:
 
 def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
     """The page for a method that an address does not take; `allowed` are those that it does."""
-    response = page(
+    response = error_page(
         request,
         405,
         "This cannot be done here",
@@ -114,7 +114,7 @@ def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
     return response
 
 
-class DeniedMiddleware:
+class ErrorPageMiddleware:
     """Turns `Denied` and `Damaged`, wherever they are raised, and refused methods into pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -128,7 +128,7 @@ class DeniedMiddleware:
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         if isinstance(exception, Damaged):
-            return damaged(request, exception)
+            return damaged_file(request, exception)
         return permission_denied(request, exception) if isinstance(exception, Denied) else None
 
 

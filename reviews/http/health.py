@@ -26,7 +26,7 @@ class HealthMiddleware:
             return self.get_response(request)
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        obstacle = _obstacle() if request.path_info == "/readyz" else ""
+        obstacle = _not_ready_reason() if request.path_info == "/readyz" else ""
         return HttpResponse(
             obstacle or "ok",
             status=503 if obstacle else 200,
@@ -35,7 +35,7 @@ class HealthMiddleware:
         )
 
 
-def _obstacle() -> str:
+def _not_ready_reason() -> str:
     """What keeps the program from serving people, or an empty string. Names no host and no user.
 
     Migrations of a newer version are none: this one goes on serving while the next is brought in.

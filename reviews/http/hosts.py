@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.security import SecurityMiddleware
 
-from reviews.http.errors import bare_page
+from reviews.http.errors import standalone_error_page
 
 _LONGEST_SHOWN = 200
 log = logging.getLogger(__name__)
@@ -37,4 +37,4 @@ def _refuse(request: HttpRequest) -> HttpResponse:
     host = request.META.get("HTTP_HOST", request.META.get("SERVER_NAME", ""))
     log.warning("400 for a request to the unknown host %.*a.", _LONGEST_SHOWN, host)
     sentence = f"This site is at {settings.PUBLIC_URL}. Check the address and try again."
-    return bare_page(400, "There is no site at this address", sentence)
+    return standalone_error_page(400, "There is no site at this address", sentence)

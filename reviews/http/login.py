@@ -30,10 +30,10 @@ class LoginMiddleware(LoginRequiredMiddleware):
     def handle_no_permission(
         self, request: HttpRequest, view_func: Callable[..., Any]
     ) -> HttpResponseRedirect:
-        return redirect_to_login(_page_of(request), self.get_login_url(view_func))
+        return redirect_to_login(_current_page(request), self.get_login_url(view_func))
 
 
-def _page_of(request: HttpRequest) -> str:
+def _current_page(request: HttpRequest) -> str:
     """The page a request was made from; the run list where the browser does not say."""
     if request.method in {"GET", "HEAD"} and not HtmxDetails(request):
         return request.get_full_path()

@@ -23,7 +23,7 @@ def download(blocks: Iterable[bytes], name: str, *, size: int | None = None) -> 
     The name may come from a person: whatever a file system or a shell could take amiss becomes `_`.
     """
     if size is None:
-        blocks = _Made(blocks)
+        blocks = _SpooledBlocks(blocks)
         size = blocks.size
     safe = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
     return StreamingHttpResponse(
@@ -37,7 +37,7 @@ def download(blocks: Iterable[bytes], name: str, *, size: int | None = None) -> 
     )
 
 
-class _Made:
+class _SpooledBlocks:
     """Blocks that were made, compressed, the many of them in a file without a name."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:

@@ -71,7 +71,7 @@ def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
                         "line": one.line,
                         "human": human if one.keeps_review else human | events.KEEPS_LINE,
                     }
-                    reopened.append(events.About(one.evaluation, one.takes.evaluation_id, detail))
+                    reopened.append(events.RecordEvent(one.evaluation, one.takes.evaluation_id, detail))
             else:
                 moved.append(place)
         if one.disputes and one.evaluation:

@@ -197,9 +197,9 @@ def _finish(done: Import, text: Text) -> None:
     events.record(
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
-    indexing.before_the_run(done)
+    indexing.lock_before_run(done)
     inference.learn(done.run)
-    indexing.after_import(done)
+    indexing.index_import(done)
     draws.draw_after_import(done)
 
 

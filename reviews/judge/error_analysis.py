@@ -273,7 +273,7 @@ def _example(review: Review, criterion: str, cause: str) -> Example:
 
 def quote(review: Review, criterion: str) -> Quote:
     """What a decision says of a criterion, and what the judge had said."""
-    judged = indexing.judged_by(review.evaluation) if is_of_record(review) else []
+    judged = indexing.judged_criteria(review.evaluation) if is_of_record(review) else []
     said = next((one.justification for one in judged if one.criterion == criterion), "")
     entry = (review.corrected_scores or {}).get(criterion)
     own = entry.get("justification") if isinstance(entry, Mapping) else None

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from reviews.database.held_transaction import HeldTransaction
 from reviews.database.replica import by_replica_in_steps
 from reviews.evidence import task_context
-from reviews.evidence.task_context import Context
+from reviews.evidence.task_context import RecordContext
 from reviews.judge import error_analysis
 from reviews.judge.agreement import Scope
 from reviews.models import CauseMention
@@ -29,7 +29,7 @@ def lines(scope: Scope) -> Iterator[bytes]:
         named = iter(_mentions(scope).iterator(_BATCH))
         while batch := list(islice(named, _BATCH)):
             records = [mention.review.evaluation for mention in batch]
-            for mention, context in zip(batch, task_context.of_each(records), strict=True):
+            for mention, context in zip(batch, task_context.find_contexts(records), strict=True):
                 if error_analysis.is_of_record(mention.review):
                     yield orjson.dumps(_example(mention, context), option=orjson.OPT_APPEND_NEWLINE)
 
@@ -39,7 +39,7 @@ def _mentions(scope: Scope) -> QuerySet[CauseMention]:
     return error_analysis.mentions(scope).select_related(*related).order_by("review", "criterion")
 
 
-def _example(mention: CauseMention, context: Context | None) -> dict[str, Any]:
+def _example(mention: CauseMention, context: RecordContext | None) -> dict[str, Any]:
     """`input` is what was to be judged: null where neither the record nor its task context tells."""
     review, record = mention.review, mention.review.evaluation
     quoted = error_analysis.quote(review, mention.criterion)

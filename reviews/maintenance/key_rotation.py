@@ -9,7 +9,7 @@ from django.core import checks
 from django.db import DatabaseError, transaction
 
 from reviews.accounts import second_factors
-from reviews.accounts.encryption import cipher, is_current
+from reviews.accounts.encryption import cipher, is_encrypted_with_current_key
 from reviews.audit import events
 from reviews.models import Webhook
 from reviews.webhooks import deliveries
@@ -69,7 +69,7 @@ def check(app_configs: Any, **_: Any) -> list[checks.CheckMessage]:  # noqa: ARG
         secret.name
         for secret in secrets
         if secret.name not in unreadable
-        and not all(is_current(*secret.purpose, text) for text in secret.texts)
+        and not all(is_encrypted_with_current_key(*secret.purpose, text) for text in secret.texts)
     ]
     found: list[checks.CheckMessage] = []
     if unreadable:

@@ -5,6 +5,7 @@ Models hold columns, constraints and what can be read off one row. Whoever chang
 """
 
 from reviews.models.analytics import CriterionDay, Overturning, SpotCheck
+from reviews.models.audit import AuditEvent, AuditSeal
 from reviews.models.contexts import ContextImport, TaskAnswer, TaskContext
 from reviews.models.decisions import Draft, Escalation, FileConflict, Review, Withdrawal
 from reviews.models.evaluations import Evaluation, Skip
@@ -22,7 +23,6 @@ from reviews.models.judging import (
     Stratum,
     StratumCount,
 )
-from reviews.models.ledger import AuditEvent, AuditSeal
 from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
 from reviews.models.people import ApiToken, OneTimeLink, User
 from reviews.models.runs import (

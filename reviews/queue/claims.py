@@ -124,7 +124,7 @@ def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
     evaluation.save(update_fields=["claimed_by", "claimed_until"])
     evaluation.skips.filter(reviewer=reviewer).delete()
     if evaluation.is_escalated and evaluation.opinions.filter(is_open=True).exists():
-        reveals.note(evaluation, reviewer, reveals.How.OPINIONS)
+        reveals.record_reveal(evaluation, reviewer, reveals.How.OPINIONS)
     _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer))
     return evaluation
 

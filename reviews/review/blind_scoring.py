@@ -70,7 +70,7 @@ def has_answer(evaluation: Evaluation) -> bool:
     """Whether there is an answer of the model to judge. At most two queries."""
     if responses.has_answer(evaluation.structured_model_response):
         return True
-    context = task_context.of(evaluation)
+    context = task_context.find_context(evaluation)
     return context is not None and responses.has_answer(context.response)
 
 
@@ -82,7 +82,7 @@ def committed(evaluation: Evaluation, reviewer: User) -> BlindScores | None:
 def _has_seen(evaluation: Evaluation, reviewer: User) -> bool:
     """Return whether the judge's scores of the record were ever shown to the reviewer."""
     return (
-        reveals.was_shown_to(evaluation, reviewer)
+        reveals.were_scores_shown_to(evaluation, reviewer)
         or Review.objects.filter(evaluation=evaluation, reviewer=reviewer).exists()
     )
 
@@ -107,7 +107,7 @@ def reveal_served(records: QuerySet[Evaluation], *, share: float | None = None) 
         place = allocation.position(allocation.BLIND, evaluation.evaluation_id)
         will_be_blind = place < (evaluation.run.blind_share if share is None else share)
         if will_be_blind and not is_hidden(evaluation, reader):
-            reveals.note(evaluation, reader, reveals.How.SHOWN)
+            reveals.record_reveal(evaluation, reader, reveals.How.SHOWN)
 
 
 def _on_evidence(evaluation: Evaluation, reviewer: User) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def commit(
         **_on_evidence(evaluation, reviewer), scores=dict(scores), active_ms=active_ms
     )
     drafts.replace(evaluation, reviewer, fields)
-    reveals.note(evaluation, reviewer, reveals.How.LOCKED_IN)
+    reveals.record_reveal(evaluation, reviewer, reveals.How.LOCKED_IN)
     events.record(
         "blind scores", actor=reviewer, run=evaluation.run, evaluation=evaluation, scores=given.scores
     )

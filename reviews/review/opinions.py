@@ -195,7 +195,7 @@ def call(*, evaluation_id: int, actor: User) -> None:
         raise Conflict("This record does not wait for opinions.")
     claims.check_unclaimed(evaluation, actor)
     _hand_to_lead(evaluation, actor, "take opinions")
-    reveals.note(evaluation, actor, reveals.How.OPINIONS)
+    reveals.record_reveal(evaluation, actor, reveals.How.OPINIONS)
     _hold(evaluation, actor)
 
 

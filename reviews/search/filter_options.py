@@ -9,10 +9,10 @@ from reviews.accounts.permissions import ROLES
 from reviews.models import Run, User
 from reviews.records.scores import criterion_title
 
-MOST = 200
+MAX_OPTIONS = 200
 
 
-class Choice(NamedTuple):
+class FilterOption(NamedTuple):
     """A value of a filter that occurs in a run, and what people read for it."""
 
     value: str
@@ -40,13 +40,13 @@ _DISTINCT = """
 """
 
 
-def facets(run: Run, *names: str) -> dict[str, list[Choice]]:
+def facet_options(run: Run, *names: str) -> dict[str, list[FilterOption]]:
     """The values that occur in a run, by the name of their filter."""
-    found: dict[str, list[Choice]] = {name: [] for name in names}
+    found: dict[str, list[FilterOption]] = {name: [] for name in names}
     with connection.cursor() as cursor:
-        cursor.execute(_FACETS, [list(names), run.pk, MOST])
+        cursor.execute(_FACETS, [list(names), run.pk, MAX_OPTIONS])
         for name, value, title in cursor.fetchall():
-            found[name].append(Choice(value, title or _title(name, value)))
+            found[name].append(FilterOption(value, title or _title(name, value)))
     return found
 
 
@@ -57,12 +57,12 @@ def _title(name: str, value: str) -> str:
     return f"{criterion_title(criterion)}: {score}"
 
 
-def deciders(run: Run) -> list[str]:
+def decided_by_names(run: Run) -> list[str]:
     """The names under which records of a run were decided, here or in files."""
-    return _distinct(run, "human_reviewer_id", "", MOST)
+    return _distinct(run, "human_reviewer_id", "", MAX_OPTIONS)
 
 
-def tasks(run: Run, beginning: str, most: int) -> list[str]:
+def task_ids(run: Run, beginning: str, most: int) -> list[str]:
     """Ids of tasks of a run that begin so."""
     found = _distinct(run, "task_id", beginning, most)
     return [task for task in found if task.startswith(beginning)]
@@ -74,6 +74,6 @@ def _distinct(run: Run, column: str, start: str, most: int) -> list[str]:
         return [value for (value,) in cursor.fetchall()]
 
 
-def reviewers() -> QuerySet[User]:
+def assignable_people() -> QuerySet[User]:
     """Who may have records assigned: everybody with a role."""
     return User.objects.filter(is_active=True, groups__name__in=ROLES).distinct().order_by("username")

@@ -22,10 +22,10 @@ from reviews.records.schema import EARLIEST_YEAR, VERDICTS
 from reviews.records.status import NOT_REQUIRED
 from reviews.search import hidden_records, indexing, terms
 
-MOST_VALUES = 50
+MAX_VALUES = 50
 NOBODY = "nobody"
 # Parameters of a list that are not about which records it has.
-NO_FILTERS = ("sort", "after")
+LIST_PARAMETERS = ("sort", "after")
 
 STATUSES = {
     "waiting": IN_QUEUE & Q(is_escalated=False) & (Q(claimed_until=None) | Q(claimed_until__lte=Now())),
@@ -37,7 +37,7 @@ STATUSES = {
 }
 
 
-class _Wrong(Exception):
+class _InvalidValue(Exception):
     """The value is none of the filter; the sentence says so."""
 
 
@@ -60,30 +60,32 @@ def _equals(column: str) -> Callable[[str], Q]:
     return lambda value: Q(**{column: value})
 
 
-def _day(text: str) -> str:
+def _parse_day(text: str) -> str:
     try:
         day = dt.date.fromisoformat(text)
     except ValueError:
-        raise _Wrong(f"“{text}” is no day; write it as 2026-11-21.") from None
+        raise _InvalidValue(f"“{text}” is no day; write it as 2026-11-21.") from None
     if not EARLIEST_YEAR <= day.year < dt.MAXYEAR:
-        raise _Wrong(f"“{text}” is out of the calendar.")
+        raise _InvalidValue(f"“{text}” is out of the calendar.")
     return day.isoformat()
 
 
-def _begin(day: str, days: int = 0) -> dt.datetime:
+def _midnight(day: str, days: int = 0) -> dt.datetime:
     """Midnight in UTC, so many days after that of the day."""
     return dt.datetime.combine(dt.date.fromisoformat(day), dt.time(), dt.UTC) + dt.timedelta(days)
 
 
 def _from(column: str) -> Filter:
     return Filter(
-        f"{column.title()} from", lambda day: Q(**{f"{_DATES[column]}__gte": _begin(day)}), read=_day
+        f"{column.title()} from", lambda day: Q(**{f"{_DATES[column]}__gte": _midnight(day)}), read=_parse_day
     )
 
 
 def _until(column: str) -> Filter:
     return Filter(
-        f"{column.title()} until", lambda day: Q(**{f"{_DATES[column]}__lt": _begin(day, 1)}), read=_day
+        f"{column.title()} until",
+        lambda day: Q(**{f"{_DATES[column]}__lt": _midnight(day, 1)}),
+        read=_parse_day,
     )
 
 
@@ -91,9 +93,9 @@ def _assigned_to(name: str) -> Q:
     return Q(assigned_to=None) if name == NOBODY else Q(assigned_to__username=name)
 
 
-def _searched(text: str) -> str:
-    if not terms.query(text):
-        raise _Wrong(f"There is no word to search for in “{text}”.")
+def _parse_search(text: str) -> str:
+    if not terms.tsquery(text):
+        raise _InvalidValue(f"There is no word to search for in “{text}”.")
     return text
 
 
@@ -120,7 +122,7 @@ _CONTRADICTIONS = {
 # By name, in the order of canonical addresses.
 FILTERS: dict[str, Filter] = {
     "status": Filter("Status", STATUSES.__getitem__, _STATUS_TITLES),
-    "q": Filter("Search", lambda text: Q(words__words__have=terms.query(text)), read=_searched),
+    "q": Filter("Search", lambda text: Q(words__words__have=terms.tsquery(text)), read=_parse_search),
     "task": Filter("Task", _equals("task_id")),
     "model": Filter("Model", _equals("model_id"), is_facet=True),
     "judge": Filter("Judge", _equals("judge_llm_model"), is_facet=True),
@@ -170,17 +172,17 @@ class Filters:
         for name, texts in pairs:
             for text in filter(None, map(str.strip, texts)):
                 try:
-                    if name not in NO_FILTERS:
-                        found.add((name, _read(name, text)))
-                except _Wrong as wrong:
+                    if name not in LIST_PARAMETERS:
+                        found.add((name, _parse_value(name, text)))
+                except _InvalidValue as wrong:
                     problems.append(str(wrong))
-        if len(found) > MOST_VALUES:
-            problems.append(f"More than {MOST_VALUES} filters are too many.")
+        if len(found) > MAX_VALUES:
+            problems.append(f"More than {MAX_VALUES} filters are too many.")
             found = set()
         return cls(tuple(sorted(found, key=lambda pair: (_ORDER[pair[0]], pair[1]))), tuple(problems))
 
     @classmethod
-    def of(cls, query_string: str) -> Self:
+    def from_query_string(cls, query_string: str) -> Self:
         """As `parse`, from the text of a query string."""
         return cls.parse(QueryDict(query_string[:_LONGEST_QUERY]))
 
@@ -194,9 +196,9 @@ class Filters:
         if self.reveals_judge:
             condition &= ~hidden_records.hidden_from(reader, run)
         if self.reveals_reason:
-            condition &= ~hidden_records.unexplained(run)
-        if texts := self.of_name("q"):
-            names = [Q(words__words__have=terms.query(text, in_names=True)) for text in texts]
+            condition &= ~hidden_records.reason_hidden(run)
+        if texts := self.values_of("q"):
+            names = [Q(words__words__have=terms.tsquery(text, in_names=True)) for text in texts]
             condition &= ~hidden_records.hidden_from(reader, run) | reduce(or_, names)
         return condition
 
@@ -208,24 +210,24 @@ class Filters:
     @property
     def reveals_reason(self) -> bool:
         """Whether some of them find records by why they are in the queue."""
-        return bool(self.of_name("reason"))
+        return bool(self.values_of("reason"))
 
     def _matching(self, *, is_covered: bool) -> Q:
         condition, all_of = Q(), []
         for name in dict(self.values):
-            one, values = FILTERS[name], self.of_name(name)
+            one, values = FILTERS[name], self.values_of(name)
             if one.condition and not (one.is_facet and is_covered):
                 condition &= reduce(or_, map(one.condition, values))
             elif len(values) == 1:
-                all_of.append(indexing.key(name, values[0]))
+                all_of.append(indexing.facet_key(name, values[0]))
             else:
-                keys = [indexing.key(name, value) for value in values]
+                keys = [indexing.facet_key(name, value) for value in values]
                 condition &= Q(facets__keys__overlap=keys, facets__run=F("run"))
         if all_of:
             condition &= Q(facets__keys__contains=all_of, facets__run=F("run"))
         return condition
 
-    def of_name(self, name: str) -> list[str]:
+    def values_of(self, name: str) -> list[str]:
         """The values of one filter."""
         return [value for other, value in self.values if other == name]
 
@@ -257,15 +259,15 @@ class Filters:
 _LONGEST_QUERY = 10_000
 
 
-def _read(name: str, text: str) -> str:
+def _parse_value(name: str, text: str) -> str:
     """The canonical value. Raises `_Wrong`."""
     known = FILTERS.get(name)
     if not known:
-        raise _Wrong(f"There is no filter “{_short(name)}”.")
-    if len(text) > indexing.LONGEST_VALUE or not _is_storable(text):
-        raise _Wrong(f"“{_short(text)}” is nothing that {known.title.lower()} could be.")
+        raise _InvalidValue(f"There is no filter “{_abbreviate(name)}”.")
+    if len(text) > indexing.MAX_VALUE_LENGTH or not _is_storable(text):
+        raise _InvalidValue(f"“{_abbreviate(text)}” is nothing that {known.title.lower()} could be.")
     if known.words and text not in known.words:
-        raise _Wrong(f"“{_short(text)}” is none of: {', '.join(known.words)}.")
+        raise _InvalidValue(f"“{_abbreviate(text)}” is none of: {', '.join(known.words)}.")
     return known.read(text)
 
 
@@ -274,6 +276,6 @@ def _is_storable(text: str) -> bool:
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _short(text: str) -> str:
+def _abbreviate(text: str) -> str:
     printable = "".join(character if character.isprintable() else "�" for character in text)
     return printable if len(printable) <= 60 else f"{printable[:60]}…"

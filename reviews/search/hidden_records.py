@@ -54,6 +54,6 @@ def _shown_to(reader: User, run: Run) -> Q:
     return Q(Exists(shown)) | Q(Exists(Review.objects.filter(of_record, reviewer=reader)))
 
 
-def unexplained(run: Run) -> Q:
+def reason_hidden(run: Run) -> Q:
     """Select the records of the run of which nobody may know whether they were drawn: see `Run.draws`."""
     return IN_QUEUE if run.draws else _NO_RECORD

@@ -26,19 +26,19 @@ from reviews.records.scores import is_score, score_of, score_word
 from reviews.records.verdict import VERDICTS, Rule, read_verification
 from reviews.rubric import definition
 from reviews.sampling import strata
-from reviews.search.terms import names_in, words_of
+from reviews.search.terms import distinct_words, name_words
 
 JOB = "reviews.tasks.cover_records"
 # Imports of no more lines than this are covered in their own transaction.
-AT_ONCE = 2_000
+MAX_LINES_INLINE = 2_000
 # Runs of no more records than this are counted there as well.
-COUNTED_AT_ONCE = 20_000
+MAX_RECORDS_COUNTED_INLINE = 20_000
 # Lines of a file that the job covers in one transaction.
-LINES = 1_000
+CHUNK_LINES = 1_000
 NO_VERDICT = "none"
-LONGEST_VALUE = 512
+MAX_VALUE_LENGTH = 512
 # Of one record; beyond it, criteria and reasons cannot be filtered by.
-MOST_FACETS = 500
+MAX_FACETS = 500
 _VERIFIED = {"match": "yes", "mismatch": "no", "no reference": "no reference"}
 _NOT_VERIFIED = "none"
 # Kinds of contradictions that a record tells by itself, and nothing else says: see `contradictions`.
@@ -54,7 +54,7 @@ class Facet:
     title: str = ""
 
 
-def key(name: str, value: str) -> int:
+def facet_key(name: str, value: str) -> int:
     """A facet as it is stored: 64 bits, so that a row is narrow and nobody has to look up a number for it."""
     digest = blake2b(f"{name}\0{value}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, signed=True)
@@ -62,7 +62,7 @@ def key(name: str, value: str) -> int:
 
 def score_value(criterion: str, score: Any) -> str:
     """A criterion and its score as the value of a facet."""
-    return f"{criterion}={score_word(score)}"[:LONGEST_VALUE]
+    return f"{criterion}={score_word(score)}"[:MAX_VALUE_LENGTH]
 
 
 # A record
@@ -88,7 +88,7 @@ _COLUMNS = (
 )
 
 
-class Judged(NamedTuple):
+class JudgedCriterion(NamedTuple):
     """A criterion as the judge saw it. The score is any JSON value."""
 
     criterion: str
@@ -96,21 +96,21 @@ class Judged(NamedTuple):
     justification: str
 
 
-def judged_by(record: Evaluation) -> list[Judged]:
+def judged_criteria(record: Evaluation) -> list[JudgedCriterion]:
     """What the judge said, parsed by the pipeline, or else found in its raw output."""
     parsed = record.parsed_rubric_scores
     if not parsed:
         found = extracted_scores.of(record).proposals
-        return [Judged(one.criterion, one.score, one.justification) for one in found]
+        return [JudgedCriterion(one.criterion, one.score, one.justification) for one in found]
     return [
-        Judged(
+        JudgedCriterion(
             criterion, score_of(entry), str(entry.get("justification", "")) if isinstance(entry, dict) else ""
         )
         for criterion, entry in parsed.items()
     ]
 
 
-def facets_of(record: Evaluation, judged: Sequence[Judged], rule: Rule) -> Iterator[Facet]:
+def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rule: Rule) -> Iterator[Facet]:
     """The facets of a record, some of them perhaps twice. `rule` is its run's."""
     if record.model_id is not None:
         yield Facet("model", record.model_id)
@@ -128,7 +128,7 @@ def facets_of(record: Evaluation, judged: Sequence[Judged], rule: Rule) -> Itera
         yield Facet("reason", *family(reason))
 
 
-def _facets_by_rule(record: Evaluation, judged: Sequence[Judged], rule: Rule) -> Iterator[Facet]:
+def _facets_by_rule(record: Evaluation, judged: Sequence[JudgedCriterion], rule: Rule) -> Iterator[Facet]:
     read = None if record.aggregated_score else rule.aggregate(one.score for one in judged)
     if read:
         yield Facet(strata.READ_VERDICT, read)
@@ -150,7 +150,7 @@ def names_of(record: Evaluation) -> Iterator[str]:
     yield from filter(None, names)
 
 
-def texts_of(record: Evaluation, judged: Iterable[Judged]) -> Iterator[str]:
+def texts_of(record: Evaluation, judged: Iterable[JudgedCriterion]) -> Iterator[str]:
     """What a record is searched by, names first: of very much text only the beginning counts.
 
     Without its reasons: their words would tell a flagged record from one that was drawn at random.
@@ -184,50 +184,50 @@ _ADD_CHOICES = """
     ON CONFLICT DO NOTHING
 """
 # What is chosen in a list of what occurs in the run.
-CHOICES = ("model", "judge", "template", "score", "reason")
+FACETS_WITH_OPTIONS = ("model", "judge", "template", "score", "reason")
 # So that the planner knows of the new rows at once.
 _ANALYZE = "ANALYZE evaluation_facets, evaluation_words"
 
 
-def before_the_run(done: Import) -> None:
+def lock_before_run(done: Import) -> None:
     """Take the turn that `after_import` needs; to be called before the transaction locks the run's row.
 
     The job has its turn first and then locks the run: the other way round both would wait for each other.
     """
-    if _left(done) and done.lines <= AT_ONCE:
+    if _records_to_index(done) and done.lines <= MAX_LINES_INLINE:
         locks.acquire(Lock.INDEXING)
 
 
-def after_import(done: Import) -> None:
+def index_import(done: Import) -> None:
     """Cover what an import brought and count its run, in its transaction; where that is much, by a job."""
-    left = _left(done)
+    left = _records_to_index(done)
     if not left:
         return
     covered = 0
-    if done.lines <= AT_ONCE:
-        before_the_run(done)
-        _cover(done, after=0, until=done.lines)
+    if done.lines <= MAX_LINES_INLINE:
+        lock_before_run(done)
+        _index_lines(done, after=0, until=done.lines)
         covered, left = done.lines, 0
-        if _size(done.run) <= COUNTED_AT_ONCE:
-            _count(done.run)
+        if _size(done.run) <= MAX_RECORDS_COUNTED_INLINE:
+            _update_counts(done.run)
             return
     Uncovered.objects.create(source=done, line=covered, evaluations=left)
     jobs.configure_task(JOB).defer()
 
 
-def _left(done: Import) -> int:
+def _records_to_index(done: Import) -> int:
     return done.new + done.updated + done.conflicts
 
 
-def cover_next() -> bool:
+def index_next_chunk() -> bool:
     """Cover one more chunk of the records that are not covered yet; returns whether there was one."""
     with transaction.atomic():
         locks.acquire(Lock.INDEXING)
         waiting = Uncovered.objects.select_related("source__run").order_by("pk").first()
         if not waiting:
             return False
-        until = waiting.line + LINES
-        covered = _cover(waiting.source, after=waiting.line, until=until)
+        until = waiting.line + CHUNK_LINES
+        covered = _index_lines(waiting.source, after=waiting.line, until=until)
         if until < waiting.source.lines:
             left = max(waiting.evaluations - covered, 0)
             Uncovered.objects.filter(pk=waiting.pk).update(line=until, evaluations=left)
@@ -236,7 +236,7 @@ def cover_next() -> bool:
             waiting.delete()
             with connection.cursor() as cursor:
                 cursor.execute(_ANALYZE)
-            _count(run)
+            _update_counts(run)
     return True
 
 
@@ -244,7 +244,7 @@ def _size(run: Run) -> int:
     return RunCount.objects.filter(run=run).aggregate(sum=Sum("evaluations"))["sum"] or 0
 
 
-def _count(run: Run) -> None:
+def _update_counts(run: Run) -> None:
     """Count the records of a run, all of which are covered."""
     counted = {
         "reason": RunFacet.objects.filter(run=run, name="reason").values_list("value", flat=True),
@@ -252,20 +252,24 @@ def _count(run: Run) -> None:
         "contradiction": CONTRADICTIONS,
         strata.READ_VERDICT: VERDICTS.values(),
     }
-    strata.recount(run, {(name, value): key(name, value) for name in counted for value in counted[name]})
+    strata.recount(
+        run, {(name, value): facet_key(name, value) for name in counted for value in counted[name]}
+    )
 
 
-def _cover(source: Import, *, after: int, until: int) -> int:
+def _index_lines(source: Import, *, after: int, until: int) -> int:
     """Write the facets and words of the records in a stretch of a file's lines; returns how many."""
     facets, words, occurring = [], [], set()
     rule = definition.of(source.run).rule
     # A few at a time: a line may have megabytes.
     for record in chain.from_iterable(rows.iterator(20) for rows in _records(source, after, until)):
-        judged = judged_by(record)
-        found = set(islice(facets_of(record, judged, rule), MOST_FACETS))
-        occurring |= {facet for facet in found if facet.name in CHOICES}
-        facets.append({"id": record.pk, "keys": sorted(key(facet.name, facet.value) for facet in found)})
-        found_by = [*names_in(names_of(record)), *words_of(texts_of(record, judged))]
+        judged = judged_criteria(record)
+        found = set(islice(facets_of(record, judged, rule), MAX_FACETS))
+        occurring |= {facet for facet in found if facet.name in FACETS_WITH_OPTIONS}
+        facets.append(
+            {"id": record.pk, "keys": sorted(facet_key(facet.name, facet.value) for facet in found)}
+        )
+        found_by = [*name_words(names_of(record)), *distinct_words(texts_of(record, judged))]
         words.append({"id": record.pk, "words": found_by})
     if not facets:
         return 0
@@ -293,14 +297,14 @@ def _json(rows: list[dict[str, Any]]) -> str:
     return orjson.dumps(rows).decode()
 
 
-def is_covered(run: Run) -> bool:
+def is_indexed(run: Run) -> bool:
     """Whether all records of a run can be found by facets and words."""
     return (
         RunFacet.objects.filter(run=run).exists() and not Uncovered.objects.filter(source__run=run).exists()
     )
 
 
-def uncovered(run: Run) -> int:
+def unindexed_count(run: Run) -> int:
     """How many records of a run cannot be found by facets and words yet."""
     left = Uncovered.objects.filter(source__run=run).aggregate(sum=Sum("evaluations"))["sum"]
     return left or 0

@@ -29,15 +29,15 @@ from reviews.search.hidden_records import hidden_from
 
 PAGE_SIZE = 50
 # Matches are counted up to this, and sorted if there are no more.
-MOST_COUNTED = 10_000
-LONGEST_QUERY = dt.timedelta(seconds=3)
+MAX_COUNTED = 10_000
+TIME_LIMIT = dt.timedelta(seconds=3)
 
 
-class TooSlow(Exception):
+class QueryTooSlow(Exception):
     """A list takes too long to find, with these filters in this order."""
 
 
-class Page(NamedTuple):
+class RecordPage(NamedTuple):
     """`total` is None for more than `MOST_COUNTED`. The next page begins at `after`, empty on the last.
 
     `hidden` are the keys of rows whose judge output is hidden from the reader.
@@ -49,8 +49,8 @@ class Page(NamedTuple):
     hidden: frozenset[int]
 
 
-Kind = Callable[[Any], Any]
-Place = tuple[Any, ...]
+CursorValue = Callable[[Any], Any]
+Cursor = tuple[Any, ...]
 
 
 def _number(value: Any) -> int:
@@ -72,7 +72,7 @@ def _moment(value: Any) -> dt.datetime:
 
 
 @dataclass(frozen=True)
-class Sort:
+class SortOrder:
     """An order: by what, all of it one way, each with what a place in it is read by.
 
     What `only` leaves out has no place in the order. One that `reveals` goes by the judge's output,
@@ -81,7 +81,7 @@ class Sort:
 
     title: str
     by: tuple[Combinable, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[CursorValue, ...]
     descends: bool = False
     only: Q = EVERYTHING
     reveals: bool = False
@@ -91,7 +91,7 @@ class Sort:
         """What a record's place is made of, under the names it has in a query."""
         return {f"place_{number}": one for number, one in enumerate(self.by)}
 
-    def read(self, text: str) -> Place | None:
+    def read(self, text: str) -> Cursor | None:
         """The place that `spell` writes so; None for what is none."""
         try:
             return tuple(kind(value) for kind, value in zip(self.kinds, json.loads(text), strict=True))
@@ -101,7 +101,7 @@ class Sort:
     def spell(self, row: Evaluation) -> str:
         return json.dumps([getattr(row, name) for name in self.places], default=dt.datetime.isoformat)
 
-    def behind(self, place: Place) -> GreaterThan | LessThan:
+    def behind(self, place: Cursor) -> GreaterThan | LessThan:
         """The condition for what comes after a place."""
         compare = LessThan if self.descends else GreaterThan
         return compare(_Row(*self.by), _Row(*map(Value, place)))
@@ -115,11 +115,11 @@ class _Row(Func):
 
 
 SORTS = {
-    "file": Sort("File order", (F("first_import"), F("first_line")), (_number, _number)),
-    "task": Sort("Task", (*TASK_ORDER, F("pk")), (_number, _text, _text, _number)),
-    "verdict": Sort("Verdict", (VERDICT_ORDER, F("pk")), (_number, _number), reveals=True),
-    "newest": Sort("Newest", (F("created_at"), F("pk")), (_moment, _number), descends=True),
-    "reviewed": Sort(
+    "file": SortOrder("File order", (F("first_import"), F("first_line")), (_number, _number)),
+    "task": SortOrder("Task", (*TASK_ORDER, F("pk")), (_number, _text, _text, _number)),
+    "verdict": SortOrder("Verdict", (VERDICT_ORDER, F("pk")), (_number, _number), reveals=True),
+    "newest": SortOrder("Newest", (F("created_at"), F("pk")), (_moment, _number), descends=True),
+    "reviewed": SortOrder(
         "Recently reviewed",
         (F("human_review_timestamp"), F("pk")),
         (_moment, _number),
@@ -127,10 +127,10 @@ SORTS = {
         only=Q(human_review_timestamp__isnull=False),
     ),
 }
-USUAL = "file"
+DEFAULT_SORT = "file"
 
 
-class View:
+class RecordList:
     """A list as an address says it: which records, in which order. `problems` are sentences."""
 
     def __init__(self, filters: Filters, sort: str) -> None:
@@ -138,28 +138,28 @@ class View:
         self.problems = list(filters.problems)
         if sort and sort not in SORTS:
             self.problems.append(f"Lists cannot be sorted by “{sort[:60]}”.")
-        self.sort = sort if sort in SORTS else USUAL
+        self.sort = sort if sort in SORTS else DEFAULT_SORT
 
     @classmethod
-    def of(cls, query: QueryDict) -> Self:
+    def parse(cls, query: QueryDict) -> Self:
         return cls(Filters.parse(query), query.get("sort", ""))
 
     def query(self, filters: Filters | None = None, *, after: str = "") -> str:
         """The canonical query string, with other filters perhaps, or of the page behind a place."""
         shown = self.filters if filters is None else filters
-        more = {"sort": "" if self.sort == USUAL else self.sort, "after": after}
+        more = {"sort": "" if self.sort == DEFAULT_SORT else self.sort, "after": after}
         return urlencode([*shown.values, *((name, value) for name, value in more.items() if value)])
 
 
-def page(
+def load_page(
     run: Run,
     filters: Filters,
     *,
     reader: User | None = None,
-    sort: str = USUAL,
+    sort: str = DEFAULT_SORT,
     after: str = "",
     known: int | None = None,
-) -> Page:
+) -> RecordPage:
     """A page of the records that a reader finds by filters, in one of `SORTS`.
 
     A place that is none gives the first page. `known` is how many records there are, where that is counted
@@ -169,26 +169,26 @@ def page(
     place = order.read(after)
     if order.only or order.reveals:
         known = None
-    with limited():
-        matching = find(run, filters, reader).filter(order.only)
+    with time_limit():
+        matching = matching_records(run, filters, reader).filter(order.only)
         if order.reveals:
             matching = matching.exclude(hidden_from(reader, run))
-        few = _few(matching, order) if known is None or known <= MOST_COUNTED else None
-        rows = _walked(matching, order, place) if few is None else _sorted(run, order, few, place)
+        few = _few_matches(matching, order) if known is None or known <= MAX_COUNTED else None
+        rows = _index_walk(matching, order, place) if few is None else _sorted_rows(run, order, few, place)
         found = list(rows[: PAGE_SIZE + 1])
     next_after = order.spell(found[PAGE_SIZE - 1]) if len(found) > PAGE_SIZE else ""
     shown = found[:PAGE_SIZE]
-    return Page(shown, known if few is None else len(few), next_after, _hidden(run, shown, reader))
+    return RecordPage(shown, known if few is None else len(few), next_after, _hidden(run, shown, reader))
 
 
-def notes(run: Run, filters: Filters, *, sort: str = USUAL) -> list[str]:
+def hidden_record_notes(run: Run, filters: Filters, *, sort: str = DEFAULT_SORT) -> list[str]:
     """Sentences about records that a list leaves out. They depend on no record."""
     found = []
     if run.blind_share and (filters.reveals_judge or SORTS[sort].reveals):
         found.append(
             "Records that you may still review blind are left out: this would reveal the judge's verdict."
         )
-    elif run.blind_share and filters.of_name("q"):
+    elif run.blind_share and filters.values_of("q"):
         found.append("Records that you may still review blind are found by their ids and model only.")
     if filters.reveals_reason and run.draws:
         found.append("Records in the queue are left out: this would reveal which were drawn at random.")
@@ -202,36 +202,38 @@ def _hidden(run: Run, rows: list[Evaluation], reader: User | None) -> frozenset[
     return frozenset(shown.values_list("pk", flat=True))
 
 
-def _few(matching: QuerySet[Evaluation], order: Sort) -> list[Place] | None:
+def _few_matches(matching: QuerySet[Evaluation], order: SortOrder) -> list[Cursor] | None:
     """The places of all records, each with the record's key behind it; None for too many."""
-    found = matching.annotate(**order.places).values_list(*order.places, "pk")[: MOST_COUNTED + 1]
+    found = matching.annotate(**order.places).values_list(*order.places, "pk")[: MAX_COUNTED + 1]
     places = list(found)
-    return places if len(places) <= MOST_COUNTED else None
+    return places if len(places) <= MAX_COUNTED else None
 
 
-def _sorted(run: Run, order: Sort, few: list[Place], after: Place | None) -> QuerySet[Evaluation]:
+def _sorted_rows(run: Run, order: SortOrder, few: list[Cursor], after: Cursor | None) -> QuerySet[Evaluation]:
     # Here and not in SQL: PostgreSQL takes it that hardly a record is behind any place, and would look for
     # all matches again with each record on its way.
     if after is not None:
         few = [place for place in few if (place[:-1] < after if order.descends else place[:-1] > after)]
     first = (nlargest if order.descends else nsmallest)(PAGE_SIZE + 1, few)
-    return _shown(run.evaluations.filter(pk__in=[place[-1] for place in first]), order)
+    return _ordered(run.evaluations.filter(pk__in=[place[-1] for place in first]), order)
 
 
-def _walked(matching: QuerySet[Evaluation], order: Sort, after: Place | None) -> QuerySet[Evaluation]:
-    return _shown(matching.filter(order.behind(after)) if after is not None else matching, order)
+def _index_walk(
+    matching: QuerySet[Evaluation], order: SortOrder, after: Cursor | None
+) -> QuerySet[Evaluation]:
+    return _ordered(matching.filter(order.behind(after)) if after is not None else matching, order)
 
 
-def _shown(rows: QuerySet[Evaluation], order: Sort) -> QuerySet[Evaluation]:
+def _ordered(rows: QuerySet[Evaluation], order: SortOrder) -> QuerySet[Evaluation]:
     """In order, with what a page shows of each."""
     rows = rows.annotate(**order.places)
     rows = rows.order_by(*(f"-{name}" if order.descends else name for name in order.places))
     return rows.select_related("claimed_by", "assigned_to", "review__reviewer").defer(*LARGE_COLUMNS)
 
 
-def find(run: Run, filters: Filters, reader: User | None) -> QuerySet[Evaluation]:
+def matching_records(run: Run, filters: Filters, reader: User | None) -> QuerySet[Evaluation]:
     """The records of a run that a reader finds by filters, in the quickest way: see `Filters.condition`."""
-    is_covered = bool(filters) and indexing.is_covered(run)
+    is_covered = bool(filters) and indexing.is_indexed(run)
     return run.evaluations.filter(filters.condition(run, reader, is_covered=is_covered))
 
 
@@ -242,14 +244,14 @@ _LIMITS = """
 
 
 @contextmanager
-def limited() -> Iterator[None]:
+def time_limit() -> Iterator[None]:
     """Let queries end after `LONGEST_QUERY`. Raises `TooSlow`."""
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:
-                cursor.execute(_LIMITS, [str(LONGEST_QUERY // dt.timedelta(milliseconds=1))])
+                cursor.execute(_LIMITS, [str(TIME_LIMIT // dt.timedelta(milliseconds=1))])
             yield
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):
-            raise TooSlow from error
+            raise QueryTooSlow from error
         raise

@@ -7,11 +7,11 @@ from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.models import Run, SavedView, User
 
-LONGEST_NAME = 100
-MOST = 50
+MAX_NAME_LENGTH = 100
+MAX_VIEWS = 50
 
 
-class Refused(Exception):
+class SavedViewError(Exception):
     """The view is not saved; the reason is a sentence."""
 
     def __init__(self, reason: str) -> None:
@@ -19,7 +19,7 @@ class Refused(Exception):
         self.reason = reason
 
 
-def of(run: Run, user: User) -> QuerySet[SavedView]:
+def visible_to(run: Run, user: User) -> QuerySet[SavedView]:
     """What a person sees: their own views, and those that are shared."""
     views = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), run=run)
     return views.select_related("owner").order_by("name", "pk")
@@ -35,11 +35,13 @@ def save(*, run: Run, owner: User, name: str, query: str, is_shared: bool) -> Sa
     if is_shared:
         check(owner, "lead_review")
     name = name.strip()
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise Refused(f"A view needs a name of at most {LONGEST_NAME} characters, all of them printable.")
+    if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
+        raise SavedViewError(
+            f"A view needs a name of at most {MAX_NAME_LENGTH} characters, all of them printable."
+        )
     own = SavedView.objects.filter(run=run, owner=owner)
-    if own.count() >= MOST and not own.filter(name=name).exists():
-        raise Refused(f"You have {MOST} views of this run. Remove one before you save another.")
+    if own.count() >= MAX_VIEWS and not own.filter(name=name).exists():
+        raise SavedViewError(f"You have {MAX_VIEWS} views of this run. Remove one before you save another.")
     values = {"query": query, "is_shared": is_shared}
     view, _ = SavedView.objects.update_or_create(run=run, owner=owner, name=name, defaults=values)
     events.record("view saved", actor=owner, run=run, name=name, query=query, is_shared=is_shared)

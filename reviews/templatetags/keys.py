@@ -12,25 +12,25 @@ register = template.Library()
 @register.simple_tag
 def key(user: User, command: str) -> str:
     """The key of a command as `<kbd>`; nothing where single keys are off."""
-    pressed = preferences.keys_of(user).get(command)
+    pressed = preferences.active_keys(user).get(command)
     return format_html("<kbd>{}</kbd>", pressed.upper()) if pressed else ""
 
 
 @register.simple_tag
 def shortcut(user: User, command: str) -> str:
     """The attribute that tells screen readers the key of a command; nothing where single keys are off."""
-    pressed = preferences.keys_of(user).get(command)
+    pressed = preferences.active_keys(user).get(command)
     return format_html(' aria-keyshortcuts="{}"', pressed.upper()) if pressed else ""
 
 
 @register.simple_tag
 def key_map(user: User) -> dict[str, str]:
     """Command -> key, for the script."""
-    return preferences.keys_of(user)
+    return preferences.active_keys(user)
 
 
 @register.simple_tag
 def commands(user: User) -> list[preferences.Command]:
     """Every command with its key, for the sheet of keys; none where single keys are off."""
-    keys = preferences.keys_of(user)
+    keys = preferences.active_keys(user)
     return [preferences.Command(name, keys[name], title) for name, _, title in preferences.COMMANDS if keys]

@@ -24,4 +24,4 @@ def role(user: User) -> str:
 @register.simple_tag
 def refusal(user: User, action: str, subject: Evaluation | Escalation | None = None) -> str:
     """The sentence that denies an action, for `includes/refused.html`; empty where they may."""
-    return permissions.refusal(user, action, subject)
+    return permissions.denial_reason(user, action, subject)

@@ -12,7 +12,7 @@ register = template.Library()
 
 register.filter("inline", rendering.inline)
 register.filter("markdown", rendering.markdown)
-register.filter("pieces", rendering.pieces)
+register.filter("pieces", rendering.diff_html)
 register.filter("plain", rendering.plain)
 register.filter("with_spans", rendering.text_with_spans)
 

@@ -16,15 +16,15 @@ from tests.support.pages import text
 pytestmark = pytest.mark.django_db
 
 
-def make(person: User, *scopes: str, days: int = 7) -> api_tokens.Made:
-    return api_tokens.make(person=person, scopes=scopes or ["read"], days=days, actor=None)
+def make(person: User, *scopes: str, days: int = 7) -> api_tokens.NewToken:
+    return api_tokens.create(person=person, scopes=scopes or ["read"], days=days, actor=None)
 
 
 class TestToken:
     def test_is_found_by_its_text_which_is_nowhere(self, ana: User) -> None:
         made = make(ana, "read", "review")
         assert made.text.startswith(f"{made.token.prefix}_")
-        found = api_tokens.find(made.text)
+        found = api_tokens.authenticate(made.text)
         assert found
         assert (found.person, found.scopes) == (ana, ["review", "read"])
         stored = [str(value) for row in ApiToken.objects.values() for value in row.values()]
@@ -34,20 +34,20 @@ class TestToken:
 
     def test_that_is_expired_or_unknown_is_not_found(self, ana: User) -> None:
         made = make(ana)
-        assert api_tokens.find(made.token.prefix) is None
+        assert api_tokens.authenticate(made.token.prefix) is None
         ApiToken.objects.update(expires_at=timezone.now())
-        assert api_tokens.find(made.text) is None
-        assert not api_tokens.of(ana)
+        assert api_tokens.authenticate(made.text) is None
+        assert not api_tokens.valid_tokens(ana)
 
     def test_notes_its_use_once_a_minute(self, ana: User) -> None:
         made = make(ana)
-        api_tokens.find(made.text)
+        api_tokens.authenticate(made.text)
         first = ApiToken.objects.get().last_used_at
         assert first
-        api_tokens.find(made.text)
+        api_tokens.authenticate(made.text)
         assert ApiToken.objects.get().last_used_at == first
         ApiToken.objects.update(last_used_at=first - timedelta(minutes=1))
-        api_tokens.find(made.text)
+        api_tokens.authenticate(made.text)
         assert ApiToken.objects.get(last_used_at__gt=first)
 
     @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ class TestToken:
     def test_that_could_open_nothing_is_refused(
         self, scopes: list[str], days: int, sentence: str, ana: User
     ) -> None:
-        with pytest.raises(api_tokens.Refused, match=sentence):
-            api_tokens.make(person=ana, scopes=scopes, days=days, actor=None)
+        with pytest.raises(api_tokens.TokenError, match=sentence):
+            api_tokens.create(person=ana, scopes=scopes, days=days, actor=None)
 
     def test_ends_with_the_account_and_with_the_role_at_the_provider(
         self, ana: User, bo: User, max: User
     ) -> None:
         of_ana, of_bo = make(ana).text, make(bo).text
         people.deactivate(person=ana, actor=max)
-        people.follow_provider(person=bo, role="")
-        assert (api_tokens.find(of_ana), api_tokens.find(of_bo)) == (None, None)
-        with pytest.raises(api_tokens.Refused, match="ana is deactivated"):
+        people.set_role_from_provider(person=bo, role="")
+        assert (api_tokens.authenticate(of_ana), api_tokens.authenticate(of_bo)) == (None, None)
+        with pytest.raises(api_tokens.TokenError, match="ana is deactivated"):
             make(User.objects.get(pk=ana.pk))
 
 
@@ -84,7 +84,7 @@ class TestCommand:
         return printed.getvalue().strip()
 
     def test_prints_the_token_alone(self, ana: User) -> None:
-        found = api_tokens.find(self.run("ana", "--scope", "review,read", "--days", "3"))
+        found = api_tokens.authenticate(self.run("ana", "--scope", "review,read", "--days", "3"))
         assert found
         assert found.scopes == ["review", "read"]
         assert found.expires_at - timezone.now() < timedelta(days=3)
@@ -111,7 +111,7 @@ class TestPages:
         assert made.text not in shown
         answer = client.post(reverse("revoke-token", args=[made.token.pk]))
         assert answer["Location"] == reverse("account")
-        assert api_tokens.find(made.text) is None
+        assert api_tokens.authenticate(made.text) is None
         assert [event.action for event in AuditEvent.objects.all()][:1] == ["token revoked"]
 
     def test_list_those_of_a_person_to_an_admin(self, ana: User, max: User, client: Client) -> None:
@@ -120,14 +120,14 @@ class TestPages:
         assert made.token.prefix in text(client.get(reverse("person", args=[ana.pk])))
         answer = client.post(reverse("revoke-token", args=[made.token.pk]))
         assert answer["Location"] == reverse("person", args=[ana.pk])
-        assert api_tokens.find(made.text) is None
+        assert api_tokens.authenticate(made.text) is None
 
     def test_hide_those_of_others(self, ana: User, lea: User, client: Client) -> None:
         made = make(ana)
         client.force_login(lea)
         assert made.token.prefix not in text(client.get(reverse("account")))
         assert client.post(reverse("revoke-token", args=[made.token.pk])).status_code == 404
-        assert api_tokens.find(made.text)
+        assert api_tokens.authenticate(made.text)
 
     def test_have_every_operation_with_its_scope(self, ana: User, client: Client) -> None:
         client.force_login(ana)

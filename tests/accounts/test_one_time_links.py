@@ -8,7 +8,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.utils import timezone
 
 from reviews.accounts import one_time_links
-from reviews.accounts.people import Refused
+from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import role_of
 from reviews.models import AuditEvent, OneTimeLink, User
 from tests.support.threads import together
@@ -25,7 +25,7 @@ def expire() -> None:
 class TestAnInvitation:
     def test_makes_somebody_with_its_role_and_address(self, max: User) -> None:
         made = one_time_links.invite(role="lead", email="lea@example.org", actor=max)
-        lea = one_time_links.join(token=made.token, username="lea", password=GOOD)
+        lea = one_time_links.accept_invitation(token=made.token, username="lea", password=GOOD)
         assert (role_of(lea), lea.email) == ("lead", "lea@example.org")
         made.link.refresh_from_db()
         assert made.link.used_by == lea
@@ -35,42 +35,42 @@ class TestAnInvitation:
         made = one_time_links.invite(role="lead", actor=max)
         stored = [*OneTimeLink.objects.values_list(), *AuditEvent.objects.values_list()]
         assert made.token not in str(stored)
-        assert one_time_links.find(made.token, JOIN) == made.link
+        assert one_time_links.find_pending(made.token, JOIN) == made.link
 
     def test_works_once(self, max: User) -> None:
         token = one_time_links.invite(role="reviewer", actor=max).token
-        one_time_links.join(token=token, username="ana", password=GOOD)
-        with pytest.raises(Refused, match="has been used"):
-            one_time_links.join(token=token, username="bo", password=GOOD)
+        one_time_links.accept_invitation(token=token, username="ana", password=GOOD)
+        with pytest.raises(AccountError, match="has been used"):
+            one_time_links.accept_invitation(token=token, username="bo", password=GOOD)
 
     def test_works_again_after_a_name_that_is_taken(self, max: User, ana: User) -> None:
         token = one_time_links.invite(role="reviewer", actor=max).token
-        with pytest.raises(Refused, match="already somebody"):
-            one_time_links.join(token=token, username="Ana", password=GOOD)
-        assert one_time_links.join(token=token, username="bo", password=GOOD).username == "bo"
+        with pytest.raises(AccountError, match="already somebody"):
+            one_time_links.accept_invitation(token=token, username="Ana", password=GOOD)
+        assert one_time_links.accept_invitation(token=token, username="bo", password=GOOD).username == "bo"
 
     def test_expires(self, max: User) -> None:
         token = one_time_links.invite(role="reviewer", actor=max).token
         expire()
-        assert one_time_links.find(token, JOIN) is None
-        assert not one_time_links.waiting().exists()
+        assert one_time_links.find_pending(token, JOIN) is None
+        assert not one_time_links.pending().exists()
 
     def test_can_be_withdrawn_once(self, max: User) -> None:
         made = one_time_links.invite(role="reviewer", actor=max)
         for _ in range(2):
             one_time_links.withdraw(link_id=made.link.pk, actor=max)
-        assert one_time_links.find(made.token, JOIN) is None
+        assert one_time_links.find_pending(made.token, JOIN) is None
         assert AuditEvent.objects.filter(action="link withdrawn").count() == 1
 
     @pytest.mark.parametrize("token", ["", "x", "\u00fc", "\udc80"])
     def test_is_not_found_by_another_token(self, token: str, max: User) -> None:
         one_time_links.invite(role="reviewer", actor=max)
-        assert one_time_links.find(token, JOIN) is None
+        assert one_time_links.find_pending(token, JOIN) is None
 
     def test_opens_no_password(self, max: User) -> None:
         token = one_time_links.invite(role="reviewer", actor=max).token
-        with pytest.raises(Refused):
-            one_time_links.choose_password(token=token, password=GOOD)
+        with pytest.raises(AccountError):
+            one_time_links.set_password_by_link(token=token, password=GOOD)
 
     @pytest.mark.parametrize(
         ("values", "field"), [({"role": "owner"}, "role"), ({"role": "lead", "email": "lea"}, "email")]
@@ -78,7 +78,7 @@ class TestAnInvitation:
     def test_is_refused_with_a_reason_for_the_field(
         self, values: dict[str, str], field: str, max: User
     ) -> None:
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(AccountError) as refused:
             one_time_links.invite(**values, actor=max)
         assert refused.value.field == field
 
@@ -86,40 +86,41 @@ class TestAnInvitation:
 @pytest.mark.django_db
 class TestAPasswordLink:
     def test_sets_the_password(self, ana: User, max: User) -> None:
-        one_time_links.choose_password(
-            token=one_time_links.password_link(person=ana, actor=max).token, password=GOOD
+        one_time_links.set_password_by_link(
+            token=one_time_links.create_password_link(person=ana, actor=max).token, password=GOOD
         )
         ana.refresh_from_db()
         assert ana.check_password(GOOD)
 
     def test_takes_the_place_of_the_one_before(self, ana: User, max: User) -> None:
-        first = one_time_links.password_link(person=ana, actor=max)
-        second = one_time_links.password_link(person=ana, actor=max)
-        assert one_time_links.find(first.token, PASSWORD) is None
-        assert one_time_links.find(second.token, PASSWORD) == second.link
+        first = one_time_links.create_password_link(person=ana, actor=max)
+        second = one_time_links.create_password_link(person=ana, actor=max)
+        assert one_time_links.find_pending(first.token, PASSWORD) is None
+        assert one_time_links.find_pending(second.token, PASSWORD) == second.link
 
     def test_holds_passwords_to_the_rules(self, ana: User, max: User) -> None:
-        token = one_time_links.password_link(person=ana, actor=max).token
-        with pytest.raises(Refused, match="too short"):
-            one_time_links.choose_password(token=token, password="short")
-        assert one_time_links.find(token, PASSWORD)
+        token = one_time_links.create_password_link(person=ana, actor=max).token
+        with pytest.raises(AccountError, match="too short"):
+            one_time_links.set_password_by_link(token=token, password="short")
+        assert one_time_links.find_pending(token, PASSWORD)
 
     def test_is_not_made_for_who_comes_by_a_provider(self, ana: User, max: User) -> None:
         SocialAccount.objects.create(user=ana, provider="sso", uid="4711")
-        with pytest.raises(Refused, match="another provider"):
-            one_time_links.password_link(person=ana, actor=max)
+        with pytest.raises(AccountError, match="another provider"):
+            one_time_links.create_password_link(person=ana, actor=max)
 
     def test_is_not_made_for_an_account_that_is_shut(self, ana: User, max: User) -> None:
         User.objects.filter(pk=ana.pk).update(is_active=False)
-        with pytest.raises(Refused, match="deactivated"):
-            one_time_links.password_link(person=ana, actor=max)
+        with pytest.raises(AccountError, match="deactivated"):
+            one_time_links.create_password_link(person=ana, actor=max)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_two_who_use_a_link_at_once_one_joins(max: User) -> None:
     token = one_time_links.invite(role="reviewer", actor=max).token
     ways_in = [
-        partial(one_time_links.join, token=token, username=name, password=GOOD) for name in ("ana", "bo")
+        partial(one_time_links.accept_invitation, token=token, username=name, password=GOOD)
+        for name in ("ana", "bo")
     ]
-    outcomes = together(*ways_in, expecting=Refused)
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Refused", "User"]
+    outcomes = together(*ways_in, expecting=AccountError)
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AccountError", "User"]

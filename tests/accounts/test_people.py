@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client, override_settings
 
 from reviews.accounts import api_tokens, one_time_links, people
-from reviews.accounts.people import Refused
+from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import ROLES, role_of
 from reviews.models import AuditEvent, User
 from reviews.queue import claims
@@ -26,7 +26,7 @@ def add(username: str = "ana", password: str = PASSWORD, role: str = "reviewer")
 
 
 def become_admin(username: str = "max", token: str | None = None) -> User:
-    return people.first_admin(
+    return people.create_first_admin(
         username=username, password=PASSWORD, token=people.welcome_token() if token is None else token
     )
 
@@ -66,7 +66,7 @@ class TestAddingSomebody:
     def test_is_refused_with_a_reason_for_the_field(
         self, attempt: Callable[[], User], field: str, reason: str
     ) -> None:
-        with pytest.raises(Refused, match=reason) as caught:
+        with pytest.raises(AccountError, match=reason) as caught:
             attempt()
         assert caught.value.field == field
         assert not User.objects.exists()
@@ -74,7 +74,7 @@ class TestAddingSomebody:
 
     @pytest.mark.parametrize("name", ["ana", "ANA"])
     def test_is_refused_for_a_name_that_is_taken_in_whatever_case(self, ana: User, name: str) -> None:
-        with pytest.raises(Refused, match="already somebody"):
+        with pytest.raises(AccountError, match="already somebody"):
             add(name)
 
 
@@ -84,13 +84,13 @@ class TestTheFirstAdmin:
         assert people.needs_first_admin()
         assert role_of(become_admin()) == "admin"
         assert not people.needs_first_admin()
-        with pytest.raises(Refused, match="has been used"):
+        with pytest.raises(AccountError, match="has been used"):
             become_admin("eve")
 
     def test_needs_the_token(self) -> None:
-        with pytest.raises(Refused, match="not the one"):
+        with pytest.raises(AccountError, match="not the one"):
             become_admin(token=people.welcome_token()[:-1])
-        with pytest.raises(Refused, match="not the one"):
+        with pytest.raises(AccountError, match="not the one"):
             become_admin(token="ä")
 
     def test_has_a_token_of_this_installation(self) -> None:
@@ -113,13 +113,15 @@ class TestTheFirstAdmin:
 @pytest.mark.django_db(transaction=True)
 class TestAtOnce:
     def test_of_two_who_follow_the_link_one_becomes_admin(self) -> None:
-        outcomes = together(partial(become_admin, "max"), partial(become_admin, "eve"), expecting=Refused)
-        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Refused", "User"]
+        outcomes = together(
+            partial(become_admin, "max"), partial(become_admin, "eve"), expecting=AccountError
+        )
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AccountError", "User"]
         assert User.objects.count() == 1
 
     def test_of_two_who_want_a_name_one_gets_it(self) -> None:
-        outcomes = together(partial(add, "ana"), partial(add, "Ana"), expecting=Refused)
-        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Refused", "User"]
+        outcomes = together(partial(add, "ana"), partial(add, "Ana"), expecting=AccountError)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AccountError", "User"]
         assert User.objects.count() == AuditEvent.objects.count() == 1
 
 
@@ -163,12 +165,12 @@ class TestTheRole:
         assert not AuditEvent.objects.exists()
 
     def test_is_one_of_three(self, ana: User, max: User) -> None:
-        with pytest.raises(Refused, match="reviewer, lead, admin"):
+        with pytest.raises(AccountError, match="reviewer, lead, admin"):
             people.change_role(person=ana, role="owner", actor=max)
 
     def test_of_the_last_admin_stays(self, max: User) -> None:
         UserFactory.create(role="admin", is_active=False)
-        with pytest.raises(Refused, match="max is the only admin"):
+        with pytest.raises(AccountError, match="max is the only admin"):
             people.change_role(person=max, role="lead", actor=max)
         assert role_of(max) == "admin"
 
@@ -176,7 +178,7 @@ class TestTheRole:
         UserFactory.create(role="admin")
         one_time_links.invite(role="admin", actor=max)
         people.change_role(person=max, role="reviewer", actor=max)
-        assert not one_time_links.waiting().exists()
+        assert not one_time_links.pending().exists()
 
 
 @pytest.mark.django_db
@@ -199,14 +201,14 @@ class TestDeactivating:
 
     def test_ends_the_links_to_and_from_somebody(self, ana: User, max: User) -> None:
         UserFactory.create(role="admin")
-        one_time_links.password_link(person=max, actor=max)
+        one_time_links.create_password_link(person=max, actor=max)
         one_time_links.invite(role="reviewer", actor=max)
-        kept = one_time_links.password_link(person=ana, actor=ana).link
+        kept = one_time_links.create_password_link(person=ana, actor=ana).link
         people.deactivate(person=max, actor=max)
-        assert list(one_time_links.waiting()) == [kept]
+        assert list(one_time_links.pending()) == [kept]
 
     def test_leaves_the_last_admin(self, max: User) -> None:
-        with pytest.raises(Refused, match="only admin"):
+        with pytest.raises(AccountError, match="only admin"):
             people.deactivate(person=max, actor=max)
         max.refresh_from_db()
         assert max.is_active
@@ -225,9 +227,9 @@ def test_of_two_admins_who_deactivate_each_other_one_stays(max: User) -> None:
     outcomes = together(
         partial(people.deactivate, person=lea, actor=max),
         partial(people.deactivate, person=max, actor=lea),
-        expecting=Refused,
+        expecting=AccountError,
     )
-    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NoneType", "Refused"]
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AccountError", "NoneType"]
     assert User.objects.get(is_active=True) in {max, lea}
 
 
@@ -246,9 +248,9 @@ class TestAUsername:
 @pytest.mark.django_db
 class TestTheProvider:
     def test_gives_a_role_and_takes_it(self, ana: User) -> None:
-        people.follow_provider(person=ana, role="lead")
+        people.set_role_from_provider(person=ana, role="lead")
         assert role_of(ana) == "lead"
-        people.follow_provider(person=ana, role="")
+        people.set_role_from_provider(person=ana, role="")
         assert role_of(ana) == ""
 
     def test_adds_people_who_have_no_password(self) -> None:
@@ -262,8 +264,8 @@ class TestANewPasswordFromOutside:
     """A password that is set without the one before: by a link of an admin's, or by command."""
 
     def by_link(self, ana: User, max: User) -> None:
-        token = one_time_links.password_link(person=ana, actor=max).token
-        one_time_links.choose_password(token=token, password="another phrase nobody guesses")
+        token = one_time_links.create_password_link(person=ana, actor=max).token
+        one_time_links.set_password_by_link(token=token, password="another phrase nobody guesses")
 
     def by_command(self, ana: User, monkeypatch: pytest.MonkeyPatch) -> str:
         monkeypatch.setattr("sys.stdin", io.StringIO("another phrase nobody guesses\n"))
@@ -272,9 +274,9 @@ class TestANewPasswordFromOutside:
         return out.getvalue()
 
     def test_by_link_revokes_each_token_with_an_event(self, ana: User, bo: User, max: User) -> None:
-        made = [api_tokens.make(person=person, scopes=["review"], actor=None) for person in (ana, ana, bo)]
+        made = [api_tokens.create(person=person, scopes=["review"], actor=None) for person in (ana, ana, bo)]
         self.by_link(ana, max)
-        assert [bool(api_tokens.find(one.text)) for one in made] == [False, False, True]
+        assert [bool(api_tokens.authenticate(one.text)) for one in made] == [False, False, True]
         events = AuditEvent.objects.filter(action="token revoked").order_by("pk")
         assert [(event.actor, event.detail["token"]) for event in events] == [
             (ana, made[0].token.pk),
@@ -285,10 +287,10 @@ class TestANewPasswordFromOutside:
     def test_by_command_revokes_tokens_and_ends_sessions(
         self, ana: User, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made = api_tokens.make(person=ana, scopes=["review"], actor=None)
+        made = api_tokens.create(person=ana, scopes=["review"], actor=None)
         client.force_login(ana)
         assert "API tokens revoked: 1" in self.by_command(ana, monkeypatch)
-        assert api_tokens.find(made.text) is None
+        assert api_tokens.authenticate(made.text) is None
         assert client.get("/").status_code == 302
         ana.refresh_from_db()
         assert ana.check_password("another phrase nobody guesses")
@@ -313,7 +315,7 @@ def test_reactivated_person_has_no_token_from_before(ana: User, max: User) -> No
     people.deactivate(person=ana, actor=max)
     stale = User.objects.get(pk=ana.pk)
     stale.is_active = True
-    with pytest.raises(api_tokens.Refused, match="deactivated"):
-        api_tokens.make(person=stale, scopes=["review"], actor=None)
+    with pytest.raises(api_tokens.TokenError, match="deactivated"):
+        api_tokens.create(person=stale, scopes=["review"], actor=None)
     people.reactivate(person=ana, actor=max)
-    assert not api_tokens.of(ana).exists()
+    assert not api_tokens.valid_tokens(ana).exists()

@@ -31,24 +31,24 @@ class TestThePlaces:
     )
     def test_are_told_in_words(self, user_agent: str, words: str, ana: User) -> None:
         log_in(ana, user_agent)
-        assert [place.browser for place in sessions.places(ana, None)] == [words]
+        assert [place.browser for place in sessions.active_sessions(ana, None)] == [words]
 
     def test_begin_with_the_latest_and_say_which_is_this(self, ana: User, bo: User) -> None:
         first, latest = log_in(ana), log_in(ana)
         log_in(bo)
-        places = sessions.places(ana, first.session_key)
+        places = sessions.active_sessions(ana, first.session_key)
         assert [(place.pk, place.is_this) for place in places] == [(latest.pk, False), (first.pk, True)]
 
     def test_are_those_that_are_open(self, ana: User) -> None:
         SessionStore(log_in(ana).session_key).delete()
-        assert sessions.places(ana, None) == []
+        assert sessions.active_sessions(ana, None) == []
 
 
 class TestEnding:
     def test_one_leaves_the_others(self, ana: User) -> None:
         ended, kept = log_in(ana), log_in(ana)
         sessions.end(ana, ended.pk)
-        assert [place.pk for place in sessions.places(ana, None)] == [kept.pk]
+        assert [place.pk for place in sessions.active_sessions(ana, None)] == [kept.pk]
         assert not SessionStore().exists(ended.session_key)
 
     def test_one_of_somebody_else_is_refused(self, ana: User, bo: User) -> None:
@@ -61,5 +61,5 @@ class TestEnding:
         this, _, _ = log_in(ana), log_in(ana), log_in(ana)
         of_bo = log_in(bo)
         assert sessions.end_others(ana, this.session_key) == 2
-        assert [place.pk for place in sessions.places(ana, None)] == [this.pk]
+        assert [place.pk for place in sessions.active_sessions(ana, None)] == [this.pk]
         assert SessionStore().exists(of_bo.session_key)

@@ -37,7 +37,7 @@ def program_of(person: User, *scopes: str) -> Program:
     if not scopes:
         able = {"reviewer": ("review", "read"), "lead": ("export", "review", "read"), "admin": ALL}
         scopes = able[person.groups.get().name]
-    return Program(api_tokens.make(person=person, scopes=scopes, actor=None).text)
+    return Program(api_tokens.create(person=person, scopes=scopes, actor=None).text)
 
 
 @pytest.fixture

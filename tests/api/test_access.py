@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from reviews.accounts import api_tokens, people
-from reviews.api.addresses import api
+from reviews.api.urls import api
 from reviews.models import ApiToken, Evaluation, User
 from tests.api.conftest import ALL, Program, program_of
 from tests.support.factories import EvaluationFactory
@@ -73,7 +73,7 @@ class TestOperation:
         scope, *statuses = ACCESS[name]
         for person, status in zip((ana, lea, max), statuses, strict=True):
             if status is None:
-                with pytest.raises(api_tokens.Refused, match=scope):
+                with pytest.raises(api_tokens.TokenError, match=scope):
                     program_of(person, scope)
             else:
                 assert send(program_of(person, scope), name, record).status_code == status

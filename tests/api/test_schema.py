@@ -21,7 +21,7 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks as found_by
 
-from reviews.api.addresses import api
+from reviews.api.urls import api
 from reviews.models import Evaluation, Import, User
 from reviews.queue import claims
 from reviews.review import escalations

@@ -25,7 +25,7 @@ PROTECTED = ("audit_event", "audit_seal", "review", "withdrawal", "blind_scores"
 def found() -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    return list(decision_check.verify())
+    return list(decision_check.find_differences())
 
 
 def again(evaluation: Evaluation) -> Evaluation:

@@ -434,19 +434,19 @@ class Calls:
         return partial(blind_scoring.reveal_served, self.run.evaluations.all(), share=1)
 
     def reveals_note(self) -> Call:
-        return partial(reveals.note, self.hidden(), self.ana, reveals.How.SHOWN)
+        return partial(reveals.record_reveal, self.hidden(), self.ana, reveals.How.SHOWN)
 
     def reveals_note_download(self) -> Call:
-        return partial(reveals.note_download, self.evaluation().run, self.ana)
+        return partial(reveals.record_download, self.evaluation().run, self.ana)
 
     def reveals_has_read_opinions(self) -> Call:
         return partial(reveals.has_read_opinions, self.evaluation(), self.ana)
 
     def reveals_sealed_from(self) -> Call:
-        return lambda: list(Evaluation.objects.filter(reveals.sealed_from(self.ana)))
+        return lambda: list(Evaluation.objects.filter(reveals.opinions_hidden_from(self.ana)))
 
     def reveals_was_shown_to(self) -> Call:
-        return partial(reveals.was_shown_to, self.evaluation(), self.ana)
+        return partial(reveals.were_scores_shown_to, self.evaluation(), self.ana)
 
     def opinions_readable_by(self) -> Call:
         return partial(opinions.readable_by, self.opinion().evaluation, self.lea)
@@ -620,8 +620,8 @@ class Calls:
     def queue_claimed_since(self) -> Call:
         return partial(claims.claimed_since, EvaluationFactory.create(claimed_by=self.ana))
 
-    def token(self) -> api_tokens.Made:
-        return api_tokens.make(person=self.ana, scopes=["review"], actor=None)
+    def token(self) -> api_tokens.NewToken:
+        return api_tokens.create(person=self.ana, scopes=["review"], actor=None)
 
     def tokens_make(self) -> Call:
         return self.token
@@ -634,22 +634,24 @@ class Calls:
         return partial(api_tokens.revoke_all, person=self.ana, actor=self.lea)
 
     def tokens_find(self) -> Call:
-        return partial(api_tokens.find, self.token().text)
+        return partial(api_tokens.authenticate, self.token().text)
 
     def tokens_of(self) -> Call:
-        return partial(api_tokens.of, self.ana)
+        return partial(api_tokens.valid_tokens, self.ana)
 
     def people_add_user(self) -> Call:
         return partial(people.add_user, username="bo", password=PASSWORD, role="reviewer", actor=None)
 
     def people_first_admin(self) -> Call:
-        return partial(people.first_admin, username="max", password=PASSWORD, token=people.welcome_token())
+        return partial(
+            people.create_first_admin, username="max", password=PASSWORD, token=people.welcome_token()
+        )
 
     def people_change_role(self) -> Call:
         return partial(people.change_role, person=self.ana, role="lead", actor=self.lea)
 
     def people_follow_provider(self) -> Call:
-        return partial(people.follow_provider, person=self.ana, role="lead")
+        return partial(people.set_role_from_provider, person=self.ana, role="lead")
 
     def people_reset_second_factor(self) -> Call:
         return partial(people.reset_second_factor, person=self.ana, actor=self.lea)
@@ -673,35 +675,37 @@ class Calls:
         return partial(people.check_password, PASSWORD, self.ana)
 
     def people_everybody(self) -> Call:
-        return lambda: list(people.everybody())
+        return lambda: list(people.all_people())
 
     def people_one_at_a_time(self) -> Call:
-        return people.one_at_a_time
+        return people.lock_accounts
 
-    def invitation(self) -> one_time_links.Made:
+    def invitation(self) -> one_time_links.NewLink:
         return one_time_links.invite(role="reviewer", actor=self.lea)
 
     def links_invite(self) -> Call:
         return self.invitation
 
     def links_password_link(self) -> Call:
-        return partial(one_time_links.password_link, person=self.ana, actor=self.lea)
+        return partial(one_time_links.create_password_link, person=self.ana, actor=self.lea)
 
     def links_withdraw(self) -> Call:
         return partial(one_time_links.withdraw, link_id=self.invitation().link.pk, actor=self.lea)
 
     def links_join(self) -> Call:
-        return partial(one_time_links.join, token=self.invitation().token, username="bo", password=PASSWORD)
+        return partial(
+            one_time_links.accept_invitation, token=self.invitation().token, username="bo", password=PASSWORD
+        )
 
     def links_choose_password(self) -> Call:
-        token = one_time_links.password_link(person=self.ana, actor=self.lea).token
-        return partial(one_time_links.choose_password, token=token, password=PASSWORD)
+        token = one_time_links.create_password_link(person=self.ana, actor=self.lea).token
+        return partial(one_time_links.set_password_by_link, token=token, password=PASSWORD)
 
     def links_find(self) -> Call:
-        return partial(one_time_links.find, self.invitation().token, OneTimeLink.Purpose.JOIN)
+        return partial(one_time_links.find_pending, self.invitation().token, OneTimeLink.Purpose.JOIN)
 
     def links_waiting(self) -> Call:
-        return lambda: list(one_time_links.waiting())
+        return lambda: list(one_time_links.pending())
 
     def session(self) -> UserSession:
         values = {"ip": "127.0.0.1", "session_key": "a key", "user_agent": "Firefox"}
@@ -714,17 +718,17 @@ class Calls:
         return partial(sessions.end_others, self.ana, None)
 
     def sessions_log_out(self) -> Call:
-        return partial(sessions.log_out, self.ana, self.session().session_key)
+        return partial(sessions.record_logout, self.ana, self.session().session_key)
 
     def sessions_renew(self) -> Call:
         request = RequestFactory().get("/")
         request.user = self.ana
         request.session = SessionStore()
         request.session.create()
-        return partial(sessions.renew, self.ana, request)
+        return partial(sessions.keep_only_current, self.ana, request)
 
     def sessions_places(self) -> Call:
-        return partial(sessions.places, self.ana, self.session().session_key)
+        return partial(sessions.active_sessions, self.ana, self.session().session_key)
 
     def people_needs_first_admin(self) -> Call:
         return people.needs_first_admin
@@ -740,7 +744,7 @@ class Calls:
         return partial(preferences.chosen_keys, self.ana)
 
     def preferences_keys_of(self) -> Call:
-        return partial(preferences.keys_of, self.ana)
+        return partial(preferences.active_keys, self.ana)
 
     def queue_claim_next(self) -> Call:
         self.evaluation()
@@ -961,7 +965,7 @@ class Calls:
 
     def saved_views_of(self) -> Call:
         self.saved_views_save()()
-        return lambda: list(saved_views.of(self.run, self.ana))
+        return lambda: list(saved_views.visible_to(self.run, self.ana))
 
     def spot_checks_draw(self) -> Call:
         decide(self.held(), self.ana)

@@ -13,7 +13,7 @@ from reviews import tasks
 from reviews.audit import events as audit_events
 from reviews.audit import hash_chain
 from reviews.audit import log as audit_log
-from reviews.audit.hash_chain import EMPTY, Chain, Head
+from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head
 from reviews.models import AuditEvent, AuditSeal, Run, User
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -37,7 +37,7 @@ def seal() -> None:
 
 
 def found(kept: Head | None = None) -> list[str]:
-    return list(audit_log.verify(Chain(*[kept] if kept else [])))
+    return list(audit_log.verify(ChainVerifier(*[kept] if kept else [])))
 
 
 @pytest.fixture
@@ -203,7 +203,7 @@ class TestWhatIsFound:
     def test_the_end_removed_by_a_head_that_was_kept(
         self, events: list[int], tamper: Callable[..., None]
     ) -> None:
-        kept = audit_log.head()
+        kept = audit_log.chain_head()
         tamper("DELETE FROM audit_event WHERE id = ANY(%s)", events[3:])
         tamper("DELETE FROM audit_seal WHERE position > 3")
         assert found() == []
@@ -212,7 +212,7 @@ class TestWhatIsFound:
     def test_a_chain_written_anew_by_a_head_that_was_kept(
         self, events: list[int], tamper: Callable[..., None]
     ) -> None:
-        kept = audit_log.head()
+        kept = audit_log.chain_head()
         tamper("DELETE FROM audit_seal")
         tamper("UPDATE audit_event SET actor_name = 'bo'")
         for event in events:
@@ -256,11 +256,11 @@ class TestPublishHead:
     def test_writes_the_head_to_the_log(self, events: list[int], caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level("INFO", "reviews.audit.log"):
             tasks.publish_audit_head(timestamp=0)
-        assert [record.getMessage() for record in caplog.records] == [f"audit head {audit_log.head()}"]
+        assert [record.getMessage() for record in caplog.records] == [f"audit head {audit_log.chain_head()}"]
 
     def test_writes_nothing_without_events(self, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level("INFO", "reviews.audit.log"):
-            audit_log.publish_head()
+            audit_log.log_chain_head()
         assert caplog.records == []
 
 
@@ -269,12 +269,12 @@ class TestVerifyAudit:
         finished = manage(capsysbinary, "verify_audit")
         assert (finished.status, finished.err) == (0, "")
         sealed, end = finished.out.decode().splitlines()
-        assert sealed == f"5 events sealed, head {audit_log.head()}"
+        assert sealed == f"5 events sealed, head {audit_log.chain_head()}"
         assert end.startswith("End not checked: ")
 
     def test_of_no_events_holds(self, capsysbinary: Capture) -> None:
         assert manage(capsysbinary, "verify_audit").status == 0
-        assert audit_log.head() == EMPTY
+        assert audit_log.chain_head() == EMPTY
 
     def test_names_what_it_finds(
         self, events: list[int], tamper: Callable[..., None], capsysbinary: Capture
@@ -286,7 +286,7 @@ class TestVerifyAudit:
         assert finished.err.endswith("Differences: 1\n")
 
     def test_takes_the_head_it_printed(self, events: list[int], ana: User, capsysbinary: Capture) -> None:
-        kept = str(audit_log.head())
+        kept = str(audit_log.chain_head())
         audit_events.record("look", actor=ana)
         assert manage(capsysbinary, "verify_audit", "--head", kept).status == 0
         another = f"5:{'0' * 64}"
@@ -298,7 +298,7 @@ class TestVerifyAudit:
     ) -> None:
         log = tmp_path / "work.log"
         log.write_text(
-            f"INFO reviews.audit.log: audit head {audit_log.head()}\nINFO other: 12:30 is no head\n"
+            f"INFO reviews.audit.log: audit head {audit_log.chain_head()}\nINFO other: 12:30 is no head\n"
         )
         assert manage(capsysbinary, "verify_audit", "--heads", str(log)).status == 0
         tamper("DELETE FROM audit_event WHERE id = %s", events[4])
@@ -309,10 +309,10 @@ class TestVerifyAudit:
         assert "position 5 is missing: the chain ends before the head that was kept" in finished.err
 
     def test_says_which_heads_it_checked(self, events: list[int], ana: User, capsysbinary: Capture) -> None:
-        early = str(audit_log.head())
+        early = str(audit_log.chain_head())
         audit_events.record("look", actor=ana)
         seal()
-        late = str(audit_log.head())
+        late = str(audit_log.chain_head())
         finished = manage(capsysbinary, "verify_audit", "--head", late, "--head", early)
         assert finished.out.decode().endswith("Checked against 2 kept heads, the last at position 6\n")
         another = f"5:{'0' * 64}"
@@ -339,7 +339,7 @@ class TestExportAudit:
         [line] = map(json.loads, finished.out.splitlines())
         event = AuditEvent.objects.get()
         assert (line["position"], line["previous"]) == (1, "0" * 64)
-        assert line["hash"] == audit_log.head().hash.hex()
+        assert line["hash"] == audit_log.chain_head().hash.hex()
         assert line["event"] == {
             "id": event.pk,
             "at": event.at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
@@ -372,7 +372,7 @@ class TestExportAudit:
         for line in lines:
             if "digest" in line:
                 previous, digest = bytes.fromhex(line["previous"]), bytes.fromhex(line["digest"])
-                assert hash_chain.seal(previous, digest).hex() == line["hash"]
+                assert hash_chain.seal_hash(previous, digest).hex() == line["hash"]
 
     def test_of_a_run_that_is_not_there_says_so(self, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "export_audit", "--run", "nothing")

@@ -114,7 +114,10 @@ def changed_list() -> int:
     """The run, with its waiting records put first."""
     made = Run.objects.get(pk=run())
     order = bulk_changes.Order(
-        made, Filters.of("verdict=Pass"), bulk_changes.Kind.PRIORITISE, priority=bulk_changes.FIRST
+        made,
+        Filters.from_query_string("verdict=Pass"),
+        bulk_changes.Kind.PRIORITISE,
+        priority=bulk_changes.FIRST,
     )
     bulk_changes.apply(order, User.objects.get(username="lea"))
     return made.pk
@@ -459,11 +462,11 @@ def invitation() -> str:
 
 
 def new_password() -> str:
-    return one_time_links.password_link(person=the_person("ana"), actor=the_person("max")).token
+    return one_time_links.create_password_link(person=the_person("ana"), actor=the_person("max")).token
 
 
 def token() -> None:
-    api_tokens.make(person=User.objects.get(username="ana"), scopes=["review", "read"], actor=None)
+    api_tokens.create(person=User.objects.get(username="ana"), scopes=["review", "read"], actor=None)
 
 
 def second_factor() -> None:

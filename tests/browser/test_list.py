@@ -19,7 +19,7 @@ def listed(page: Page, live_server: LiveServer, lea: User) -> Page:
     """The list of a run with two records of o1 and one of gpt-4o, as lea sees it."""
     models = {"a": "o1", "b": "o1", "c": "gpt-4o"}
     lines = (line(name, task_id=name, model_id=model) for name, model in models.items())
-    indexing.after_import(bring_in(file_of(*lines)))
+    indexing.index_import(bring_in(file_of(*lines)))
     log_in(page, live_server.url, lea)
     page.goto(f"{live_server.url}/runs/{Run.objects.get().pk}/")
     return page

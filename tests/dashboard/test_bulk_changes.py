@@ -37,7 +37,7 @@ def assigned(run: Run) -> list[User | None]:
 class TestAssign:
     def test_gives_the_records_of_the_list_to_somebody(self, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2", "3"])
-        order = Order(run, Filters.of("task=1&task=3"), Kind.ASSIGN, bo)
+        order = Order(run, Filters.from_query_string("task=1&task=3"), Kind.ASSIGN, bo)
         assert bulk_changes.plan(order) == Plan(2, 0)
         change = bulk_changes.apply(order, lea)
         assert change.evaluations == 2
@@ -82,7 +82,7 @@ class TestAssign:
 
 def test_what_is_prioritised_is_handed_out_first(run: Run, lea: User, ana: User) -> None:
     evaluations(run, tasks=["1", "2"])
-    order = Order(run, Filters.of("task=2"), Kind.PRIORITISE, priority=bulk_changes.FIRST)
+    order = Order(run, Filters.from_query_string("task=2"), Kind.PRIORITISE, priority=bulk_changes.FIRST)
     assert bulk_changes.plan(order) == Plan(1, 0)
     bulk_changes.apply(order, lea)
     claimed = claims.claim_next(run=run, reviewer=ana)
@@ -111,7 +111,7 @@ class TestUndo:
     def test_leaves_what_was_changed_since(self, run: Run, lea: User, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2"])
         change = bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
-        bulk_changes.apply(Order(run, Filters.of("task=1"), Kind.ASSIGN, ana), lea)
+        bulk_changes.apply(Order(run, Filters.from_query_string("task=1"), Kind.ASSIGN, ana), lea)
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == Outcome(1, 1)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
@@ -157,7 +157,7 @@ def test_changes_of_many_records_are_for_leads(run: Run, lea: User, ana: User) -
 
 def test_the_event_says_what_was_done_to_how_many(run: Run, lea: User, bo: User) -> None:
     evaluations(run, tasks=["1", "2"])
-    change = bulk_changes.apply(Order(run, Filters.of("verdict=Fail"), Kind.ASSIGN, bo), lea)
+    change = bulk_changes.apply(Order(run, Filters.from_query_string("verdict=Fail"), Kind.ASSIGN, bo), lea)
     event = AuditEvent.objects.get(action="bulk assign")
     assert (event.actor, event.run) == (lea, run)
     assert event.detail == {

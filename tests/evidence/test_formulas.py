@@ -2,7 +2,7 @@
 
 import pytest
 
-from reviews.evidence.formulas import formulas
+from reviews.evidence.formulas import find_formulas
 
 
 @pytest.mark.parametrize(
@@ -15,13 +15,13 @@ from reviews.evidence.formulas import formulas
     ],
 )
 def test_formulas_are_found_where_markdown_finds_them(text: str, sources: list[str]) -> None:
-    assert [found.source for found in formulas(text)] == sources
+    assert [found.source for found in find_formulas(text)] == sources
 
 
 def test_a_formula_spans_its_delimiters() -> None:
-    [found] = formulas(r"so \( x \) holds")
+    [found] = find_formulas(r"so \( x \) holds")
     assert (found.start, found.end, found.source, found.is_display) == (3, 10, " x ", False)
 
 
 def test_of_thousands_the_first_are_found() -> None:
-    assert len(list(formulas("$x$ " * 5_000))) == 2_000
+    assert len(list(find_formulas("$x$ " * 5_000))) == 2_000

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reviews.evidence.reading_time import MS_PER_WORD, words_of_evidence
+from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
 from reviews.rubric import definition
 from reviews.rubric.proposals import offers
 from tests.support.factories import EvaluationFactory
@@ -22,21 +22,21 @@ def test_it_is_the_response_wherever_its_texts_stand(response: Any, words: int) 
     record = EvaluationFactory.build(
         structured_model_response=response, structured_ideal_response="So it is."
     )
-    assert words_of_evidence(record, []) == words
+    assert count_words_to_read(record, []) == words
 
 
 def test_a_response_of_any_depth_is_read() -> None:
     response: Any = "deep down"
     for _ in range(5_000):
         response = [response]
-    assert words_of_evidence(EvaluationFactory.build(structured_model_response=response), []) == 2
+    assert count_words_to_read(EvaluationFactory.build(structured_model_response=response), []) == 2
 
 
 @pytest.mark.django_db
 def test_it_is_the_judges_justifications_too() -> None:
     scores = {"Rigor": {"score": "No", "justification": "It skips a step."}}
     record = EvaluationFactory.create(parsed_rubric_scores=scores, structured_model_response="One half.")
-    assert words_of_evidence(record, offers(record, definition.of(record.run))) == 6
+    assert count_words_to_read(record, offers(record, definition.of(record.run))) == 6
 
 
 def test_a_minute_has_240_words() -> None:

@@ -5,7 +5,15 @@ from html.parser import HTMLParser
 
 import pytest
 
-from reviews.evidence.rendering import MAX_CHARS, inline, json_html, markdown, pieces, plain, text_with_spans
+from reviews.evidence.rendering import (
+    MAX_CHARS,
+    diff_html,
+    inline,
+    json_html,
+    markdown,
+    plain,
+    text_with_spans,
+)
 
 
 class Seen(HTMLParser):
@@ -200,7 +208,7 @@ class TestDamagedLatex:
 
 class TestPieces:
     def test_are_marked_and_their_formulas_stay_whole(self) -> None:
-        html = pieces([("same", "it is "), ("removed", "$5 < 6$"), ("added", r"\[x\]"), ("same", " <b>")])
+        html = diff_html([("same", "it is "), ("removed", "$5 < 6$"), ("added", r"\[x\]"), ("same", " <b>")])
         assert html == (
             'it is <del><span class="math" data-display="false">5 &lt; 6</span></del>'
             '<ins><span class="math" data-display="true">x</span></ins> &lt;b&gt;'

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.evidence.response_diff import MOST_WORDS, Piece, compared, rows, words
+from reviews.evidence.response_diff import MAX_WORDS, DiffPiece, align_parts, diff_words, split_words
 from reviews.records.responses import Part, parts
 
 MODEL = {"steps": ["Add.", "Halve."], "final_answer": r"$\frac{1}{2}$", "assumptions": "None."}
@@ -15,19 +15,19 @@ IDEAL = {"assumptions": "None.", "steps": ["Add.", "Divide."], "final_answer": "
 
 def differing(one: str, other: str) -> list[str]:
     """What is marked on both sides, the model's first."""
-    in_one, in_other = compared(words(one), words(other))
+    in_one, in_other = diff_words(split_words(one), split_words(other))
     return [piece.text for piece in (*in_one, *in_other) if piece.kind != "same"]
 
 
 def test_parts_of_the_same_name_stand_in_line_with_the_answer_first() -> None:
-    found = rows(parts(MODEL), parts(IDEAL))
+    found = align_parts(parts(MODEL), parts(IDEAL))
     assert [row.label for row in found] == ["Final answer", "Assumptions", "Steps", "Format notes"]
     assert [row.is_same for row in found] == [False, True, False, False]
     assert found[3].model == []
 
 
 def test_of_plain_text_only_the_final_answer_stands_apart() -> None:
-    found = rows(parts(MODEL), [Part("Final answer", text="2"), *parts("It is 2.")])
+    found = align_parts(parts(MODEL), [Part("Final answer", text="2"), *parts("It is 2.")])
     assert [(row.label, len(row.model), len(row.ideal)) for row in found] == [
         ("Final answer", 1, 1),
         ("Response", 2, 1),
@@ -36,13 +36,13 @@ def test_of_plain_text_only_the_final_answer_stands_apart() -> None:
 
 def test_what_stands_around_a_response_is_not_compared() -> None:
     around = {"model": "gpt-4o", "response": MODEL}
-    assert "model" not in [row.label for row in rows(parts(around), parts(IDEAL))]
+    assert "model" not in [row.label for row in align_parts(parts(around), parts(IDEAL))]
 
 
 def test_words_that_differ_are_marked_on_their_side() -> None:
-    assert compared(words("it is 54 now"), words("it is 60 now")) == (
-        [Piece("same", "it is "), Piece("removed", "54 "), Piece("same", "now")],
-        [Piece("same", "it is "), Piece("added", "60 "), Piece("same", "now")],
+    assert diff_words(split_words("it is 54 now"), split_words("it is 60 now")) == (
+        [DiffPiece("same", "it is "), DiffPiece("removed", "54 "), DiffPiece("same", "now")],
+        [DiffPiece("same", "it is "), DiffPiece("added", "60 "), DiffPiece("same", "now")],
     )
 
 
@@ -68,7 +68,7 @@ TEXTS = st.lists(st.sampled_from(["a ", "b ", "c", ". ", "$x$ ", r"\(y\)", "\n"]
 
 @given(TEXTS, TEXTS)
 def test_each_side_keeps_its_text_and_what_is_shared_is_the_same(one: str, other: str) -> None:
-    in_one, in_other = compared(words(one), words(other))
+    in_one, in_other = diff_words(split_words(one), split_words(other))
     assert "".join(piece.text for piece in in_one) == one
     assert "".join(piece.text for piece in in_other) == other
     shared = [
@@ -84,11 +84,11 @@ def test_long_texts_are_compared_by_the_words_that_occur_once() -> None:
 
 
 def test_damaged_latex_is_compared_as_it_is_shown() -> None:
-    [row] = rows(parts("a \x0crac{1}{2}"), parts(r"a \frac{1}{2}"))
+    [row] = align_parts(parts("a \x0crac{1}{2}"), parts(r"a \frac{1}{2}"))
     assert row.is_same
 
 
 def test_of_texts_that_are_too_long_nothing_is_marked() -> None:
-    [row] = rows(parts("x " * (MOST_WORDS + 1)), parts("y"))
+    [row] = align_parts(parts("x " * (MAX_WORDS + 1)), parts("y"))
     assert row.is_too_long
     assert row.in_model == row.in_ideal == []

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.evidence import siblings
-from reviews.evidence.siblings import normalised
+from reviews.evidence.siblings import normalise_answer
 from reviews.models import Evaluation, Run
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 
@@ -25,7 +25,7 @@ def record(run: Run, model: str, answer: Any = None, **fields: Any) -> Evaluatio
 
 
 def answers(evaluation: Evaluation) -> list[tuple[str, list[str]]]:
-    found = siblings.of(evaluation).answers
+    found = siblings.find_siblings(evaluation).answers
     return [(answer.text, [sibling.model for sibling in answer.siblings]) for answer in found]
 
 
@@ -35,7 +35,7 @@ def test_equal_answers_stand_together_the_records_own_first(run: Run) -> None:
     record(run, "c", r"\( \dfrac{1}{2} \)")
     record(run, "d")
     assert answers(own) == [(r"\boxed{\frac{1}{2}}", ["b", "c"]), ("$2$", ["a"]), ("", ["d"])]
-    assert (siblings.of(own).others, siblings.of(own).agreeing) == (3, 1)
+    assert (siblings.find_siblings(own).others, siblings.find_siblings(own).agreeing) == (3, 1)
 
 
 def test_without_a_structured_response_the_verifiers_extract_counts(run: Run) -> None:
@@ -48,14 +48,14 @@ def test_other_tasks_and_other_runs_are_none(run: Run) -> None:
     record(run, "b", "1", task_id="8")
     record(RunFactory.create(), "c", "1")
     assert answers(own) == [("1", ["a"])]
-    assert siblings.of(record(run, "d", task_id=None)).answers == []
+    assert siblings.find_siblings(record(run, "d", task_id=None)).answers == []
 
 
 def test_each_has_the_judges_verdict_and_the_persons(run: Run) -> None:
     own = record(run, "a", "1", aggregated_score="Fail", human_corrected_scores={"Depth": {"score": "Yes"}})
     raw = {"raw_content": '{"Depth": {"score": "Partial", "justification": "Some."}}'}
     record(run, "b", "1", aggregated_score=None, parsed_rubric_scores={}, raw_judge_output=raw)
-    [answer] = siblings.of(own).answers
+    [answer] = siblings.find_siblings(own).answers
     verdicts = [(one.model, one.judged, one.decided, one.is_this) for one in answer.siblings]
     assert verdicts == [("a", "Fail", "Pass", True), ("b", "Partial", "", False)]
 
@@ -64,20 +64,20 @@ def test_criteria_are_those_of_others_judged_by_the_same_template(run: Run) -> N
     own = record(run, "a", parsed_rubric_scores={"Own": {"score": "Yes"}})
     record(run, "b")
     record(run, "c", parsed_rubric_scores={"Other": {"score": "Yes"}}, judge_prompt_template_path="other.txt")
-    assert sorted(siblings.of(own).criteria) == sorted(SCORES)
+    assert sorted(siblings.find_siblings(own).criteria) == sorted(SCORES)
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_it_is_one_query(run: Run, count: int, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     own, *_others = [record(run, f"model {number}", "1") for number in range(count)]
     with django_assert_num_queries(1):
-        siblings.of(own)
+        siblings.find_siblings(own)
 
 
 def test_of_many_the_first_hundred_are_shown(run: Run) -> None:
     own = record(run, "model 0")
     EvaluationFactory.create_batch(105, run=run, task_id="7", model_id="model 1")
-    found = siblings.of(own)
+    found = siblings.find_siblings(own)
     assert (found.others, found.are_cut) == (99, True)
 
 
@@ -93,9 +93,9 @@ def test_of_many_the_first_hundred_are_shown(run: Run) -> None:
     ],
 )
 def test_what_makes_no_difference_is_left_out_of_an_answer(answer: str, same: str) -> None:
-    assert normalised(answer) == same
+    assert normalise_answer(answer) == same
 
 
 @pytest.mark.parametrize("answer", [r"\boxed{1}+\boxed{2}", "$a$ or $b$", "A", "-1"])
 def test_what_makes_one_stays(answer: str) -> None:
-    assert normalised(answer) == "".join(answer.split())
+    assert normalise_answer(answer) == "".join(answer.split())

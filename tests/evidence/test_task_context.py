@@ -19,7 +19,7 @@ def record() -> Evaluation:
 
 
 def answered(record: Evaluation) -> object:
-    found = task_context.of(record)
+    found = task_context.find_context(record)
     assert found
     return found.response
 
@@ -27,7 +27,7 @@ def answered(record: Evaluation) -> object:
 def test_the_runs_own_comes_before_that_for_every_run(record: Evaluation) -> None:
     bring(task(prompt="For all."))
     bring(task(prompt="For algebra."), run="algebra")
-    found = task_context.of(record)
+    found = task_context.find_context(record)
     assert found
     assert found.prompt == "For algebra."
 
@@ -36,9 +36,9 @@ def test_that_of_another_run_or_another_task_is_none(record: Evaluation) -> None
     RunFactory.create(name="geometry")
     bring(task(), run="geometry")
     bring(task(task_id="07"))
-    assert task_context.of(record) is None
+    assert task_context.find_context(record) is None
     record.task_id = None
-    assert task_context.of(record) is None
+    assert task_context.find_context(record) is None
 
 
 def test_the_answer_is_that_of_the_records_model(record: Evaluation) -> None:
@@ -61,7 +61,7 @@ def test_of_several_answers_it_is_the_one_that_was_judged(record: Evaluation) ->
 def test_it_is_two_queries(record: Evaluation, django_assert_num_queries: DjangoAssertNumQueries) -> None:
     bring(task())
     with django_assert_num_queries(2):
-        task_context.of(record)
+        task_context.find_context(record)
 
 
 def test_of_several_records_each_has_its_own_in_as_many_queries(
@@ -78,7 +78,7 @@ def test_of_several_records_each_has_its_own_in_as_many_queries(
     ]
     records = [record, *(EvaluationFactory.create(run=record.run, **other) for other in others)]
     with django_assert_num_queries(2):
-        found = task_context.of_each(records)
+        found = task_context.find_contexts(records)
     assert [one and (one.prompt, one.response) for one in found] == [
         ("For all.", "I am o1."),
         ("For all.", "I am o3."),
@@ -86,4 +86,4 @@ def test_of_several_records_each_has_its_own_in_as_many_queries(
         None,
         None,
     ]
-    assert task_context.of_each([]) == []
+    assert task_context.find_contexts([]) == []

@@ -54,7 +54,7 @@ class Files:
     def write_ledger(self, run: Run | None = None) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        self.ledger.write_bytes(b"".join(log.lines(run)))
+        self.ledger.write_bytes(b"".join(log.jsonl_lines(run)))
 
     def change_export(self, evaluation_id: str, **human: Any) -> None:
         lines = self.exported.read_bytes().splitlines()
@@ -303,7 +303,7 @@ class TestVerifyExport:
         arguments = [str(files.original), str(files.exported), "--ledger", str(files.ledger)]
         finished = manage(capsysbinary, "verify_export", *arguments)
         assert finished.status == 0
-        assert finished.out.decode().endswith(f"; the ledger holds to {log.head()}\n")
+        assert finished.out.decode().endswith(f"; the ledger holds to {log.chain_head()}\n")
         files.change_export("eval_a", human_reviewer_id="bo")
         finished = manage(capsysbinary, "verify_export", *arguments)
         assert (finished.status, "(submit by ana) left it: human_reviewer_id" in finished.err) == (1, True)

@@ -33,7 +33,7 @@ class Program:
 
     def __init__(self, name: str, role: str, *scopes: str) -> None:
         self.person = UserFactory.create(username=name, role=role)
-        text = api_tokens.make(person=self.person, scopes=scopes, actor=None).text
+        text = api_tokens.create(person=self.person, scopes=scopes, actor=None).text
         self._headers = {"Authorization": f"Bearer {text}"}
 
     def ask(self, site: Server, method: str, path: str, **options: Any) -> requests.Response:

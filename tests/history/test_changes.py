@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from reviews.evidence.response_diff import Piece
+from reviews.evidence.response_diff import DiffPiece
 from reviews.history.changes import Change, changes
 from reviews.records.schema import parse_line
 from tests.support.json_texts import texts
@@ -32,15 +32,15 @@ def test_human_values_are_no_evidence() -> None:
 
 def test_a_score_is_named_by_its_criterion() -> None:
     [change] = changed(clarity("Yes"), clarity("No"))
-    assert change == Change("Clarity: score", [Piece("removed", "Yes"), Piece("added", "No")])
+    assert change == Change("Clarity: score", [DiffPiece("removed", "Yes"), DiffPiece("added", "No")])
 
 
 def test_a_criterion_that_came_or_went_is_added_or_removed() -> None:
     for before, after, kind in (({}, clarity("No"), "added"), (clarity("No"), {}, "removed")):
         judged: dict[str, Any] = {"parsed_rubric_scores": {}}
         assert changed(judged | before, judged | after) == [
-            Change("Clarity: score", [Piece(kind, "No")]),
-            Change("Clarity", [Piece(kind, JUSTIFICATION)]),
+            Change("Clarity: score", [DiffPiece(kind, "No")]),
+            Change("Clarity", [DiffPiece(kind, JUSTIFICATION)]),
         ]
 
 
@@ -49,21 +49,21 @@ def test_text_is_compared_word_by_word() -> None:
         {"parsing_error": "missing key evaluation"}, {"parsing_error": "missing value evaluation"}
     )
     assert [piece for piece in change.pieces if piece.kind != "same"] == [
-        Piece("removed", "key "),
-        Piece("added", "value "),
+        DiffPiece("removed", "key "),
+        DiffPiece("added", "value "),
     ]
 
 
 def test_a_latex_command_is_one_word() -> None:
     [change] = changed({"parsing_error": r"\frac{1}{2}"}, {"parsing_error": r"\dfrac{1}{2}"})
-    assert change.pieces[:2] == [Piece("removed", r"\frac"), Piece("added", r"\dfrac")]
+    assert change.pieces[:2] == [DiffPiece("removed", r"\frac"), DiffPiece("added", r"\dfrac")]
 
 
 def test_raw_output_is_compared_as_people_read_it() -> None:
     [change] = changed(
         {"raw_judge_output": {"raw_content": "one\ntwo"}}, {"raw_judge_output": {"raw_content": "one\n2"}}
     )
-    assert (change.label, change.pieces[0]) == ("raw_judge_output", Piece("same", "one\n"))
+    assert (change.label, change.pieces[0]) == ("raw_judge_output", DiffPiece("same", "one\n"))
 
 
 def test_a_verdict_a_list_and_unknown_keys_are_told_too() -> None:
@@ -105,4 +105,4 @@ def test_no_formula_is_ever_cut() -> None:
     after = clarity("No", f"{formula} is so. {'Words. ' * 60}{formula} The sum is 60.")
     [change] = changed(before, after)
     assert all(piece.text.count("$") % 2 == 0 for piece in change.pieces)
-    assert Piece("removed", "54") in change.pieces
+    assert DiffPiece("removed", "54") in change.pieces

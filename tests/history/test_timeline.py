@@ -105,9 +105,10 @@ class TestWhatHappened:
         )
 
     def test_has_changes_of_lists_it_stood_in(self, record: Evaluation, bo: User, lea: User) -> None:
-        bulk_changes.apply(Order(record.run, Filters.of(""), Kind.ASSIGN, assigned_to=bo), lea)
+        bulk_changes.apply(Order(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=bo), lea)
         change = bulk_changes.apply(
-            Order(record.run, Filters.of(""), Kind.PRIORITISE, priority=bulk_changes.FIRST), lea
+            Order(record.run, Filters.from_query_string(""), Kind.PRIORITISE, priority=bulk_changes.FIRST),
+            lea,
         )
         bulk_changes.undo(change_id=change.pk, actor=lea)
         assigned, first = told(record)[1:]
@@ -117,7 +118,9 @@ class TestWhatHappened:
     def test_is_of_this_record_alone(self, record: Evaluation, ana: User, lea: User) -> None:
         other = EvaluationFactory.create(run=record.run)
         claims.claim(evaluation_id=other.pk, reviewer=ana)
-        bulk_changes.apply(Order(record.run, Filters.of(f"task={other.task_id}"), Kind.RELEASE), lea)
+        bulk_changes.apply(
+            Order(record.run, Filters.from_query_string(f"task={other.task_id}"), Kind.RELEASE), lea
+        )
         assert len(told(record)) == 1
 
     def test_names_an_event_it_has_no_words_for(self, record: Evaluation, ana: User) -> None:
@@ -150,7 +153,7 @@ class TestHolds:
 
     def test_end_when_a_lead_frees_a_list(self, record: Evaluation, ana: User, lea: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
-        bulk_changes.apply(Order(record.run, Filters.of(""), Kind.RELEASE), lea)
+        bulk_changes.apply(Order(record.run, Filters.from_query_string(""), Kind.RELEASE), lea)
         freed, claimed, _file = entries(record)
         assert claimed.hold == (freed.at, "given back")
 
@@ -242,8 +245,10 @@ class TestPages:
             claims.claim(evaluation_id=record.pk, reviewer=ana)
             claims.release(evaluation_id=record.pk, actor=ana)
             bring_in(file_of(line("eval_1", aggregated_score=score)))
-            bulk_changes.apply(Order(record.run, Filters.of(""), Kind.ASSIGN, assigned_to=ana), lea)
-            bulk_changes.apply(Order(record.run, Filters.of(""), Kind.ASSIGN), lea)
+            bulk_changes.apply(
+                Order(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=ana), lea
+            )
+            bulk_changes.apply(Order(record.run, Filters.from_query_string(""), Kind.ASSIGN), lea)
         whole = entries(record)
         monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
         found, after = [], ""

@@ -83,7 +83,7 @@ class TestFacts:
         facts = facts_of(line("a", aggregated_score="Fail"), line("b", **MATCH))
         [fact] = [fact for fact in facts.contradictions if fact.value == "verdict"]
         found = Evaluation.objects.filter(
-            Filters.of(fact.query).condition(Run.objects.get(), None, is_covered=True)
+            Filters.from_query_string(fact.query).condition(Run.objects.get(), None, is_covered=True)
         )
         assert [record.evaluation_id for record in found] == ["a"]
         assert fact.records == 1
@@ -107,11 +107,11 @@ class TestFacts:
         assert FacetCount.objects.filter(name="verified").count() == 2
 
     def test_say_when_a_file_is_still_being_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(indexing, "AT_ONCE", 0)
+        monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
         facts = facts_of(line("a"))
         assert not facts.is_counted
         assert facts.sentences == (strata.NOT_COUNTED,)
-        assert indexing.cover_next()
+        assert indexing.index_next_chunk()
         assert run_facts.of(Run.objects.get()).is_counted
 
     def test_tell_that_task_context_makes_blind_review_possible(self) -> None:

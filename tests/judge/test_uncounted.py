@@ -57,26 +57,26 @@ def first_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def later_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "AT_ONCE", 0)
+    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
     bring_in(lines("more"))
 
 
 def import_of_changed_records(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a file change all verdicts, so that no number of records changes."""
-    monkeypatch.setattr(indexing, "AT_ONCE", 0)
+    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
     bring_in(lines(aggregated_score="Fail"))
 
 
 def partly_covered_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     later_import(run, monkeypatch)
-    monkeypatch.setattr(indexing, "LINES", 15)
-    assert indexing.cover_next()
+    monkeypatch.setattr(indexing, "CHUNK_LINES", 15)
+    assert indexing.index_next_chunk()
 
 
 def small_import_behind_a_large_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a small import count the run while a large one waits: it counts what has no facets yet."""
     later_import(run, monkeypatch)
-    monkeypatch.setattr(indexing, "AT_ONCE", 1_000)
+    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 1_000)
     bring_in(file_of(line("last")))
 
 
@@ -86,11 +86,11 @@ def failed_job(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(indexing, "LINES", 1_000)
+    monkeypatch.setattr(indexing, "CHUNK_LINES", 1_000)
     with monkeypatch.context() as broken:
         broken.setattr(strata, "recount", fails)
         with pytest.raises(MemoryError):
-            indexing.cover_next()
+            indexing.index_next_chunk()
 
 
 def lost_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_the_figures_are_there_once_all_records_are_counted(
     counted: Run, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     later_import(counted, monkeypatch)
-    while indexing.cover_next():
+    while indexing.index_next_chunk():
         pass
     [recall] = quality_gates.check(report.of(Scope(counted)), [quality_gates.parse(RECALL)])
     # All flagged records are wrong, and half of as many others.
@@ -204,7 +204,7 @@ def test_the_figures_are_there_once_all_records_are_counted(
 
 
 def test_counts_of_another_run_stand_in_nobodys_way(counted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "AT_ONCE", 0)
+    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
     bring_in(file_of(line("b")), run="another")
     assert strata.why_not_counted(counted) == ""
     assert strata.why_not_counted(Run.objects.get(name="another")) == strata.NOT_COUNTED

@@ -89,7 +89,7 @@ class Exporting:
                 yield f"an export ended as if it were whole, and is not: {digest}"
         written = folder / "ledger.jsonl"
         with written.open("wb") as file:
-            file.writelines(log.lines())
+            file.writelines(log.jsonl_lines())
         by_name = {original.name: original for original in originals}
         for export in Export.objects.filter(state=Export.State.DONE).order_by("-pk")[:CHECKED]:
             yield from (f"export {export.pk}: {problem}" for problem in _compared(export, by_name, written))

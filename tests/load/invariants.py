@@ -12,7 +12,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from reviews.api.decisions import _SUBMISSIONS
 from reviews.audit import log
-from reviews.audit.hash_chain import Chain
+from reviews.audit.hash_chain import ChainVerifier
 from reviews.exports import verify_receipt
 from reviews.exports.verify_export import compare
 from reviews.models import AuditEvent, Evaluation, Export, Review, Uncovered, User
@@ -104,7 +104,7 @@ def of_claims() -> Iterator[str]:
 
 def of_ledger() -> Iterator[str]:
     """As `manage.py verify_audit`."""
-    yield from log.verify(Chain())
+    yield from log.verify(ChainVerifier())
 
 
 def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted]) -> Iterator[str]:

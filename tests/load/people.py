@@ -10,7 +10,7 @@ from tests.load.reviewer import Reviewer
 def token_of(name: str, role: str, *scopes: str) -> str:
     """Add somebody, and make a token."""
     person = people.add_user(username=name, password=None, role=role, actor=None)
-    return api_tokens.make(person=person, scopes=scopes, days=1, actor=None).text
+    return api_tokens.create(person=person, scopes=scopes, days=1, actor=None).text
 
 
 def team(port: int, run: str, size: int, times: Times, chance: random.Random) -> list[Reviewer]:

@@ -93,7 +93,7 @@ def of_counts() -> Iterator[str]:
     before = _counted()
     with transaction.atomic():
         for run in Run.objects.all():
-            indexing._count(run)
+            indexing._update_counts(run)
         after = _counted()
         transaction.set_rollback(True)
     for what, rows in before.items():

@@ -40,7 +40,7 @@ Recipe = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def surroundings(live_server: LiveServer, max: User) -> dict[str, str]:
     """Where the site is, and a token of an admin."""
-    token = api_tokens.make(person=max, scopes=["import", "read"], actor=None).text
+    token = api_tokens.create(person=max, scopes=["import", "read"], actor=None).text
     return {"COGNIREVIEW_URL": live_server.url, "COGNIREVIEW_TOKEN": token}
 
 

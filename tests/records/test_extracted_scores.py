@@ -122,7 +122,7 @@ class TestReaders:
 
     def test_verdict_of_every_sibling_is_known(self) -> None:
         bring_in(file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(40))))
-        [answer] = siblings.of(Evaluation.objects.latest("pk")).answers
+        [answer] = siblings.find_siblings(Evaluation.objects.latest("pk")).answers
         assert [one.judged for one in answer.siblings] == ["Fail"] * 40
 
     def test_record_beyond_the_budget_says_so_on_its_page(self, ana: User) -> None:

@@ -197,8 +197,8 @@ def test_a_file_and_the_job_that_covers_its_records_take_turns() -> None:
         # As `facets.cover_next`: its turn, then the records, then their run.
         locks.acquire(Lock.INDEXING)
         waiting = start_and_wait_for_lock(partial(bring_in, file))
-        indexing._cover(first, after=0, until=1)
-        indexing._count(first.run)
+        indexing._index_lines(first, after=0, until=1)
+        indexing._update_counts(first.run)
     assert (waiting.result().new, waiting.result().unchanged) == (1, 1)
 
 

@@ -507,7 +507,7 @@ def compared(folder: Path, before: bytes, after: bytes) -> list[str]:
     )
     original.write_bytes(before)
     exported.write_bytes(after)
-    told.write_bytes(b"".join(log.lines()))
+    told.write_bytes(b"".join(log.jsonl_lines()))
     with told.open("rb") as file:
         return check(LedgerFile(file, "ledger.jsonl"), [original], exported, Limits()).problems
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
 from reviews.search import indexing
-from reviews.search.filters import FILTERS, MOST_VALUES, STATUSES, Filters
+from reviews.search.filters import FILTERS, MAX_VALUES, STATUSES, Filters
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import bring_in, file_of, line
 
@@ -23,25 +23,27 @@ AGO = timezone.now() - dt.timedelta(hours=1)
 
 def found(query: str) -> set[str | None]:
     return set(
-        Evaluation.objects.filter(Filters.of(query).condition(OPEN, None)).values_list("task_id", flat=True)
+        Evaluation.objects.filter(Filters.from_query_string(query).condition(OPEN, None)).values_list(
+            "task_id", flat=True
+        )
     )
 
 
 class TestAddress:
     def test_is_canonical(self) -> None:
-        filters = Filters.of("model=o1&verdict=Fail&task=7&model=gpt-4o&model=o1&judge=")
+        filters = Filters.from_query_string("model=o1&verdict=Fail&task=7&model=gpt-4o&model=o1&judge=")
         assert filters.query_string == "task=7&model=gpt-4o&model=o1&verdict=Fail"
-        assert Filters.of(filters.query_string) == filters
+        assert Filters.from_query_string(filters.query_string) == filters
 
     def test_of_no_filters_is_empty(self) -> None:
-        assert not Filters.of("sort=task&after=[1]")
-        assert not Filters.of("").query_string
+        assert not Filters.from_query_string("sort=task&after=[1]")
+        assert not Filters.from_query_string("").query_string
 
     def test_may_be_a_mapping(self) -> None:
         assert Filters.parse({"model": " o1 "}) == Filters.parse(QueryDict("model=o1"))
 
     def test_can_lose_and_get_one(self) -> None:
-        filters = Filters.of("status=waiting&model=o1&model=gpt-4o")
+        filters = Filters.from_query_string("status=waiting&model=o1&model=gpt-4o")
         assert filters.without(("model", "o1")).query_string == "status=waiting&model=gpt-4o"
         assert filters.with_only("status", "done").query_string == "status=done&model=gpt-4o&model=o1"
         assert filters.with_only("status", "").query_string == "model=gpt-4o&model=o1"
@@ -56,11 +58,11 @@ class TestAddress:
             ("q=%21%21", "There is no word to search for in “!!”."),
             ("model=a%00b", "“a�b” is nothing that model could be."),
             (f"model={'x' * 513}", f"“{'x' * 60}…” is nothing that model could be."),
-            ("&".join(f"model={n}" for n in range(MOST_VALUES + 1)), "More than 50 filters are too many."),
+            ("&".join(f"model={n}" for n in range(MAX_VALUES + 1)), "More than 50 filters are too many."),
         ],
     )
     def test_says_what_it_could_not_understand_and_leaves_it_out(self, query: str, sentence: str) -> None:
-        filters = Filters.of(query)
+        filters = Filters.from_query_string(query)
         assert filters.problems == (sentence,)
         assert not filters
 
@@ -71,7 +73,7 @@ class TestAddress:
         for name, text in pairs:
             query.appendlist(name, text)
         filters = Filters.parse(query)
-        assert Filters.of(filters.query_string).values == filters.values
+        assert Filters.from_query_string(filters.query_string).values == filters.values
         for is_covered in (False, True):
             list(Evaluation.objects.filter(filters.condition(OPEN, None, is_covered=is_covered)))
 
@@ -158,9 +160,9 @@ def test_a_queue_can_be_narrowed_by_any_filter(query: str, ana: User) -> None:
     }
     other |= {"model_id": "b", "review_reasons": ["Sampled"]}
     done = bring_in(file_of(line("a", final_answer_verified=True), line("b", **other)))
-    indexing.after_import(done)
+    indexing.index_import(done)
     claimed = claims.claim_next(
-        run=done.run, reviewer=ana, condition=Filters.of(query).condition(done.run, ana)
+        run=done.run, reviewer=ana, condition=Filters.from_query_string(query).condition(done.run, ana)
     )
     assert claimed
     assert claimed.evaluation_id == "b"

@@ -185,11 +185,11 @@ def run(db: None) -> Run:
             aggregated_score=verdict,
             structured_model_response=answer,
         )
-    indexing.after_import(source)
+    indexing.index_import(source)
     return run
 
 
-def tasks(page: listing.Page) -> list[str | None]:
+def tasks(page: listing.RecordPage) -> list[str | None]:
     return [row.task_id for row in page.rows]
 
 
@@ -201,32 +201,34 @@ class TestLists:
     def test_filter_by_what_the_judge_said_leaves_blind_records_out(
         self, query: str, run: Run, ana: User
     ) -> None:
-        assert tasks(listing.page(run, Filters.of(query), reader=ana)) == ["3"]
+        assert tasks(listing.load_page(run, Filters.from_query_string(query), reader=ana)) == ["3"]
 
     def test_filter_finds_what_the_reader_has_seen(self, run: Run, ana: User, bo: User) -> None:
         second = run.evaluations.get(task_id="2")
         Reveal.objects.create(run=run, evaluation=second, reviewer=ana, how="shown")
         Reveal.objects.create(run=run, reviewer=bo, how="downloaded")
-        filters = Filters.of("verdict=Fail&verdict=Pass")
-        assert tasks(listing.page(run, filters, reader=ana)) == ["2", "3"]
-        assert tasks(listing.page(run, filters, reader=bo)) == ["1", "2", "3"]
+        filters = Filters.from_query_string("verdict=Fail&verdict=Pass")
+        assert tasks(listing.load_page(run, filters, reader=ana)) == ["2", "3"]
+        assert tasks(listing.load_page(run, filters, reader=bo)) == ["1", "2", "3"]
 
     def test_order_by_verdict_has_no_place_for_blind_records(self, run: Run, ana: User) -> None:
-        page = listing.page(run, Filters(), reader=ana, sort="verdict", known=3)
+        page = listing.load_page(run, Filters(), reader=ana, sort="verdict", known=3)
         assert (tasks(page), page.total, page.after) == (["3"], 1, "")
 
     def test_search_finds_blind_records_by_their_names_only(self, run: Run, ana: User) -> None:
-        assert tasks(listing.page(run, Filters.of("q=restates"), reader=ana)) == ["3"]
+        assert tasks(listing.load_page(run, Filters.from_query_string("q=restates"), reader=ana)) == ["3"]
         first = run.evaluations.get(task_id="1")
-        assert tasks(listing.page(run, Filters.of(f"q={first.evaluation_id}"), reader=ana)) == ["1"]
+        assert tasks(
+            listing.load_page(run, Filters.from_query_string(f"q={first.evaluation_id}"), reader=ana)
+        ) == ["1"]
 
     def test_page_names_the_records_that_are_hidden(self, run: Run, ana: User) -> None:
-        page = listing.page(run, Filters(), reader=ana)
+        page = listing.load_page(run, Filters(), reader=ana)
         assert {row.task_id for row in page.rows if row.pk in page.hidden} == {"1", "2"}
 
     @pytest.mark.parametrize("query", SECRET)
     def test_claim_by_filter_never_gives_a_blind_record(self, query: str, run: Run, ana: User) -> None:
-        condition = Filters.of(query).condition(run, ana)
+        condition = Filters.from_query_string(query).condition(run, ana)
         first = claims.claim_next(run=run, reviewer=ana, condition=condition)
         assert first
         assert first.task_id == "3"
@@ -237,7 +239,9 @@ class TestLists:
         self, run: Run, lea: User, bo: User
     ) -> None:
         Reveal.objects.create(run=run, reviewer=lea, how="downloaded")
-        order = bulk_changes.Order(run, Filters.of("verdict=Fail"), bulk_changes.Kind.ASSIGN, bo)
+        order = bulk_changes.Order(
+            run, Filters.from_query_string("verdict=Fail"), bulk_changes.Kind.ASSIGN, bo
+        )
         assert bulk_changes.plan(order).changes == 1
         bulk_changes.apply(order, lea)
         assert run.evaluations.get(assigned_to=bo).task_id == "3"
@@ -255,10 +259,10 @@ class TestLists:
     def test_list_says_that_records_are_left_out(
         self, query: str, sort: str, beginning: str | None, run: Run
     ) -> None:
-        found = listing.notes(run, Filters.of(query), sort=sort)
+        found = listing.hidden_record_notes(run, Filters.from_query_string(query), sort=sort)
         assert [note.startswith(beginning or "") for note in found] == ([True] if beginning else [])
         run.blind_share = 0
-        assert listing.notes(run, Filters.of(query), sort=sort) == []
+        assert listing.hidden_record_notes(run, Filters.from_query_string(query), sort=sort) == []
 
 
 def test_siblings_have_no_verdict_that_is_hidden_from_the_reader(run: Run, ana: User, bo: User) -> None:
@@ -268,7 +272,7 @@ def test_siblings_have_no_verdict_that_is_hidden_from_the_reader(run: Run, ana: 
     Reveal.objects.create(run=run, evaluation=third, reviewer=bo, how="shown")
 
     def judged(reader: User) -> list[str]:
-        found = siblings.of(first, reader).answers
+        found = siblings.find_siblings(first, reader).answers
         return sorted(one.judged for answer in found for one in answer.siblings if not one.is_this)
 
     # The third has its answer in the task context.
@@ -282,7 +286,7 @@ class TestDrawnRecords:
         run = Run.objects.create(name="evaluations", sample_share=1, blind_share=0)
         calm = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
         done = bring_in(file_of(line("a", human_review_status="Pending"), line("b", **calm)))
-        indexing.after_import(done)
+        indexing.index_import(done)
         return run
 
     def test_draw_and_what_is_put_back_leave_the_version(self, run: Run) -> None:
@@ -297,16 +301,16 @@ class TestDrawnRecords:
             assert versions() == [1, 1]
 
     def test_filter_by_reason_leaves_out_the_queue(self, run: Run, ana: User) -> None:
-        filters = Filters.of("reason=final-answer-does-not-match")
-        assert listing.page(run, filters, reader=ana).rows == []
-        assert listing.notes(run, filters) == [
+        filters = Filters.from_query_string("reason=final-answer-does-not-match")
+        assert listing.load_page(run, filters, reader=ana).rows == []
+        assert listing.hidden_record_notes(run, filters) == [
             "Records in the queue are left out: this would reveal which were drawn at random."
         ]
         decide(run.evaluations.get(evaluation_id="a"), ana)
-        assert [row.evaluation_id for row in listing.page(run, filters, reader=ana).rows] == ["a"]
+        assert [row.evaluation_id for row in listing.load_page(run, filters, reader=ana).rows] == ["a"]
 
     def test_words_of_reasons_are_not_searched(self, run: Run, ana: User) -> None:
-        assert listing.page(run, Filters.of("q=does+not+match"), reader=ana).rows == []
+        assert listing.load_page(run, Filters.from_query_string("q=does+not+match"), reader=ana).rows == []
 
     def test_status_is_one_word_for_both(self, run: Run) -> None:
         assert {one.shown_status for one in run.evaluations.select_related("run")} == {"Needs Review"}

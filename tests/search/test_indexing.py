@@ -17,7 +17,7 @@ def imported(*lines: bytes) -> Import:
     """A finished import, with its records covered if there are few."""
     done = bring_in(file_of(*lines))
     if not Uncovered.objects.filter(source=done).exists():
-        indexing.after_import(done)
+        indexing.index_import(done)
     return done
 
 
@@ -29,8 +29,8 @@ def found(**query: str) -> set[str]:
 @pytest.fixture
 def by_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """Imports of more than one line are left to the job, which takes two lines at a time."""
-    monkeypatch.setattr(indexing, "AT_ONCE", 1)
-    monkeypatch.setattr(indexing, "LINES", 2)
+    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 1)
+    monkeypatch.setattr(indexing, "CHUNK_LINES", 2)
 
 
 class TestFacets:
@@ -72,17 +72,17 @@ class TestFacets:
     @pytest.mark.parametrize("scores", [{"a": None}, {"a": []}, {"a": {"score": {}}}, {"": {"score": ""}}])
     def test_are_not_made_of_scores_that_are_none(self, scores: dict[str, object]) -> None:
         record = EvaluationFactory.create(parsed_rubric_scores=scores)
-        named = {facet.name for facet in indexing.facets_of(record, indexing.judged_by(record), Rule())}
+        named = {facet.name for facet in indexing.facets_of(record, indexing.judged_criteria(record), Rule())}
         assert "score" not in named
 
     def test_are_not_without_end(self) -> None:
-        scores = {f"criterion {number}": {"score": "Yes"} for number in range(2 * indexing.MOST_FACETS)}
+        scores = {f"criterion {number}": {"score": "Yes"} for number in range(2 * indexing.MAX_FACETS)}
         imported(line("a", parsed_rubric_scores=scores))
-        assert len(EvaluationFacets.objects.get().keys) == indexing.MOST_FACETS
+        assert len(EvaluationFacets.objects.get().keys) == indexing.MAX_FACETS
 
     def test_are_what_can_be_chosen(self) -> None:
         done = imported(line("a"), line("b", model_id="o1", review_reasons=["Sampled (1 of 10)"]))
-        chosen = filter_options.facets(done.run, "model", "reason", "score")
+        chosen = filter_options.facet_options(done.run, "model", "reason", "score")
         assert [choice.value for choice in chosen["model"]] == ["o1", "openai/o4-mini"]
         assert ("sampled-of", "Sampled (… of …)") in chosen["reason"]
         assert chosen["score"] == [("Clarity=Yes", "Clarity: Yes")]
@@ -120,20 +120,20 @@ class TestWords:
 class TestAfterImport:
     def test_a_small_import_is_covered_at_once(self) -> None:
         done = imported(line("a"), line("b"))
-        assert indexing.is_covered(done.run)
+        assert indexing.is_indexed(done.run)
         assert EvaluationWords.objects.count() == 2
 
     def test_a_large_one_is_left_to_the_job(self, by_the_job: None) -> None:
         done = imported(*(line(str(number)) for number in range(5)))
-        assert not indexing.is_covered(done.run)
-        assert indexing.uncovered(done.run) == 5
+        assert not indexing.is_indexed(done.run)
+        assert indexing.unindexed_count(done.run) == 5
         assert ProcrastinateJob.objects.filter(task_name=indexing.JOB).exists()
 
     def test_the_job_covers_it_piece_by_piece(self, by_the_job: None) -> None:
         done = imported(*(line(str(number)) for number in range(5)))
         left = []
-        while indexing.cover_next():
-            left.append(indexing.uncovered(done.run))
+        while indexing.index_next_chunk():
+            left.append(indexing.unindexed_count(done.run))
         assert left == [3, 1, 0]
         assert found(verdict="Pass") == {"0", "1", "2", "3", "4"}
         assert not Uncovered.objects.exists()
@@ -142,13 +142,13 @@ class TestAfterImport:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         imported(line("a"))
-        monkeypatch.setattr(indexing, "COUNTED_AT_ONCE", 1)
+        monkeypatch.setattr(indexing, "MAX_RECORDS_COUNTED_INLINE", 1)
         done = imported(line("b"))
         assert found(verdict="Pass") == {"a", "b"}
-        assert (indexing.is_covered(done.run), indexing.uncovered(done.run)) == (False, 0)
+        assert (indexing.is_indexed(done.run), indexing.unindexed_count(done.run)) == (False, 0)
         assert ProcrastinateJob.objects.filter(task_name=indexing.JOB).exists()
-        assert indexing.cover_next()
-        assert indexing.is_covered(done.run)
+        assert indexing.index_next_chunk()
+        assert indexing.is_indexed(done.run)
         assert sum(StratumCount.objects.values_list("evaluations", flat=True)) == 2
 
     def test_what_a_file_changes_is_found_by_what_it_is_now(self) -> None:
@@ -160,15 +160,15 @@ class TestAfterImport:
     def test_so_it_is_when_the_job_comes_to_it(self, by_the_job: None) -> None:
         for reason in ("First", "Second"):
             imported(*(line(name, review_reasons=[reason]) for name in "abc"))
-        while indexing.cover_next():
+        while indexing.index_next_chunk():
             pass
         assert found(reason="first") == set()
         assert found(reason="second") == {"a", "b", "c"}
 
     def test_a_file_that_brings_nothing_is_nothing_to_cover(self, by_the_job: None) -> None:
         imported(line("a"))
-        indexing.after_import(bring_in(file_of(line("a"), line("a"), b"{}")))
+        indexing.index_import(bring_in(file_of(line("a"), line("a"), b"{}")))
         assert not Uncovered.objects.exists()
 
     def test_a_run_without_facets_is_not_taken_for_covered(self) -> None:
-        assert not indexing.is_covered(Run.objects.create(name="empty"))
+        assert not indexing.is_indexed(Run.objects.create(name="empty"))

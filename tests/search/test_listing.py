@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from reviews.models import Evaluation, Run
 from reviews.search import listing
 from reviews.search.filters import Filters
-from reviews.search.listing import SORTS, TooSlow
+from reviews.search.listing import SORTS, QueryTooSlow
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ def fill(run: Run, *rows: dict[str, Any]) -> list[str]:
     return [row.get("task_id", "") for row in rows]
 
 
-def tasks(page: listing.Page) -> list[str | None]:
+def tasks(page: listing.RecordPage) -> list[str | None]:
     return [row.task_id for row in page.rows]
 
 
@@ -39,7 +39,7 @@ def pages(run: Run, sort: str, query: str = "") -> list[list[str | None]]:
     """All pages of a list, by following each to the next."""
     found, after = [], ""
     while True:
-        page = listing.page(run, Filters.of(query), sort=sort, after=after)
+        page = listing.load_page(run, Filters.from_query_string(query), sort=sort, after=after)
         found.append(tasks(page))
         after = page.after
         if not after:
@@ -49,29 +49,29 @@ def pages(run: Run, sort: str, query: str = "") -> list[list[str | None]]:
 class TestOrder:
     def test_of_the_file_is_that_of_its_lines(self, run: Run) -> None:
         made = fill(run, *({"task_id": task} for task in "cab"))
-        assert tasks(listing.page(run, Filters())) == made
+        assert tasks(listing.load_page(run, Filters())) == made
 
     def test_of_tasks_has_shorter_ids_first_and_none_last(self, run: Run) -> None:
         fill(run, *({"task_id": task} for task in ("10", None, "9", "100")))
-        assert tasks(listing.page(run, Filters(), sort="task")) == ["9", "10", "100", None]
+        assert tasks(listing.load_page(run, Filters(), sort="task")) == ["9", "10", "100", None]
 
     def test_of_verdicts_has_what_failed_first(self, run: Run) -> None:
         fill(
             run,
             *({"task_id": score, "aggregated_score": score} for score in ("Pass", None, "Fail", "Partial")),
         )
-        assert tasks(listing.page(run, Filters(), sort="verdict")) == ["Fail", "Partial", "Pass", None]
+        assert tasks(listing.load_page(run, Filters(), sort="verdict")) == ["Fail", "Partial", "Pass", None]
 
     def test_of_the_newest_goes_back_in_time(self, run: Run) -> None:
         fill(run, *({"task_id": str(day), "created_at": DAY + dt.timedelta(day)} for day in (1, 3, 2)))
-        assert tasks(listing.page(run, Filters(), sort="newest")) == ["3", "2", "1"]
+        assert tasks(listing.load_page(run, Filters(), sort="newest")) == ["3", "2", "1"]
 
     def test_of_the_recently_reviewed_leaves_out_what_nobody_reviewed(self, run: Run) -> None:
         reviewed = (
             {"task_id": str(day), "human_review_timestamp": DAY + dt.timedelta(day)} for day in (1, 3, 2)
         )
         fill(run, *reviewed, {"task_id": "never"})
-        page = listing.page(run, Filters(), sort="reviewed")
+        page = listing.load_page(run, Filters(), sort="reviewed")
         assert tasks(page) == ["3", "2", "1"]
         assert page.total == 3
 
@@ -81,7 +81,7 @@ class TestOrder:
         self, sort: str, most_counted: int, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(listing, "PAGE_SIZE", 2)
-        monkeypatch.setattr(listing, "MOST_COUNTED", most_counted)
+        monkeypatch.setattr(listing, "MAX_COUNTED", most_counted)
         same = {"model_id": "o1", "created_at": DAY, "human_review_timestamp": DAY}
         made = fill(run, *({"task_id": str(number), **same} for number in range(5)))
         found = pages(run, sort, "model=o1")
@@ -94,7 +94,7 @@ class TestOrder:
         order = SORTS[sort]
         records = run.evaluations.filter(order.only)
         first = records.annotate(**order.places)[0]
-        ordered = listing._walked(records, order, order.read(order.spell(first)))
+        ordered = listing._index_walk(records, order, order.read(order.spell(first)))
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
             cursor.execute("SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off")
@@ -114,38 +114,38 @@ class TestPlace:
     @pytest.mark.parametrize("sort", SORTS)
     def test_that_is_none_gives_the_first_page(self, sort: str, after: str, run: Run) -> None:
         fill(run, {"human_review_timestamp": DAY})
-        assert len(listing.page(run, Filters(), sort=sort, after=after).rows) == 1
+        assert len(listing.load_page(run, Filters(), sort=sort, after=after).rows) == 1
 
     @pytest.mark.parametrize("text", ["\\u0000", "\\ud800"])
     def test_with_text_that_no_record_can_have_is_none(self, text: str, run: Run) -> None:
         fill(run, {})
         after = f'[1, "{text}", "", 1]'
-        assert len(listing.page(run, Filters(), sort="task", after=after).rows) == 1
+        assert len(listing.load_page(run, Filters(), sort="task", after=after).rows) == 1
 
 
 class TestTotal:
     def test_is_exact_up_to_a_limit(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         fill(run, *({"task_id": task} for task in "abc"))
         for limit, total in ((3, 3), (2, None)):
-            monkeypatch.setattr(listing, "MOST_COUNTED", limit)
-            assert listing.page(run, Filters.of("verdict=Fail")).total == total
+            monkeypatch.setattr(listing, "MAX_COUNTED", limit)
+            assert listing.load_page(run, Filters.from_query_string("verdict=Fail")).total == total
 
     def test_that_is_counted_already_is_taken_as_it_is(
         self, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(listing, "MOST_COUNTED", 2)
+        monkeypatch.setattr(listing, "MAX_COUNTED", 2)
         fill(run, *({"task_id": task} for task in "abc"))
-        assert listing.page(run, Filters(), known=3).total == 3
+        assert listing.load_page(run, Filters(), known=3).total == 3
 
 
 def test_other_runs_are_not_in_a_list(run: Run) -> None:
     EvaluationFactory.create()
-    assert listing.page(run, Filters()).rows == []
+    assert listing.load_page(run, Filters()).rows == []
 
 
 def test_what_takes_too_long_is_given_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "LONGEST_QUERY", dt.timedelta(milliseconds=10))
-    with pytest.raises(TooSlow), listing.limited(), connection.cursor() as cursor:
+    monkeypatch.setattr(listing, "TIME_LIMIT", dt.timedelta(milliseconds=10))
+    with pytest.raises(QueryTooSlow), listing.time_limit(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(20)")
     assert Evaluation.objects.count() == 0
 
@@ -154,7 +154,7 @@ def test_what_takes_too_long_is_given_up(run: Run, monkeypatch: pytest.MonkeyPat
 def test_the_database_is_asked_as_often_for_hundreds_of_records_as_for_one(query: str, run: Run) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            listing.page(run, Filters.of(query))
+            listing.load_page(run, Filters.from_query_string(query))
         return len(captured)
 
     fill(run, {"model_id": "o1"})

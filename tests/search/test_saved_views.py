@@ -5,7 +5,7 @@ import pytest
 from reviews.accounts.permissions import Denied
 from reviews.models import Run, SavedView, User
 from reviews.search import saved_views
-from reviews.search.saved_views import Refused
+from reviews.search.saved_views import SavedViewError
 from tests.support.factories import RunFactory
 
 pytestmark = pytest.mark.django_db
@@ -24,13 +24,13 @@ def test_one_sees_ones_own_and_what_is_shared(run: Run, ana: User, bo: User, lea
     mine, shared = save(run, ana, "mine"), save(run, lea, "all fails", is_shared=True)
     save(run, bo, "of bo")
     save(RunFactory.create(), ana, "of another run")
-    assert list(saved_views.of(run, ana)) == [shared, mine]
+    assert list(saved_views.visible_to(run, ana)) == [shared, mine]
 
 
 def test_the_same_name_again_replaces_the_view(run: Run, ana: User) -> None:
     save(run, ana, "mine")
     save(run, ana, " mine ", query="model=gpt-4o")
-    assert saved_views.of(run, ana).get().query == "model=gpt-4o"
+    assert saved_views.visible_to(run, ana).get().query == "model=gpt-4o"
 
 
 def test_two_people_may_use_one_name(run: Run, ana: User, bo: User) -> None:
@@ -44,15 +44,15 @@ def test_only_leads_share(run: Run, ana: User) -> None:
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 101, "a\nb", "a\0b"])
 def test_a_name_is_short_and_printable(name: str, run: Run, ana: User) -> None:
-    with pytest.raises(Refused, match="at most 100 characters"):
+    with pytest.raises(SavedViewError, match="at most 100 characters"):
         save(run, ana, name)
 
 
 def test_there_is_an_end_to_the_number_of_views(run: Run, ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved_views, "MOST", 1)
+    monkeypatch.setattr(saved_views, "MAX_VIEWS", 1)
     save(run, ana, "first")
     save(run, ana, "first", query="")
-    with pytest.raises(Refused, match="Remove one"):
+    with pytest.raises(SavedViewError, match="Remove one"):
         save(run, ana, "second")
 
 

@@ -5,7 +5,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.search.terms import LONGEST_WORD, MOST_WORDS, query, words_of
+from reviews.search.terms import MAX_WORD_LENGTH, MAX_WORDS, distinct_words, tsquery
 
 
 @pytest.mark.parametrize(
@@ -20,32 +20,32 @@ from reviews.search.terms import LONGEST_WORD, MOST_WORDS, query, words_of
     ],
 )
 def test_words_are_runs_of_letters_and_digits_in_lower_case(text: str, words: list[str]) -> None:
-    assert words_of([text]) == words
+    assert distinct_words([text]) == words
 
 
 def test_words_of_several_texts_come_once_each() -> None:
-    assert words_of(["the proof", "the end"]) == ["the", "proof", "end"]
+    assert distinct_words(["the proof", "the end"]) == ["the", "proof", "end"]
 
 
 def test_very_much_text_is_cut() -> None:
-    assert len(words_of([" ".join(map(str, range(2 * MOST_WORDS)))])) == MOST_WORDS
-    assert words_of(["x" * 1000]) == ["x" * LONGEST_WORD]
+    assert len(distinct_words([" ".join(map(str, range(2 * MAX_WORDS)))])) == MAX_WORDS
+    assert distinct_words(["x" * 1000]) == ["x" * MAX_WORD_LENGTH]
 
 
 def test_a_query_takes_beginnings_but_not_very_short_ones() -> None:
-    assert query("Induction on n") == "'induction':* & 'on' & 'n'"
+    assert tsquery("Induction on n") == "'induction':* & 'on' & 'n'"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "!!! &|", "\0"])
 def test_no_words_are_no_query(text: str) -> None:
-    assert not query(text)
+    assert not tsquery(text)
 
 
 @pytest.mark.django_db
 @given(st.text(min_size=1))
 def test_postgresql_takes_every_query_and_finds_the_text_by_it(text: str) -> None:
-    found = query(text)
+    found = tsquery(text)
     if found:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT array_to_tsvector(%s) @@ %s::tsquery", [words_of([text]), found])
+            cursor.execute("SELECT array_to_tsvector(%s) @@ %s::tsquery", [distinct_words([text]), found])
             assert cursor.fetchone() == (True,)

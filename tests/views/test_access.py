@@ -51,7 +51,7 @@ def one_of_everything(max: User, record: Evaluation | None = None) -> Evaluation
     BulkChange.objects.create(run=record.run, actor=max, kind=BulkChange.Kind.RELEASE)
     SavedView.objects.create(run=record.run, owner=max, name="all", is_shared=True)
     one_time_links.invite(role="reviewer", actor=max)
-    api_tokens.make(person=max, scopes=["read"], actor=None)
+    api_tokens.create(person=max, scopes=["read"], actor=None)
     Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
     drawn = decide(EvaluationFactory.create(run=record.run), max)
     SpotCheck.objects.create(review=drawn, run=record.run, reviewer=max, drawn_by=max)

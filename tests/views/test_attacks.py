@@ -108,7 +108,7 @@ class TestFiltersAndOrders:
 
 
 def token(person: User) -> str:
-    return api_tokens.make(person=person, scopes=["read", "review"], actor=None).text
+    return api_tokens.create(person=person, scopes=["read", "review"], actor=None).text
 
 
 class TestEveryParameter:
@@ -385,8 +385,8 @@ class TestGuessing:
         """It is found by its hash: what begins as a token does is as far from it as anything."""
         known = token(ana)
         with CaptureQueriesContext(connection) as asked:
-            assert api_tokens.find(known[:-1]) is None
-            assert api_tokens.find(known[:12]) is None
+            assert api_tokens.authenticate(known[:-1]) is None
+            assert api_tokens.authenticate(known[:12]) is None
         assert [query for query in asked if known[:12] in query["sql"]] == []
 
 
@@ -427,7 +427,7 @@ class TestTheLog:
         def failing(*_: object) -> None:
             raise RuntimeError(made_up)
 
-        monkeypatch.setattr("reviews.accounts.one_time_links.find", failing)
+        monkeypatch.setattr("reviews.accounts.one_time_links.find_pending", failing)
         client.raise_request_exception = False
         assert client.get(f"/join/{made_up.replace('/', '')}/").status_code == 500
         assert len(written) > 6

@@ -15,13 +15,13 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from reviews.api.addresses import api
+from reviews.api.urls import api
 from reviews.models import Evaluation, Run, RunFacet, User
 from reviews.queue import allocation
 from reviews.search import indexing
 from reviews.search.filters import FILTERS
 from reviews.search.listing import SORTS
-from reviews.search.terms import words_of
+from reviews.search.terms import distinct_words
 from reviews.views.dashboard.tables import TABLES as DESK_TABLES
 from reviews.views.judge.overview import TABLES as JUDGE_TABLES
 from tests.api.conftest import Program, program_of
@@ -122,7 +122,7 @@ class World:
             for number, (name, secrets) in enumerate(two)
         ]
         self.source = bring_in(file_of(*lines), run=self.run.name)
-        indexing.after_import(self.source)
+        indexing.index_import(self.source)
         by_task = {record.task_id: record for record in self.run.evaluations.select_related("run")}
         self.pairs = [
             Pair(by_task[f"{kind}-0"], by_task[f"{kind}-1"]) for kind in ("verdict", "flag", "both")
@@ -130,7 +130,7 @@ class World:
         for number in (0, 1):
             agree(by_task[f"decided-{number}"], reviewer)
         one_of_everything(lead, by_task["plain-0"])
-        indexing._count(self.run)
+        indexing._update_counts(self.run)
 
     def exchange(self, *pairs: Pair) -> None:
         """Give each record of a pair the secrets of the other, and find them by those."""
@@ -143,8 +143,8 @@ class World:
                 setattr(second, name, ours)
             for one in (first, second):
                 one.save(update_fields=columns)
-        indexing._cover(self.source, after=0, until=self.source.lines)
-        indexing._count(self.run)
+        indexing._index_lines(self.source, after=0, until=self.source.lines)
+        indexing._update_counts(self.run)
 
     @property
     def records(self) -> list[Evaluation]:
@@ -164,7 +164,7 @@ class World:
             (name, who) for name in ("decided-by", "assigned-to", "held-by") for who in ("bo", "nobody")
         ]
         texts = [str(value) for secrets in (FAILS, PASSES, FLAGGED) for value in secrets.values()]
-        searched = [("q", word) for word in words_of(texts)]
+        searched = [("q", word) for word in distinct_words(texts)]
         for pair in [*occurring, *fixed, *typed, *people, *searched]:
             yield [pair]
         for name, value in (("verdict", "Fail"), ("reason", "odd-unit"), ("q", "zeppelin")):

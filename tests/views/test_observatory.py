@@ -112,7 +112,7 @@ def test_the_ways_in(max: User) -> None:
     for path in (
         reverse("login"),
         reverse("join", args=[one_time_links.invite(role="lead", actor=max).token]),
-        reverse("new-password", args=[one_time_links.password_link(person=max, actor=max).token]),
+        reverse("new-password", args=[one_time_links.create_password_link(person=max, actor=max).token]),
     ):
         response = Browser().get(path)
         assert response.status_code == 200
@@ -184,7 +184,7 @@ def test_downloads(max: User) -> None:
 
 
 def test_the_api(max: User) -> None:
-    token = api_tokens.make(person=max, scopes=api_tokens.SCOPES, actor=None).text
+    token = api_tokens.create(person=max, scopes=api_tokens.SCOPES, actor=None).text
     program = Browser(headers={"Authorization": f"Bearer {token}"})
     for path, status in {"runs": 200, "runs/0": 404, "openapi.json": 200, "nothing": 404}.items():
         response = program.get(f"/api/v1/{path}")
@@ -220,7 +220,7 @@ def our_error(patch: pytest.MonkeyPatch, browser: Browser) -> Any:
 
 
 def error_of_the_api(patch: pytest.MonkeyPatch, browser: Browser) -> Any:
-    patch.setattr("reviews.accounts.api_tokens.find", failing)
+    patch.setattr("reviews.accounts.api_tokens.authenticate", failing)
     browser.raise_request_exception = False
     return browser.get("/api/v1/runs", headers={"Authorization": "Bearer x"})
 

@@ -26,6 +26,6 @@ class Command(BaseCommand):
         password = sys.stdin.readline().rstrip("\r\n") if password_stdin else ask_password()
         try:
             user = people.add_user(username=name, password=password, role=role, actor=None)
-        except people.Refused as error:
+        except people.AccountError as error:
             raise CommandError(error.reason) from error
         self.stdout.write(f"{user.username} can log in as {role}.")

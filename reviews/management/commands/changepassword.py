@@ -33,7 +33,7 @@ class Command(BaseCommand):
         password = sys.stdin.readline().rstrip("\r\n") if password_stdin else ask_password()
         try:
             revoked = people.set_password(person=person, password=password, actor=None)
-        except people.Refused as refused:
+        except people.AccountError as refused:
             raise CommandError(refused.reason) from refused
         events.record("password set by command", actor=None, username=person.username, tokens=revoked)
         self.stdout.write(

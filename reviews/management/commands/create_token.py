@@ -19,17 +19,17 @@ class Command(BaseCommand):
         parser.add_argument(
             "--days",
             type=int,
-            default=api_tokens.USUAL_DAYS,
-            help=f"days until it expires (default: {api_tokens.USUAL_DAYS}, at most {api_tokens.MOST_DAYS})",
+            default=api_tokens.DEFAULT_DAYS,
+            help=f"days until it expires (default: {api_tokens.DEFAULT_DAYS}, at most {api_tokens.MAX_DAYS})",
         )
 
     def handle(self, *_: Any, name: str, scope: str, days: int, **__: Any) -> None:
         try:
             person = User.objects.get(username=name)
-            made = api_tokens.make(person=person, scopes=scope.split(","), days=days, actor=None)
+            made = api_tokens.create(person=person, scopes=scope.split(","), days=days, actor=None)
         except User.DoesNotExist:
             raise CommandError(f"There is nobody called {name!r}.") from None
-        except api_tokens.Refused as refused:
+        except api_tokens.TokenError as refused:
             raise CommandError(refused.reason) from refused
         self.stdout.write(made.text)
         until = f"{made.token.expires_at:%Y-%m-%d}"

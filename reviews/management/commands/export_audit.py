@@ -30,4 +30,4 @@ class Command(BaseCommand):
         if options["run"] is not None and run is None:
             raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
         target = None if options["output"] in {None, "-"} else options["output"]
-        write(target, log.lines(run))
+        write(target, log.jsonl_lines(run))

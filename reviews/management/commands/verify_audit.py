@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from reviews.audit import log
-from reviews.audit.hash_chain import Chain, Head
+from reviews.audit.hash_chain import ChainVerifier, Head
 
 SHOWN = 100
 
@@ -37,7 +37,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, head: list[Head], heads: list[Head], **options: Any) -> None:
         kept = [*head, *heads]
-        chain, count = Chain(*kept), 0
+        chain, count = ChainVerifier(*kept), 0
         for count, problem in enumerate(log.verify(chain), start=1):
             if count <= SHOWN:
                 self.stderr.write(problem)
@@ -61,14 +61,14 @@ def _end(kept: list[Head]) -> str:
 
 def _head(text: str) -> Head:
     try:
-        return Head.read(text)
+        return Head.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _heads(name: str) -> list[Head]:
     try:
-        found = Head.find(Path(name).read_text(errors="replace"))
+        found = Head.find_all(Path(name).read_text(errors="replace"))
     except OSError as error:
         raise CommandError(f"{name}: {error.strerror}", returncode=2) from error
     if not found:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from django import forms
 from django.core.exceptions import ValidationError
 
-from reviews.evidence.reading_time import words_of_evidence
+from reviews.evidence.reading_time import count_words_to_read
 from reviews.models import BlindScores, Draft, Escalation, Evaluation, Opinion
 from reviews.records import extracted_scores
 from reviews.records.scores import is_score
@@ -199,7 +199,7 @@ class ReviewForm(forms.Form):
             if "extracted" in origins.values()
             else None,
             "judged": {offer.criterion: offer.score for offer in self.offers if is_score(offer.score)},
-            "words": words_of_evidence(self.evaluation, self.offers),
+            "words": count_words_to_read(self.evaluation, self.offers),
         }
 
     # What the page shows

@@ -93,8 +93,8 @@ def account(request: Request) -> HttpResponse:
         "has_app": Authenticator.Type.TOTP in by_type,
         "passkeys": [factor.wrap() for factor in factors if factor.type == Authenticator.Type.WEBAUTHN],
         "codes_left": None if codes is None else len(codes.get_unused_codes()),
-        "places": sessions.places(request.user, request.session.session_key),
-        "tokens": api_tokens.of(request.user),
+        "places": sessions.active_sessions(request.user, request.session.session_key),
+        "tokens": api_tokens.valid_tokens(request.user),
     }
     return render(request, "accounts/account/page.html", context)
 
@@ -121,7 +121,7 @@ class _PasswordChangeForm(PasswordChangeForm):
 
     def __init__(self, user: User, *args: Any, **options: Any) -> None:
         super().__init__(user, *args, **options)
-        working = api_tokens.of(user).count()
+        working = api_tokens.valid_tokens(user).count()
         if working:
             label = "Also revoke my API token" if working == 1 else f"Also revoke my {working} API tokens"
             help_text = "Programs that use them stop working until they get a new one."
@@ -145,7 +145,7 @@ class _PasswordView(PasswordChangeView):
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
         response = super().form_valid(form)
-        sessions.renew(form.user, self.request)
+        sessions.keep_only_current(form.user, self.request)
         revoked = 0
         if form.cleaned_data.get("revoke_tokens"):
             revoked = api_tokens.revoke_all(person=form.user, actor=form.user)
@@ -188,7 +188,7 @@ class PasswordForm(forms.Form):
             self.add_error("password_again", "The two passwords differ.")
         return values
 
-    def refuse(self, refused: people.Refused) -> None:
+    def refuse(self, refused: people.AccountError) -> None:
         """Show the reason at its field, or above all fields."""
         self.add_error(refused.field if refused.field in self.fields else None, refused.reason)
 
@@ -219,19 +219,19 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     form = NewAccountForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            user = people.first_admin(
+            user = people.create_first_admin(
                 username=form.cleaned_data["username"], password=form.cleaned_data["password"], token=token
             )
-        except people.Refused as refused:
+        except people.AccountError as refused:
             form.refuse(refused)
         else:
-            return greet(request, user, f"Welcome, {user.name}. You are the admin here.")
+            return log_in_new_user(request, user, f"Welcome, {user.name}. You are the admin here.")
     return render(
         request, "accounts/account/welcome.html", {"form": form}, status=422 if form.is_bound else 200
     )
 
 
-def greet(request: HttpRequest, user: User, sentence: str) -> HttpResponse:
+def log_in_new_user(request: HttpRequest, user: User, sentence: str) -> HttpResponse:
     """Log somebody new in and lead them to the runs."""
     response: HttpResponse = perform_login(request, user)
     messages.success(request, sentence)

@@ -66,20 +66,25 @@ class InvitationForm(forms.Form):
 @require_safe
 @for_admins
 def people_page(request: Request) -> HttpResponse:
-    return show(request, InvitationForm())
+    return render_people(request, InvitationForm())
 
 
-def show(request: Request, form: InvitationForm) -> HttpResponse:
+def render_people(request: Request, form: InvitationForm) -> HttpResponse:
     """The page as it stands; 422 with a form that was refused."""
-    context = {"people": people.everybody(), "links": one_time_links.waiting(), "form": form}
+    context = {"people": people.all_people(), "links": one_time_links.pending(), "form": form}
     return render(request, "accounts/people/page.html", context, status=422 if form.is_bound else 200)
 
 
 @require_safe
 @for_admins
 def person(request: Request, pk: int) -> HttpResponse:
-    found = get_object_or_404(people.everybody(), pk=pk)
-    context = {"person": found, "role": role_of(found), "roles": list(ROLES), "tokens": api_tokens.of(found)}
+    found = get_object_or_404(people.all_people(), pk=pk)
+    context = {
+        "person": found,
+        "role": role_of(found),
+        "roles": list(ROLES),
+        "tokens": api_tokens.valid_tokens(found),
+    }
     return render(request, "accounts/people/person.html", context)
 
 
@@ -128,7 +133,7 @@ def _after(request: Request, found: User, change: Callable[[], None], sentence: 
     """Do it and go back to the person, with what was done or why it was not."""
     try:
         change()
-    except people.Refused as refused:
+    except people.AccountError as refused:
         messages.error(request, refused.reason)
     else:
         messages.success(request, sentence)

@@ -54,7 +54,7 @@ def _save(form: PreferencesForm, user: User) -> bool:
     keys = {command.name: values[f"key-{command.name}"] for command in COMMANDS}
     try:
         preferences.save(user=user, theme=values["theme"], has_shortcuts=values["has_shortcuts"], keys=keys)
-    except preferences.Refused as refused:
+    except preferences.InvalidShortcuts as refused:
         for name, reason in refused.reasons.items():
             form.add_error(f"key-{name}", reason)
         return False

@@ -152,7 +152,7 @@ class _UsedOnce(BaseAuthenticateForm):
     def clean_code(self) -> str:
         clear_limit = check_rate_limit(self.user)
         code: str = self.cleaned_data["code"]
-        factor = second_factors.accept(self.user, code)
+        factor = second_factors.use_code(self.user, code)
         if factor is None and second_factors.is_unreadable(self.user):
             raise ValidationError(second_factors.UNREADABLE, code="unreadable")
         if factor is None:

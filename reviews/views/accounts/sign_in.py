@@ -20,7 +20,7 @@ from django.utils import timezone
 from reviews.accounts import second_factors, sessions
 from reviews.accounts.encryption import cipher
 from reviews.audit import events
-from reviews.http.errors import page
+from reviews.http.errors import error_page
 from reviews.models import User
 from reviews.queue.claims import clock
 
@@ -76,11 +76,11 @@ class AccountAdapter(DefaultAccountAdapter):
         return response
 
     def logout(self, request: HttpRequest) -> None:
-        sessions.log_out(cast("User", request.user), request.session.session_key)
+        sessions.record_logout(cast("User", request.user), request.session.session_key)
         super().logout(request)
 
     def respond_user_inactive(self, request: HttpRequest, user: AbstractBaseUser) -> HttpResponse:
-        return page(request, 403, "Your account is deactivated", "Ask an admin if you need it again.")
+        return error_page(request, 403, "Your account is deactivated", "Ask an admin if you need it again.")
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
         """The name alone: allauth counts it anew for each host and port that a request claims to be for."""

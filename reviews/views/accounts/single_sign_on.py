@@ -24,7 +24,7 @@ from requests import RequestException
 from reviews.accounts import people
 from reviews.accounts.permissions import ROLES
 from reviews.audit import events
-from reviews.http.errors import page
+from reviews.http.errors import error_page
 from reviews.models import User
 
 _NO_ROLE = (
@@ -93,7 +93,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
     @transaction.atomic
     def _follow(self, request: HttpRequest, login: SocialLogin, role: str) -> None:
         if login.is_existing:
-            people.follow_provider(person=cast("User", login.user), role=role)
+            people.set_role_from_provider(person=cast("User", login.user), role=role)
         elif role:
             login.connect(request, _add(login, role))
 
@@ -102,18 +102,18 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         role = _role(claims)
         try:
             self._follow(request, sociallogin, role)
-        except people.Refused as refused:
+        except people.AccountError as refused:
             sentence = f"{refused.reason} Ask an admin."
             if refused.field == "username":
                 sentence = (
                     f"{settings.OIDC_NAME} gave us the username {_username(claims)[:150]!r}. {sentence}"
                 )
-            raise ImmediateHttpResponse(page(request, 403, "No account for you", sentence)) from None
+            raise ImmediateHttpResponse(error_page(request, 403, "No account for you", sentence)) from None
         if not role:
             name = str(claims.get("preferred_username", ""))[:150]
             with transaction.atomic():
                 events.record("login refused", actor=None, provider_name=name, why="no group with a role")
-            raise ImmediateHttpResponse(page(request, 403, "No access", _NO_ROLE))
+            raise ImmediateHttpResponse(error_page(request, 403, "No access", _NO_ROLE))
 
     def on_authentication_error(
         self,
@@ -135,7 +135,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
 
 def _failed(request: HttpRequest) -> HttpResponse:
     sentence = f"We did not learn from {settings.OIDC_NAME} who you are. Go to the login page and try again."
-    return page(request, 401, "This login did not work", sentence)
+    return error_page(request, 401, "This login did not work", sentence)
 
 
 def _claims(login: SocialLogin) -> dict[str, Any]:

@@ -101,8 +101,8 @@ def _page(request: Request, drawn: SpotCheck, form: SettleForm) -> HttpResponse:
     context = {
         "drawn": drawn,
         "evaluation": record,
-        "evidence": evidence_record.read(record, offers, reader=request.user),
-        "decision": evidence_record.decision(record, offers),
+        "evidence": evidence_record.read_evidence(record, offers, reader=request.user),
+        "decision": evidence_record.summarise_decision(record, offers),
         "changes": [],
         "is_open": drawn.outcome == SpotCheck.Outcome.OPEN and record.review_id == drawn.review_id,
         "left": len(spot_checks.open_checks(request.user)),

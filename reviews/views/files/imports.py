@@ -104,7 +104,7 @@ def rejected(request: Request, pk: int) -> StreamingHttpResponse:
     if source.rejected:
         # A rejected line may be another version of a record that is here.
         with transaction.atomic():
-            reveals.note_download(source.run, request.user)
+            reveals.record_download(source.run, request.user)
     return download(jsonl.rejected_lines(source), f"import-{source.pk}-rejected.jsonl")
 
 

@@ -15,7 +15,7 @@ from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, Asked, Pag
 from reviews.models import Review
 from reviews.records.scores import criterion_title, read_spelled, score_of, score_word
 from reviews.rubric import definition
-from reviews.search.listing import TooSlow, limited
+from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.judge.overview import load
 from reviews.views.judge.scope import TITLES, Narrowing
 from reviews.views.judge.tables import RECORDS
@@ -55,9 +55,9 @@ def decision_list(request: Request, run_pk: int) -> HttpResponse:
     narrowing, asked = load(request, run_pk), _asked(request)
     after = request.GET.get("after", "")
     try:
-        with limited():
+        with time_limit():
             page = records(narrowing.scope, asked, after=after)
-    except TooSlow:
+    except QueryTooSlow:
         page = None
     more = asked.parts
     context = {

@@ -57,7 +57,7 @@ def load_run(request: Request, pk: int) -> Run:
 def working_filters(request: Request) -> Filters:
     """Which part of the queue the reviewer works in, whoever holds it: claiming changes that."""
     sent = request.POST if request.method == "POST" else request.GET
-    return Filters.of(sent.get("queue", "")).with_only("status", "").with_only("held-by", "")
+    return Filters.from_query_string(sent.get("queue", "")).with_only("status", "").with_only("held-by", "")
 
 
 def working_condition(request: Request, run: Run) -> Q:
@@ -121,7 +121,7 @@ def queue_screen(request: Request, run: Run) -> HttpResponse:
         "run": run,
         "standing": progress.reviewer_progress(run=run, reviewer=request.user, condition=condition),
         "query": filters.query_string,
-        "notes": listing.notes(run, filters),
+        "notes": listing.hidden_record_notes(run, filters),
     }
     return _screen(request, "review/queue/page.html", context)
 
@@ -219,8 +219,10 @@ def _may_add_opinion(request: Request, record: Evaluation) -> bool:
 def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, Any]:
     """What is there to judge by, what was decided, and what a lead was asked."""
     return {
-        "evidence": evidence_record.read(record, form.offers, reader=request.user, is_blind=form.is_blind),
-        "decision": None if form.is_blind else evidence_record.decision(record, form.offers),
+        "evidence": evidence_record.read_evidence(
+            record, form.offers, reader=request.user, is_blind=form.is_blind
+        ),
+        "decision": None if form.is_blind else evidence_record.summarise_decision(record, form.offers),
         "changes": changes.since_review(record) if record.is_stale else [],
         "versions": _versions(request, record, form),
         "asked": escalations.open_of(record) if record.is_escalated else None,

@@ -17,7 +17,7 @@ from reviews.http.request import Request
 from reviews.models import BulkChange, Run, SavedView, User
 from reviews.search import filter_options, listing, saved_views
 from reviews.search.filters import FILTERS, NOBODY, Filters
-from reviews.search.listing import View
+from reviews.search.listing import RecordList
 
 MOST_TASKS = 20
 
@@ -27,8 +27,8 @@ def tasks(request: Request, run_pk: int) -> HttpResponse:
     """Ids of tasks that begin with `task`, as options of an input."""
     check(request.user, "review_evaluation")
     run = get_object_or_404(Run, pk=run_pk)
-    beginning = Filters.parse({"task": request.GET.get("task", "")}).of_name("task")
-    found = filter_options.tasks(run, beginning[0], MOST_TASKS) if beginning else []
+    beginning = Filters.parse({"task": request.GET.get("task", "")}).values_of("task")
+    found = filter_options.task_ids(run, beginning[0], MOST_TASKS) if beginning else []
     return render(request, "runs/tasks.html", {"tasks": found})
 
 
@@ -40,7 +40,7 @@ def save_view(request: Request, run_pk: int) -> HttpResponse:
     """Keep the list of the posted `query` under a `name`, with `shared` for everybody."""
     check(request.user, "review_evaluation")
     run = get_object_or_404(Run, pk=run_pk)
-    view = View.of(QueryDict(request.POST.get("query", "")))
+    view = RecordList.parse(QueryDict(request.POST.get("query", "")))
     try:
         saved = saved_views.save(
             run=run,
@@ -49,7 +49,7 @@ def save_view(request: Request, run_pk: int) -> HttpResponse:
             query=view.query(),
             is_shared="shared" in request.POST,
         )
-    except saved_views.Refused as refused:
+    except saved_views.SavedViewError as refused:
         messages.error(request, refused.reason)
     else:
         messages.success(request, f"Saved the view “{saved.name}”.")
@@ -79,7 +79,7 @@ def change(request: Request, run_pk: int) -> HttpResponse:
     check(request.user, "lead_review")
     run = get_object_or_404(Run, pk=run_pk)
     sent = request.POST if request.method == "POST" else request.GET
-    filters = Filters.of(sent.get("list", ""))
+    filters = Filters.from_query_string(sent.get("list", ""))
     order = _order(run, filters, sent.get("kind", ""), sent.get("to", ""), sent.get("priority", ""))
     if request.method == "POST":
         if not order:
@@ -106,7 +106,7 @@ def undo_change(request: Request, pk: int) -> HttpResponse:
     else:
         stayed = f" {_records(outcome.stayed)} changed since, and stayed." if outcome.stayed else ""
         messages.success(request, f"Undone: {_records(outcome.restored)} as before.{stayed}")
-    return redirect(_change_address(done.run, Filters.of(done.query)))
+    return redirect(_change_address(done.run, Filters.from_query_string(done.query)))
 
 
 def _change_address(run: Run, filters: Filters) -> str:
@@ -116,7 +116,7 @@ def _change_address(run: Run, filters: Filters) -> str:
 def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> bulk_changes.Order | None:
     """What is asked for; None where that is nothing that can be done."""
     if kind == bulk_changes.Kind.ASSIGN:
-        person = None if to == NOBODY else filter_options.reviewers().filter(username=to).first()
+        person = None if to == NOBODY else filter_options.assignable_people().filter(username=to).first()
         return (
             bulk_changes.Order(run, filters, bulk_changes.Kind.ASSIGN, person)
             if person or to == NOBODY
@@ -138,10 +138,10 @@ def _context(run: Run, filters: Filters, order: bulk_changes.Order | None = None
     context: dict[str, Any] = {
         "run": run,
         "filters": filters,
-        "notes": listing.notes(run, filters),
+        "notes": listing.hidden_record_notes(run, filters),
         "list_query": urlencode({"list": filters.query_string}),
         "named": [(FILTERS[name].title, value) for name, value in filters.values],
-        "people": filter_options.reviewers(),
+        "people": filter_options.assignable_people(),
         "nobody": NOBODY,
         "changes": bulk_changes.latest(run),
         "order": order,
@@ -152,7 +152,7 @@ def _context(run: Run, filters: Filters, order: bulk_changes.Order | None = None
         try:
             context["plan"] = plan = bulk_changes.plan(order)
             context["announcement"] = _announced(order, plan)
-        except listing.TooSlow:
+        except listing.QueryTooSlow:
             context["announcement"] = "This combination takes too long on so many records; add a filter."
     return context
 

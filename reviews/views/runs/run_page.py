@@ -19,9 +19,9 @@ from reviews.queue.progress import Progress
 from reviews.records.verdict import Rule
 from reviews.rubric import definition
 from reviews.search import filter_options, indexing, listing, saved_views
-from reviews.search.filter_options import Choice
+from reviews.search.filter_options import FilterOption
 from reviews.search.filters import FILTERS, NOBODY, Filters
-from reviews.search.listing import Page, View
+from reviews.search.listing import RecordList, RecordPage
 from reviews.views.runs import judge_card
 
 # Filters that are typed in or picked from a calendar; of the others one chooses what occurs.
@@ -62,7 +62,7 @@ class Field(NamedTuple):
     title: str
     kind: str
     value: str
-    choices: list[Choice]
+    choices: list[FilterOption]
 
 
 class Chip(NamedTuple):
@@ -93,7 +93,7 @@ def run_page(request: Request, pk: int) -> HttpResponse:
     """A run with a page of its records: filters by name, `sort`, and `after` the place of a page."""
     check(request.user, "review_evaluation")
     run = get_object_or_404(Run, pk=pk)
-    view = View.of(request.GET)
+    view = RecordList.parse(request.GET)
     # The browser's way back asks by htmx too, but for the whole page.
     part_only = request.htmx and not request.htmx.history_restore_request
     if not part_only and "" in request.GET.values():
@@ -114,20 +114,22 @@ def _address(run: Run, query: str) -> str:
     return reverse("run", args=[run.pk]) + (f"?{query}" if query else "")
 
 
-def _list(request: Request, run: Run, view: View, progress: Progress) -> dict[str, Any]:
+def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> dict[str, Any]:
     """A page of records and what leads to others."""
     after = request.GET.get("after", "")
     known = _known(view.filters, progress)
     try:
-        page = listing.page(run, view.filters, reader=request.user, sort=view.sort, after=after, known=known)
-    except listing.TooSlow:
+        page = listing.load_page(
+            run, view.filters, reader=request.user, sort=view.sort, after=after, known=known
+        )
+    except listing.QueryTooSlow:
         page = None
     rule = definition.of(run).rule
     offered = _choices(run)
-    uncovered = indexing.uncovered(run) if view.filters.needs_cover else 0
+    uncovered = indexing.unindexed_count(run) if view.filters.needs_cover else 0
     return {
         "view": view,
-        "notes": listing.notes(run, view.filters, sort=view.sort),
+        "notes": listing.hidden_record_notes(run, view.filters, sort=view.sort),
         "query": view.query(),
         "filtered": view.filters.query_string,
         "page": page,
@@ -137,15 +139,15 @@ def _list(request: Request, run: Run, view: View, progress: Progress) -> dict[st
         "tabs": _tabs(view, progress),
         "fields": [_field(name, view.filters, offered) for name in FILTERS if name not in {"status", *_RARE}],
         "rare": [_field(name, view.filters, offered) for name in FILTERS if name in _RARE],
-        "rare_is_open": any(view.filters.of_name(name) for name in _RARE),
+        "rare_is_open": any(view.filters.values_of(name) for name in _RARE),
         "kept": [pair for pair in view.filters.values if pair[0] not in _TYPED],
         "chips": _chips(view, offered),
         "sorts": listing.SORTS,
-        "most_counted": listing.MOST_COUNTED,
+        "most_counted": listing.MAX_COUNTED,
         "uncovered": uncovered,
         "covered": progress.total - uncovered,
         "change_query": urlencode({"list": view.filters.query_string}),
-        "views": saved_views.of(run, request.user),
+        "views": saved_views.visible_to(run, request.user),
         "leads": can(request.user, "lead_review"),
     }
 
@@ -174,14 +176,14 @@ def _sizes(progress: Progress) -> dict[str, int]:
 
 def _known(filters: Filters, progress: Progress) -> int | None:
     """How many records there are, where that is counted already."""
-    statuses = filters.of_name("status")
+    statuses = filters.values_of("status")
     if len(filters.values) != len(statuses) or len(statuses) > 1:
         return None
     return _sizes(progress).get(statuses[0] if statuses else "")
 
 
-def _tabs(view: View, progress: Progress) -> list[Tab]:
-    sizes, current = _sizes(progress), view.filters.of_name("status")
+def _tabs(view: RecordList, progress: Progress) -> list[Tab]:
+    sizes, current = _sizes(progress), view.filters.values_of("status")
     titles = {"": "All"} | dict(FILTERS["status"].words)
     return [
         Tab(
@@ -195,33 +197,33 @@ def _tabs(view: View, progress: Progress) -> list[Tab]:
     ]
 
 
-def _choices(run: Run) -> dict[str, list[Choice]]:
+def _choices(run: Run) -> dict[str, list[FilterOption]]:
     """What can be chosen, by filter."""
-    people = [Choice(person.username, person.name) for person in filter_options.reviewers()]
+    people = [FilterOption(person.username, person.name) for person in filter_options.assignable_people()]
     fixed = {
-        name: [Choice(value, word) for value, word in known.words.items()]
+        name: [FilterOption(value, word) for value, word in known.words.items()]
         for name, known in FILTERS.items()
         if known.words
     }
     return (
         fixed
-        | filter_options.facets(run, *indexing.CHOICES)
+        | filter_options.facet_options(run, *indexing.FACETS_WITH_OPTIONS)
         | {
-            "decided-by": [Choice(name, name) for name in filter_options.deciders(run)],
-            "assigned-to": [Choice(NOBODY, NOBODY), *people],
+            "decided-by": [FilterOption(name, name) for name in filter_options.decided_by_names(run)],
+            "assigned-to": [FilterOption(NOBODY, NOBODY), *people],
             "held-by": people,
         }
     )
 
 
-def _field(name: str, filters: Filters, offered: dict[str, list[Choice]]) -> Field:
-    values = filters.of_name(name)
+def _field(name: str, filters: Filters, offered: dict[str, list[FilterOption]]) -> Field:
+    values = filters.values_of(name)
     value = values[-1] if values and name in _TYPED else ""
     remaining = [choice for choice in offered.get(name, []) if choice.value not in values]
     return Field(name, FILTERS[name].title, _TYPED.get(name, "choose"), value, remaining)
 
 
-def _chips(view: View, offered: dict[str, list[Choice]]) -> list[Chip]:
+def _chips(view: RecordList, offered: dict[str, list[FilterOption]]) -> list[Chip]:
     chips = []
     for name, value in view.filters.values:
         title = next((choice.title for choice in offered.get(name, []) if choice.value == value), value)
@@ -230,7 +232,7 @@ def _chips(view: View, offered: dict[str, list[Choice]]) -> list[Chip]:
     return chips
 
 
-def _row(evaluation: Evaluation, page: Page, rule: Rule) -> Row:
+def _row(evaluation: Evaluation, page: RecordPage, rule: Rule) -> Row:
     held = claims.is_held(evaluation)
     if evaluation.pk in page.hidden:
         return Row(evaluation, None, None, held, is_blind=True)

@@ -7,8 +7,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from reviews.api.addresses import api
 from reviews.api.problems import CONTENT_TYPE, PREFIX
+from reviews.api.urls import api
 from reviews.http.request import Request
 
 

@@ -67,7 +67,7 @@ class TestTheLineOfARequest:
         assert line["request_id"] == response.headers["X-Request-ID"]
 
     def test_says_as_whom_a_program_asked(self, client: Client, ana: User, lines: StringIO) -> None:
-        token = api_tokens.make(person=ana, scopes=["read"], actor=None).text
+        token = api_tokens.create(person=ana, scopes=["read"], actor=None).text
         client.get("/api/v1/runs", headers={"Authorization": f"Bearer {token}"})
         assert last(lines)["user_id"] == ana.pk
         client.get("/api/v1/runs/none/export", headers={"Authorization": f"Bearer {token}"})

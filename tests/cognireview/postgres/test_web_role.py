@@ -15,7 +15,7 @@ from psycopg.errors import InsufficientPrivilege
 from cognireview.postgres import web_role
 from reviews.accounts import people
 from reviews.audit import log
-from reviews.audit.hash_chain import Chain
+from reviews.audit.hash_chain import ChainVerifier
 from reviews.exports import jobs
 from reviews.exports.jobs import Order
 from reviews.imports import importer
@@ -67,7 +67,7 @@ class TestTheWebRole:
         assert Export.objects.get().state == Export.State.DONE
         assert b'"Completed"' in take_out()
         assert AuditSeal.objects.count() == AuditEvent.objects.count() > 5
-        assert list(log.verify(Chain())) == []
+        assert list(log.verify(ChainVerifier())) == []
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ class TestIsRefused:
         )
         web.commit()
         assert AuditSeal.objects.count() == 2
-        assert list(log.verify(Chain())) == []
+        assert list(log.verify(ChainVerifier())) == []
 
 
 class TestMigrate:

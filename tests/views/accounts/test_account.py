@@ -97,25 +97,27 @@ class TestOnesPassword:
     def test_is_changed_with_the_question_whether_tokens_end(self, client: Client, ana: User) -> None:
         client.force_login(ana)
         assert 'name="revoke_tokens"' not in client.get(reverse("password")).content.decode()
-        made = api_tokens.make(person=ana, scopes=["review"], actor=None)
+        made = api_tokens.create(person=ana, scopes=["review"], actor=None)
         page = client.get(reverse("password"))
         assert "Also revoke my API token" in text(page)
         assert re.search(r'<input type="checkbox" name="revoke_tokens"[^>]* checked', page.content.decode())
         self.change(client)
-        assert api_tokens.find(made.text)
+        assert api_tokens.authenticate(made.text)
 
     def test_is_changed_and_tokens_are_revoked_where_that_is_ticked(self, client: Client, ana: User) -> None:
-        made = [api_tokens.make(person=ana, scopes=["review"], actor=None) for _ in range(2)]
+        made = [api_tokens.create(person=ana, scopes=["review"], actor=None) for _ in range(2)]
         client.force_login(ana)
         self.change(client, revoke_tokens="on")
-        assert [api_tokens.find(one.text) for one in made] == [None, None]
+        assert [api_tokens.authenticate(one.text) for one in made] == [None, None]
         assert AuditEvent.objects.filter(action="token revoked", actor=ana).count() == 2
         assert "2 API tokens are revoked" in text(client.get(reverse("account")))
 
     def test_chosen_by_link_is_said_to_revoke_tokens(self, client: Client, ana: User, max: User) -> None:
-        link = reverse("new-password", args=[one_time_links.password_link(person=ana, actor=max).token])
+        link = reverse(
+            "new-password", args=[one_time_links.create_password_link(person=ana, actor=max).token]
+        )
         assert "API token" not in text(client.get(link))
-        api_tokens.make(person=ana, scopes=["review"], actor=None)
+        api_tokens.create(person=ana, scopes=["review"], actor=None)
         assert "your 1 API token will be revoked" in text(client.get(link))
 
     def test_is_not_here_for_who_comes_by_a_provider(self, client: Client, ana: User) -> None:

@@ -41,7 +41,7 @@ class TestThePage:
         with django_assert_num_queries(queries):
             as_max.get(reverse("people"))
         for _ in range(3):
-            one_time_links.password_link(person=UserFactory.create(role="reviewer"), actor=max)
+            one_time_links.create_password_link(person=UserFactory.create(role="reviewer"), actor=max)
         with django_assert_num_queries(queries):
             as_max.get(reverse("people"))
 
@@ -107,7 +107,7 @@ class TestAnInvitation:
         [sent] = mail.outbox
         assert sent.to == ["bo@example.org"]
         [address] = [line for line in str(sent.body).splitlines() if line.startswith("http")]
-        assert one_time_links.find(address.split("/")[-2], OneTimeLink.Purpose.JOIN)
+        assert one_time_links.find_pending(address.split("/")[-2], OneTimeLink.Purpose.JOIN)
 
     def test_is_shown_where_the_mail_server_refuses(
         self, as_max_proven: Client, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
@@ -143,7 +143,9 @@ class TestJoining:
 
 class TestThePasswordLink:
     def test_is_held_to_the_rules_and_logs_nobody_in(self, client: Client, ana: User, max: User) -> None:
-        address = reverse("new-password", args=[one_time_links.password_link(person=ana, actor=max).token])
+        address = reverse(
+            "new-password", args=[one_time_links.create_password_link(person=ana, actor=max).token]
+        )
         short = client.post(address, {"password": "short", "password_again": "short"})
         assert short.status_code == 422
         good = {"password": "eleven purple oxen dance", "password_again": "eleven purple oxen dance"}

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from reviews.models import BlindScores, Evaluation, Run, User
 from reviews.sampling import strata
-from reviews.search.listing import TooSlow
+from reviews.search.listing import QueryTooSlow
 from reviews.views.judge.overview import PAGES, TABLES
 from tests.support.factories import RunFactory
 from tests.support.pages import text, url
@@ -290,7 +290,7 @@ class TestDecisions:
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def too_slow(*_: Any, **__: Any) -> None:
-            raise TooSlow
+            raise QueryTooSlow
 
         monkeypatch.setattr("reviews.views.judge.decisions.records", too_slow)
         assert "This takes too long" in text(as_lea.get(url("judge-decisions", algebra)))

@@ -117,7 +117,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     )
     BulkChange.objects.create(run=run, actor=max, kind=BulkChange.Kind.RELEASE, query=f"q={MARKUP[:200]}")
     jobs.build(jobs.ask_for(jobs.Order(run), max).pk)
-    api_tokens.make(person=max, scopes=["read"], actor=None)
+    api_tokens.create(person=max, scopes=["read"], actor=None)
     one_time_links.invite(role="reviewer", email=f"{PROBE}@example.org", actor=max)
     needed = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
     key = json.dumps(MARKUP)

@@ -126,7 +126,10 @@ class TestChange:
     def test_shows_the_last_ones_of_the_run(self, as_lea: Client, run: Run, lea: User) -> None:
         EvaluationFactory.create(run=run)
         bulk_changes.apply(
-            bulk_changes.Order(run, Filters.of("verdict=Fail"), bulk_changes.Kind.PRIORITISE, priority=1), lea
+            bulk_changes.Order(
+                run, Filters.from_query_string("verdict=Fail"), bulk_changes.Kind.PRIORITISE, priority=1
+            ),
+            lea,
         )
         page = self.look(as_lea, run)
         assert "1 record put first" in page

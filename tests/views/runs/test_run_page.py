@@ -171,7 +171,7 @@ class TestFilters:
         assert len(listed(response)) == 1
 
     def test_offer_what_occurs_in_the_run(self, as_ana: Client) -> None:
-        indexing.after_import(bring_in(file_of(line("a", model_id="o1"), line("b", model_id="gpt-4o"))))
+        indexing.index_import(bring_in(file_of(line("a", model_id="o1"), line("b", model_id="gpt-4o"))))
         page = text(as_ana.get(address(Run.objects.get(name="evaluations"))))
         assert '<option value="o1">o1</option>' in page
         assert '<option value="Clarity=Yes">Clarity: Yes</option>' in page
@@ -189,7 +189,7 @@ class TestFilters:
     def test_that_take_too_long_are_no_error(
         self, as_ana: Client, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("reviews.search.listing.find", Mock(side_effect=listing.TooSlow))
+        monkeypatch.setattr("reviews.search.listing.matching_records", Mock(side_effect=listing.QueryTooSlow))
         response = as_ana.get(address(run, verdict="Fail"))
         assert response.status_code == 200
         assert "This combination takes too long on so many records; add a filter." in text(response)

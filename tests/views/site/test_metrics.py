@@ -206,4 +206,4 @@ def test_the_head_of_the_audit_chain_is_published(ana: User, client: Client) -> 
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     found = samples(client)
     assert value(found, "audit_events") == 1
-    assert value(found, "audit_head_info", head=str(log.head())) == 1
+    assert value(found, "audit_head_info", head=str(log.chain_head())) == 1

@@ -26,7 +26,7 @@ api = Api(
     parser=JsonParser(),
     renderer=JsonRenderer(),
 )
-problems.tell(api)
+problems.register_handlers(api)
 # The first address that fits is taken, and ids may hold slashes: the longer ones come first.
 for part in (imports, runs, decisions, evaluations, audit):
     api.add_router("", part.router)

@@ -5,14 +5,14 @@ from django.http import Http404
 from reviews.models import Evaluation, Run
 
 
-def run_named(name: str) -> Run:
+def get_run(name: str) -> Run:
     run = Run.objects.filter(name=name).first() if name.isprintable() else None
     if run is None:
         raise Http404("There is no run of that name.")
     return run
 
 
-def record_of(evaluation_id: str) -> Evaluation:
+def get_record(evaluation_id: str) -> Evaluation:
     rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
     record = None if "\0" in evaluation_id else rows.filter(evaluation_id=evaluation_id).first()
     if record is None:
