@@ -94,14 +94,14 @@ class TestTheChecks:
         twice = list(invariants.of_decisions([accepted, accepted], once=True))
         assert f"eval_1 was decided by {KEY} and by {KEY}" in twice
 
-    def test_find_a_version_that_is_missing_and_a_submit_that_the_ledger_lacks(self, ana: User) -> None:
+    def test_find_a_version_that_is_missing_and_a_submit_that_the_audit_log_lacks(self, ana: User) -> None:
         accepted = decided(ana)
         record = Evaluation.objects.get(evaluation_id="eval_1")
         beside = {"evaluation": record, "run": record.run, "reviewer": ana, "submitted_at": timezone.now()}
         Review.objects.create(version=3, comments="by nobody", **beside)
         found = "\n".join(invariants.of_decisions([accepted], once=True))
         assert "reviews whose versions have a gap" in found
-        assert "reviews that the ledger does not have once" in found
+        assert "reviews that the audit log does not have once" in found
 
     @pytest.mark.parametrize(
         ("changes", "sentence"),

@@ -17,7 +17,7 @@ router = Router(tags=["audit"])
 def audit(
     request: ApiRequest, run: str = "", after: QueryEx[int, P(ge=0, lt=2**63)] = 0
 ) -> StreamingHttpResponse:
-    """The ledger as JSONL, in the order of its seals, behind a position; for leads and admins.
+    """The audit log as JSONL, in the order of its seals, behind a position; for leads and admins.
 
     Of a run, the events of others are there as digests, so that the chain can be checked. So are opinions and
     blind scores of others on records of which you may still give an opinion.

@@ -28,7 +28,7 @@ def record(
 
     An event that changes human_* values of a record has them in `human`: {"before": {...}, "after": {...}},
     five values each, the timestamp in ISO 8601; with `KEEPS_LINE` where the line stays as it came all the
-    same. `ledger_check` compares them with an export. The database seals the event when the transaction
+    same. `verify_log` compares them with an export. The database seals the event when the transaction
     commits, which must be READ COMMITTED.
 
     Raises `NoTransaction` outside a transaction.

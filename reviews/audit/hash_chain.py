@@ -1,6 +1,6 @@
 """The chain of the audit events: each seal holds the hash of the one before. No database.
 
-hash = SHA-256(previous + SHA-256(text)), where `text` is the event as the ledger spells it, and `previous`
+hash = SHA-256(previous + SHA-256(text)), where `text` is the event as the audit log spells it, and `previous`
 is the hash of the seal before, in the first one 32 zero bytes. So no event can be altered, removed, slipped
 in or put elsewhere without every later hash being another. Somebody who can write all of those anew is found
 out by a hash that was kept outside of the database: the head.

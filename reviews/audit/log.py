@@ -1,4 +1,4 @@
-"""The ledger: the audit events in the order of their seals, to check and to hand out. Reads only."""
+"""The audit log: the audit events in the order of their seals, to check and to hand out. Reads only."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -88,7 +88,7 @@ def verify(chain: ChainVerifier) -> Iterator[str]:
 
 
 def jsonl_lines(run: Run | None = None, *, after: int = 0, reader: User | None = None) -> Iterator[bytes]:
-    """The ledger as JSONL, behind a position. Of a run, other events are digests: the chain stays whole.
+    """The audit log as JSONL, behind a position. Of a run, other events are digests: the chain stays whole.
 
     So are the opinions and blind scores of others on records that the `reader` may still give an opinion on.
     """

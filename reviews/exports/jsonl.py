@@ -55,7 +55,7 @@ def export(
     tally = tally or Tally()
     with HeldTransaction():
         freeze_view()
-        tally.ledger = str(log.chain_head())
+        tally.audit_head = str(log.chain_head())
         if only_import:
             blocks = _blocks_of_import(only_import, only, tally, with_rejected=with_rejected)
         else:

@@ -72,14 +72,14 @@ class Source:
 class Tally:
     """What an export did with lines, in their order: the exporter writes it, the receipt holds it.
 
-    `ledger` is the head of the audit ledger at the moment that the export shows: all up to there is in it.
+    `audit_head` is the head of the audit log at the moment that the export shows: all up to there is in it.
     `bytes_read` says how far it is in the inputs. `lines` counts what is written (`in_line`: the last
     of them has no end yet), `lines_changed` those of them that are not as they came, and
     `lines_left_out` those of the inputs that are not there.
     """
 
     def __init__(self) -> None:
-        self.ledger = ""
+        self.audit_head = ""
         self.inputs: list[Input] = []
         self.bytes_read = self.lines = self.lines_changed = self.lines_left_out = 0
         self.in_line = False
@@ -127,7 +127,7 @@ class Tally:
             "program": f"CogniReview {version('cognireview')}",
             "created_at": created_at,
             "run": run,
-            "ledger": self.ledger,
+            "audit_head": self.audit_head,
             "filter": asked,
             "inputs": self.inputs,
             "output": output,

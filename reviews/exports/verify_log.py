@@ -1,4 +1,4 @@
-"""Does the ledger tell how an export came of its original? Files only, no database."""
+"""Does the audit log tell how an export came of its original? Files only, no database."""
 
 import datetime as dt
 import re
@@ -17,14 +17,14 @@ from reviews.records.mapping import Mapping, read_line
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.records.status import DONE_STATUSES
 
-# A line as `ledger.lines` writes it. Sealed are the bytes of the event, so they are taken as they are.
+# A line as written by `audit.log.jsonl_lines`. The seal covers the exact bytes of the event.
 _LINE = re.compile(
     rb'\{"position": ([0-9]{1,18}), "previous": "([0-9a-f]{64})", "hash": "([0-9a-f]{64})", '
     rb'(?:"event": (\{.*\}|null)|"digest": "([0-9a-f]{64})")\}\n'
 )
 
 
-class NoLedger(Exception):
+class UnreadableAuditLog(Exception):
     """The file is none that `export_audit` writes; the message says what is wrong with it."""
 
 
@@ -40,8 +40,8 @@ class Decision(NamedTuple):
     values: dict[str, Any] | None
 
 
-class LedgerFile:
-    """A ledger in a file, its chain checked, to ask which decision on a record is in force.
+class AuditLogFile:
+    """An audit log in a file, its chain checked, to ask which decision on a record is in force.
 
     Of the decisions there stand only the places in memory, by record.
     """
@@ -55,7 +55,7 @@ class LedgerFile:
     def read(self, until: Head | None = None) -> Iterator[str]:
         """Read the file, of the decisions those up to that head; gives what is wrong with the chain.
 
-        Raises `NoLedger` and OSError.
+        Raises `UnreadableAuditLog` and OSError.
         """
         chain, place = ChainVerifier(*[until] if until else []), 0
         for number, line in enumerate(self._file, start=1):
@@ -82,7 +82,7 @@ class LedgerFile:
     def _taken_apart(self, number: int, line: bytes) -> tuple[SealedEvent, bytes]:
         found = _LINE.fullmatch(line)
         if not found:
-            raise NoLedger(f"{self._name}: line {number} is none that export_audit writes")
+            raise UnreadableAuditLog(f"{self._name}: line {number} is none that export_audit writes")
         position, previous, hash_, text, digest = found.groups()
         text = b"" if text in {None, b"null"} else text
         own = bytes.fromhex(digest.decode()) if digest else event_digest(text) if text else None
@@ -96,7 +96,7 @@ class LedgerFile:
         return self._decision(text)
 
     def _decision(self, text: bytes) -> Decision | None:
-        """The decision that an event tells of, if it does. Raises `NoLedger` for one of another shape."""
+        """Return the decision in an event, if it has one. Raises `UnreadableAuditLog` for another shape."""
         event = orjson.loads(text)
         try:
             if "human" not in event["detail"]:
@@ -104,7 +104,7 @@ class LedgerFile:
             told = f"event {event['id']} ({event['action']} by {event['actor_name'] or 'the program'})"
             return Decision(told, event["record"], event["run_name"], _left(event["detail"]["human"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise NoLedger(f"{self._name}: an event lacks something: {error}") from error
+            raise UnreadableAuditLog(f"{self._name}: an event lacks something: {error}") from error
 
 
 def _left(human: dict[str, Any]) -> dict[str, Any] | None:
@@ -126,7 +126,7 @@ def _key(text: bytes) -> int | None:
 
 
 def check(
-    ledger: LedgerFile,
+    audit_log: AuditLogFile,
     originals: list[Path],
     exported: Path,
     limits: Limits,
@@ -134,17 +134,17 @@ def check(
     *,
     mapping: Mapping | None = None,
 ) -> Comparison:
-    """Compare an export with its originals, and each decision in it with the ledger.
+    """Compare an export with its originals, and each decision in it with the audit log.
 
-    With a receipt, which is checked too, the ledger may be newer than the export: the receipt tells how far
-    it was then. Raises `NoLedger`, `NoReceipt`, and what reading files raises.
+    With a receipt, which is checked too, the audit log may be newer than the export: the receipt has the head
+    of the log at the time of the export. Raises `UnreadableAuditLog`, `NoReceipt` and the errors of reading.
     """
-    broken = list(ledger.read(_head_in(receipt) if receipt else None))
-    witness = partial(_unexplained, ledger, mapping)
+    broken = list(audit_log.read(_head_in(receipt) if receipt else None))
+    witness = partial(_unexplained, audit_log, mapping)
     if receipt:
         result = verify_receipt.check(receipt, originals, exported, limits, mapping=mapping, witness=witness)
         if receipt["filter"]["import_id"] is None:
-            broken += _unseen(ledger, receipt["run"])
+            broken += _unseen(audit_log, receipt["run"])
     else:
         files, exported_lines = verify_receipt.files(originals), verify_receipt.lines(exported)
         result = compare(files, exported_lines, limits, mapping=mapping, witness=witness)
@@ -156,19 +156,19 @@ def check(
 def _head_in(receipt: dict[str, Any]) -> Head:
     try:
         if receipt["output"]["format"] != "jsonl":
-            raise NoReceipt("Only an export as JSONL can be compared with a ledger.")
-        return Head.parse(receipt["ledger"])
+            raise NoReceipt("Only an export as JSONL can be compared with an audit log.")
+        return Head.parse(receipt["audit_head"])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise NoReceipt(f"The receipt does not say how far the ledger was: {error}") from error
+        raise NoReceipt(f"The receipt does not say how far the audit log was: {error}") from error
 
 
-def _unexplained(ledger: LedgerFile, mapping: Mapping | None, met: Met) -> Iterator[str]:
-    """What in a record of an export the ledger does not explain."""
-    decision = ledger.take(met.evaluation_id)
+def _unexplained(audit_log: AuditLogFile, mapping: Mapping | None, met: Met) -> Iterator[str]:
+    """What in a record of an export the audit log does not explain."""
+    decision = audit_log.take(met.evaluation_id)
     place = f"line {met.line} of the export ({met.evaluation_id})"
     if decision is None:
         if met.keys:
-            yield f"{place} has changed in {', '.join(met.keys)}, and the ledger tells of no decision on it"
+            yield f"{place} has changed in {', '.join(met.keys)}, and the audit log has no decision on it"
     elif decision.values is None:
         if met.keys:
             yield f"{place} has changed in {', '.join(met.keys)}, and {decision.event} left it as it came"
@@ -180,9 +180,9 @@ def _unexplained(ledger: LedgerFile, mapping: Mapping | None, met: Met) -> Itera
         yield f"{met.evaluation_id} is not in the export, and was decided in {decision.event}"
 
 
-def _unseen(ledger: LedgerFile, run_name: str) -> Iterator[str]:
+def _unseen(audit_log: AuditLogFile, run_name: str) -> Iterator[str]:
     """Decisions of a run on records that are in none of the files."""
-    for decision in ledger.rest():
+    for decision in audit_log.rest():
         if decision.run_name == run_name and decision.values:
             yield f"{decision.record} was decided in {decision.event}, and is in none of the files"
 

@@ -14,7 +14,7 @@ class AuditEvent(models.Model):
     """What happened, who did it, when, to what. The table takes INSERT and nothing else.
 
     Names stand beside the keys: they tell what people, runs and records were called then, and an event that
-    left the database tells it too. Every column is part of `ledger.EVENT_TEXT`, which is what is sealed.
+    left the database tells it too. Every column is part of `audit.log.EVENT_TEXT`, which is what is sealed.
     """
 
     at = models.DateTimeField(db_default=Now())

@@ -335,7 +335,7 @@ def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User)
 
 
 def _told(before: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
-    """What the ledger holds of a decision."""
+    """What the audit log holds of a decision."""
     told = {"before": before, "after": evaluation.human}
     return told | events.KEEPS_LINE if evaluation.is_sampled and evaluation.keeps_line else told
 

@@ -1,4 +1,4 @@
-"""The ledger: each event is sealed when it is committed, and what is done to it later is found and named."""
+"""Each audit event is sealed when it is committed; later changes to it are found and named."""
 
 import datetime as dt
 import json
@@ -361,7 +361,7 @@ class TestExportAudit:
         for run in (other, mine, None):
             audit_events.record("look", actor=ana, run=run)
         seal()
-        target = tmp_path / "ledger.jsonl"
+        target = tmp_path / "audit.jsonl"
         assert manage(capsysbinary, "export_audit", "--run", "mine", "-o", str(target)).status == 0
         lines = [json.loads(line) for line in target.read_bytes().splitlines()]
         assert [sorted(line) for line in lines] == [

@@ -157,7 +157,7 @@ def test_every_key_stands_in_the_documents(ana: User) -> None:
     assert set(re.findall(r"^\| `(\w+)`", section, re.MULTILINE)) == set(receipt)
 
 
-class TestLedger:
+class TestAuditHead:
     def test_lists_more_than_stand_in_one_frame(self) -> None:
         tally = Tally()
         for number in range(1, 25_001):

@@ -1,4 +1,4 @@
-"""Original + ledger = export: each decision in an export is one that the ledger tells of, and the reverse."""
+"""Compare each decision in an export with the audit log, and each decision in the log with the export."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from django.db import connection
 
 from reviews.audit import log
 from reviews.exports.jobs import Order, Output
-from reviews.exports.verify_log import LedgerFile, NoLedger, check
+from reviews.exports.verify_log import AuditLogFile, UnreadableAuditLog, check
 from reviews.exports.verify_receipt import NoReceipt
 from reviews.models import Evaluation, Run, User
 from reviews.records.line_splice import splice
@@ -34,27 +34,27 @@ def record(evaluation_id: str = "eval_a") -> Evaluation:
 
 
 class Files:
-    """A run's original, its export with the receipt, and the ledger, as files."""
+    """A run's original, its export with the receipt, and the audit log, as files."""
 
     def __init__(self, folder: Path) -> None:
         self.original = folder / "original.jsonl"
         self.exported = folder / "exported.jsonl"
-        self.ledger = folder / "ledger.jsonl"
+        self.audit_log = folder / "audit.jsonl"
         self.receipt: dict[str, Any] = {}
         self.original.write_bytes(FILE)
         bring_in(FILE)
 
     def write(self, **order: Any) -> None:
         """Write all of them as they are now."""
-        self.write_ledger()
+        self.write_audit_log()
         output = Output(Order(Run.objects.get(), **order))
         self.exported.write_bytes(b"".join(output))
         self.receipt = json.loads(b"".join(output.receipt("exported.jsonl")))
 
-    def write_ledger(self, run: Run | None = None) -> None:
+    def write_audit_log(self, run: Run | None = None) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        self.ledger.write_bytes(b"".join(log.jsonl_lines(run)))
+        self.audit_log.write_bytes(b"".join(log.jsonl_lines(run)))
 
     def change_export(self, evaluation_id: str, **human: Any) -> None:
         lines = self.exported.read_bytes().splitlines()
@@ -62,8 +62,8 @@ class Files:
         self.exported.write_bytes(file_of(*changed))
 
     def problems(self, *, with_receipt: bool = False) -> list[str]:
-        with self.ledger.open("rb") as file:
-            told = LedgerFile(file, "ledger.jsonl")
+        with self.audit_log.open("rb") as file:
+            told = AuditLogFile(file, "audit.jsonl")
             receipt = self.receipt if with_receipt else None
             return check(told, [self.original], self.exported, Limits(), receipt).problems
 
@@ -177,12 +177,12 @@ class TestHolds:
         decide(record("eval_a"), ana)
         files.write()
         decide(record("eval_b"), ana)
-        files.write_ledger()
+        files.write_audit_log()
         assert files.problems(with_receipt=True) == []
         [problem] = files.problems()
         assert problem.startswith("line 2 of the export (eval_b) is not as event ")
 
-    def test_with_the_ledger_of_the_run_alone(self, files: Files, ana: User) -> None:
+    def test_with_the_audit_log_of_the_run_alone(self, files: Files, ana: User) -> None:
         bring_in(file_of(line("eval_x")), run="other")
         decide(record("eval_x"), ana)
         decide(record("eval_a"), ana)
@@ -192,8 +192,8 @@ class TestHolds:
         output = Output(Order(run))
         files.exported.write_bytes(b"".join(output))
         files.receipt = json.loads(b"".join(output.receipt("exported.jsonl")))
-        files.write_ledger(run)
-        assert b"eval_x" not in files.ledger.read_bytes()
+        files.write_audit_log(run)
+        assert b"eval_x" not in files.audit_log.read_bytes()
         assert files.problems() == files.problems(with_receipt=True) == []
 
 
@@ -215,11 +215,11 @@ class TestDoesNotHold:
         [problem] = decided.problems()
         assert "left it: human_review_status, human_reviewer_id, human_review_timestamp" in problem
 
-    def test_where_the_ledger_tells_of_no_decision(self, decided: Files) -> None:
+    def test_where_the_audit_log_tells_of_no_decision(self, decided: Files) -> None:
         decided.change_export("eval_b", human_review_status="Completed", human_reviewer_id="ana")
         [problem] = decided.problems()
         assert problem.startswith("line 2 of the export (eval_b) has changed in human_review_status,")
-        assert problem.endswith("and the ledger tells of no decision on it")
+        assert problem.endswith("and the audit log has no decision on it")
 
     def test_where_a_score_is_of_another_type(self, files: Files, ana: User) -> None:
         decide(record("eval_a"), ana, scores={"Rigor": {"score": 1}})
@@ -248,45 +248,45 @@ class TestDoesNotHold:
         )
 
     def test_where_an_event_was_altered(self, decided: Files) -> None:
-        decided.ledger.write_bytes(decided.ledger.read_bytes().replace(b"Checked.", b"Never checked."))
+        decided.audit_log.write_bytes(decided.audit_log.read_bytes().replace(b"Checked.", b"Never checked."))
         decided.change_export("eval_a", human_review_comments="Never checked.")
         assert any("is not what was sealed" in problem for problem in decided.problems())
 
-    def test_where_the_end_of_the_ledger_is_missing(self, decided: Files) -> None:
-        lines = decided.ledger.read_bytes().splitlines(keepends=True)
-        decided.ledger.write_bytes(b"".join(lines[:-1]))
+    def test_where_the_end_of_the_audit_log_is_missing(self, decided: Files) -> None:
+        lines = decided.audit_log.read_bytes().splitlines(keepends=True)
+        decided.audit_log.write_bytes(b"".join(lines[:-1]))
         assert any("before the head that was kept" in one for one in decided.problems(with_receipt=True))
 
-    def test_where_an_event_of_the_ledger_is_missing(self, decided: Files) -> None:
-        lines = decided.ledger.read_bytes().splitlines(keepends=True)
-        decided.ledger.write_bytes(b"".join(lines[1:]))
+    def test_where_an_event_of_the_audit_log_is_missing(self, decided: Files) -> None:
+        lines = decided.audit_log.read_bytes().splitlines(keepends=True)
+        decided.audit_log.write_bytes(b"".join(lines[1:]))
         assert "position 1 is missing" in decided.problems()
 
-    def test_where_the_ledger_goes_back(self, decided: Files) -> None:
-        lines = decided.ledger.read_bytes().splitlines(keepends=True)
-        decided.ledger.write_bytes(b"".join([*lines, lines[0]]))
+    def test_where_the_audit_log_goes_back(self, decided: Files) -> None:
+        lines = decided.audit_log.read_bytes().splitlines(keepends=True)
+        decided.audit_log.write_bytes(b"".join([*lines, lines[0]]))
         assert any(f"stands behind position {len(lines)}" in one for one in decided.problems())
 
 
-class TestFilesThatAreNoLedger:
+class TestFilesThatAreNoAuditLog:
     @pytest.mark.parametrize(
         "text", [b"\n", b"{}\n", b'{"position": 1}\n', A + b"\n", b"\xff\n"]
     )  # fmt: skip
     def test_are_refused(self, files: Files, text: bytes) -> None:
         files.write()
-        files.ledger.write_bytes(text)
-        with pytest.raises(NoLedger, match="line 1 is none that export_audit writes"):
+        files.audit_log.write_bytes(text)
+        with pytest.raises(UnreadableAuditLog, match="line 1 is none that export_audit writes"):
             files.problems()
 
     def test_a_line_that_breaks_off_is_refused(self, files: Files) -> None:
         files.write()
-        files.ledger.write_bytes(files.ledger.read_bytes()[:-10])
-        with pytest.raises(NoLedger):
+        files.audit_log.write_bytes(files.audit_log.read_bytes()[:-10])
+        with pytest.raises(UnreadableAuditLog):
             files.problems()
 
-    def test_a_receipt_that_does_not_say_how_far_the_ledger_was(self, files: Files) -> None:
+    def test_a_receipt_that_does_not_say_how_far_the_audit_log_was(self, files: Files) -> None:
         files.write()
-        del files.receipt["ledger"]
+        del files.receipt["audit_head"]
         with pytest.raises(NoReceipt):
             files.problems(with_receipt=True)
 
@@ -297,24 +297,24 @@ class TestFilesThatAreNoLedger:
 
 
 class TestVerifyExport:
-    def test_takes_the_ledger(self, files: Files, ana: User, capsysbinary: Capture) -> None:
+    def test_takes_the_audit_log(self, files: Files, ana: User, capsysbinary: Capture) -> None:
         decide(record(), ana)
         files.write()
-        arguments = [str(files.original), str(files.exported), "--ledger", str(files.ledger)]
+        arguments = [str(files.original), str(files.exported), "--audit-log", str(files.audit_log)]
         finished = manage(capsysbinary, "verify_export", *arguments)
         assert finished.status == 0
-        assert finished.out.decode().endswith(f"; the ledger holds to {log.chain_head()}\n")
+        assert finished.out.decode().endswith(f"; the audit log holds to {log.chain_head()}\n")
         files.change_export("eval_a", human_reviewer_id="bo")
         finished = manage(capsysbinary, "verify_export", *arguments)
         assert (finished.status, "(submit by ana) left it: human_reviewer_id" in finished.err) == (1, True)
 
-    def test_says_that_a_file_is_no_ledger(self, files: Files, capsysbinary: Capture) -> None:
+    def test_says_that_a_file_is_no_audit_log(self, files: Files, capsysbinary: Capture) -> None:
         files.write()
         original, exported = str(files.original), str(files.exported)
-        finished = manage(capsysbinary, "verify_export", original, exported, "--ledger", original)
+        finished = manage(capsysbinary, "verify_export", original, exported, "--audit-log", original)
         assert (finished.status, finished.err.endswith("line 1 is none that export_audit writes")) == (
             2,
             True,
         )
-        missing = str(files.ledger.with_name("nothing"))
-        assert manage(capsysbinary, "verify_export", original, exported, "--ledger", missing).status == 2
+        missing = str(files.audit_log.with_name("nothing"))
+        assert manage(capsysbinary, "verify_export", original, exported, "--audit-log", missing).status == 2

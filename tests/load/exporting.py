@@ -17,13 +17,13 @@ from django.db import InterfaceError, OperationalError, connection
 from reviews.audit import log
 from reviews.exports import jobs, verify_log
 from reviews.exports.jobs import Order
-from reviews.exports.verify_log import LedgerFile
+from reviews.exports.verify_log import AuditLogFile
 from reviews.exports.verify_receipt import read_receipt
 from reviews.models import AuditEvent, Export, ExportPart, Import, Run, User
 from tests.load.client import SECONDS_TO_COME_BACK, Client, GaveUp, Unknown
 
 SECONDS_TO_BUILD = 120
-# Of those that were built, the last so many are compared with their originals and the ledger.
+# Of those that were built, the last so many are compared with their originals and the audit log.
 CHECKED = 8
 T = TypeVar("T")
 
@@ -82,12 +82,12 @@ class Exporting:
         return jobs.ask_for(Order(Run.objects.get(name=self.run)), User.objects.get(username="max"))
 
     def problems(self, originals: list[Path], folder: Path) -> Iterator[str]:
-        """What was streamed to its end is whole, and what was built is original + ledger."""
+        """What was streamed to its end is whole, and what was built is original + audit log."""
         whole = set(AuditEvent.objects.filter(action="export").values_list("detail__sha256", flat=True))
         for digest in self.streamed:
             if digest not in whole:
                 yield f"an export ended as if it were whole, and is not: {digest}"
-        written = folder / "ledger.jsonl"
+        written = folder / "audit.jsonl"
         with written.open("wb") as file:
             file.writelines(log.jsonl_lines())
         by_name = {original.name: original for original in originals}
@@ -96,7 +96,7 @@ class Exporting:
 
 
 def _compared(export: Export, by_name: dict[str, Path], written: Path) -> list[str]:
-    """What is wrong with an export that was built, by its receipt and the ledger that was written later."""
+    """List faults of an export, compared with its receipt and with an audit log written later."""
     exported, receipt = written.with_name("built.jsonl"), written.with_name("built.receipt.json")
     exported.write_bytes(b"".join(jobs.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)))
     receipt.write_bytes(b"".join(jobs.kept_receipt(export)))
@@ -104,7 +104,7 @@ def _compared(export: Export, by_name: dict[str, Path], written: Path) -> list[s
     inputs = [by_name[Import.objects.get(pk=one["import_id"]).file_name] for one in told["inputs"]]
     inputs = _with_moved_lines(told, inputs, written.parent)
     with written.open("rb") as file:
-        opened = LedgerFile(file, str(written))
+        opened = AuditLogFile(file, str(written))
         return verify_log.check(opened, inputs, exported, settings.LIMITS, told).problems
 
 

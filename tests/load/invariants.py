@@ -22,8 +22,8 @@ _GAPS = """
     SELECT evaluation_id, array_agg(version ORDER BY version) FROM review
     GROUP BY evaluation_id HAVING max(version) <> count(*) OR min(version) <> 1
 """
-# A submit is in the ledger once, with what it left of the record.
-_LEDGER = """
+# A submit is in the audit log once, with what it left of the record.
+_SUBMITS_IN_LOG = """
     SELECT review.id, review.version, count(event.id) FROM review
     LEFT JOIN audit_event event ON event.evaluation_id = review.evaluation_id AND event.action = 'submit'
         AND event.detail -> 'version' = to_jsonb(review.version)
@@ -52,10 +52,10 @@ def of_decisions(accepted: Iterable[Accepted], *, once: bool) -> Iterator[str]:
         yield f"nobody was told that the decision {review.comments} on {review.evaluation} was accepted"
     yield from _in_force(last)
     yield from _told("reviews whose versions have a gap", _rows(_GAPS))
-    yield from _told("reviews that the ledger does not have once", _rows(_LEDGER))
+    yield from _told("reviews that the audit log does not have once", _rows(_SUBMITS_IN_LOG))
     submits, kept = AuditEvent.objects.filter(action="submit").count(), Review.objects.count()
     if submits != kept:
-        yield f"the ledger has {submits:,} submits of {kept:,} reviews"
+        yield f"the audit log has {submits:,} submits of {kept:,} reviews"
 
 
 def _in_force(last: dict[str, Accepted]) -> Iterator[str]:
@@ -102,7 +102,7 @@ def of_claims() -> Iterator[str]:
         yield f"{record} is still held by {name}"
 
 
-def of_ledger() -> Iterator[str]:
+def of_audit_log() -> Iterator[str]:
     """As `manage.py verify_audit`."""
     yield from log.verify(ChainVerifier())
 

@@ -145,7 +145,7 @@ def after(accepted: list[Accepted], brought: list[Path], *, once: bool) -> Itera
         yield from imports.of_imports(brought)
         yield from invariants.of_claims()
         yield from invariants.of_jobs()
-        yield from invariants.of_ledger()
+        yield from invariants.of_audit_log()
         yield from recounts.of_counts()
 
 

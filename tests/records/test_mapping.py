@@ -270,16 +270,16 @@ class TestARun:
         scores = {"Rating": {"score": 5, "justification": "Not that thin."}}
         decide(record, ana, scores=scores, origins={"Rating": "human"})
         exported = tmp_path / "exported.jsonl"
-        ledger, receipt = tmp_path / "ledger.jsonl", f"{exported}.receipt.json"
+        audit_log, receipt = tmp_path / "audit.jsonl", f"{exported}.receipt.json"
         manage(capsysbinary, "export_run", "evaluations", "-o", str(exported))
-        manage(capsysbinary, "export_audit", "-o", str(ledger))
+        manage(capsysbinary, "export_audit", "-o", str(audit_log))
         first = exported.read_bytes().splitlines()[0]
         assert first.startswith(MT_BENCH.removesuffix(b"}") + b', "human_review_status": "Completed", ')
         assert json.loads(first)["human_corrected_scores"] == scores
         assert exported.read_bytes().splitlines()[1:] == [b"", MT_BENCH_GOOD]
 
         files = (str(original), str(exported), "--map", str(MAPPINGS / "mt-bench.toml"))
-        for more in ([], ["--receipt", receipt], ["--ledger", str(ledger)]):
+        for more in ([], ["--receipt", receipt], ["--audit-log", str(audit_log)]):
             assert manage(capsysbinary, "verify_export", *files, *more).status == 0
         again = self.bring(capsysbinary, exported)
         assert again.status == 0

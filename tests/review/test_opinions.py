@@ -121,7 +121,7 @@ class TestTheFirst:
         assert decide(evaluation, ana, submission=review.submission) == review
         assert Opinion.objects.count() == 1
 
-    def test_is_in_the_ledger_with_its_scores(self, evaluation: Evaluation, ana: User) -> None:
+    def test_is_in_the_audit_log_with_its_scores(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana, comments="Step 2.", causes={"Clarity": "misread"})
         event = AuditEvent.objects.get()
         assert (event.action, event.actor, event.detail["version"]) == ("opinion", ana, 1)

@@ -23,7 +23,7 @@ from reviews.dashboard.metrics import Selection
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.exports.jobs import Order, Output
-from reviews.exports.verify_log import LedgerFile, check
+from reviews.exports.verify_log import AuditLogFile, check
 from reviews.models import AuditEvent, Evaluation, FileConflict, JudgedCount, Review, Run, User
 from reviews.queue import allocation, claims, progress
 from reviews.queue.claims import Taken
@@ -157,7 +157,7 @@ class TestADraw:
         with django_assert_num_queries(5):
             draws.draw_sample(run.pk)
 
-    def test_tells_the_ledger_who_asked_and_what_came(self, lea: User) -> None:
+    def test_tells_the_audit_log_who_asked_and_what_came(self, lea: User) -> None:
         run, _ = run_of(0)
         run.sample_share = 0.3
         run.save()
@@ -227,7 +227,7 @@ class TestADecisionOnADrawnRecord:
         assert review.is_sampled
         assert summed(run) == 1
 
-    def test_is_a_submit_in_the_ledger_that_keeps_the_line(self, run: Run, ana: User) -> None:
+    def test_is_a_submit_in_the_audit_log_that_keeps_the_line(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
         human = AuditEvent.objects.get(action="submit").detail["human"]
         assert human["keeps_line"] is True
@@ -397,7 +397,7 @@ class TestAnExport:
         agree(again(evaluation), ana)
         assert take_out() == data
 
-    def test_agrees_with_the_ledger(self, ana: User, lea: User, tmp_path: Path) -> None:
+    def test_agrees_with_the_audit_log(self, ana: User, lea: User, tmp_path: Path) -> None:
         run, data = run_of(1, count=5)
         confirmed, corrected, revised, reopened, undone = run.evaluations.filter(is_sampled=True)
         agree(again(confirmed), ana)
@@ -411,7 +411,7 @@ class TestAnExport:
         assert compared(tmp_path, data, take_out()) == []
         assert compared(tmp_path, data, data) != []
 
-    def test_that_changes_a_confirmed_line_is_told_by_the_ledger(self, ana: User, tmp_path: Path) -> None:
+    def test_that_changes_a_confirmed_line_is_told_by_the_audit_log(self, ana: User, tmp_path: Path) -> None:
         _, data = run_of(0.1)
         evaluation = one_drawn()
         agree(evaluation, ana)
@@ -499,17 +499,15 @@ class TestSecondOpinions:
 
 
 def compared(folder: Path, before: bytes, after: bytes) -> list[str]:
-    """What the ledger, as it is, finds wrong with an export."""
+    """What the audit log, as it is, finds wrong with an export."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    original, exported, told = (
-        folder / name for name in ("original.jsonl", "exported.jsonl", "ledger.jsonl")
-    )
+    original, exported, told = (folder / name for name in ("original.jsonl", "exported.jsonl", "audit.jsonl"))
     original.write_bytes(before)
     exported.write_bytes(after)
     told.write_bytes(b"".join(log.jsonl_lines()))
     with told.open("rb") as file:
-        return check(LedgerFile(file, "ledger.jsonl"), [original], exported, Limits()).problems
+        return check(AuditLogFile(file, "audit.jsonl"), [original], exported, Limits()).problems
 
 
 class TestAFileThatComesAgain:

@@ -1,4 +1,4 @@
-"""The ledger as a file: every audit event with its seal, to check without a database."""
+"""The audit log as a file: every audit event with its seal, to check without a database."""
 
 import argparse
 from typing import Any
@@ -13,7 +13,7 @@ from reviews.models import Run
 class Command(BaseCommand):
     help = (
         "Write the audit events as JSONL, each with its place in the chain and its hashes. verify_export "
-        "--ledger reads it."
+        "--audit-log reads it."
     )
     requires_system_checks = ()
 

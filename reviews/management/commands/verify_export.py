@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from reviews.exports import verify_log, verify_receipt
 from reviews.exports.verify_export import Comparison, compare
-from reviews.exports.verify_log import LedgerFile
+from reviews.exports.verify_log import AuditLogFile
 from reviews.management.mapping_file import mapping_in
 
 _NOT_TRUSTED = (
@@ -22,11 +22,11 @@ _NOT_TRUSTED = (
 
 class Command(BaseCommand):
     help = (
-        "Compare an export with what was imported, with its receipt, and with the ledger. Files are told by "
-        "their content: JSONL or a JSON array, packed by gzip or zstd or not. Of a run of several files, "
-        "give all of them in the order of their imports, or the last alone if it holds those before it. Exit "
-        "status 0 if it holds, 1 if anything but human_* values differs, the receipt does not tell the truth "
-        "or the ledger tells of other decisions, 2 if a file cannot be read."
+        "Compare an export with the imported files, with its receipt, and with the audit log. File types are "
+        "recognised by content: JSONL or a JSON array, packed by gzip or zstd or not. For a run of several "
+        "files, give all of them in the order of their imports, or the last one if it contains the others. "
+        "Exit status 0 if all matches; 1 if fields other than human_* differ, the receipt is wrong or "
+        "the audit log has other decisions; 2 if a file cannot be read."
     )
     requires_system_checks = ()
 
@@ -43,7 +43,7 @@ class Command(BaseCommand):
             help="with --receipt: the key of the site that made the export, as `public_key` prints it",
         )
         parser.add_argument(
-            "--ledger",
+            "--audit-log",
             metavar="FILE",
             help="the audit events, as export_audit wrote them then (with --receipt: then or later)",
         )
@@ -52,21 +52,21 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         originals, exported = [Path(name) for name in options["originals"]], Path(options["exported"])
-        ledger, mapping = None, mapping_in(options["map"])
+        audit_log, mapping = None, mapping_in(options["map"])
         try:
             receipt = verify_receipt.read_receipt(Path(options["receipt"])) if options["receipt"] else None
-            if options["ledger"]:
-                with Path(options["ledger"]).open("rb") as file:
-                    ledger = LedgerFile(file, options["ledger"])
+            if options["audit_log"]:
+                with Path(options["audit_log"]).open("rb") as file:
+                    audit_log = AuditLogFile(file, options["audit_log"])
                     result = verify_log.check(
-                        ledger, originals, exported, settings.LIMITS, receipt, mapping=mapping
+                        audit_log, originals, exported, settings.LIMITS, receipt, mapping=mapping
                     )
             elif receipt:
                 result = verify_receipt.check(receipt, originals, exported, settings.LIMITS, mapping=mapping)
             else:
                 files, exported_lines = verify_receipt.files(originals), verify_receipt.lines(exported)
                 result = compare(files, exported_lines, settings.LIMITS, mapping=mapping)
-        except (verify_receipt.NoReceipt, verify_log.NoLedger) as error:
+        except (verify_receipt.NoReceipt, verify_log.UnreadableAuditLog) as error:
             raise CommandError(str(error), returncode=2) from error
         except verify_receipt.UNREADABLE as error:
             raise CommandError(_told(error), returncode=2) from error
@@ -76,14 +76,14 @@ class Command(BaseCommand):
                 result.found(unsigned)
             elif not options["public_key"]:
                 self.stderr.write(_NOT_TRUSTED)
-        self._report(result, with_receipt=receipt is not None, ledger=ledger)
+        self._report(result, with_receipt=receipt is not None, audit_log=audit_log)
 
-    def _report(self, result: Comparison, *, with_receipt: bool, ledger: LedgerFile | None) -> None:
+    def _report(self, result: Comparison, *, with_receipt: bool, audit_log: AuditLogFile | None) -> None:
         keys = f": {', '.join(result.changed_keys)}" if result.changed else ""
         why = "" if with_receipt else " (no records)"
         left_out = f"; {result.left_out:,} left out{why}" if result.left_out else ""
         holds = "; the receipt holds" if with_receipt and result.holds else ""
-        holds += f"; the ledger holds to {ledger.head}" if ledger and result.holds else ""
+        holds += f"; the audit log holds to {audit_log.head}" if audit_log and result.holds else ""
         self.stdout.write(
             f"{result.identical:,} identical, {result.changed:,} changed{keys}{left_out}{holds}"
         )

@@ -42,12 +42,12 @@ def state(data_dir: Path, **variables: str) -> dict[str, str]:
 
     An export leaves an event.
     """
-    ledger = succeeded(manage_py(data_dir, "verify_audit", **variables))
+    audit_log = succeeded(manage_py(data_dir, "verify_audit", **variables))
     digests = {
         run: sha256(succeeded(manage_py(data_dir, "export_run", run, **variables)).encode()).hexdigest()
         for run in RUNS
     }
-    return digests | {"ledger": ledger}
+    return digests | {"audit_head": audit_log}
 
 
 # Not as SQL: PostgreSQL spells some conditions otherwise once they were read anew.
