@@ -17,6 +17,6 @@ class ReviewsConfig(AppConfig):
         from reviews.accounts.permissions import sync_roles  # noqa: PLC0415 (needs the app registry)
         from reviews.maintenance import key_rotation  # noqa: PLC0415 (needs the app registry)
 
-        register(key_rotation.check, Tags.security, deploy=True)
+        register(key_rotation.check_secrets, Tags.security, deploy=True)
         post_migrate.connect(sync_roles, sender=self)
         post_migrate.connect(web_role.grant_privileges, sender=self)

@@ -14,12 +14,12 @@ from cognireview.operations.redacted_errors import describe
 from reviews.audit import log
 from reviews.exports import jobs
 from reviews.imports import importer
-from reviews.imports import job as imports_job
+from reviews.imports import jobs as imports_job
 from reviews.maintenance import retention
 from reviews.sampling import draws
 from reviews.search import indexing
-from reviews.storage import damage
-from reviews.storage.damage import Damaged
+from reviews.storage import corruption
+from reviews.storage.corruption import CorruptData
 from reviews.webhooks import deliveries
 
 
@@ -53,8 +53,8 @@ def _left_to_the_next_after_an_outage() -> Iterator[None]:
 
 def _reason(error: Exception) -> str:
     """Say why a job failed, on a page and in an audit event: without contents of records."""
-    if isinstance(error, Damaged):
-        damage.note(error)
+    if isinstance(error, CorruptData):
+        corruption.log_corruption(error)
         return str(error)
     return disk_full.MESSAGE if disk_full.is_disk_full(error) else describe(error)
 
@@ -67,18 +67,18 @@ def _reason(error: Exception) -> str:
     pass_context=True,
     retry=_BEGINS_ANEW,
 )
-def import_kept_file(context: JobContext, import_id: int) -> None:
+def import_upload(context: JobContext, import_id: int) -> None:
     """Import a file that was uploaded in the browser.
 
     If its worker has to stop, or its database goes away, it begins anew.
     """
     try:
-        with _begun_anew_after_an_outage(), imports_job.reported(import_id) as report:
+        with _begun_anew_after_an_outage(), imports_job.progress_reports(import_id) as report:
             importer.import_upload(import_id, _unless_stopped(context, report))
     except (JobAborted, DatabaseAway):
         raise
     except importer.Cancelled:
-        imports_job.end_cancelled(import_id)
+        imports_job.finish_cancelled(import_id)
     except Exception as error:
         _note(partial(importer.fail_upload, import_id, _reason(error)))
         raise
@@ -130,7 +130,7 @@ def build_export(context: JobContext, export_id: int) -> None:
 
 @app.periodic(cron="*/10 * * * *")
 @app.task(name=indexing.JOB, pass_context=True, retry=_BEGINS_ANEW)
-def cover_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
+def index_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Give records that a large import brought their facets and words. Whoever stops is gone on from."""
     with _begun_anew_after_an_outage():
         while indexing.index_next_chunk():
@@ -146,18 +146,18 @@ def draw_sample(run_id: int) -> None:
 
 # The last part of the pattern are seconds. A worker that starts does at once what was last due.
 @app.periodic(cron="* * * * * */10")
-@app.task(queueing_lock="tell_reviewed_runs")
-def tell_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+@app.task(queueing_lock="notify_reviewed_runs")
+def notify_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Make the messages about runs whose queue has become empty."""
     with _left_to_the_next_after_an_outage():
-        deliveries.tell_reviewed()
+        deliveries.notify_reviewed_runs()
 
 
 # An attempt that fails enqueues the next one; this is for errors of ours, and a database that was away.
 @app.task(name=deliveries.JOB, retry=RetryStrategy(max_attempts=10, wait=60))
 def deliver_message(delivery_id: int, attempt: int) -> None:
     """Make one attempt to deliver a message to a webhook."""
-    deliveries.deliver(delivery_id, attempt)
+    deliveries.attempt_delivery(delivery_id, attempt)
 
 
 @app.periodic(cron="*/10 * * * *")
@@ -169,16 +169,16 @@ def publish_audit_head(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks 
 
 
 @app.periodic(cron="*/10 * * * *")
-@app.task(queueing_lock="remove_old")
-def remove_old(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+@app.task(queueing_lock="remove_expired_rows")
+def remove_expired_rows(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Remove expired exports, sessions and the like."""
     with _left_to_the_next_after_an_outage():
-        retention.remove_old()
+        retention.remove_expired_rows()
 
 
 @app.periodic(cron="* * * * * */10")
-@app.task(queueing_lock="take_up_stalled_jobs", pass_context=True)
-async def take_up_stalled_jobs(context: JobContext, timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+@app.task(queueing_lock="retry_stalled_jobs", pass_context=True)
+async def retry_stalled_jobs(context: JobContext, timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Give the jobs of workers that died to the next worker."""
     manager = context.app.job_manager
     with _left_to_the_next_after_an_outage():

@@ -18,9 +18,9 @@ from tests.cognireview.operations.test_outage import wrapped
 
 CONTEXT: Any = SimpleNamespace(should_abort=lambda: False)
 JOBS: dict[str, tuple[Callable[[], Any], str]] = {
-    "import": (lambda: tasks.import_kept_file.func(CONTEXT, 1), "reviews.imports.job.reported"),
+    "import": (lambda: tasks.import_upload.func(CONTEXT, 1), "reviews.imports.jobs.progress_reports"),
     "export": (lambda: tasks.build_export.func(CONTEXT, 1), "reviews.exports.jobs.build"),
-    "facets": (lambda: tasks.cover_records.func(CONTEXT), "reviews.search.indexing.index_next_chunk"),
+    "facets": (lambda: tasks.index_records.func(CONTEXT), "reviews.search.indexing.index_next_chunk"),
 }
 
 
@@ -56,8 +56,8 @@ def test_it_begins_anew_after_an_outage(
 @pytest.mark.parametrize(
     ("job", "part"),
     [
-        (tasks.tell_reviewed_runs, "reviews.webhooks.deliveries.tell_reviewed"),
-        (tasks.remove_old, "reviews.maintenance.retention.remove_old"),
+        (tasks.notify_reviewed_runs, "reviews.webhooks.deliveries.notify_reviewed_runs"),
+        (tasks.remove_expired_rows, "reviews.maintenance.retention.remove_expired_rows"),
     ],
     ids=["webhooks", "retention"],
 )
@@ -86,7 +86,7 @@ def test_a_worker_that_has_to_stop_is_no_outage(failed: list[str], monkeypatch: 
     monkeypatch.setattr(indexing, "index_next_chunk", lambda: True)
     monkeypatch.setattr(CONTEXT, "should_abort", lambda: True)
     with pytest.raises(JobAborted):
-        tasks.cover_records.func(CONTEXT)
+        tasks.index_records.func(CONTEXT)
 
 
 class TestTheWorker:

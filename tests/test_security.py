@@ -161,7 +161,7 @@ class TestASecondFactor:
 
 
 def by_form(data: bytes, max: User) -> None:
-    upload = importer.receive_upload(
+    upload = importer.store_upload(
         run_name="evaluations", file_name="a.jsonl", blocks=[data], strict=False, actor=max
     )
     importer.import_upload(upload.pk)

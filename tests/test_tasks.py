@@ -21,7 +21,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from cognireview.environment import BASE_DIR
 from reviews.exports import jobs
 from reviews.imports import importer
-from reviews.imports import job as imports_job
+from reviews.imports import jobs as imports_job
 from reviews.models import (
     AuditEvent,
     Evaluation,
@@ -32,7 +32,7 @@ from reviews.models import (
     User,
     WebhookDelivery,
 )
-from reviews.storage import second_connection, source_files
+from reviews.storage import progress_connection, source_files
 from reviews.webhooks import deliveries
 from tests.support import receiver
 from tests.support.factories import EvaluationFactory
@@ -45,7 +45,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def upload(admin: User, blocks: Iterable[bytes], *, strict: bool = False) -> Import:
-    return importer.receive_upload(
+    return importer.store_upload(
         run_name="run", file_name="run.jsonl", blocks=blocks, strict=strict, actor=admin
     )
 
@@ -90,7 +90,7 @@ def test_an_error_of_ours_is_told_and_leaves_nothing_behind(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(importer, "copy_new", fail)
+    monkeypatch.setattr(importer, "insert_evaluations", fail)
     work()
     waiting.refresh_from_db()
     assert (waiting.state, waiting.error) == (Import.State.FAILED, "ZeroDivisionError: a bug")
@@ -102,14 +102,14 @@ class TestAJobThatLosesTheDatabase:
 
     def test_imports_anew(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
         waiting = upload(max, [line("eval_1")])
-        lose_the_database(monkeypatch, importer, "copy_new", times=2)
+        lose_the_database(monkeypatch, importer, "insert_evaluations", times=2)
         work()
         waiting.refresh_from_db()
         assert (waiting.state, waiting.error, waiting.new) == (Import.State.DONE, "", 1)
         assert not jobs_of(waiting).exists()
 
     def test_builds_an_export_anew(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
-        export = jobs.ask_for(jobs.Order(bring_in(file_of(line("eval_1"))).run), lea)
+        export = jobs.enqueue(jobs.ExportOptions(bring_in(file_of(line("eval_1"))).run), lea)
         lose_the_database(monkeypatch, jobs, "_parts", times=2)
         work()
         export.refresh_from_db()
@@ -139,7 +139,7 @@ def test_the_job_of_a_worker_that_died_is_taken_up_by_the_next(max: User) -> Non
         )
         [dead] = cursor.fetchone() or [0]
         cursor.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", [dead])
-    app.configure_task("reviews.tasks.take_up_stalled_jobs").defer(timestamp=0)
+    app.configure_task("reviews.tasks.retry_stalled_jobs").defer(timestamp=0)
     work()
     waiting.refresh_from_db()
     assert (waiting.state, Evaluation.objects.count()) == (Import.State.DONE, 1)
@@ -148,7 +148,7 @@ def test_the_job_of_a_worker_that_died_is_taken_up_by_the_next(max: User) -> Non
 class TestCancelling:
     def test_a_waiting_import_leaves_the_worker_nothing_to_do(self, max: User) -> None:
         waiting = upload(max, [line("eval_1")])
-        imports_job.cancel(waiting.pk, max)
+        imports_job.cancel_import(waiting.pk, max)
         work()
         waiting.refresh_from_db()
         assert (waiting.state, Evaluation.objects.count()) == (Import.State.CANCELLED, 0)
@@ -158,14 +158,16 @@ class TestCancelling:
         self, max: User, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         running = upload(max, blocks(2_000))
-        monkeypatch.setattr(second_connection, "SECONDS_BETWEEN_REPORTS", 0)
-        when_reported(monkeypatch, lambda: imports_job.cancel(running.pk, lea))
+        monkeypatch.setattr(progress_connection, "SECONDS_BETWEEN_REPORTS", 0)
+        when_reported(monkeypatch, lambda: imports_job.cancel_import(running.pk, lea))
         work()
         running.refresh_from_db()
         assert (running.state, running.lines) == (Import.State.CANCELLED, 0)
         assert not Evaluation.objects.exists()
         assert not running.exceptions.exists()
-        assert b"".join(piece.data for piece in source_files.kept_pieces(running)) == b"".join(blocks(2_000))
+        assert b"".join(piece.data for piece in source_files.stored_chunks(running)) == b"".join(
+            blocks(2_000)
+        )
         events = AuditEvent.objects.order_by("pk").values_list("action", "actor_name")
         assert list(events) == [("upload", "max"), ("cancel import", "lea"), ("import cancelled", "lea")]
 
@@ -173,7 +175,7 @@ class TestCancelling:
         done = upload(max, [line("eval_1")])
         work()
         before = AuditEvent.objects.count()
-        imports_job.cancel(done.pk, max)
+        imports_job.cancel_import(done.pk, max)
         done.refresh_from_db()
         assert (done.state, AuditEvent.objects.count()) == (Import.State.DONE, before)
 
@@ -184,7 +186,7 @@ class TestProgress:
     ) -> None:
         running = upload(max, blocks(2_000))
         seen: list[tuple[str, int, int]] = []
-        monkeypatch.setattr(second_connection, "SECONDS_BETWEEN_REPORTS", 0)
+        monkeypatch.setattr(progress_connection, "SECONDS_BETWEEN_REPORTS", 0)
 
         def look() -> None:
             now = Import.objects.select_related("progress").get(pk=running.pk)
@@ -201,7 +203,7 @@ class TestProgress:
     def test_begins_anew_with_each_try(self, max: User) -> None:
         waiting = upload(max, [line("eval_1")])
         ImportProgress.objects.update(bytes_done=5, started_at=timezone.now(), reported_at=timezone.now())
-        with imports_job.reported(waiting.pk):
+        with imports_job.progress_reports(waiting.pk):
             progress = ImportProgress.objects.get()
             assert (progress.bytes_done, progress.seconds, progress.lines_per_second) == (0, 0, None)
         work()
@@ -273,7 +275,7 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
     lea: User,
 ) -> None:
     data = file_of(line("eval_1"), line("eval_2"))
-    export = jobs.ask_for(jobs.Order(bring_in(data).run), lea)
+    export = jobs.enqueue(jobs.ExportOptions(bring_in(data).run), lea)
     with worker() as first, transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE export_part IN EXCLUSIVE MODE")
         assert eventually(somebody_waits)
@@ -285,7 +287,7 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
         assert eventually(lambda: not ProcrastinateJob.objects.filter(task_name=jobs.JOB).exists())
     export.refresh_from_db()
     assert export.state == Export.State.DONE
-    assert b"".join(jobs.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)) == data
+    assert b"".join(jobs.stored_range(export, ExportPart.Kind.FILE, 0, export.size - 1)) == data
     assert AuditEvent.objects.filter(action="export").count() == 1
 
 
@@ -296,9 +298,9 @@ def test_a_worker_that_is_killed_while_it_sends_loses_no_message(
     """What it sent may come again, under the same id; that the run is reviewed is told once all the same."""
     with receiver.running() as there:
         settings.WEBHOOK_HOSTS = [there.host]
-        deliveries.add(url=there.url, run=None, actor=max)
+        deliveries.add_webhook(url=there.url, run=None, actor=max)
         decide(EvaluationFactory.create(), ana)
-        deliveries.tell_reviewed()
+        deliveries.notify_reviewed_runs()
         allowed = {"COGNIREVIEW_WEBHOOK_HOSTS": there.host}
         with worker(**allowed) as first:
             there.meanwhile = first.kill

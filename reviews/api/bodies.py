@@ -13,7 +13,7 @@ from ninja.renderers import BaseRenderer
 from pydantic import ConfigDict
 
 from reviews.api.problems import Problem
-from reviews.storage.source_files import BLOCK_SIZE, Refused
+from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
 
 JSON = "application/json"
 JSONL = "application/x-ndjson"
@@ -67,7 +67,7 @@ def check_type(request: HttpRequest, taken: tuple[str, ...], *, encodings: tuple
 class SentFile(NamedTuple):
     """A file in the body of a request: its size as it comes, and its parts of 1 MiB, the last one smaller.
 
-    They raise `Refused` for one that breaks off.
+    They raise `ImportRefused` for one that breaks off.
     """
 
     size: int
@@ -95,7 +95,7 @@ def _parts(request: HttpRequest, size: int) -> Iterator[bytes]:
             connection.close()
         block = request.read(min(BLOCK_SIZE - len(pending), size))
         if not block:
-            raise Refused("The file broke off on its way. Send it again.")
+            raise ImportRefused("The file broke off on its way. Send it again.")
         size -= len(block)
         pending += block
         if len(pending) == BLOCK_SIZE or not size:

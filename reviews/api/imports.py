@@ -13,7 +13,7 @@ from reviews.api.bodies import FILES, JSONL, check_type, file_of
 from reviews.api.problems import PREFIX, Problem
 from reviews.exports import jsonl
 from reviews.http.streaming import download
-from reviews.imports import target_run, uploads
+from reviews.imports import runs, uploads
 from reviews.models import Import, ImportLine
 from reviews.records import mapping
 
@@ -43,7 +43,7 @@ def bring(
     done or failed. `strict` takes nothing if any line is bad.
     """
     file = file_of(request)
-    source = uploads.take(
+    source = uploads.receive(
         file_name=file_name or f"{run}.jsonl",
         run_name=run,
         strict=strict,
@@ -75,7 +75,7 @@ def map_run(request: ApiRequest, run: str) -> dict[str, Any]:
     except mapping.MappingError as error:
         sentence = "Nothing is saved: this is no mapping."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, error.problems) from error
-    found = target_run.run_named(run, mapping=wanted, actor=request.user)
+    found = runs.get_or_create_run(run, mapping=wanted, actor=request.user)
     return {"run": found.name, "mapping": found.mapping}
 
 
@@ -99,7 +99,7 @@ def one(request: ApiRequest, import_id: int) -> dict[str, Any]:
 def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """The lines that did not come in, as JSONL: number, outcome, field and reason of each."""
     source = _load(import_id)
-    rejected = jsonl.exceptions(source, outcome=ImportLine.Outcome.REJECTED)
+    rejected = jsonl.import_exceptions(source, outcome=ImportLine.Outcome.REJECTED)
     return download(rejected, f"import-{source.pk}-rejects.jsonl")
 
 

@@ -12,11 +12,11 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from cognireview.operations import disk_full
 from reviews.accounts.permissions import Denied
-from reviews.imports.uploads import OverQuota, TooLarge
+from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded
 from reviews.search.listing import QueryTooSlow
-from reviews.storage import damage
-from reviews.storage.damage import Damaged
-from reviews.storage.source_files import Refused
+from reviews.storage import corruption
+from reviews.storage.corruption import CorruptData
+from reviews.storage.source_files import ImportRefused
 
 PREFIX = "/api/v1/"
 CONTENT_TYPE = "application/problem+json"
@@ -147,7 +147,7 @@ def _over_quota(_request: HttpRequest, error: Any) -> HttpResponse:
 
 
 def _damaged(_request: HttpRequest, damaged: Any) -> HttpResponse:
-    damage.note(damaged)
+    corruption.log_corruption(damaged)
     return problem_response(503, str(damaged))
 
 
@@ -157,11 +157,11 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     HttpError: _http_error,
     ValidationError: _invalid,
     Denied: _with(403),
-    Damaged: _damaged,
+    CorruptData: _damaged,
     Http404: _with(404),
-    Refused: _refused,
-    TooLarge: _with(413),
-    OverQuota: _over_quota,
+    ImportRefused: _refused,
+    FileTooLarge: _with(413),
+    UploadQuotaExceeded: _over_quota,
     RequestDataTooBig: _with(413, "The body is too large."),
     UnreadablePostError: _with(400, "The body broke off."),
     QueryTooSlow: _with(422, "This combination takes too long on so many records; add a filter."),

@@ -13,7 +13,7 @@ from reviews.api.bodies import JSONL
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.exports import jobs
-from reviews.exports.jobs import Order
+from reviews.exports.jobs import ExportOptions
 from reviews.http.streaming import download
 from reviews.judge import quality_gates, report
 from reviews.judge.agreement import Scope
@@ -42,8 +42,8 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
 
     A line nobody reviewed is byte for byte as it came.
     """
-    order = Order(get_run(run), only=only)
-    return download(jobs.stream(order, request.user), order.file_name)
+    order = ExportOptions(get_run(run), only=only)
+    return download(jobs.stream_export(order, request.user), order.file_name)
 
 
 @operation(router, "GET", "/runs/{path:run}/report", scope="read", response=shapes.ReportOut, problems=(404,))

@@ -45,11 +45,11 @@ _TIMESTAMP_FIELDS = {"human_review_timestamp", "created_at"}
 _BOM = b"\xef\xbb\xbf"
 
 
-class NotInstalled(Exception):
+class PackageMissing(Exception):
     """A format needs a package that is not here; the message says which and how to get it."""
 
 
-def compression_of(file_name: str) -> str:
+def compression_for_name(file_name: str) -> str:
     """The compression that the ending of a name asks for."""
     endings = {ending: name for name, ending in COMPRESSION_ENDINGS.items() if ending}
     return next((name for ending, name in endings.items() if file_name.lower().endswith(ending)), "")
@@ -60,21 +60,21 @@ def is_installed(format_name: str) -> bool:
 
 
 def check_installed(format_name: str) -> None:
-    """Raise `NotInstalled` if the format cannot be written here."""
+    """Raise `PackageMissing` if the format cannot be written here."""
     if not is_installed(format_name):
-        raise NotInstalled(
+        raise PackageMissing(
             "Parquet needs the package pyarrow, which is not installed here: "
             "uv sync --extra parquet, or python -m pip install pyarrow."
         )
 
 
-def converted(jsonl: Iterable[bytes], format_name: str, mapping: Mapping | None = None) -> Iterator[bytes]:
-    """JSONL, read by the mapping, in another format, a key of `ENDINGS`. Raises `NotInstalled`."""
+def convert(jsonl: Iterable[bytes], format_name: str, mapping: Mapping | None = None) -> Iterator[bytes]:
+    """JSONL, read by the mapping, in another format, a key of `ENDINGS`. Raises `PackageMissing`."""
     check_installed(format_name)
     return _CONVERTERS[format_name](jsonl, mapping)
 
 
-def compressed(blocks: Iterable[bytes], compression: str) -> Iterator[bytes]:
+def compress(blocks: Iterable[bytes], compression: str) -> Iterator[bytes]:
     """A stream compressed, by a key of `COMPRESSION_ENDINGS`. The same bytes in give the same bytes out."""
     if not compression:
         yield from blocks
@@ -136,17 +136,17 @@ _LEADING_TAB = re.compile(r"'*[\t\r\n]")
 
 
 def _csv(jsonl: Iterable[bytes], mapping: Mapping | None) -> Iterator[bytes]:
-    yield csv_line(Record._fields)
+    yield csv_row(Record._fields)
     for group in _groups(jsonl, mapping, _CSV_BLOCK_BYTES):
-        yield b"".join(csv_line(map(_csv_value, Record._fields, record)) for record in group)
+        yield b"".join(csv_row(map(_csv_value, Record._fields, record)) for record in group)
 
 
-def csv_line(values: Iterable[str | float | None]) -> bytes:
+def csv_row(values: Iterable[str | float | None]) -> bytes:
     """A line of a CSV file: texts in quotes and harmless to spreadsheets, numbers as they are, null empty."""
     return (",".join(map(_cell, values)) + "\r\n").encode()
 
 
-def harmless(text: str) -> str:
+def escape_formulas(text: str) -> str:
     """Put an apostrophe before each sign that begins a formula for a spreadsheet, and before a leading tab.
 
     Taking the same apostrophes away gives the text back (docs/exports.md).
@@ -186,7 +186,7 @@ def _cell(value: str | float | None) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    text = value if isinstance(value, _Plain) else harmless(value)
+    text = value if isinstance(value, _Plain) else escape_formulas(value)
     return '"{}"'.format(text.replace('"', '""'))
 
 

@@ -20,15 +20,15 @@ from procrastinate.contrib.django import app as jobs
 from reviews.audit import events, reveals
 from reviews.database.replica import again_if_lost
 from reviews.exports import formats, jsonl
-from reviews.exports.frames import check_parts, part_of
 from reviews.exports.receipt import END as END_OF_RECEIPT
-from reviews.exports.receipt import Bytes, Filter, Tally, Written
-from reviews.exports.signing import signed
-from reviews.imports.target_run import mapping_of
+from reviews.exports.receipt import ExportTally, FileDigest, ReceiptFilter, ReceiptOutput
+from reviews.exports.signing import sign_receipt
+from reviews.exports.stored_files import read_part, verify_parts
+from reviews.imports.runs import run_mapping
 from reviews.models import Export, ExportPart, ExportProgress, Import, Run, SourceChunk, User
-from reviews.storage.damage import Damaged, export_fault
-from reviews.storage.second_connection import beside
-from reviews.storage.source_files import Meter
+from reviews.storage.corruption import CorruptData, export_fault
+from reviews.storage.progress_connection import open_progress_connection
+from reviews.storage.source_files import MeteredStream
 
 JOB = "reviews.tasks.build_export"
 PART_SIZE = 1024**2
@@ -38,12 +38,12 @@ _FIGURES = ("size", "sha256", "lines", "lines_changed", "lines_left_out")
 _REPORT = "UPDATE export_progress SET bytes_read = %(bytes)s WHERE export_id = %(export)s"
 
 
-class CannotExport(Exception):
+class InvalidExport(Exception):
     """What is asked for is nothing an export can be; the message is a sentence that says why."""
 
 
 @dataclass(frozen=True)
-class Order:
+class ExportOptions:
     """What an export is to be: `format` and `compression` as in `formats`, the rest as `exporter.export`."""
 
     run: Run
@@ -54,21 +54,21 @@ class Order:
     compression: str = ""
 
     def check(self) -> None:
-        """Raise `CannotExport` for what does not go together."""
+        """Raise `InvalidExport` for what does not go together."""
         if self.with_rejected and self.only != "all":
-            raise CannotExport("Rejected lines go out with all lines only: they have no review.")
+            raise InvalidExport("Rejected lines go out with all lines only: they have no review.")
         if self.with_rejected and self.format != "jsonl":
-            raise CannotExport("Rejected lines go out as JSONL only: they are no records.")
+            raise InvalidExport("Rejected lines go out as JSONL only: they are no records.")
         if self.compression and self.format == "parquet":
-            raise CannotExport("Parquet is compressed in itself: leave gzip and zstd away.")
+            raise InvalidExport("Parquet is compressed in itself: leave gzip and zstd away.")
         if self.only_import and (
             self.only_import.run_id != self.run.pk or self.only_import.state != Import.State.DONE
         ):
-            raise CannotExport(f"Import {self.only_import.pk} brought nothing into run {self.run.name!r}.")
+            raise InvalidExport(f"Import {self.only_import.pk} brought nothing into run {self.run.name!r}.")
         try:
             formats.check_installed(self.format)
-        except formats.NotInstalled as missing:
-            raise CannotExport(str(missing)) from missing
+        except formats.PackageMissing as missing:
+            raise InvalidExport(str(missing)) from missing
 
     @property
     def keeps_rejected(self) -> bool:
@@ -88,23 +88,23 @@ class Order:
         return "-".join(parts) + ending
 
 
-class Output:
+class ExportOutput:
     """An export on its way: iterate over it for the bytes of the file; then it has a size and a receipt."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: ExportOptions) -> None:
         self.order = order
-        self.tally = Tally()
-        self._jsonl = jsonl.export(
+        self.tally = ExportTally()
+        self._jsonl = jsonl.export_lines(
             order.run,
             only=order.only,
             with_rejected=order.keeps_rejected,
             only_import=order.only_import,
             tally=self.tally,
         )
-        self._unpacked = Meter(formats.converted(self._jsonl, order.format, mapping_of(order.run)))
+        self._unpacked = MeteredStream(formats.convert(self._jsonl, order.format, run_mapping(order.run)))
         self._file = self._unpacked
         if order.compression:
-            self._file = Meter(formats.compressed(self._unpacked, order.compression))
+            self._file = MeteredStream(formats.compress(self._unpacked, order.compression))
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._file)
@@ -128,18 +128,18 @@ class Output:
         receipt = self.tally.receipt(
             run=order.run.name,
             created_at=timezone.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-            asked=Filter(order.only, order.keeps_rejected, only_import),
-            output=Written(
+            asked=ReceiptFilter(order.only, order.keeps_rejected, only_import),
+            output=ReceiptOutput(
                 name=file_name,
                 format=order.format,
                 compression=order.compression,
                 size=self.size,
                 sha256=self.sha256,
-                unpacked=Bytes(self._unpacked.size, self._unpacked.sha256),
+                unpacked=FileDigest(self._unpacked.size, self._unpacked.sha256),
                 lines=self.tally.lines,
             ),
         )
-        return signed(receipt)
+        return sign_receipt(receipt)
 
     @property
     def figures(self) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Output:
         return dict(zip(_FIGURES, figures, strict=True))
 
 
-def note(order: Order, actor: User | None, figures: dict[str, Any]) -> None:
+def record_export(order: ExportOptions, actor: User | None, figures: dict[str, Any]) -> None:
     """Leave the audit event of a whole file, with the figures of its `Output`."""
     events.record(
         "export",
@@ -164,8 +164,8 @@ def note(order: Order, actor: User | None, figures: dict[str, Any]) -> None:
     )
 
 
-def stream(order: Order, actor: User) -> Iterator[bytes]:
-    """Send an export while it is made. Raises `CannotExport` at once, and `Damaged` as `exporter.export`.
+def stream_export(order: ExportOptions, actor: User) -> Iterator[bytes]:
+    """Stream an export while it is built. Raises `InvalidExport` at once and `CorruptData` while it runs.
 
     The event of a whole file has its figures; one that breaks off leaves only that it was begun.
     """
@@ -176,19 +176,19 @@ def stream(order: Order, actor: User) -> Iterator[bytes]:
     return _told(order, actor)
 
 
-def _told(order: Order, actor: User) -> Iterator[bytes]:
-    with closing(Output(order)) as output:
+def _told(order: ExportOptions, actor: User) -> Iterator[bytes]:
+    with closing(ExportOutput(order)) as output:
         yield from output
     with transaction.atomic():
-        note(order, actor, output.figures)
+        record_export(order, actor, output.figures)
 
 
 # Exports that are built by a job
 
 
 @transaction.atomic
-def ask_for(order: Order, actor: User) -> Export:
-    """Enqueue the export. Raises `CannotExport`."""
+def enqueue(order: ExportOptions, actor: User) -> Export:
+    """Enqueue the export. Raises `InvalidExport`."""
     order.check()
     export = Export.objects.create(
         run=order.run,
@@ -207,27 +207,27 @@ def ask_for(order: Order, actor: User) -> Export:
 
 
 @transaction.atomic
-def hand_out(export: Export, reader: User) -> None:
+def record_download(export: Export, reader: User) -> None:
     """Note that somebody gets a file that may be another's export."""
     if reader != export.created_by:
-        _reveal(order_of(export), reader)
+        _reveal(export_options(export), reader)
 
 
-def _reveal(order: Order, reader: User) -> None:
+def _reveal(order: ExportOptions, reader: User) -> None:
     """Note who is shown the judge's scores by the file. Lines that are reviewed show nothing hidden."""
     if order.only == "all":
         reveals.record_download(order.run, reader)
 
 
-def _bytes_to_read(order: Order) -> int:
+def _bytes_to_read(order: ExportOptions) -> int:
     chunks = SourceChunk.objects.filter(source__run=order.run, source__state=Import.State.DONE)
     if order.only_import:
         chunks = chunks.filter(source=order.only_import)
     return int(chunks.aggregate(size=Sum("size"))["size"] or 0)
 
 
-def order_of(export: Export) -> Order:
-    return Order(
+def export_options(export: Export) -> ExportOptions:
+    return ExportOptions(
         run=export.run,
         only=export.only,
         with_rejected=export.with_rejected,
@@ -247,7 +247,7 @@ def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
 
 
 def _build(export_id: int, check_in: Callable[[], None]) -> None:
-    with transaction.atomic(), beside() as progress:
+    with transaction.atomic(), open_progress_connection() as progress:
         _see_one_moment()
         # Another worker at the same export waits here. It must not keep the progress from being written,
         # whose row refers to this one: hence no_key.
@@ -258,7 +258,7 @@ def _build(export_id: int, check_in: Callable[[], None]) -> None:
         )
         if export.state != Export.State.UNFINISHED or export.sha256:
             return
-        with closing(Output(order_of(export))) as output:
+        with closing(ExportOutput(export_options(export))) as output:
             for _ in _kept(export, Kind.FILE, output):
                 progress.report(_REPORT, {"export": export_id, "bytes": output.tally.bytes_read})
                 check_in()
@@ -278,7 +278,7 @@ def _finish(export_id: int) -> None:
     export.state, export.error, export.finished_at = Export.State.DONE, "", timezone.now()
     export.save(update_fields=["state", "error", "finished_at"])
     figures = {name: getattr(export, name) for name in _FIGURES}
-    note(order_of(export), export.created_by, figures)
+    record_export(export_options(export), export.created_by, figures)
 
 
 def _see_one_moment() -> None:
@@ -329,19 +329,19 @@ def remove_expired() -> None:
             export.delete()
 
 
-def stretch(export: Export, kind: ExportPart.Kind, first: int, last: int) -> Iterator[bytes]:
+def stored_range(export: Export, kind: ExportPart.Kind, first: int, last: int) -> Iterator[bytes]:
     """The bytes `first` to `last` (both counted in) of what is kept. Breaks off if it is removed.
 
-    Raises `Damaged` at once for a damaged part, and before the last block if the SHA-256 of the whole file is
-    wrong.
+    Raises `CorruptData` at once for a damaged part, and before the last block if the SHA-256 of the whole
+    file is wrong.
     """
     first_part, last_part = first // PART_SIZE, last // PART_SIZE
     if last >= first:
-        check_parts(export, kind, first_part, last_part)
+        verify_parts(export, kind, first_part, last_part)
     if kind == Kind.FILE:
         _check_size(export)
     blocks = (
-        part_of(export, kind, number)[max(first - number * PART_SIZE, 0) : last + 1 - number * PART_SIZE]
+        read_part(export, kind, number)[max(first - number * PART_SIZE, 0) : last + 1 - number * PART_SIZE]
         for number in range(first_part, last_part + 1)
     )
     is_whole = kind == Kind.FILE and first == 0 and last == export.size - 1
@@ -350,32 +350,32 @@ def stretch(export: Export, kind: ExportPart.Kind, first: int, last: int) -> Ite
 
 def _with_its_hash(export: Export, blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Pass on the blocks of a whole file, the last one once the file is known to have its SHA-256."""
-    meter, held_back = Meter(blocks), b""
+    meter, held_back = MeteredStream(blocks), b""
     for block in meter:
         if held_back:
             yield held_back
         held_back = block
     if meter.sha256 != export.sha256:
-        raise Damaged(export_fault(export, "the file does not have its SHA-256"))
+        raise CorruptData(export_fault(export, "the file does not have its SHA-256"))
     yield held_back
 
 
-def kept_receipt(export: Export) -> Iterator[bytes]:
-    """The receipt of a finished export in blocks of JSON. Raises `Damaged` at once or as it goes out."""
+def stored_receipt(export: Export) -> Iterator[bytes]:
+    """The receipt of a finished export in blocks of JSON. Raises `CorruptData` at once or as it goes out."""
     count = export.parts.filter(kind=Kind.RECEIPT).count()
-    check_parts(export, Kind.RECEIPT, 0, max(count - 1, 0))
+    verify_parts(export, Kind.RECEIPT, 0, max(count - 1, 0))
     # The end itself may be cut in two.
-    last = b"".join(part_of(export, Kind.RECEIPT, number) for number in range(count)[-2:])
+    last = b"".join(read_part(export, Kind.RECEIPT, number) for number in range(count)[-2:])
     if not last.endswith(END_OF_RECEIPT):
-        raise Damaged(export_fault(export, "the end of its receipt is missing"))
-    return (part_of(export, Kind.RECEIPT, number) for number in range(count))
+        raise CorruptData(export_fault(export, "the end of its receipt is missing"))
+    return (read_part(export, Kind.RECEIPT, number) for number in range(count))
 
 
 def _check_size(export: Export) -> None:
-    """Raise `Damaged` if the last part is not the end of a file of that size, and for a wrong empty file."""
+    """Raise `CorruptData` unless the stored parts add up to the size of the file."""
     parts, last = export.parts.filter(kind=Kind.FILE), max(export.size - 1, 0) // PART_SIZE
-    size = len(part_of(export, Kind.FILE, last)) if parts.exists() else 0
+    size = len(read_part(export, Kind.FILE, last)) if parts.exists() else 0
     if last * PART_SIZE + size != export.size or parts.filter(number__gt=last).exists():
-        raise Damaged(export_fault(export, f"the file does not have its {export.size:,} bytes"))
-    if not export.size and export.sha256 != Meter(()).sha256:
-        raise Damaged(export_fault(export, "the file does not have its SHA-256"))
+        raise CorruptData(export_fault(export, f"the file does not have its {export.size:,} bytes"))
+    if not export.size and export.sha256 != MeteredStream(()).sha256:
+        raise CorruptData(export_fault(export, "the file does not have its SHA-256"))

@@ -19,30 +19,30 @@ from django.db.models import F, Q
 from reviews.audit import log
 from reviews.database.held_transaction import HeldTransaction
 from reviews.database.replica import by_replica_in_steps
-from reviews.exports.human_fields import decision_columns, human_values, in_order_of
-from reviews.exports.receipt import Input, Source, Tally
-from reviews.imports.target_run import mapping_of
+from reviews.exports.decision_values import decision_columns, human_values, order_criteria
+from reviews.exports.receipt import ExportTally, LineSource, ReceiptInput
+from reviews.imports.runs import run_mapping
 from reviews.models import Evaluation, Import, ImportLine, Run
 from reviews.records.line_splice import splice
 from reviews.records.mapping import Mapping
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import DONE_STATUSES
-from reviews.storage import checksums, source_files, unchanged_lines
+from reviews.storage import integrity, source_files, unchanged_ranges
 from reviews.storage.copy_encoding import content_hash
-from reviews.storage.damage import Damaged, KeptFile
-from reviews.storage.source_files import Piece
+from reviews.storage.corruption import CorruptData, SourceFile
+from reviews.storage.source_files import Chunk
 
 ONLY = ("all", "reviewed")
 
 
 @by_replica_in_steps
-def export(
+def export_lines(
     run: Run,
     *,
     only: str = "all",
     with_rejected: bool = False,
     only_import: Import | None = None,
-    tally: Tally | None = None,
+    tally: ExportTally | None = None,
 ) -> Iterator[bytes]:
     """The run as JSONL in blocks of bytes, as of the moment the first block is asked for.
 
@@ -50,11 +50,11 @@ def export(
     keeps the rejected lines in their places (of all lines, not of the reviewed ones). `only_import`
     gives the file of one import of the run instead: the lines it came with, whatever other files
     brought, with the decisions made here. `tally` is told what becomes of lines. Raises `replica.Lost`, and
-    `Damaged` before a byte that is not as it came or was decided, and at the end if something is missing.
+    `CorruptData` before a byte that is not as it came or was decided, and at the end if something is missing.
     """
-    tally = tally or Tally()
+    tally = tally or ExportTally()
     with HeldTransaction():
-        freeze_view()
+        use_snapshot()
         tally.audit_head = str(log.chain_head())
         if only_import:
             blocks = _blocks_of_import(only_import, only, tally, with_rejected=with_rejected)
@@ -66,7 +66,7 @@ def export(
                 yield block
 
 
-def freeze_view() -> None:
+def use_snapshot() -> None:
     """Let every query of a transaction see the same moment (inside another transaction: as that has it)."""
     if len(connection.savepoint_ids) == 0:
         with connection.cursor() as cursor:
@@ -77,9 +77,9 @@ def freeze_view() -> None:
 _Block = tuple[bytes, int]
 
 
-def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Generator[_Block, None, None]:
-    checksums.check_run(run)
-    reader, mapping = source_files.LineReader(), mapping_of(run)
+def _blocks(run: Run, only: str, tally: ExportTally, *, with_rejected: bool) -> Generator[_Block, None, None]:
+    integrity.verify_run_imports(run)
+    reader, mapping = source_files.LineReader(), run_mapping(run)
     start, ended = b"", True
     for place, kept in enumerate(run.files):
         tally.inputs.append(_input(kept))
@@ -90,7 +90,7 @@ def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Genera
             start = source_files.BOM
         opening = start if ended else b"\n"
         with closing(agenda):
-            for piece in source_files.kept_pieces(kept):
+            for piece in source_files.stored_chunks(kept):
                 stretch = _Stretch(kept, piece, tally, reader, mapping, after_line_end=opening == b"\n")
                 block, line_ends = stretch.block(agenda, whole=only == "all", repeated=kept.repeated_lines)
                 if block or (opening == b"\n" and _ends_what_broke_off(kept, piece)):
@@ -103,16 +103,16 @@ def _blocks(run: Run, only: str, tally: Tally, *, with_rejected: bool) -> Genera
 
 
 def _blocks_of_import(
-    kept: Import, only: str, tally: Tally, *, with_rejected: bool
+    kept: Import, only: str, tally: ExportTally, *, with_rejected: bool
 ) -> Generator[_Block, None, None]:
-    checksums.check(kept)
+    integrity.verify_import(kept)
     tally.inputs.append(_input(kept))
     rejected = [] if with_rejected or only == "reviewed" else [_rejected(kept)]
     agenda = _Agenda(kept, _by_line(_decided(kept, only), *rejected))
     opening = source_files.BOM if kept.has_bom else b""
-    reader, mapping = source_files.LineReader(), mapping_of(kept.run)
+    reader, mapping = source_files.LineReader(), run_mapping(kept.run)
     with closing(agenda):
-        for piece in source_files.kept_pieces(kept):
+        for piece in source_files.stored_chunks(kept):
             block, line_ends = _Stretch(kept, piece, tally, reader, mapping).block(
                 agenda, whole=only == "all"
             )
@@ -121,11 +121,11 @@ def _blocks_of_import(
                 opening = b""
 
 
-def _input(kept: Import) -> Input:
-    return Input(kept.pk, kept.file_name, kept.size, kept.sha256, kept.lines)
+def _input(kept: Import) -> ReceiptInput:
+    return ReceiptInput(kept.pk, kept.file_name, kept.size, kept.sha256, kept.lines)
 
 
-def _ends_what_broke_off(kept: Import, piece: Piece) -> bool:
+def _ends_what_broke_off(kept: Import, piece: Chunk) -> bool:
     """Whether a file that repeats an earlier one has the line end which that one's last line lacks."""
     return kept.repeated_lines > 0 and piece.data.endswith(b"\n")
 
@@ -148,7 +148,7 @@ class _Told(NamedTuple):
 
 
 class _Agenda:
-    """Hand out the special lines of an import piece by piece. Raises `Damaged` out of order.
+    """Hand out the special lines of an import piece by piece. Raises `CorruptData` out of order.
 
     Close it inside the transaction: it reads from a server-side cursor.
     """
@@ -161,7 +161,7 @@ class _Agenda:
     def close(self) -> None:
         self._told.close()
 
-    def of(self, piece: Piece) -> dict[int, _Told]:
+    def of(self, piece: Chunk) -> dict[int, _Told]:
         """What is told of the lines of a piece, by line; of a line cut in pieces, with each of them."""
         last_line = piece.first_line + max(piece.lines, 1) - 1
         stretch = {}
@@ -174,13 +174,13 @@ class _Agenda:
 
 
 def _in_order(kept: Import, told: Generator[_Told, None, None]) -> Generator[_Told, None, None]:
-    """Check that line numbers ascend within the import. Raises `Damaged`."""
+    """Check that line numbers ascend within the import. Raises `CorruptData`."""
     last = 0
     with closing(told):
         for one in told:
             if not last < one.line <= kept.lines:
                 what = f"line {one.line:,} cannot be what a row says of it"
-                raise Damaged(KeptFile.of(kept).rows_fault(what))
+                raise CorruptData(SourceFile.of_import(kept).rows_fault(what))
             last = one.line
             yield one
 
@@ -199,8 +199,8 @@ class _Stretch:
     def __init__(
         self,
         kept: Import,
-        piece: Piece,
-        tally: Tally,
+        piece: Chunk,
+        tally: ExportTally,
         reader: source_files.LineReader,
         mapping: Mapping | None,
         *,
@@ -244,20 +244,22 @@ class _Stretch:
         return _joined(lines, gone)
 
     def _written(self, number: int, line: bytes, told: "_Told", place: int) -> bytes:
-        """The line as it goes out, in that place of the block. Raises `Damaged` for another record's line."""
+        """Return the line as it is written. Raises `CorruptData` for another record's line."""
         is_newest = (told.source_import, told.source_line) == (self._kept.pk, number)
         moved = told.takes_newest and not is_newest
         if told.evaluation_id and not self._is_of(line, told, is_newest=is_newest):
-            raise Damaged(KeptFile.of(self._kept).rows_fault(source_files.wrong_line(number)))
+            raise CorruptData(
+                SourceFile.of_import(self._kept).rows_fault(source_files.wrong_line_message(number))
+            )
         if moved:
             newest = (told.source_import, told.source_line)
             line = self._reader.verified(*newest, told.evaluation_id, told.content_hash)
         changed: list[str] = []
         if told.human:
-            line = splice(line, in_order_of(line, told.human), changed)
+            line = splice(line, order_criteria(line, told.human), changed)
         if moved or changed:
             keys = [key for key in HUMAN_FIELDS if key in changed]
-            taken_from = Source(told.source_import, told.source_line) if moved else None
+            taken_from = LineSource(told.source_import, told.source_line) if moved else None
             self._tally.changes(self._lines_before + place, told.evaluation_id, keys, taken_from)
         return line
 
@@ -267,7 +269,7 @@ class _Stretch:
             return False
         # A record that one file has in two lines would have its other line rejected.
         is_elsewhere_here = told.source_import == self._kept.pk and not is_newest
-        return not is_elsewhere_here and source_files.holds(line, told.evaluation_id, self._mapping)
+        return not is_elsewhere_here and source_files.line_has_record(line, told.evaluation_id, self._mapping)
 
 
 def _joined(lines: list[bytes], gone: set[int]) -> _Block:
@@ -342,7 +344,7 @@ def _decided(kept: Import, only: str) -> Generator[_Told, None, None]:
     same = (
         Evaluation.objects.filter(run=kept.run_id, **decided)
         .exclude(first_import=kept)
-        .annotate(line_here=unchanged_lines.line_in(kept))
+        .annotate(line_here=unchanged_ranges.line_in_import(kept))
         .filter(line_here__isnull=False)
         .order_by("line_here")
     )
@@ -367,25 +369,25 @@ def _rejected(kept: Import) -> Generator[_Told, None, None]:
 
 
 def rejected_lines(kept: Import) -> Iterator[bytes]:
-    """The rejected lines of an import as they came, each with its line end. Raises `Damaged`."""
+    """The rejected lines of an import as they came, each with its line end. Raises `CorruptData`."""
     rejected = kept.exceptions.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
     numbers = rejected.values_list("line", flat=True)
     with HeldTransaction():
-        checksums.check(kept)
+        integrity.verify_import(kept)
         with closing(_Agenda(kept, (_Told(line, written=True) for line in numbers.iterator()))) as agenda:
-            for piece in source_files.kept_pieces(kept):
+            for piece in source_files.stored_chunks(kept):
                 stretch = agenda.of(piece)
                 lines = piece.data.split(b"\n")
                 gone = {place for place in range(len(lines)) if piece.first_line + place not in stretch}
                 yield _joined(lines, gone)[0]
 
 
-def exceptions(kept: Import, *, outcome: str = "") -> Iterator[bytes]:
+def import_exceptions(kept: Import, *, outcome: str = "") -> Iterator[bytes]:
     """JSONL: `{"line", "outcome", "field", "reason"}` of every line that is not a new record or blank.
 
-    With an `outcome`, of those that had it. Raises `Damaged`.
+    With an `outcome`, of those that had it. Raises `CorruptData`.
     """
-    checksums.check(kept)
+    integrity.verify_import(kept)
     for exception in kept.listed_exceptions():
         if not outcome or exception["outcome"] == outcome:
             yield orjson.dumps(exception) + b"\n"

@@ -14,7 +14,7 @@ from reviews.models import Opinion, Review, Run, User
 
 
 @by_replica_in_steps
-def lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
+def opinion_lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
     """JSONL, in the order of the records: what everybody said of a record that several people reviewed.
 
     Each line has `evaluation_id`, `reviewer`, `submitted_at`, `scores` (as `human_corrected_scores`),
@@ -58,6 +58,6 @@ def _line(review: Any) -> dict[str, Any]:
     }
 
 
-def file_name(run: Run) -> str:
+def opinions_file_name(run: Run) -> str:
     """A name for the file; it begins with the run's, which may hold anything printable."""
     return f"{run.name}-independent-reviews.jsonl"

@@ -18,7 +18,7 @@ _ENTRIES_IN_FRAME = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class ReceiptInput:
     """A file the export was made of: its import, and its bytes as they came."""
 
     import_id: int
@@ -29,7 +29,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ReceiptFilter:
     """What was asked for; `import_id` where the lines of one import were."""
 
     only: str
@@ -38,7 +38,7 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Bytes:
+class FileDigest:
     """Size and SHA-256 (hexadecimal) of a file or a stream."""
 
     size: int
@@ -46,7 +46,7 @@ class Bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ReceiptOutput:
     """The file that came out: `size` and `sha256` of its bytes, and `unpacked` of what is compressed in it.
 
     `lines` are those of the JSONL, in which CSV and Parquet have their records too.
@@ -57,19 +57,19 @@ class Written:
     compression: str
     size: int
     sha256: str
-    unpacked: Bytes
+    unpacked: FileDigest
     lines: int
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LineSource:
     """A line of an import."""
 
     import_id: int
     line: int
 
 
-class Tally:
+class ExportTally:
     """What an export did with lines, in their order: the exporter writes it, the receipt holds it.
 
     `audit_head` is the head of the audit log at the moment that the export shows: all up to there is in it.
@@ -80,7 +80,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.audit_head = ""
-        self.inputs: list[Input] = []
+        self.inputs: list[ReceiptInput] = []
         self.bytes_read = self.lines = self.lines_changed = self.lines_left_out = 0
         self.in_line = False
         self._changed = _Entries()
@@ -97,7 +97,7 @@ class Tally:
             self.lines += begun - self.in_line
             self.in_line = not block.endswith(b"\n")
 
-    def changes(self, line: int, evaluation_id: str, keys: Sequence[str], source: Source | None) -> None:
+    def changes(self, line: int, evaluation_id: str, keys: Sequence[str], source: LineSource | None) -> None:
         """Note a line of the output: the keys decided here, and where it is from if not its own place."""
         entry: dict[str, Any] = {"line": line, "evaluation_id": evaluation_id, "keys": keys}
         self._changed.add(entry | ({"source": source} if source else {}))
@@ -119,7 +119,9 @@ class Tally:
             self._left_out.add({"import_id": import_id, "first_line": first, "last_line": last})
             self._gap = None
 
-    def receipt(self, *, run: str, created_at: str, asked: Filter, output: Written) -> Iterator[bytes]:
+    def receipt(
+        self, *, run: str, created_at: str, asked: ReceiptFilter, output: ReceiptOutput
+    ) -> Iterator[bytes]:
         """The receipt as JSON in blocks of bytes, once everything is written."""
         self._close_gap()
         head = {

@@ -10,7 +10,7 @@ from django.utils.crypto import salted_hmac
 from reviews.exports.receipt import END, SIGNATURE, signed_message
 
 
-def signed(receipt: Iterable[bytes]) -> Iterator[bytes]:
+def sign_receipt(receipt: Iterable[bytes]) -> Iterator[bytes]:
     """Yield a receipt's blocks with a signature over all bytes before it."""
     content, last = hashlib.sha256(), b""
     for block in receipt:

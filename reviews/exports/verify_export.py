@@ -46,7 +46,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedLine:
     """A line of the export whose human values are not those of the original."""
 
     line: int
@@ -55,7 +55,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class MatchedRecord:
     """A record of the original that stands in the export, in `line` as `text`, changed in `keys`.
 
     One that the export lacks, as it may, has the line 0; what is no record has no id.
@@ -67,22 +67,22 @@ class Met:
     keys: list[str]
 
 
-_NOTHING = Met("", 0, b"", [])
+_NOTHING = MatchedRecord("", 0, b"", [])
 
 
 # A file as its lines with their line ends (as a binary file iterates), from its start each time it is called.
-File = Callable[[], Iterable[bytes]]
+FileLines = Callable[[], Iterable[bytes]]
 
 
 def compare(
-    originals: Sequence[File],
+    originals: Sequence[FileLines],
     exported: Iterable[bytes],
     limits: Limits = Limits(),  # noqa: B008 (immutable)
     *,
     mapping: Mapping | None = None,
     may_go: Callable[[int], bool] = lambda _line: False,
-    changes: Callable[[Change], None] = lambda _change: None,
-    witness: Callable[[Met], Iterable[str]] = lambda _met: (),
+    changes: Callable[[ChangedLine], None] = lambda _change: None,
+    witness: Callable[[MatchedRecord], Iterable[str]] = lambda _met: (),
 ) -> Comparison:
     """Compare an export, given as its lines with their line ends, with the files its run was imported from.
 
@@ -106,12 +106,12 @@ def compare(
         repeated = source.repeats.take(line, evaluation_id, new=is_new)
         if repeated or may_go(source.number):
             result.left_out += 1
-            met = Met(record, 0, b"", [])
+            met = MatchedRecord(record, 0, b"", [])
         else:
             met = _meet(source, export, record, held, result)
         if met.evaluation_id:
             if met.keys:
-                changes(Change(met.line, record, met.keys))
+                changes(ChangedLine(met.line, record, met.keys))
             for problem in witness(met):
                 result.found(problem)
         ids.add(record)
@@ -138,7 +138,7 @@ class _Source(NamedTuple):
         return self.line + b"\n" if self.breaks_off and exported.endswith(b"\n") else self.line
 
 
-def _lines_of(originals: Sequence[File], held: _Held) -> Iterator[_Source]:
+def _lines_of(originals: Sequence[FileLines], held: _Held) -> Iterator[_Source]:
     number = 0
     for place, file in enumerate(originals):
         earlier = (map(_bare, _without_bom(other)) for other in reversed(originals[:place]))
@@ -148,13 +148,13 @@ def _lines_of(originals: Sequence[File], held: _Held) -> Iterator[_Source]:
             yield _Source(number, line, not line.endswith(b"\n") and not is_last, repeats)
 
 
-def _meet(source: _Source, export: "_Export", record: str, held: _Held, result: Comparison) -> Met:
+def _meet(source: _Source, export: "_Export", record: str, held: _Held, result: Comparison) -> MatchedRecord:
     """Look for a line of the originals in the export; `record` is the id of the record it holds, if any."""
     met = _NOTHING
     line = source.as_before(export.line)
     if line == export.line:
         result.identical += 1
-        met = Met(record, export.number, line, [])
+        met = MatchedRecord(record, export.number, line, [])
         export.advance()
     elif not line.strip():
         result.found(f"line {source.number} of the original is blank and missing in the export")
@@ -162,7 +162,7 @@ def _meet(source: _Source, export: "_Export", record: str, held: _Held, result: 
         result.left_out += 1
     elif record == held(_bare(export.line)):
         keys = _compare_records(source.number, line, export, result)
-        met = Met(record, export.number, export.line, keys)
+        met = MatchedRecord(record, export.number, export.line, keys)
         export.advance()
     else:
         result.found(f"line {source.number} of the original ({record}) is not in its place in the export")
@@ -185,11 +185,11 @@ class _Export:
         self.number += 1
 
 
-def _has_bom(file: File) -> bool:
+def _has_bom(file: FileLines) -> bool:
     return next(iter(file()), b"").startswith(_BOM)
 
 
-def _without_bom(file: File) -> Iterator[bytes]:
+def _without_bom(file: FileLines) -> Iterator[bytes]:
     lines = iter(file())
     first = next(lines, b"").removeprefix(_BOM)
     if first:

@@ -11,8 +11,8 @@ import orjson
 
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
 from reviews.exports import verify_receipt
-from reviews.exports.verify_export import Comparison, Met, compare
-from reviews.exports.verify_receipt import NoReceipt
+from reviews.exports.verify_export import Comparison, MatchedRecord, compare
+from reviews.exports.verify_receipt import InvalidReceipt
 from reviews.records.mapping import Mapping, read_line
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.records.status import DONE_STATUSES
@@ -28,7 +28,7 @@ class UnreadableAuditLog(Exception):
     """The file is none that `export_audit` writes; the message says what is wrong with it."""
 
 
-class Decision(NamedTuple):
+class LoggedDecision(NamedTuple):
     """What an event left of a record: its five human_* values, the moment as `datetime`.
 
     None stands for those that its line has.
@@ -70,12 +70,12 @@ class AuditLogFile:
         yield from chain.verify_end()
         self.head = chain.head
 
-    def take(self, record: str) -> Decision | None:
+    def take(self, record: str) -> LoggedDecision | None:
         """The last decision on a record, and forget it."""
         place = self._places.pop(record, None)
         return None if place is None else self._at(place)
 
-    def rest(self) -> Iterator[Decision]:
+    def rest(self) -> Iterator[LoggedDecision]:
         """The decisions that nobody took."""
         yield from filter(None, map(self._at, self._places.values()))
 
@@ -90,19 +90,19 @@ class AuditLogFile:
         hashes = (bytes.fromhex(previous.decode()), bytes.fromhex(hash_.decode()))
         return SealedEvent(int(position), event, *hashes, own), text
 
-    def _at(self, place: int) -> Decision | None:
+    def _at(self, place: int) -> LoggedDecision | None:
         self._file.seek(place)
         _, text = self._taken_apart(0, self._file.readline())
         return self._decision(text)
 
-    def _decision(self, text: bytes) -> Decision | None:
+    def _decision(self, text: bytes) -> LoggedDecision | None:
         """Return the decision in an event, if it has one. Raises `UnreadableAuditLog` for another shape."""
         event = orjson.loads(text)
         try:
             if "human" not in event["detail"]:
                 return None
             told = f"event {event['id']} ({event['action']} by {event['actor_name'] or 'the program'})"
-            return Decision(told, event["record"], event["run_name"], _left(event["detail"]["human"]))
+            return LoggedDecision(told, event["record"], event["run_name"], _left(event["detail"]["human"]))
         except (KeyError, TypeError, ValueError) as error:
             raise UnreadableAuditLog(f"{self._name}: an event lacks something: {error}") from error
 
@@ -125,7 +125,7 @@ def _key(text: bytes) -> int | None:
     return event["id"] if isinstance(event.get("id"), int) else None
 
 
-def check(
+def verify_with_log(
     audit_log: AuditLogFile,
     originals: list[Path],
     exported: Path,
@@ -137,16 +137,18 @@ def check(
     """Compare an export with its originals, and each decision in it with the audit log.
 
     With a receipt, which is checked too, the audit log may be newer than the export: the receipt has the head
-    of the log at the time of the export. Raises `UnreadableAuditLog`, `NoReceipt` and the errors of reading.
+    of the log at that time. Raises `UnreadableAuditLog`, `InvalidReceipt` and the errors of reading.
     """
     broken = list(audit_log.read(_head_in(receipt) if receipt else None))
     witness = partial(_unexplained, audit_log, mapping)
     if receipt:
-        result = verify_receipt.check(receipt, originals, exported, limits, mapping=mapping, witness=witness)
+        result = verify_receipt.verify_with_receipt(
+            receipt, originals, exported, limits, mapping=mapping, witness=witness
+        )
         if receipt["filter"]["import_id"] is None:
             broken += _unseen(audit_log, receipt["run"])
     else:
-        files, exported_lines = verify_receipt.files(originals), verify_receipt.lines(exported)
+        files, exported_lines = verify_receipt.line_sources(originals), verify_receipt.file_lines(exported)
         result = compare(files, exported_lines, limits, mapping=mapping, witness=witness)
     for problem in broken:
         result.found(problem)
@@ -156,13 +158,13 @@ def check(
 def _head_in(receipt: dict[str, Any]) -> Head:
     try:
         if receipt["output"]["format"] != "jsonl":
-            raise NoReceipt("Only an export as JSONL can be compared with an audit log.")
+            raise InvalidReceipt("Only an export as JSONL can be compared with an audit log.")
         return Head.parse(receipt["audit_head"])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise NoReceipt(f"The receipt does not say how far the audit log was: {error}") from error
+        raise InvalidReceipt(f"The receipt does not say how far the audit log was: {error}") from error
 
 
-def _unexplained(audit_log: AuditLogFile, mapping: Mapping | None, met: Met) -> Iterator[str]:
+def _unexplained(audit_log: AuditLogFile, mapping: Mapping | None, met: MatchedRecord) -> Iterator[str]:
     """What in a record of an export the audit log does not explain."""
     decision = audit_log.take(met.evaluation_id)
     place = f"line {met.line} of the export ({met.evaluation_id})"

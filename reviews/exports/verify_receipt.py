@@ -12,20 +12,20 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from reviews.exports.receipt import END, RECEIPT_VERSION, SIGNATURE, signed_message
-from reviews.exports.verify_export import Change, Comparison, File, Met, compare
+from reviews.exports.verify_export import ChangedLine, Comparison, FileLines, MatchedRecord, compare
 from reviews.records.mapping import Mapping
 from reviews.records.schema import Limits
 from reviews.storage import decompression
-from reviews.storage.source_files import Refused, blocks_of
+from reviews.storage.source_files import ImportRefused, read_blocks
 
-UNREADABLE = (OSError, Refused)
+UNREADABLE = (OSError, ImportRefused)
 
 
-class NoReceipt(Exception):
+class InvalidReceipt(Exception):
     """The file is none that an export has written; the message says what is wrong with it."""
 
 
-def lines(path: Path) -> Iterator[bytes]:
+def file_lines(path: Path) -> Iterator[bytes]:
     """The lines of a file with their line ends, as an import reads them: of an array, one element a line.
 
     Raises one of `UNREADABLE`.
@@ -33,31 +33,31 @@ def lines(path: Path) -> Iterator[bytes]:
     begun: list[bytes] = []
     with path.open("rb") as file:
         try:
-            for block in decompression.blocks(blocks_of(file), most=sys.maxsize):
+            for block in decompression.decompress(read_blocks(file), most=sys.maxsize):
                 *ended, rest = block.split(b"\n")
                 for line in ended:
                     yield b"".join([*begun, line, b"\n"])
                     begun = []
                 begun.append(rest)
-        except Refused as reason:
-            raise Refused(f"{path}: {reason}") from reason
+        except ImportRefused as reason:
+            raise ImportRefused(f"{path}: {reason}") from reason
     if any(begun):
         yield b"".join(begun)
 
 
-def files(paths: Iterable[Path]) -> list[File]:
+def line_sources(paths: Iterable[Path]) -> list[FileLines]:
     """Files as `compare` takes them."""
-    return [partial(lines, path) for path in paths]
+    return [partial(file_lines, path) for path in paths]
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
-    """The receipt in a file. Raises `NoReceipt` and OSError."""
+    """The receipt in a file. Raises `InvalidReceipt` and OSError."""
     try:
         receipt = orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:
-        raise NoReceipt(f"{path}: is no receipt but {error}") from error
+        raise InvalidReceipt(f"{path}: is no receipt but {error}") from error
     if not isinstance(receipt, dict) or receipt.get("receipt") != RECEIPT_VERSION:
-        raise NoReceipt(f"{path}: is no receipt of version {RECEIPT_VERSION}")
+        raise InvalidReceipt(f"{path}: is no receipt of version {RECEIPT_VERSION}")
     return receipt
 
 
@@ -84,10 +84,10 @@ def signature_problem(path: Path, trusted: str = "") -> str:
     return ""
 
 
-Witness = Callable[[Met], Iterable[str]]
+Witness = Callable[[MatchedRecord], Iterable[str]]
 
 
-def check(
+def verify_with_receipt(
     receipt: dict[str, Any],
     originals: list[Path],
     exported: Path,
@@ -99,13 +99,13 @@ def check(
     """Compare an export with its originals, in the order of their imports, and all with the receipt.
 
     `mapping` and `witness` as of `verification.compare`. Of a table (CSV, Parquet) sizes and hashes are
-    checked, and no lines. Raises `NoReceipt` for one that lacks something, and what reading files raises.
+    checked, and no lines. Raises `InvalidReceipt` for an incomplete receipt, and what reading files raises.
     """
     compared = partial(compare, limits=limits, mapping=mapping, witness=witness)
     try:
         return _check(receipt, originals, exported, compared)
     except (KeyError, TypeError, IndexError) as error:
-        raise NoReceipt(f"The receipt lacks something or has it in another shape: {error}") from error
+        raise InvalidReceipt(f"The receipt lacks something or has it in another shape: {error}") from error
 
 
 def _check(
@@ -117,7 +117,7 @@ def _check(
     result = Comparison()
     if output["format"] == "jsonl":
         may_go = _left_out(receipt, [by_hash.get(sha256) for sha256 in hashes])
-        result = compared(files(originals), lines(exported), may_go=may_go, changes=expected.meet)
+        result = compared(line_sources(originals), file_lines(exported), may_go=may_go, changes=expected.meet)
         expected.end()
     for original, sha256 in zip(originals, hashes, strict=True):
         if sha256 not in by_hash:
@@ -142,9 +142,9 @@ class _Expected:
         self._listed = (entry for entry in receipt["changed"] if entry["keys"])
         self.problems: list[str] = []
 
-    def meet(self, change: Change) -> None:
+    def meet(self, change: ChangedLine) -> None:
         entry = next(self._listed, None)
-        listed = entry and Change(entry["line"], entry["evaluation_id"], entry["keys"])
+        listed = entry and ChangedLine(entry["line"], entry["evaluation_id"], entry["keys"])
         if listed != change and not self.problems:
             told = f"line {listed.line} ({', '.join(listed.keys)})" if listed else "no more changes"
             self.problems.append(

@@ -12,8 +12,8 @@ from reviews.records.json_text import indented
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.records.score_extraction import raw_text
 from reviews.records.scores import criterion_title
-from reviews.storage import damage
-from reviews.storage.damage import Damaged
+from reviews.storage import corruption
+from reviews.storage.corruption import CorruptData
 from reviews.storage.source_files import LineReader
 
 # The fields that tell why a record is in the queue.
@@ -46,8 +46,8 @@ def since_review(evaluation: Evaluation) -> list[Change]:
         after = kept.record(evaluation.source_import_id, evaluation.source_line)
     except SourceChunk.DoesNotExist:
         return []
-    except Damaged as damaged:
-        damage.note(damaged)
+    except CorruptData as damaged:
+        corruption.log_corruption(damaged)
         return []
     found = changes(before, after)
     return without_flag(found) if evaluation.hides_reasons else found

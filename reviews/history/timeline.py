@@ -32,8 +32,8 @@ from reviews.records.status import QUEUE_STATUSES
 from reviews.review.escalations import REASONS
 from reviews.rubric.definition import Rubric
 from reviews.rubric.proposals import Offer
-from reviews.storage import damage, unchanged_lines
-from reviews.storage.damage import Damaged
+from reviews.storage import corruption, unchanged_ranges
+from reviews.storage.corruption import CorruptData
 from reviews.storage.source_files import LineReader
 
 PAGE_SIZE = 20
@@ -175,10 +175,15 @@ def _list_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChange
 def _lines(evaluation: Evaluation, before: _Place) -> list[ImportLine]:
     """The lines of files that held the record, with the first one, which brought it."""
     found: list[ImportLine] = []
-    for lines in (ImportLine.objects.filter(evaluation=evaluation), unchanged_lines.lines_of(evaluation)):
+    for lines in (
+        ImportLine.objects.filter(evaluation=evaluation),
+        unchanged_ranges.ranges_of_record(evaluation),
+    ):
         earlier = lines.filter(source__sequence__lt=before.file).select_related("source")
         found += earlier.order_by("-source__sequence")[: PAGE_SIZE + 1]
-    found = [unchanged_lines.narrowed(row, evaluation) if row.first_import_id else row for row in found]
+    found = [
+        unchanged_ranges.narrow_to_record(row, evaluation) if row.first_import_id else row for row in found
+    ]
     found.sort(key=lambda row: row.source.sequence or 0, reverse=True)
     del found[PAGE_SIZE + 1 :]
     brought = evaluation.first_import
@@ -291,8 +296,8 @@ def _changes(line: ImportLine, earlier: ImportLine, kept: LineReader) -> list[Ch
         before, after = (kept.record(one.source_id, one.line) for one in (earlier, line))
     except SourceChunk.DoesNotExist:
         return []
-    except Damaged as damaged:
-        damage.note(damaged)
+    except CorruptData as damaged:
+        corruption.log_corruption(damaged)
         return []
     return changes(before, after)
 

@@ -13,8 +13,8 @@ from django_htmx.middleware import HtmxDetails
 
 from cognireview.operations import disk_full, outage
 from reviews.accounts.permissions import Denied
-from reviews.storage import damage
-from reviews.storage.damage import Damaged
+from reviews.storage import corruption
+from reviews.storage.corruption import CorruptData
 
 
 def error_page(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
@@ -59,9 +59,9 @@ def unavailable(request: HttpRequest) -> HttpResponse:
     return response
 
 
-def damaged_file(request: HttpRequest, fault: Damaged) -> HttpResponse:
+def damaged_file(request: HttpRequest, fault: CorruptData) -> HttpResponse:
     """Answer 503 for a damaged kept file: trying again does not help, the operator has to restore it."""
-    damage.note(fault)
+    corruption.log_corruption(fault)
     return _service_error(request, 503, "The kept file is damaged", str(fault))
 
 
@@ -115,7 +115,7 @@ def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
 
 
 class ErrorPageMiddleware:
-    """Turns `Denied` and `Damaged`, wherever they are raised, and refused methods into pages."""
+    """Turns `Denied` and `CorruptData`, wherever they are raised, and refused methods into pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -127,7 +127,7 @@ class ErrorPageMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if isinstance(exception, Damaged):
+        if isinstance(exception, CorruptData):
             return damaged_file(request, exception)
         return permission_denied(request, exception) if isinstance(exception, Denied) else None
 

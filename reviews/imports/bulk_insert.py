@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models import Model
 from psycopg import sql
 
-from reviews.imports.reconcile import Incoming
+from reviews.imports.reconcile import IncomingRecord
 from reviews.models import Evaluation, ImportLine
 from reviews.storage import copy_encoding
 
@@ -37,7 +37,7 @@ COPY_EVALUATIONS = copy_statement(Evaluation, copy_encoding.COLUMNS)
 _COPY_IMPORT_LINES = copy_statement(ImportLine, _LINE_COLUMNS)
 
 
-def execute_apart(statement: LiteralString, parameters: Sequence[Any]) -> None:
+def execute_with_bound_parameters(statement: LiteralString, parameters: Sequence[Any]) -> None:
     """Execute a statement whose parameters hold contents of files, and are sent apart from it.
 
     Django's cursors put parameters into the statement, and PostgreSQL logs the statement during which a full
@@ -47,16 +47,22 @@ def execute_apart(statement: LiteralString, parameters: Sequence[Any]) -> None:
         cursor.execute(statement, parameters)
 
 
-def copy_new(records: Collection[Incoming]) -> None:
+def insert_evaluations(records: Collection[IncomingRecord]) -> None:
     """Write records as new evaluations. All of them or an exception."""
     if records:
         with connection.cursor() as cursor, cursor.copy(COPY_EVALUATIONS) as copy:
             copy.write(
-                b"".join((copy_encoding.OPENING, *(record.row for record in records), copy_encoding.END))
+                b"".join(
+                    (
+                        copy_encoding.COPY_HEADER,
+                        *(record.row for record in records),
+                        copy_encoding.COPY_TRAILER,
+                    )
+                )
             )
 
 
-def copy_import_lines(lines: Collection[ImportLine]) -> None:
+def insert_import_lines(lines: Collection[ImportLine]) -> None:
     """Write what became of lines that are no new records."""
     if lines:
         with connection.cursor() as cursor, cursor.copy(_COPY_IMPORT_LINES) as copy:

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from reviews.audit import events
-from reviews.imports.reconcile import Incoming, Settled
+from reviews.imports.reconcile import IncomingRecord, Reconciled
 from reviews.models import Evaluation, FileConflict, Import
 from reviews.records.extracted_scores import extract
 from reviews.records.schema import HUMAN_FIELDS, Record
@@ -46,7 +46,7 @@ _CHANGE = _update_statement(
 )
 
 
-def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
+def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
     """Point evaluations at their new lines, give them the content where that changed, note conflicts.
 
     Whoever has such a record open learns of it by its version.
@@ -87,7 +87,7 @@ def apply_updates(target: Import, settled: Iterable[Settled]) -> None:
     _note_conflicts(target, disputed)
 
 
-def _place(evaluation: int, line: Incoming) -> dict[str, Any]:
+def _place(evaluation: int, line: IncomingRecord) -> dict[str, Any]:
     return {"id": evaluation, "source_line": line.line, "content_hash": f"\\x{line.content_hash.hex()}"}
 
 
@@ -97,7 +97,7 @@ def _execute(statement: str, target: Import, rows: list[dict[str, Any]]) -> None
             cursor.execute(statement, [target.pk, orjson.dumps(rows).decode()])
 
 
-def _note_conflicts(target: Import, disputed: dict[int, Incoming]) -> None:
+def _note_conflicts(target: Import, disputed: dict[int, IncomingRecord]) -> None:
     """Open a conflict for each evaluation, in the place of one that an earlier file opened."""
     is_open = FileConflict.objects.filter(evaluation__in=disputed, outcome=FileConflict.Outcome.OPEN)
     for conflict in is_open:

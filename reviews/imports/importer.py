@@ -22,11 +22,16 @@ from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import parser_pool
-from reviews.imports.bulk_insert import copy_import_lines, copy_new
+from reviews.imports.bulk_insert import insert_evaluations, insert_import_lines
 from reviews.imports.bulk_update import apply_updates
-from reviews.imports.reconcile import Incoming, Known, Settled, known_records, settle
-from reviews.imports.refusals import NotRecords, Refusals, first_record_sought, in_batches
-from reviews.imports.target_run import mapping_of, run_named
+from reviews.imports.reconcile import IncomingRecord, KnownRecord, Reconciled, find_known_records, reconcile
+from reviews.imports.rejection_limit import (
+    RejectionLimit,
+    TooManyRejections,
+    require_first_record,
+    split_batches,
+)
+from reviews.imports.runs import get_or_create_run, run_mapping
 from reviews.models import Import, ImportLine, ImportProgress, User
 from reviews.records.mapping import Mapping
 from reviews.records.schema import LineError
@@ -34,22 +39,22 @@ from reviews.records.shared_prefix import Repeats, held_in
 from reviews.rubric import inference
 from reviews.sampling import draws
 from reviews.search import indexing
-from reviews.storage import checksums, decompression, source_files, unchanged_lines
-from reviews.storage.checksums import Text
-from reviews.storage.copy_encoding import Target
-from reviews.storage.source_files import Refused
+from reviews.storage import decompression, integrity, source_files, unchanged_ranges
+from reviews.storage.copy_encoding import RowKeys
+from reviews.storage.integrity import ContentTotals
+from reviews.storage.source_files import ImportRefused
 
 # Told after each piece: the bytes imported so far, and what became of the lines in them.
 Progress = Callable[[int, dict[str, int]], None]
 
-JOB = "reviews.tasks.import_kept_file"
+JOB = "reviews.tasks.import_upload"
 
 # Foreign keys are checked piece by piece, beside the parser, not all at the end while it idles.
 # Events are sealed at the end all the same: nobody's commit is to wait for a whole import.
 _CHECK_AT_ONCE = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS audit_event_is_sealed DEFERRED"
 
 
-class StrictRefusal(Exception):
+class StrictImportRefused(Exception):
     """A strict import met bad lines. Nothing is imported; `import_lines` (unsaved) say why."""
 
     def __init__(self, source: Import, import_lines: list[ImportLine]) -> None:
@@ -93,16 +98,16 @@ def import_stream(
 ) -> Import:
     """Import a file in the transaction of the caller and return the finished import.
 
-    Its lines are read by the `mapping`, or else as the run's are. Raises `Refused` (the run, its mapping or
-    the file as a whole), `StrictRefusal` and `Cancelled`; in each case the caller's transaction must roll
-    back, and so it must for a dry run.
+    Its lines are read by the `mapping`, or else as the run's are. Raises `ImportRefused` (the run, its
+    mapping or the file as a whole), `StrictImportRefused` and `Cancelled`. In each case, and after a dry
+    run, the caller's transaction must roll back.
     """
-    run = run_named(run_name, mapping=mapping, actor=actor)
+    run = get_or_create_run(run_name, mapping=mapping, actor=actor)
     new_import = Import.objects.create(
-        run=run, file_name=bare_name(file_name), strict=strict, created_by=actor
+        run=run, file_name=clean_file_name(file_name), strict=strict, created_by=actor
     )
-    meter, text = source_files.Meter(blocks), Text()
-    pieces = source_files.keep(new_import, source_files.read_ahead(cut(meter)), text)
+    meter, text = source_files.MeteredStream(blocks), ContentTotals()
+    pieces = source_files.store_chunks(new_import, source_files.read_ahead(read_chunks(meter)), text)
     _Importing(new_import).run(pieces, progress)
     new_import.size, new_import.sha256 = meter.size, meter.sha256
     _finish(new_import, text)
@@ -110,23 +115,26 @@ def import_stream(
 
 
 @transaction.atomic
-def receive_upload(
+def store_upload(
     *, run_name: str, file_name: str, blocks: Iterable[bytes], strict: bool, actor: User
 ) -> Import:
-    """Keep an uploaded file and enqueue its import. Raises `Refused`, and `OSError` on a full disk."""
+    """Keep an uploaded file and enqueue its import. Raises `ImportRefused`, and `OSError` on a full disk."""
     check_space()
     upload = Import.objects.create(
-        run=run_named(run_name, actor=actor), file_name=bare_name(file_name), strict=strict, created_by=actor
+        run=get_or_create_run(run_name, actor=actor),
+        file_name=clean_file_name(file_name),
+        strict=strict,
+        created_by=actor,
     )
-    meter, text = source_files.Meter(blocks), Text()
-    pieces = first_record_sought(
-        cut(meter), settings.LIMITS, mapping_of(upload.run), settings.MAX_REJECTED_LINES
+    meter, text = source_files.MeteredStream(blocks), ContentTotals()
+    pieces = require_first_record(
+        read_chunks(meter), settings.LIMITS, run_mapping(upload.run), settings.MAX_REJECTED_LINES
     )
-    for _ in source_files.keep(upload, pieces, text):
+    for _ in source_files.store_chunks(upload, pieces, text):
         pass
     ImportProgress.objects.create(source=upload, size=text.size)
     upload.size, upload.sha256 = meter.size, meter.sha256
-    checksums.record_text(upload, text)
+    integrity.record_content(upload, text)
     upload.save(update_fields=["size", "sha256"])
     events.record(
         "upload", actor=actor, run=upload.run, source=upload, sha256=upload.sha256, size=upload.size
@@ -135,65 +143,65 @@ def receive_upload(
     return upload
 
 
-def cut(blocks: Iterable[bytes]) -> Iterator[source_files.Piece]:
+def read_chunks(blocks: Iterable[bytes]) -> Iterator[source_files.Chunk]:
     """Unpack a file and cut it."""
-    lines = decompression.blocks(blocks, most=settings.MAX_UNPACKED_BYTES)
-    return source_files.cut(lines, line_bytes=settings.LIMITS.line_bytes)
+    lines = decompression.decompress(blocks, most=settings.MAX_UNPACKED_BYTES)
+    return source_files.cut_chunks(lines, line_bytes=settings.LIMITS.line_bytes)
 
 
 def import_upload(import_id: int, progress: Progress | None = None) -> None:
     """Import a file that was uploaded before: the work of the job. Twice is once. Raises `Cancelled`."""
     with transaction.atomic():
         # The row lock holds off a second worker; the state tells it that the work is done.
-        upload = locked(import_id)
+        upload = lock_import(import_id)
         if upload.state not in Import.UNFINISHED:
             return
         try:
             with transaction.atomic():
-                text = Text()
-                _Importing(upload).run(source_files.kept_pieces(upload, text), progress)
+                text = ContentTotals()
+                _Importing(upload).run(source_files.stored_chunks(upload, text), progress)
                 _finish(upload, text)
-        except StrictRefusal as refusal:
-            copy_import_lines(refusal.import_lines)
+        except StrictImportRefused as refusal:
+            insert_import_lines(refusal.import_lines)
             _fail(upload, str(refusal))
-        except NotRecords as refusal:
+        except TooManyRejections as refusal:
             # Such a file may be huge, and nobody wants it back.
             upload.chunks.all().delete()
             _fail(upload, str(refusal))
-        except Refused as refusal:
+        except ImportRefused as refusal:
             _fail(upload, str(refusal))
 
 
 def fail_upload(import_id: int, error: str) -> None:
     """Note that the job of an upload gave up; the kept file stays."""
     with transaction.atomic():
-        upload = locked(import_id)
+        upload = lock_import(import_id)
         if upload.state in Import.UNFINISHED:
             _fail(upload, error)
 
 
-def locked(import_id: int) -> Import:
+def lock_import(import_id: int) -> Import:
     """The import with its run, locked against other workers, but not against rows that refer to it."""
     imports = Import.objects.select_for_update(of=["self"], no_key=True).select_related("run")
     return imports.get(pk=import_id)
 
 
-def bare_name(name: str) -> str:
+def clean_file_name(name: str) -> str:
     """The last part of a name, shortened from the front to what the column holds. Never a path to open."""
     printable = "".join(character for character in PurePath(name).name if character.isprintable())
     return printable[-255:] or "file"
 
 
-def _finish(done: Import, text: Text) -> None:
-    """Close an import that went through, or raise `StrictRefusal`. `text` are the sums of its lines."""
+def _finish(done: Import, text: ContentTotals) -> None:
+    """Close an import that went through, or raise `StrictImportRefused`. `text` are the sums of its lines."""
     if done.strict and done.rejected:
-        raise StrictRefusal(done, list(done.exceptions.order_by("line")))
+        raise StrictImportRefused(done, list(done.exceptions.order_by("line")))
     _check_written(done)
     # A trigger gives it its place among the run's files now, while `Lock.IMPORT` keeps other imports waiting.
     done.state, done.finished_at = Import.State.DONE, timezone.now()
     done.save()
-    checksums.record_text(done, text)
-    checksums.record_end(done)
+    integrity.record_content(done, text)
+    integrity.record_result(done)
     events.record(
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
@@ -216,7 +224,7 @@ def _check_written(done: Import) -> None:
 def _fail(failed: Import, error: str) -> None:
     failed.state, failed.error, failed.finished_at = Import.State.FAILED, error, timezone.now()
     failed.save()
-    checksums.record_end(failed)
+    integrity.record_result(failed)
     events.record("import failed", actor=failed.created_by, run=failed.run, source=failed, error=error)
 
 
@@ -225,20 +233,20 @@ class _Importing:
 
     def __init__(self, target: Import) -> None:
         self._target = target
-        self._mapping = mapping_of(target.run)
+        self._mapping = run_mapping(target.run)
         self._kept_lines = source_files.LineReader()
-        self._refusals = Refusals(settings.MAX_REJECTED_LINES)
-        self._ranges = unchanged_lines.Ranges()
+        self._refusals = RejectionLimit(settings.MAX_REJECTED_LINES)
+        self._ranges = unchanged_ranges.RangeMerger()
         for name in target.counts:
             setattr(target, name, 0)
 
-    def run(self, pieces: Iterable[source_files.Piece], progress: Progress | None) -> None:
+    def run(self, pieces: Iterable[source_files.Chunk], progress: Progress | None) -> None:
         locks.acquire(Lock.IMPORT)
         with connection.cursor() as cursor:
             cursor.execute(_CHECK_AT_ONCE)
         repeats = _repeats_of(self._target, self._mapping)
         size = 0
-        batches = in_batches(source_files.lines_of(pieces), settings.MAX_REJECTED_LINES)
+        batches = split_batches(source_files.split_lines(pieces), settings.MAX_REJECTED_LINES)
         work = ((lines, self._work(lines)) for lines in batches)
         with closing(_parsed_ahead(work)) as parsed_ahead:
             for lines, parsed in parsed_ahead:
@@ -251,10 +259,10 @@ class _Importing:
                     progress(size, self._target.counts)
         self._target.repeated_lines = repeats.count
 
-    def _work(self, lines: source_files.Lines) -> parser_pool.Work:
-        target = Target(self._target.run_id, self._target.pk)
+    def _work(self, lines: source_files.ChunkLines) -> parser_pool.ParseRequest:
+        target = RowKeys(self._target.run_id, self._target.pk)
         piece = lines.piece
-        return parser_pool.Work(
+        return parser_pool.ParseRequest(
             lines.text,
             piece.first_line,
             piece.lines,
@@ -264,22 +272,24 @@ class _Importing:
             self._mapping,
         )
 
-    def _incoming(self, lines: source_files.Lines, parsed: parser_pool.Parsed) -> list[Incoming]:
+    def _incoming(
+        self, lines: source_files.ChunkLines, parsed: parser_pool.ParsedLines
+    ) -> list[IncomingRecord]:
         rows = memoryview(parsed.rows)
         places = pairwise([0, *parsed.ends])
         return [
-            Incoming(*record, rows[start:end], lines, mapping=self._mapping)
+            IncomingRecord(*record, rows[start:end], lines, mapping=self._mapping)
             for record, (start, end) in zip(parsed.records, places, strict=True)
         ]
 
-    def _take(self, lines: source_files.Lines, parsed: parser_pool.Parsed) -> set[int]:
+    def _take(self, lines: source_files.ChunkLines, parsed: parser_pool.ParsedLines) -> set[int]:
         """Import the lines of a piece; returns the numbers of those that are new records."""
         target = self._target
         incoming = self._incoming(lines, parsed)
         noted = [self._rejected(line, LineError(field, reason)) for line, field, reason in parsed.errors]
-        known = known_records(target, incoming) if incoming else {}
-        new: dict[str, Incoming] = {}
-        settled: list[Settled] = []
+        known = find_known_records(target, incoming) if incoming else {}
+        new: dict[str, IncomingRecord] = {}
+        settled: list[Reconciled] = []
         for record in incoming:
             earlier = new.get(record.evaluation_id)
             if earlier:
@@ -296,21 +306,21 @@ class _Importing:
             blank=blank,
             refused=((line.line, line.field, line.reason) for line in rejected),
         )
-        copy_new(new.values())
+        insert_evaluations(new.values())
         if settled:
             apply_updates(target, settled)
-        copy_import_lines(self._ranges.joined(noted))
+        insert_import_lines(self._ranges.joined(noted))
         target.lines += len(lines)
         target.blank += blank
         self._count(len(new), noted)
         return {record.line for record in new.values()}
 
-    def _settle(self, record: Incoming, row: Known) -> Settled:
-        settled = settle(record, row, self._target, self._kept_lines)
+    def _settle(self, record: IncomingRecord, row: KnownRecord) -> Reconciled:
+        settled = reconcile(record, row, self._target, self._kept_lines)
         row.seen_in_line = row.seen_in_line or record.line
         return settled
 
-    def _note(self, settled: Settled, row: Known) -> ImportLine:
+    def _note(self, settled: Reconciled, row: KnownRecord) -> ImportLine:
         noted = ImportLine(
             source=self._target,
             line=settled.line,
@@ -333,7 +343,7 @@ class _Importing:
             reason=error.reason,
         )
 
-    def _repeated(self, record: Incoming, first: int) -> ImportLine:
+    def _repeated(self, record: IncomingRecord, first: int) -> ImportLine:
         return self._rejected(record.line, LineError("evaluation_id", f"stands in line {first} already"))
 
     def _count(self, new: int, noted: list[ImportLine]) -> None:
@@ -345,17 +355,17 @@ class _Importing:
 
 
 def _parsed_ahead(
-    work: Iterable[tuple[source_files.Lines, parser_pool.Work]],
-) -> Generator[tuple[source_files.Lines, parser_pool.Parsed], None, None]:
-    """Parse batches of lines. Raises `Refused` where processes died over one of them."""
+    work: Iterable[tuple[source_files.ChunkLines, parser_pool.ParseRequest]],
+) -> Generator[tuple[source_files.ChunkLines, parser_pool.ParsedLines], None, None]:
+    """Parse batches of lines. Raises `ImportRefused` where processes died over one of them."""
     try:
-        yield from parser_pool.parsed_ahead(work, cores=parser_pool.usable_cores())
-    except parser_pool.ProcessDied as died:
-        raise Refused(str(died)) from died
+        yield from parser_pool.parse_ahead(work, cores=parser_pool.usable_cores())
+    except parser_pool.ParserDied as died:
+        raise ImportRefused(str(died)) from died
 
 
 def _count_repeats(
-    repeats: Repeats, lines: source_files.Lines, parsed: parser_pool.Parsed, new: set[int]
+    repeats: Repeats, lines: source_files.ChunkLines, parsed: parser_pool.ParsedLines, new: set[int]
 ) -> None:
     """Count those of the next lines of a file; `new` holds the numbers of those that are new records."""
     if repeats.ended:
@@ -375,5 +385,5 @@ def _repeats_of(target: Import, mapping: Mapping | None) -> Repeats:
 
 
 def _all_lines(kept: Import) -> Iterator[bytes]:
-    for lines in source_files.lines_of(source_files.kept_pieces(kept)):
+    for lines in source_files.split_lines(source_files.stored_chunks(kept)):
         yield from lines

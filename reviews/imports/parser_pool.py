@@ -18,23 +18,23 @@ from typing import NamedTuple, TypeVar
 
 from reviews.records.mapping import Mapping
 from reviews.records.schema import Limits, LineError
-from reviews.storage.copy_encoding import Target, content_hash, row_of
+from reviews.storage.copy_encoding import RowKeys, content_hash, encode_line
 
 # A file of fewer pieces is through before a process is up.
-PIECES_ALONE = 4
-MOST_PROCESSES = 4
+CHUNKS_WITHOUT_POOL = 4
+MAX_PROCESSES = 4
 # Of a few very long lines one piece at a time is in memory.
-MOST_BYTES = 4 * 1024**2
+MAX_POOLED_BYTES = 4 * 1024**2
 # The address space of a process. A line that needs more is rejected.
-MOST_MEMORY = 1024**3
+MAX_MEMORY = 1024**3
 _T = TypeVar("_T")
 
 
-class ProcessDied(Exception):
+class ParserDied(Exception):
     """Two processes in a row died over the same lines. The message is a sentence."""
 
 
-class Work(NamedTuple):
+class ParseRequest(NamedTuple):
     """Some lines of a file, and where their records go.
 
     So many lines are split off `text`; the first has that number in the file. It `begins_inside` a line
@@ -46,12 +46,12 @@ class Work(NamedTuple):
     first_line: int
     lines: int
     begins_inside: bool
-    target: Target
+    target: RowKeys
     limits: Limits
     mapping: Mapping | None = None
 
 
-class Parsed(NamedTuple):
+class ParsedLines(NamedTuple):
     """What some lines hold. A line that is in none of these is blank.
 
     `records` are the number of a line, the id of its record and its content hash; the row of each ends
@@ -64,7 +64,7 @@ class Parsed(NamedTuple):
     errors: list[tuple[int, str, str]]
 
 
-def parse(work: Work) -> Parsed:
+def parse(work: ParseRequest) -> ParsedLines:
     """Make rows of lines."""
     records, rows, errors = [], [], []
     limits, target = work.limits, work.target
@@ -75,7 +75,9 @@ def parse(work: Work) -> Parsed:
         elif line.strip():
             line_hash = content_hash(line)
             try:
-                evaluation_id, row = row_of(line, limits, target, number, line_hash, mapping=work.mapping)
+                evaluation_id, row = encode_line(
+                    line, limits, target, number, line_hash, mapping=work.mapping
+                )
             except LineError as error:
                 errors.append((number, error.field, error.reason))
             except (MemoryError, SystemError):  # orjson raises the other one, because of the first
@@ -83,22 +85,22 @@ def parse(work: Work) -> Parsed:
             else:
                 records.append((number, evaluation_id, line_hash))
                 rows.append(row)
-    return Parsed(records, b"".join(rows), list(accumulate(map(len, rows))), errors)
+    return ParsedLines(records, b"".join(rows), list(accumulate(map(len, rows))), errors)
 
 
-def parsed_ahead(
-    pieces: Iterable[tuple[_T, Work]], *, cores: int
-) -> Generator[tuple[_T, Parsed], None, None]:
+def parse_ahead(
+    pieces: Iterable[tuple[_T, ParseRequest]], *, cores: int
+) -> Generator[tuple[_T, ParsedLines], None, None]:
     """Parse the lines of pieces, some pieces ahead of the consumer; each comes with what it came with.
 
     With one core, and for a file of few pieces, no process is started. To be closed by the consumer.
     """
-    processes = min(cores, MOST_PROCESSES)
-    waiting: deque[tuple[_T, Future[Parsed]]] = deque()
+    processes = min(cores, MAX_PROCESSES)
+    waiting: deque[tuple[_T, Future[ParsedLines]]] = deque()
     with ExitStack() as stack:
         submit = None
         for number, (piece, work) in enumerate(pieces):
-            if processes == 1 or number < PIECES_ALONE or len(work.text) > MOST_BYTES:
+            if processes == 1 or number < CHUNKS_WITHOUT_POOL or len(work.text) > MAX_POOLED_BYTES:
                 while waiting:
                     yield _first(waiting)
                 yield piece, parse(work)
@@ -112,7 +114,7 @@ def parsed_ahead(
             yield _first(waiting)
 
 
-def _first(waiting: deque[tuple[_T, Future[Parsed]]]) -> tuple[_T, Parsed]:
+def _first(waiting: deque[tuple[_T, Future[ParsedLines]]]) -> tuple[_T, ParsedLines]:
     piece, parsed = waiting.popleft()
     return piece, parsed.result()
 
@@ -138,10 +140,10 @@ class _Processes:
         for process in self._all:
             process.close()
 
-    def submit(self, work: Work) -> Future[Parsed]:
+    def submit(self, work: ParseRequest) -> Future[ParsedLines]:
         return self._threads.submit(self._parse, work)
 
-    def _parse(self, work: Work) -> Parsed:
+    def _parse(self, work: ParseRequest) -> ParsedLines:
         # There is one for each thread.
         process = self._free.popleft()
         try:
@@ -176,7 +178,7 @@ class _Process:
     def pid(self) -> int:
         return self._process.pid
 
-    def parse(self, work: Work) -> Parsed:
+    def parse(self, work: ParseRequest) -> ParsedLines:
         """Have it parse. A process that died is replaced by another, once. Raises `ProcessDied`."""
         try:
             return self._parse(work)
@@ -187,14 +189,14 @@ class _Process:
             return self._parse(work)
         except (BrokenPipeError, EOFError, pickle.UnpicklingError):
             self.close()
-            raise ProcessDied(_death_over(work, self._process.returncode)) from None
+            raise ParserDied(_death_over(work, self._process.returncode)) from None
 
-    def _parse(self, work: Work) -> Parsed:
+    def _parse(self, work: ParseRequest) -> ParsedLines:
         assert self._process.stdin
         assert self._process.stdout
         pickle.dump(work, self._process.stdin, pickle.HIGHEST_PROTOCOL)
         self._process.stdin.flush()
-        parsed: Parsed = pickle.load(self._process.stdout)  # noqa: S301 (from a child of ours)
+        parsed: ParsedLines = pickle.load(self._process.stdout)  # noqa: S301 (from a child of ours)
         return parsed
 
     def close(self) -> None:
@@ -203,7 +205,7 @@ class _Process:
         self._process.communicate()
 
 
-def _death_over(work: Work, status: int | None) -> str:
+def _death_over(work: ParseRequest, status: int | None) -> str:
     lines = f"lines {work.first_line:,} to {work.first_line + work.lines - 1:,}"
     return (
         f"The process that read {lines} died twice (status {status}), probably for want of memory. "
@@ -226,7 +228,7 @@ def main() -> None:
 
 
 def _limit_memory() -> None:
-    """Have the system refuse memory beyond `MOST_MEMORY`, rather than end some process for want of it."""
+    """Have the system refuse memory beyond `MAX_MEMORY`, rather than end some process for want of it."""
     _, most = resource.getrlimit(resource.RLIMIT_AS)
-    if most == resource.RLIM_INFINITY or most > MOST_MEMORY:
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, most))
+    if most == resource.RLIM_INFINITY or most > MAX_MEMORY:
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, most))

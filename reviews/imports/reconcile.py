@@ -18,12 +18,12 @@ from reviews.models import FileConflict, Import, ImportLine
 from reviews.records.mapping import Mapping, read_line
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES, TRANSITIONS
-from reviews.storage.source_files import LineReader, Lines
+from reviews.storage.source_files import ChunkLines, LineReader
 
 Outcome = ImportLine.Outcome
 
 
-class Incoming:
+class IncomingRecord:
     """A line of the file being imported, and the row of the record it holds."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Incoming:
         evaluation_id: str,
         content_hash: bytes,
         row: memoryview,
-        lines: Lines,
+        lines: ChunkLines,
         *,
         mapping: Mapping | None,
     ) -> None:
@@ -51,7 +51,7 @@ class Incoming:
 
 
 @dataclass
-class Known:
+class KnownRecord:
     """What the database holds under an id that a file brings again.
 
     `is_reviewed` tells of a decision made here that an export has; one that confirms what was drawn to be
@@ -75,7 +75,7 @@ class Known:
     overruled: set[bytes] = field(default_factory=set)
 
 
-class Settled(NamedTuple):
+class Reconciled(NamedTuple):
     """The outcome of a known id.
 
     Where the evaluation now stands on this line, `takes` is the line, and `values` is what its columns
@@ -89,13 +89,13 @@ class Settled(NamedTuple):
     field: str
     reason: str
     evaluation: int | None
-    takes: Incoming | None = None
+    takes: IncomingRecord | None = None
     values: Record | None = None
     is_sampled: bool = False
     is_stale: bool = False
     keeps_review: bool = True
     reopens: dict[str, Any] | None = None
-    disputes: Incoming | None = None
+    disputes: IncomingRecord | None = None
 
 
 # What stands under these ids, and in which line this very import has met them before. The rows are
@@ -125,7 +125,7 @@ _KNOWN = """
 """.format(human=", ".join(f"e.{name}" for name in HUMAN_FIELDS))  # noqa: S608 (our own column names)
 
 
-def known_records(target: Import, incoming: Iterable[Incoming]) -> dict[str, Known]:
+def find_known_records(target: Import, incoming: Iterable[IncomingRecord]) -> dict[str, KnownRecord]:
     """Those of the incoming ids that are in the database, by id."""
     ids = [one.evaluation_id for one in incoming]
     with connection.cursor() as cursor:
@@ -135,7 +135,7 @@ def known_records(target: Import, incoming: Iterable[Incoming]) -> dict[str, Kno
     return known
 
 
-def _known(*row: Any) -> Known:
+def _known(*row: Any) -> KnownRecord:
     pk, run_id, run_name, content, import_id, line, has_review, is_sampled, *others = row
     first_import_id, first_line, seen, *human = others
     values = dict(zip(HUMAN_FIELDS, human, strict=True))
@@ -144,7 +144,7 @@ def _known(*row: Any) -> Known:
     is_confirmed = has_review and is_sampled and values["human_review_status"] == NOT_REQUIRED
     if is_sampled and not has_review:
         values["human_review_status"] = NOT_REQUIRED
-    return Known(
+    return KnownRecord(
         pk,
         run_id,
         run_name,
@@ -161,7 +161,7 @@ def _known(*row: Any) -> Known:
     )
 
 
-def _add_overruled(reviewed: dict[int, Known]) -> None:
+def _add_overruled(reviewed: dict[int, KnownRecord]) -> None:
     # A query of its own, behind the locks: what was settled while this import waited is seen.
     if reviewed:
         settled = FileConflict.objects.filter(evaluation__in=reviewed, outcome=FileConflict.Outcome.OURS)
@@ -169,31 +169,33 @@ def _add_overruled(reviewed: dict[int, Known]) -> None:
             reviewed[pk].overruled.add(bytes(line_hash))
 
 
-def settle(incoming: Incoming, known: Known, target: Import, kept_lines: LineReader) -> Settled:
+def reconcile(
+    incoming: IncomingRecord, known: KnownRecord, target: Import, kept_lines: LineReader
+) -> Reconciled:
     """Decide what becomes of a line whose id is known. Changes nothing."""
     if known.run_id != target.run_id:
         reason = f"belongs to the run {known.run_name!r} already"
-        return Settled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
+        return Reconciled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
     if known.seen_in_line:
         reason = f"stands in line {known.seen_in_line} already"
-        return Settled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
+        return Reconciled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
     if incoming.content_hash == known.content_hash:
-        return Settled(incoming.line, Outcome.UNCHANGED, "", "the same bytes as before", known.pk)
+        return Reconciled(incoming.line, Outcome.UNCHANGED, "", "the same bytes as before", known.pk)
     place = (known.source_import_id, known.source_line)
     before = kept_lines.verified_record(*place, incoming.evaluation_id, known.content_hash)
     return _settle_changed(incoming, known, before)
 
 
-def _settle_changed(incoming: Incoming, known: Known, before: Record) -> Settled:
+def _settle_changed(incoming: IncomingRecord, known: KnownRecord, before: Record) -> Reconciled:
     record, number = incoming.record, incoming.line
     changed = [name for name in Record._fields if not _same(getattr(before, name), getattr(record, name))]
     if not changed:
         reason = "says the same, spelled differently"
-        return Settled(number, Outcome.UPDATED, "", reason, known.pk, takes=incoming)
+        return Reconciled(number, Outcome.UPDATED, "", reason, known.pk, takes=incoming)
     has_new_evidence = any(name not in HUMAN_FIELDS for name in changed)
     decides = any(name in HUMAN_FIELDS for name in changed) and not _says_what_is_in_force(record, known)
     if not has_new_evidence and not decides:
-        return Settled(number, Outcome.UNCHANGED, "", "holds the decision in force here", known.pk)
+        return Reconciled(number, Outcome.UNCHANGED, "", "holds the decision in force here", known.pk)
     # One changed field is named in its own place, several in the reason.
     named, several = (changed[0], "") if len(changed) == 1 else ("", ", ".join(changed) + " ")
     if known.is_reviewed:
@@ -204,10 +206,10 @@ def _settle_changed(incoming: Incoming, known: Known, before: Record) -> Settled
     values: dict[str, Any] = {"values": record}
     if known.is_sampled:
         values = _still_sampled(record, known, has_new_evidence=has_new_evidence)
-    return Settled(number, Outcome.UPDATED, named, reason, known.pk, takes=incoming, **values)
+    return Reconciled(number, Outcome.UPDATED, named, reason, known.pk, takes=incoming, **values)
 
 
-def _still_sampled(record: Record, known: Known, *, has_new_evidence: bool) -> dict[str, Any]:
+def _still_sampled(record: Record, known: KnownRecord, *, has_new_evidence: bool) -> dict[str, Any]:
     """What becomes of a record that was drawn to be reviewed and not corrected, by the fields of `Settled`.
 
     On new evidence it is to be reviewed again. Where the file asks for a review, or has one, it is drawn no
@@ -226,22 +228,28 @@ def _still_sampled(record: Record, known: Known, *, has_new_evidence: bool) -> d
 
 
 def _settle_reviewed(
-    incoming: Incoming, known: Known, named: str, several: str, *, has_new_evidence: bool, decides: bool
-) -> Settled:
+    incoming: IncomingRecord,
+    known: KnownRecord,
+    named: str,
+    several: str,
+    *,
+    has_new_evidence: bool,
+    decides: bool,
+) -> Reconciled:
     """Take the evidence, keep the review: stale on new evidence, disputed by another decision."""
     disputed = decides and incoming.content_hash not in known.overruled
     if not has_new_evidence and not disputed:
         reason = "holds a decision that a lead has settled: the review made here stands"
-        return Settled(incoming.line, Outcome.UNCHANGED, "", reason, known.pk)
+        return Reconciled(incoming.line, Outcome.UNCHANGED, "", reason, known.pk)
     review = f"the review by {known.human['human_reviewer_id'] or 'nobody named'}"
     if not has_new_evidence:
         reason = f"{several}changed in the file: {review} stands until a lead settles it"
-        return Settled(incoming.line, Outcome.CONFLICT, named, reason, known.pk, disputes=incoming)
+        return Reconciled(incoming.line, Outcome.CONFLICT, named, reason, known.pk, disputes=incoming)
     values = _with_kept_decision(incoming.record, known)
     reason = f"{several}taken from the file: {review} is kept, but stale"
     if disputed:
         reason = f"{several}changed in the file: its evidence is taken, {review} kept until a lead settles it"
-    return Settled(
+    return Reconciled(
         line=incoming.line,
         outcome=Outcome.CONFLICT if disputed else Outcome.UPDATED,
         field=named,
@@ -256,7 +264,7 @@ def _settle_reviewed(
     )
 
 
-def _with_kept_decision(record: Record, known: Known) -> Record:
+def _with_kept_decision(record: Record, known: KnownRecord) -> Record:
     """The record with the human values in force here, its status what new evidence makes of it."""
     before = known.human["human_review_status"]
     status = TRANSITIONS.get(("new evidence", before), before)
@@ -267,7 +275,7 @@ def _with(record: Record, changes: dict[str, Any]) -> Record:
     return Record._make(changes.get(name, value) for name, value in zip(Record._fields, record, strict=True))
 
 
-def _says_what_is_in_force(record: Record, known: Known) -> bool:
+def _says_what_is_in_force(record: Record, known: KnownRecord) -> bool:
     """Whether a line holds the decision in force here. One that is stale or reopened was done before."""
     differing = [name for name in HUMAN_FIELDS if not _same(getattr(record, name), known.human[name])]
     is_open = known.is_reviewed and known.human["human_review_status"] in QUEUE_STATUSES

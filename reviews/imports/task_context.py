@@ -15,15 +15,15 @@ from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import task_entry
-from reviews.imports.refusals import Refusals
+from reviews.imports.rejection_limit import RejectionLimit
 from reviews.imports.task_entry import Answer, Task
 from reviews.models import ContextImport, Evaluation, Run, TaskAnswer, TaskContext, User
 from reviews.records.schema import LineError
 from reviews.review import blind_scoring
 from reviews.storage import decompression, source_files
-from reviews.storage.source_files import Refused
+from reviews.storage.source_files import ImportRefused
 
-MOST_LISTED = 1_000
+MAX_LISTED = 1_000
 # Bytes of a file that are written at once.
 _BATCH = 4 * source_files.BLOCK_SIZE
 
@@ -34,14 +34,14 @@ def import_context(
 ) -> ContextImport:
     """Import a file for one run, or (None) for every run that has no context of its own for a task.
 
-    Raises `Refused` for the file as a whole and for a run that is not there.
+    Raises `ImportRefused` for the file as a whole and for a run that is not there.
     """
     locks.acquire(Lock.TASK_CONTEXT)
     target = ContextImport.objects.create(
         run=_run(run_name), file_name=_last_part(file_name), size=0, created_by=actor
     )
-    meter = source_files.Meter(blocks)
-    _Importing(target).run(decompression.blocks(meter, most=settings.MAX_UNPACKED_BYTES))
+    meter = source_files.MeteredStream(blocks)
+    _Importing(target).run(decompression.decompress(meter, most=settings.MAX_UNPACKED_BYTES))
     target.size, target.sha256 = meter.size, meter.sha256
     target.save()
     counts = {"tasks": target.tasks, "answers": target.answers, "rejected": target.rejected_count}
@@ -57,7 +57,7 @@ def _run(name: str | None) -> Run | None:
     try:
         return Run.objects.get(name=name)
     except Run.DoesNotExist:
-        raise Refused(f"There is no run named {name!r}.", "run") from None
+        raise ImportRefused(f"There is no run named {name!r}.", "run") from None
 
 
 def _last_part(name: str) -> str:
@@ -70,7 +70,7 @@ class _Importing:
 
     def __init__(self, target: ContextImport) -> None:
         self._target = target
-        self._refusals = Refusals(settings.MAX_REJECTED_LINES, "task context")
+        self._refusals = RejectionLimit(settings.MAX_REJECTED_LINES, "task context")
 
     def run(self, blocks: Iterable[bytes]) -> None:
         """Read the file entry by entry and write what is read in batches. Memory stays within a batch."""
@@ -91,7 +91,7 @@ class _Importing:
     def _reject(self, place: int, error: LineError) -> None:
         self._target.rejected_count += 1
         self._refusals.take(refused=[(place, error.field, error.reason)])
-        if len(self._target.rejected) < MOST_LISTED:
+        if len(self._target.rejected) < MAX_LISTED:
             self._target.rejected.append({"place": place, "field": error.field, "reason": error.reason})
 
     def _write(self, read: dict[int, Task]) -> None:
@@ -159,13 +159,13 @@ def _read(entry: bytes) -> Task:
     if entry is source_files.OVERLONG:
         limit = settings.LIMITS.line_bytes
         raise LineError("", f"is longer than {limit:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
-    return task_entry.read(entry, settings.LIMITS)
+    return task_entry.read_task(entry, settings.LIMITS)
 
 
 def _entries(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """The entries of a file and their places from 1: the number of a line or of an array's element."""
-    pieces = source_files.cut(blocks, line_bytes=settings.LIMITS.line_bytes)
-    for lines in source_files.lines_of(pieces):
+    pieces = source_files.cut_chunks(blocks, line_bytes=settings.LIMITS.line_bytes)
+    for lines in source_files.split_lines(pieces):
         for place, line in enumerate(lines, start=lines.piece.first_line):
             if line.strip():
                 yield place, line

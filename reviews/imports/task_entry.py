@@ -25,7 +25,7 @@ class Task(NamedTuple):
     answers: list[Answer]
 
 
-def read(entry: bytes, limits: Limits) -> Task:
+def read_task(entry: bytes, limits: Limits) -> Task:
     """Read one entry, of one line. Keys it does not know are passed over. Raises `LineError`."""
     data = read_object(entry, limits)
     return Task(

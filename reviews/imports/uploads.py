@@ -18,20 +18,20 @@ from cognireview.operations.redacted_errors import describe
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.imports import importer, target_run
-from reviews.imports.bulk_insert import execute_apart
+from reviews.imports import importer, runs
+from reviews.imports.bulk_insert import execute_with_bound_parameters
 from reviews.models import Import, Upload, UploadPart, User
-from reviews.storage.source_files import Refused
+from reviews.storage.source_files import ImportRefused
 
 _INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
 log = logging.getLogger(__name__)
 
 
-class TooLarge(Exception):
+class FileTooLarge(Exception):
     """The message is a sentence that names the limit."""
 
 
-class OverQuota(Exception):
+class UploadQuotaExceeded(Exception):
     """Too much has begun to arrive and is not finished; the message is a sentence that names the limit.
 
     `too_many` uploads, or else too many bytes.
@@ -50,18 +50,18 @@ class WrongOffset(Exception):
 def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User) -> Upload:
     """Begin the upload of a file of `size` bytes.
 
-    Nothing is reserved: what counts against the quota is what has arrived. Raises `Refused`, `TooLarge`,
-    `OverQuota`, and `OSError` on a full disk.
+    Nothing is reserved: what counts against the quota is what has arrived. Raises `ImportRefused`,
+    `FileTooLarge`, `UploadQuotaExceeded`, and `OSError` on a full disk.
     """
     check_space()
     if not size:
-        raise Refused("The file is empty.")
+        raise ImportRefused("The file is empty.")
     check_size(size)
     _check_count(actor)
     upload = Upload.objects.create(
         created_by=actor,
-        file_name=importer.bare_name(file_name),
-        run_name=target_run.checked_run_name(run_name),
+        file_name=importer.clean_file_name(file_name),
+        run_name=runs.clean_run_name(run_name),
         strict=strict,
         size=size,
     )
@@ -70,10 +70,10 @@ def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User
 
 
 def check_size(size: int) -> None:
-    """Raise `TooLarge` for a file that is."""
+    """Raise `FileTooLarge` for a file that is."""
     limit = settings.MAX_UPLOAD_BYTES
     if size > limit:
-        raise TooLarge(f"The file is larger than {limit:,} bytes (COGNIREVIEW_MAX_UPLOAD_BYTES).")
+        raise FileTooLarge(f"The file is larger than {limit:,} bytes (COGNIREVIEW_MAX_UPLOAD_BYTES).")
 
 
 def _check_count(actor: User) -> None:
@@ -84,16 +84,16 @@ def _check_count(actor: User) -> None:
         sentence = (
             f"You have {own:,} unfinished uploads, and may have {most:,} (COGNIREVIEW_MAX_OPEN_UPLOADS)."
         )
-        raise OverQuota(f"{sentence} {_what_to_do()}", too_many=True)
+        raise UploadQuotaExceeded(f"{sentence} {_what_to_do()}", too_many=True)
     everybody, most = unfinished.count(), settings.MAX_OPEN_UPLOADS_OVERALL
     if everybody >= most:
         limit = f"{most:,} are allowed (COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL)"
         sentence = f"There are {everybody:,} unfinished uploads, and {limit}."
-        raise OverQuota(f"{sentence} Try again later.", too_many=True)
+        raise UploadQuotaExceeded(f"{sentence} Try again later.", too_many=True)
 
 
 def _check_bytes(upload: Upload, more: int) -> None:
-    """Raise `OverQuota` if so many bytes more would be too many.
+    """Raise `UploadQuotaExceeded` if so many bytes more would be too many.
 
     Parts that arrive at the same moment may exceed the quota by one part each.
     """
@@ -108,7 +108,7 @@ def _check_bytes(upload: Upload, more: int) -> None:
             limit = f"{most:,} are allowed (COGNIREVIEW_MAX_OPEN_UPLOAD_{name})"
             whose = "yours" if name == "BYTES" else "all"
             sentence = f"Unfinished uploads, {whose} together, hold {arrived:,} bytes, and {limit}."
-            raise OverQuota(f"{sentence} {_what_to_do()}", too_many=False)
+            raise UploadQuotaExceeded(f"{sentence} {_what_to_do()}", too_many=False)
 
 
 def _what_to_do() -> str:
@@ -120,17 +120,17 @@ def _what_to_do() -> str:
 def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
     """Take the part that begins at `offset`, and with the last one hand the file to the importer.
 
-    Raises `WrongOffset`, `TooLarge`, `OverQuota`, `OSError` on a full disk, and with the last part `Refused`;
-    then the part is not taken.
+    Raises `WrongOffset`, `FileTooLarge`, `UploadQuotaExceeded`, `OSError` on a full disk, and for the last
+    part `ImportRefused`. The part is not stored then.
     """
     check_space()
     upload = Upload.objects.select_for_update(of=["self"]).select_related("created_by").get(pk=upload.pk)
     if offset != upload.offset:
         raise WrongOffset
     if offset + len(data) > upload.size:
-        raise TooLarge(f"The file was said to have {upload.size:,} bytes, and this is more.")
+        raise FileTooLarge(f"The file was said to have {upload.size:,} bytes, and this is more.")
     _check_bytes(upload, len(data))
-    execute_apart(_INSERT_PART, [upload.pk, offset, data])
+    execute_with_bound_parameters(_INSERT_PART, [upload.pk, offset, data])
     upload.offset += len(data)
     upload.changed_at = timezone.now()
     if upload.offset == upload.size:
@@ -139,13 +139,13 @@ def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
     return upload
 
 
-def take(
+def receive(
     *, file_name: str, run_name: str, strict: bool, size: int, parts: Iterable[bytes], actor: User
 ) -> Import:
     """Take a whole file that comes in one request, in parts of about 1 MiB, and return its import.
 
     No transaction is open while a part is waited for. What `parts` raises, and a file that is refused, leaves
-    nothing. Raises `Refused`, `TooLarge` and `OverQuota`.
+    nothing. Raises `ImportRefused`, `FileTooLarge` and `UploadQuotaExceeded`.
     """
     upload = begin(file_name=file_name, run_name=run_name, strict=strict, size=size, actor=actor)
     try:
@@ -158,7 +158,7 @@ def take(
 def _drop_after(error: BaseException, upload: Upload, actor: User) -> None:
     """Remove an upload that failed. On a full disk even that may fail; then it expires."""
     try:
-        drop(upload, actor)
+        discard(upload, actor)
     except DatabaseError as second:
         if not is_disk_full(error):
             raise
@@ -169,13 +169,13 @@ def _append_all(upload: Upload, parts: Iterable[bytes]) -> Import:
     for part in parts:
         upload = append(upload, offset=upload.offset, data=part)
     if upload.source is None:
-        raise Refused("The file broke off on its way. Send it again.")
+        raise ImportRefused("The file broke off on its way. Send it again.")
     return upload.source
 
 
 def _finish(upload: Upload) -> None:
     """In one transaction with the last part: an upload that is whole has its import."""
-    upload.source = importer.receive_upload(
+    upload.source = importer.store_upload(
         run_name=upload.run_name,
         file_name=upload.file_name,
         blocks=_blocks(upload),
@@ -191,7 +191,7 @@ def _blocks(upload: Upload) -> Iterator[bytes]:
 
 
 @transaction.atomic
-def drop(upload: Upload, actor: User) -> None:
+def discard(upload: Upload, actor: User) -> None:
     """Remove an upload that will not be finished."""
     events.record("upload dropped", actor=actor, upload=str(upload.pk), file_name=upload.file_name)
     upload.delete()

@@ -18,7 +18,7 @@ OLD_KEYS = "COGNIREVIEW_OLD_SECRET_KEYS"
 _ENCRYPTED = (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES)
 
 
-class Rotated(NamedTuple):
+class RotationResult(NamedTuple):
     """The result of a rotation."""
 
     #: How many authenticator apps and sets of recovery codes were re-encrypted.
@@ -40,14 +40,14 @@ class _Secret(NamedTuple):
 
 
 @transaction.atomic
-def rotate() -> Rotated:
+def rotate_keys() -> RotationResult:
     """Re-encrypt all stored secrets with the secret key."""
     factors, found = list(_second_factors(locked=True)), list(_webhooks(locked=True))
     unreadable = [secret.name for secret in [*factors, *found] if not _re_encrypt(secret)]
     rotated = [sum(secret.name not in unreadable for secret in secrets) for secrets in (factors, found)]
     counts: dict[str, Any] = {"second_factors": rotated[0], "webhooks": rotated[1], "unreadable": unreadable}
     events.record("secrets re-encrypted", actor=None, **counts)
-    return Rotated(**counts)
+    return RotationResult(**counts)
 
 
 def _re_encrypt(secret: _Secret) -> bool:
@@ -58,7 +58,7 @@ def _re_encrypt(secret: _Secret) -> bool:
     return True
 
 
-def check(app_configs: Any, **_: Any) -> list[checks.CheckMessage]:  # noqa: ARG001 (Django names it)
+def check_secrets(app_configs: Any, **_: Any) -> list[checks.CheckMessage]:  # noqa: ARG001 (Django names it)
     """Report, for `check --deploy`, secrets that no key opens, and those that still need an old key."""
     try:
         secrets = [*_second_factors(), *_webhooks()]

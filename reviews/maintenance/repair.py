@@ -7,26 +7,28 @@ from django.db import transaction
 from reviews.audit import events
 from reviews.imports import importer
 from reviews.models import Import, ImportSums
-from reviews.storage import checksums, source_files
-from reviews.storage.checksums import Text
-from reviews.storage.source_files import Refused
+from reviews.storage import integrity, source_files
+from reviews.storage.integrity import ContentTotals
+from reviews.storage.source_files import ImportRefused
 
 
 @transaction.atomic
-def repair(import_id: int, blocks: Iterable[bytes]) -> Import:
+def repair_import(import_id: int, blocks: Iterable[bytes]) -> Import:
     """Store the file of an import again, from the file that was imported.
 
-    Raises `Refused` for another file, and then nothing has changed.
+    Raises `ImportRefused` for another file, and then nothing has changed.
     """
-    damaged = importer.locked(import_id)
+    damaged = importer.lock_import(import_id)
     damaged.chunks.all().delete()
-    meter, text = source_files.Meter(blocks), Text()
-    for _ in source_files.keep(damaged, importer.cut(meter), text):
+    meter, text = source_files.MeteredStream(blocks), ContentTotals()
+    for _ in source_files.store_chunks(damaged, importer.read_chunks(meter), text):
         pass
     sums = ImportSums.objects.filter(source=damaged).first()
     expected = sums.figures.get("sha256", damaged.sha256) if sums else damaged.sha256
     if meter.sha256 != expected:
-        raise Refused(f"This is another file: its SHA-256 is {meter.sha256}, and the import's is {expected}.")
-    checksums.record_text(damaged, text)
+        raise ImportRefused(
+            f"This is another file: its SHA-256 is {meter.sha256}, and the import's is {expected}."
+        )
+    integrity.record_content(damaged, text)
     events.record("repair import", actor=None, run=damaged.run, source=damaged, sha256=meter.sha256)
     return damaged

@@ -39,7 +39,7 @@ class Rule(NamedTuple):
     remove: Callable[[], None]
 
 
-def remove_old() -> None:
+def remove_expired_rows() -> None:
     """Apply every rule. A rule that fails keeps none of the others from being applied.
 
     Raises the first error once all are through.
@@ -87,7 +87,7 @@ def remove_cached() -> None:
 RULES = (
     Rule("exports", "KEEP_EXPORTS", jobs.remove_expired),
     Rule("uploads", "KEEP_UPLOADS", uploads.remove_expired),
-    Rule("messages to webhooks", "KEEP_MESSAGES", deliveries.remove_old),
+    Rule("messages to webhooks", "KEEP_MESSAGES", deliveries.remove_old_messages),
     Rule("jobs", "KEEP_JOBS", remove_jobs),
     Rule("sessions", "KEEP_SESSIONS", remove_sessions),
     Rule("one-time links", "KEEP_LINKS", remove_links),

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from cognireview.operations.atomic_files import InvalidTarget, atomic_write, is_special_file
 from reviews.database.held_transaction import close
 from reviews.database.replica import Lost, again_if_lost
-from reviews.storage.damage import Damaged
+from reviews.storage.corruption import CorruptData
 
 # Names of what this process has open, which may be a file that others write too: it is not replaced.
 _OPEN = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(?P<number>[0-9]{1,9})", re.ASCII)
@@ -58,7 +58,7 @@ def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Block
         return again_if_lost(written) if name and is_file(name) else written()
     except Lost as lost:
         raise CommandError(f"{lost}. What was written is not whole: export again.", returncode=2) from lost
-    except Damaged as damaged:
+    except CorruptData as damaged:
         said = str(damaged) if name and is_file(name) else f"{damaged} What was written is not whole."
         raise CommandError(said, returncode=2) from damaged
 

@@ -22,7 +22,7 @@ from reviews.review import blind_scoring, drafts, opinion_counts, opinions, over
 from reviews.review import versions as review_versions
 from reviews.review.preconditions import Conflict, check_in_force, check_open, check_settled, check_version
 from reviews.review.versions import Decision
-from reviews.storage.source_files import kept_record
+from reviews.storage.source_files import stored_record
 
 __all__ = [
     "Conflict",
@@ -200,7 +200,7 @@ def _leave_line(evaluation: Evaluation) -> None:
     """Give a record that was drawn to be reviewed the human values of its line: nothing is corrected."""
     status = TRANSITIONS["confirm", evaluation.human_review_status]
     if not evaluation.keeps_line:
-        line = kept_record(evaluation)
+        line = stored_record(evaluation)
         for name in HUMAN_FIELDS:
             setattr(evaluation, name, getattr(line, name))
     evaluation.human_review_status = status

@@ -11,9 +11,9 @@ from reviews.records.schema import LineError
 from reviews.records.score_extraction import Repair
 from reviews.records.scores import identity, is_score, score_word
 from reviews.rubric.definition import Choice, Rubric
-from reviews.storage import damage
-from reviews.storage.damage import Damaged
-from reviews.storage.source_files import kept_record
+from reviews.storage import corruption
+from reviews.storage.corruption import CorruptData
+from reviews.storage.source_files import stored_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ def _names(evaluation: Evaluation) -> list[str]:
     """The criteria in the order of the file: people know them by their place, and jsonb sorts keys."""
     mirrored = evaluation.parsed_rubric_scores
     try:
-        kept = kept_record(evaluation)
+        kept = stored_record(evaluation)
     except (SourceChunk.DoesNotExist, LineError):
         return list(mirrored)
-    except Damaged as damaged:
+    except CorruptData as damaged:
         # The record itself is whole; only the order of its criteria is unknown.
-        damage.note(damaged)
+        corruption.log_corruption(damaged)
         return list(mirrored)
     in_file = [name for name in kept.parsed_rubric_scores if name in mirrored]
     return in_file if len(in_file) == len(mirrored) else list(mirrored)

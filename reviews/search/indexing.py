@@ -28,7 +28,7 @@ from reviews.rubric import definition
 from reviews.sampling import strata
 from reviews.search.terms import distinct_words, name_words
 
-JOB = "reviews.tasks.cover_records"
+JOB = "reviews.tasks.index_records"
 # Imports of no more lines than this are covered in their own transaction.
 MAX_LINES_INLINE = 2_000
 # Runs of no more records than this are counted there as well.

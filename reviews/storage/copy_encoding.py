@@ -1,7 +1,7 @@
 """A record as PostgreSQL takes it: one row of a binary COPY into `evaluation`.
 
-A line becomes a row in one of two ways that say the same. `exact_row` writes what `parse_line` made of it.
-`quick_row` takes the JSON columns as the line spells them and never builds them, three times as fast; it
+There are two equivalent encoders. `encode_record` writes the result of `parse_line`. `encode_line_fast` takes
+the JSON columns as the line spells them and never builds them, three times as fast; it
 leaves each line alone that has anything about it which PostgreSQL or Python might read another way.
 """
 
@@ -38,7 +38,7 @@ JSON_FIELDS = (
     "extra",
 )
 # What stands before and behind the rows of a COPY.
-OPENING, END = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
+COPY_HEADER, COPY_TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 _JSON_PLACES = tuple(Record._fields.index(name) for name in JSON_FIELDS)
 _JSONB_VERSION = b"\x01"
@@ -50,7 +50,7 @@ _microseconds = struct.Struct("!iq").pack
 _NULL = _length(-1)
 
 
-class Target(NamedTuple):
+class RowKeys(NamedTuple):
     """Where rows belong: the keys of the run and of the import."""
 
     run_id: int
@@ -62,10 +62,10 @@ def content_hash(line: bytes) -> bytes:
     return hashlib.blake2b(line, digest_size=16).digest()
 
 
-def row_of(
+def encode_line(
     line: bytes,
     limits: Limits,
-    target: Target,
+    target: RowKeys,
     number: int,
     line_hash: bytes,
     *,
@@ -74,14 +74,14 @@ def row_of(
     """The id and the row of the record in the line of that number. Raises `LineError`."""
     if mapping:
         line = mapping.translated(line, limits)
-    quick = quick_row(line, limits, target, number, line_hash)
+    quick = encode_line_fast(line, limits, target, number, line_hash)
     if quick:
         return quick
     record = read_translated(line, limits, mapping) if mapping else parse_line(line, limits)
-    return record.evaluation_id, exact_row(record, target, number, line_hash)
+    return record.evaluation_id, encode_record(record, target, number, line_hash)
 
 
-def exact_row(record: Record, target: Target, number: int, line_hash: bytes) -> bytes:
+def encode_record(record: Record, target: RowKeys, number: int, line_hash: bytes) -> bytes:
     """The row of a record that stands in the line of that number."""
     values: list[Any] = list(record)
     for place in _JSON_PLACES:
@@ -96,7 +96,7 @@ def _extracted(raw_judge_output: dict[str, Any]) -> bytes:
     return orjson.dumps(extract({}, raw_judge_output))
 
 
-def _row(values: list[Any], target: Target, number: int, line_hash: bytes) -> bytes:
+def _row(values: list[Any], target: RowKeys, number: int, line_hash: bytes) -> bytes:
     """`values` are those of a record, but for its JSON, which is bytes, and then the extracted scores."""
     run, source = target
     parts = [_place(len(COLUMNS), 8, run, 8, source, 8, number, 8, source, 8, number, 16, line_hash)]
@@ -182,8 +182,8 @@ class _Other(Exception):
     """A line that is not for the quick way."""
 
 
-def quick_row(
-    line: bytes, limits: Limits, target: Target, number: int, line_hash: bytes
+def encode_line_fast(
+    line: bytes, limits: Limits, target: RowKeys, number: int, line_hash: bytes
 ) -> tuple[str, bytes] | None:
     """The id and the row of a record, or None for a line that `parse_line` has to read or to refuse."""
     if len(line) > limits.line_bytes or b"\\u0000" in line or holds_too_many_values(line, limits):

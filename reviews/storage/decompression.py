@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import zstandard
 
 from reviews.storage import json_array, source_files
-from reviews.storage.source_files import Refused
+from reviews.storage.source_files import ImportRefused
 
 # 1 KiB of zstd unpacks to 32 MiB at most, and of gzip to 1 MiB: what a bomb can take of memory.
 _SIP = 1024
@@ -38,7 +38,7 @@ _PACKINGS = {b"\x1f\x8b": _GZIP, b"\x28\xb5\x2f\xfd": _ZSTD}
 _OTHERS = {b"PK\x03\x04": "a ZIP archive", b"\xfd7zXZ\0": "packed by xz", b"BZh": "packed by bzip2"}
 
 
-def stem(file_name: str) -> str:
+def base_name(file_name: str) -> str:
     """The name of a file without its folder and without the endings that say how it is written."""
     name = PurePath(file_name)
     while name.suffix.lower() in _ENDINGS:
@@ -46,16 +46,18 @@ def stem(file_name: str) -> str:
     return name.name
 
 
-def blocks(raw: Iterable[bytes], *, most: int) -> Iterator[bytes]:
+def decompress(raw: Iterable[bytes], *, most: int) -> Iterator[bytes]:
     """The lines of a file, in blocks of about 1 MiB; of an array, one element a line.
 
     `raw` are the blocks of the file as it came, `most` is how many bytes it may unpack to. Memory
-    stays within a block and what one sip of packed bytes unpacks to. Raises `Refused`.
+    stays within a block and what one sip of packed bytes unpacks to. Raises `ImportRefused`.
     """
     start, whole = _peek(_gathered(raw))
     for magic, name in _OTHERS.items():
         if start.startswith(magic):
-            raise Refused(f"The file is {name}. Unpack it, or pack it by gzip or zstd, and import it again.")
+            raise ImportRefused(
+                f"The file is {name}. Unpack it, or pack it by gzip or zstd, and import it again."
+            )
     packing = next((known for magic, known in _PACKINGS.items() if start.startswith(magic)), None)
     return _lines(_limited(_unpacked(packing, whole), most) if packing else whole)
 
@@ -68,9 +70,9 @@ def _lines(text: Iterable[bytes]) -> Iterator[bytes]:
         return
     next(whole)
     try:
-        yield from _gathered(json_array.lines(chain([start[array.end() :]], whole)))
+        yield from _gathered(json_array.array_lines(chain([start[array.end() :]], whole)))
     except json_array.ArrayError as error:
-        raise Refused(str(error)) from error
+        raise ImportRefused(str(error)) from error
 
 
 def _unpacked(packing: _Packing, packed: Iterable[bytes]) -> Iterator[bytes]:
@@ -86,10 +88,10 @@ def _unpacked(packing: _Packing, packed: Iterable[bytes]) -> Iterator[bytes]:
                 rest = frame.unused_data
         except packing.error as error:
             reason = f"The file is damaged: its {packing.name} data cannot be read from byte {taken:,} on."
-            raise Refused(reason) from error
+            raise ImportRefused(reason) from error
         taken += len(sip)
     if not frame.eof:
-        raise Refused(f"The file is cut off: its {packing.name} data has no end after {taken:,} bytes.")
+        raise ImportRefused(f"The file is cut off: its {packing.name} data has no end after {taken:,} bytes.")
 
 
 def _sips(packed: Iterable[bytes]) -> Iterator[bytes]:
@@ -103,7 +105,9 @@ def _limited(unpacked: Iterable[bytes], most: int) -> Iterator[bytes]:
     for block in unpacked:
         size += len(block)
         if size > most:
-            raise Refused(f"The file unpacks to more than {most:,} bytes (COGNIREVIEW_MAX_UNPACKED_BYTES).")
+            raise ImportRefused(
+                f"The file unpacks to more than {most:,} bytes (COGNIREVIEW_MAX_UNPACKED_BYTES)."
+            )
         yield block
 
 

@@ -20,7 +20,7 @@ class ArrayError(Exception):
     """The text is no array of elements; the message is a sentence."""
 
 
-def lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def array_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the elements of an array, each with an LF behind it, in blocks much like those that come in.
 
     The blocks begin behind the array's opening bracket. Memory stays within a block, however long

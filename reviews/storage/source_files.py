@@ -24,10 +24,10 @@ from reviews.models import Evaluation, Import, ImportSums, SourceChunk
 from reviews.records import mapping
 from reviews.records.mapping import Mapping, read_line
 from reviews.records.schema import LineError, Record
-from reviews.storage import checksums
-from reviews.storage.checksums import Text
+from reviews.storage import integrity
 from reviews.storage.copy_encoding import content_hash
-from reviews.storage.damage import Damaged, KeptFile
+from reviews.storage.corruption import CorruptData, SourceFile
+from reviews.storage.integrity import ContentTotals
 
 BLOCK_SIZE = 1024**2
 BOM = b"\xef\xbb\xbf"
@@ -40,7 +40,7 @@ _place = struct.Struct("!qiqii").pack
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Chunk:
     """A stretch of a file: whole lines, or a part of one overlong line.
 
     `first_line` counts from 1; `lines` is how many lines end in it (the last line of the file
@@ -58,7 +58,7 @@ class Piece:
         return not self.data.endswith(b"\n") and self.lines == self.data.count(b"\n")
 
 
-class Refused(Exception):
+class ImportRefused(Exception):
     """The import as a whole cannot be; the reason is a sentence, `field` what it is about: file or run."""
 
     def __init__(self, reason: str, field: str = "file") -> None:
@@ -66,7 +66,7 @@ class Refused(Exception):
         self.field = field
 
 
-class Meter:
+class MeteredStream:
     """Passes blocks on and measures them: `size` in bytes, `sha256` in hexadecimal."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
@@ -85,16 +85,16 @@ class Meter:
         return self._hash.hexdigest()
 
 
-def blocks_of(file: BinaryIO) -> Iterator[bytes]:
+def read_blocks(file: BinaryIO) -> Iterator[bytes]:
     """Read a binary file in blocks of 1 MiB."""
     while block := file.read(BLOCK_SIZE):
         yield block
 
 
-def cut(blocks: Iterable[bytes], *, line_bytes: int) -> Iterator[Piece]:
+def cut_chunks(blocks: Iterable[bytes], *, line_bytes: int) -> Iterator[Chunk]:
     """Cut a stream into pieces of a block or a little more.
 
-    Memory stays within a line of `line_bytes` and two blocks. Raises `Refused` for UTF-16.
+    Memory stays within a line of `line_bytes` and two blocks. Raises `ImportRefused` for UTF-16.
     """
     number, line, pending = 0, 1, b""
     breaks_off = False
@@ -106,27 +106,27 @@ def cut(blocks: Iterable[bytes], *, line_bytes: int) -> Iterator[Piece]:
         if not end and len(pending) > line_bytes:
             end = len(pending)
         if end and len(pending) >= BLOCK_SIZE:
-            piece = Piece(number, line, pending.count(b"\n", 0, end), pending[:end])
+            piece = Chunk(number, line, pending.count(b"\n", 0, end), pending[:end])
             yield piece
             number, line, pending = number + 1, line + piece.lines, pending[end:]
             breaks_off = piece.breaks_off
     if pending or breaks_off:
-        yield Piece(number, line, pending.count(b"\n") + (not pending.endswith(b"\n")), pending)
+        yield Chunk(number, line, pending.count(b"\n") + (not pending.endswith(b"\n")), pending)
 
 
 def _refuse_utf16(start: bytes) -> None:
     if start.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{", b"[\0", b"\0[")):
-        raise Refused("The file is UTF-16. Save it as UTF-8 and import it again.")
+        raise ImportRefused("The file is UTF-16. Save it as UTF-8 and import it again.")
 
 
-class Lines(Sequence[bytes]):
+class ChunkLines(Sequence[bytes]):
     """The lines that end in a piece, without LF, split when they are asked for.
 
     `OVERLONG` stands for a line that was cut. A byte order mark at the start of the file is not part of
     the first line.
     """
 
-    def __init__(self, piece: Piece, *, begins_inside: bool) -> None:
+    def __init__(self, piece: Chunk, *, begins_inside: bool) -> None:
         self.piece = piece
         self.begins_inside = begins_inside
 
@@ -153,11 +153,11 @@ class Lines(Sequence[bytes]):
         return self.piece.lines
 
 
-def lines_of(pieces: Iterable[Piece]) -> Iterator[Lines]:
+def split_lines(pieces: Iterable[Chunk]) -> Iterator[ChunkLines]:
     """Yield the lines that end in each piece."""
     inside = False
     for piece in pieces:
-        yield Lines(piece, begins_inside=inside)
+        yield ChunkLines(piece, begins_inside=inside)
         inside = piece.breaks_off
 
 
@@ -182,11 +182,11 @@ _COPY_CHUNK = """
 _CHUNK_TYPES = ["int8", "int4", "int8", "int4", "int4", "bytea", "bytea"]
 
 
-def keep(source: Import, pieces: Iterable[Piece], text: Text) -> Iterator[Piece]:
+def store_chunks(source: Import, pieces: Iterable[Chunk], text: ContentTotals) -> Iterator[Chunk]:
     """Store the pieces as they pass, and add them to `text`: in a thread while each is with the consumer."""
     compressor = zstandard.ZstdCompressor(level=_LEVEL)
 
-    def row(piece: Piece) -> tuple[int | bytes, ...]:
+    def row(piece: Chunk) -> tuple[int | bytes, ...]:
         frame = compressor.compress(piece.data)
         place = (source.pk, piece.number, piece.first_line, piece.lines, len(piece.data))
         digest = _digest(place, frame)
@@ -209,33 +209,37 @@ def _digest(place: tuple[int, int, int, int, int], frame: bytes) -> bytes:
     return digest.digest()
 
 
-def kept_pieces(source: Import, text: Text | None = None) -> Iterator[Piece]:
+def stored_chunks(source: Import, text: ContentTotals | None = None) -> Iterator[Chunk]:
     """The stored pieces in file order, each added to `text`.
 
-    A thread decompresses the next one ahead of the consumer. Raises `Damaged` instead of a damaged piece, and
-    at the end if pieces are missing.
+    A thread decompresses the next one ahead of the consumer. Raises `CorruptData` instead of a damaged
+    piece, and at the end if pieces are missing.
     """
-    kept, text, decompressor = KeptFile.of(source), text or Text(), zstandard.ZstdDecompressor()
+    kept, text, decompressor = (
+        SourceFile.of_import(source),
+        text or ContentTotals(),
+        zstandard.ZstdDecompressor(),
+    )
 
-    def read(chunk: SourceChunk) -> Piece:
-        piece = piece_of(chunk, kept, decompressor)
+    def read(chunk: SourceChunk) -> Chunk:
+        piece = decode_chunk(chunk, kept, decompressor)
         text.add(bytes(chunk.digest or b""), len(piece.data), piece.lines)
         return piece
 
-    waiting: deque[Future[Piece]] = deque()
+    waiting: deque[Future[Chunk]] = deque()
     with ThreadPoolExecutor(1, "decompress") as pool:
-        for number, chunk in enumerate(chunks_of(source)):
+        for number, chunk in enumerate(chunk_rows(source)):
             if chunk.number != number:
-                raise Damaged(kept.bytes_fault("it is missing", number))
+                raise CorruptData(kept.bytes_fault("it is missing", number))
             waiting.append(pool.submit(read, chunk))
             if len(waiting) > 1:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-    checksums.check_text(kept, text)
+    integrity.verify_content(kept, text)
 
 
-def chunks_of(source: Import) -> Iterator[SourceChunk]:
+def chunk_rows(source: Import) -> Iterator[SourceChunk]:
     """The chunks in order, by a query for a few: a cursor would stay open behind a broken transaction."""
     last = -(2**31)
     while chunks := source.chunks.filter(number__gt=last).order_by("number")[:_CHUNKS_A_QUERY]:
@@ -243,12 +247,12 @@ def chunks_of(source: Import) -> Iterator[SourceChunk]:
         last = chunks[len(chunks) - 1].number
 
 
-def kept_line(evaluation: Evaluation) -> bytes:
+def stored_line(evaluation: Evaluation) -> bytes:
     """The stored line of a record, without LF and byte order mark. Raises as `LineReader.verified`."""
     return LineReader().verified(*_newest(evaluation))
 
 
-def kept_record(evaluation: Evaluation) -> Record:
+def stored_record(evaluation: Evaluation) -> Record:
     """The record in its stored line. Raises as `LineReader.verified`, and `LineError` if it holds none."""
     return LineReader().verified_record(*_newest(evaluation))
 
@@ -258,7 +262,7 @@ def _newest(evaluation: Evaluation) -> tuple[int, int, str, bytes]:
     return *place, evaluation.evaluation_id, bytes(evaluation.content_hash)
 
 
-def holds(line: bytes, evaluation_id: str, mapping: Mapping | None) -> bool:
+def line_has_record(line: bytes, evaluation_id: str, mapping: Mapping | None) -> bool:
     """Whether a line holds the record of that id."""
     if b'"%b"' % evaluation_id.encode() in line:
         return True
@@ -268,7 +272,7 @@ def holds(line: bytes, evaluation_id: str, mapping: Mapping | None) -> bool:
         return False
 
 
-def wrong_line(line: int) -> str:
+def wrong_line_message(line: int) -> str:
     """Describe a line that is not the one its record was read from."""
     return f"line {line:,} does not hold the record that belongs there"
 
@@ -277,7 +281,7 @@ class _Read(NamedTuple):
     """The lines that end in a stored piece of an import, and how they are read."""
 
     source_id: int
-    lines: Lines
+    lines: ChunkLines
     mapping: Mapping | None
 
     def has(self, source_id: int, line: int) -> bool:
@@ -298,24 +302,24 @@ class LineReader:
     def line(self, source_id: int, line: int) -> bytes:
         """The line as it came, without LF (and byte order mark).
 
-        Raises `SourceChunk.DoesNotExist` for a line that the file never had, and `Damaged`.
+        Raises `SourceChunk.DoesNotExist` for a line that the file never had, and `CorruptData`.
         """
         return self._read(source_id, line).at(line)
 
     def verified(self, source_id: int, line: int, evaluation_id: str, line_hash: bytes) -> bytes:
-        """The line of a record. Raises as `line`, and `Damaged` if it is another's or another version."""
+        """The line of a record. Raises as `line`, and `CorruptData` if it is another's or another version."""
         try:
             found = self.line(source_id, line)
         except SourceChunk.DoesNotExist:
             if not ImportSums.objects.filter(source=source_id).exists():
                 raise
         else:
-            if content_hash(found) == line_hash and holds(
+            if content_hash(found) == line_hash and line_has_record(
                 found, evaluation_id, self._mapping(source_id, line)
             ):
                 return found
         source = Import.objects.select_related("run").get(pk=source_id)
-        raise Damaged(KeptFile.of(source).rows_fault(wrong_line(line)))
+        raise CorruptData(SourceFile.of_import(source).rows_fault(wrong_line_message(line)))
 
     def record(self, source_id: int, line: int) -> Record:
         """The record in the line. Raises as `line`, and `LineError` if it holds none."""
@@ -348,26 +352,28 @@ def _read_at(source_id: int, line: int) -> _Read:
         .last()
     )
     if chunk is None or line >= chunk.first_line + chunk.lines:
-        if checksums.has_line(source_id, line):
+        if integrity.has_line(source_id, line):
             source = Import.objects.select_related("run").get(pk=source_id)
-            raise Damaged(KeptFile.of(source).bytes_fault(f"the frame with line {line:,} is missing"))
+            raise CorruptData(
+                SourceFile.of_import(source).bytes_fault(f"the frame with line {line:,} is missing")
+            )
         raise SourceChunk.DoesNotExist
-    kept = KeptFile(chunk.run_name, source_id, chunk.name)
-    [lines] = lines_of([piece_of(chunk, kept, zstandard.ZstdDecompressor())])
+    kept = SourceFile(chunk.run_name, source_id, chunk.name)
+    [lines] = split_lines([decode_chunk(chunk, kept, zstandard.ZstdDecompressor())])
     return _Read(source_id, lines, mapping.of(chunk.mapping) if chunk.mapping else None)
 
 
-def piece_of(chunk: SourceChunk, kept: KeptFile, decompressor: zstandard.ZstdDecompressor) -> Piece:
-    """The piece in a chunk. Raises `Damaged` unless frame and columns match the checksum."""
+def decode_chunk(chunk: SourceChunk, kept: SourceFile, decompressor: zstandard.ZstdDecompressor) -> Chunk:
+    """The piece in a chunk. Raises `CorruptData` unless frame and columns match the checksum."""
     frame = bytes(chunk.frame)
     place = (chunk.source_id, chunk.number, chunk.first_line, chunk.lines, chunk.size)
     if _digest(place, frame) != chunk.digest:
-        raise Damaged(kept.bytes_fault("it does not match its checksum", chunk.number))
+        raise CorruptData(kept.bytes_fault("it does not match its checksum", chunk.number))
     try:
         data = decompressor.decompress(frame, max_output_size=chunk.size)
     except zstandard.ZstdError as error:
-        raise Damaged(kept.bytes_fault(f"it cannot be unpacked ({error})", chunk.number)) from error
+        raise CorruptData(kept.bytes_fault(f"it cannot be unpacked ({error})", chunk.number)) from error
     if len(data) != chunk.size:
         what = f"it unpacks to {len(data):,} of {chunk.size:,} bytes"
-        raise Damaged(kept.bytes_fault(what, chunk.number))
-    return Piece(chunk.number, chunk.first_line, chunk.lines, data)
+        raise CorruptData(kept.bytes_fault(what, chunk.number))
+    return Chunk(chunk.number, chunk.first_line, chunk.lines, data)

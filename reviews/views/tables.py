@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from django.http import StreamingHttpResponse
 
-from reviews.exports.formats import CONTENT_TYPES, csv_line
+from reviews.exports.formats import CONTENT_TYPES, csv_row
 from reviews.http.streaming import download
 from reviews.statistics.intervals import Estimate
 
@@ -169,9 +169,9 @@ def as_csv(table: Table, file_name: str) -> StreamingHttpResponse:
 
 def _lines(table: Table) -> Iterator[bytes]:
     kept = [(place, column) for place, column in enumerate(table.columns) if not column.is_action]
-    yield csv_line(name for _, column in kept for name in (column.name, column.notes, *column.parts) if name)
+    yield csv_row(name for _, column in kept for name in (column.name, column.notes, *column.parts) if name)
     for row in table.rows:
-        yield csv_line(value for place, column in kept for value in _values(column, row[place]))
+        yield csv_row(value for place, column in kept for value in _values(column, row[place]))
 
 
 def _values(column: Column, cell: Cell) -> list[Value]:

@@ -46,11 +46,11 @@ _TEREDO = ip_network("2001::/32")
 _ISATAP = {0x00005EFE, 0x02005EFE}
 
 
-class NotAllowed(Exception):
+class TargetNotAllowed(Exception):
     """Nothing is sent there; the message is a sentence."""
 
 
-class Target(NamedTuple):
+class WebhookTarget(NamedTuple):
     """Where a URL leads. The host has no brackets; the path has the query."""
 
     is_secure: bool
@@ -59,52 +59,52 @@ class Target(NamedTuple):
     path: str
 
 
-def are_on() -> bool:
+def is_enabled() -> bool:
     return bool(settings.WEBHOOK_HOSTS)
 
 
-def parse(url: str) -> Target:
+def parse_target(url: str) -> WebhookTarget:
     """Read a URL. Raises `NotAllowed` unless the list has its host and port."""
     # urlsplit drops line ends and tabs without a word.
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise NotAllowed("The URL takes visible ASCII characters; write the rest percent-encoded.")
+        raise TargetNotAllowed("The URL takes visible ASCII characters; write the rest percent-encoded.")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise NotAllowed("This is no URL.") from error
+        raise TargetNotAllowed("This is no URL.") from error
     host = parts.hostname or ""
     if parts.scheme not in _PORTS or not host:
-        raise NotAllowed("The URL begins with https:// and the name of a host.")
+        raise TargetNotAllowed("The URL begins with https:// and the name of a host.")
     if parts.username is not None or parts.password is not None or parts.fragment:
-        raise NotAllowed("The URL takes no name, no password and no #fragment.")
+        raise TargetNotAllowed("The URL takes no name, no password and no #fragment.")
     path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-    target = Target(parts.scheme == "https", host, port or _PORTS[parts.scheme], path)
+    target = WebhookTarget(parts.scheme == "https", host, port or _PORTS[parts.scheme], path)
     _check(target)
     return target
 
 
-def _check(target: Target) -> None:
-    if not are_on():
-        raise NotAllowed(f"Webhooks are off: {SETTING} names no host.")
+def _check(target: WebhookTarget) -> None:
+    if not is_enabled():
+        raise TargetNotAllowed(f"Webhooks are off: {SETTING} names no host.")
     if not target.is_secure and not _is_local(target.host):
-        raise NotAllowed("The URL begins with https://, unless it leads to this machine.")
+        raise TargetNotAllowed("The URL begins with https://, unless it leads to this machine.")
     usual = _PORTS["https" if target.is_secure else "http"]
     if (target.host, target.port) not in {(host, port or usual) for host, port in _hosts()}:
-        raise NotAllowed(f"{target.host} with port {target.port} is not in {SETTING}.")
+        raise TargetNotAllowed(f"{target.host} with port {target.port} is not in {SETTING}.")
 
 
-def addresses(target: Target) -> list[str]:
+def resolve_target(target: WebhookTarget) -> list[str]:
     """The addresses of a target. Raises `NotAllowed` if one of them must not be reached."""
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise NotAllowed(f"The name {target.host} is not known.") from error
+        raise TargetNotAllowed(f"The name {target.host} is not known.") from error
     texts = list(dict.fromkeys(str(place[4][0]) for place in found))
     for text in texts:
         address = _plain(text)
         if not all(_is_public(each) or _is_listed(each, target) for each in [address, *_embedded(address)]):
-            raise NotAllowed(
+            raise TargetNotAllowed(
                 f"{target.host} leads to {address}, which is not public and not in {SETTING} itself."
             )
     return texts
@@ -132,7 +132,7 @@ def _embedded(address: Address) -> list[IPv4Address]:
     return found
 
 
-def _is_listed(address: Address, target: Target) -> bool:
+def _is_listed(address: Address, target: WebhookTarget) -> bool:
     if target.host == "localhost" and address.is_loopback:
         return True
     return any(port in {None, target.port} and _is_in(address, host) for host, port in _hosts())

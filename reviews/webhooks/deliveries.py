@@ -26,7 +26,7 @@ from reviews.queue import progress
 from reviews.queue.progress import Progress
 from reviews.records.status import QUEUE_STATUSES
 from reviews.webhooks import allowlist, sender
-from reviews.webhooks.sender import Answer
+from reviews.webhooks.sender import DeliveryResult
 
 JOB = "reviews.tasks.deliver_message"
 REVIEWED, TEST = "run.reviewed", "test"
@@ -63,7 +63,7 @@ _TAKE_NOTES = """
 _EMPTYING = ("submit", "resolve", "close", "settle conflict", "draw sample", "import")
 
 
-class Made(NamedTuple):
+class NewWebhook(NamedTuple):
     """A new webhook and its secret, which is shown once."""
 
     webhook: Webhook
@@ -71,21 +71,21 @@ class Made(NamedTuple):
 
 
 @transaction.atomic
-def add(*, url: str, run: Run | None, actor: User) -> Made:
+def add_webhook(*, url: str, run: Run | None, actor: User) -> NewWebhook:
     """Have an address told of a run, or of each. Raises `webhook_targets.NotAllowed`."""
-    target = allowlist.parse(url)
+    target = allowlist.parse_target(url)
     secret = sender.new_secret()
     sealed = cipher(*PURPOSE).encrypt(secret.encode()).decode()
     webhook = Webhook.objects.create(url=url, run=run, secret=sealed, created_by=actor)
     # Not the whole URL: what follows the host may be known to few.
     audit_events.record("webhook added", actor=actor, run=run, webhook=webhook.pk, host=target.host)
-    return Made(webhook, secret)
+    return NewWebhook(webhook, secret)
 
 
 @transaction.atomic
-def remove(*, webhook: Webhook, actor: User) -> None:
+def remove_webhook(*, webhook: Webhook, actor: User) -> None:
     """Send nothing more to a webhook. What it was sent stays; one that is removed is left alone."""
-    if in_force().filter(pk=webhook.pk).update(removed_at=timezone.now()):
+    if active_webhooks().filter(pk=webhook.pk).update(removed_at=timezone.now()):
         waiting = webhook.deliveries.filter(state=State.WAITING)
         waiting.update(state=State.GIVEN_UP, next_attempt_at=None)
         audit_events.record("webhook removed", actor=actor, run=webhook.run, webhook=webhook.pk)
@@ -100,19 +100,19 @@ def send_test(*, webhook: Webhook, actor: User) -> WebhookDelivery:
 
 
 @transaction.atomic
-def tell_reviewed() -> int:
+def notify_reviewed_runs() -> int:
     """Make the messages about runs that have become reviewed; returns how many messages."""
     with connection.cursor() as cursor:
         cursor.execute(_TAKE_NOTES, [list(QUEUE_STATUSES)])
         keys = [pk for (pk,) in cursor.fetchall()]
-    if not keys or not allowlist.are_on():
+    if not keys or not allowlist.is_enabled():
         return 0
     runs = Run.objects.filter(pk__in=keys)
     return sum(len(_tell(run)) for run in runs)
 
 
 def _tell(run: Run) -> list[WebhookDelivery]:
-    told = list(in_force().filter(Q(run=None) | Q(run=run)))
+    told = list(active_webhooks().filter(Q(run=None) | Q(run=run)))
     if not told:
         return []
     counted = dict(zip(Progress._fields, progress.run_progress(run), strict=True))
@@ -140,21 +140,21 @@ def _enqueue(webhook: Webhook, event: str, run: Run | None, data: dict[str, Any]
     return delivery
 
 
-def deliver(delivery_id: int, attempt: int) -> None:
+def attempt_delivery(delivery_id: int, attempt: int) -> None:
     """Make an attempt: the work of the job. One that was made, and noted, is not made again."""
     delivery = WebhookDelivery.objects.select_related("webhook").get(pk=delivery_id)
     if delivery.state == State.WAITING and _made(delivery) == attempt - 1:
         _note(delivery_id, attempt, _attempt(delivery))
 
 
-def _attempt(delivery: WebhookDelivery) -> Answer:
+def _attempt(delivery: WebhookDelivery) -> DeliveryResult:
     try:
         secret = cipher(*PURPOSE).decrypt(delivery.webhook.secret.encode()).decode()
     except InvalidToken:
-        return Answer(
+        return DeliveryResult(
             None, "Its secret cannot be read: the site's secret key is another by now. Add it anew."
         )
-    return sender.send(
+    return sender.send_message(
         delivery.webhook.url,
         message_id=delivery.message_id,
         timestamp=int(timezone.now().timestamp()),
@@ -164,7 +164,7 @@ def _attempt(delivery: WebhookDelivery) -> Answer:
 
 
 @transaction.atomic
-def _note(delivery_id: int, attempt: int, answer: Answer) -> None:
+def _note(delivery_id: int, attempt: int, answer: DeliveryResult) -> None:
     """Keep what came of an attempt, and enqueue the next one with it if there is to be one."""
     delivery = WebhookDelivery.objects.select_for_update().get(pk=delivery_id)
     if _made(delivery) != attempt - 1:
@@ -191,24 +191,24 @@ def _made(delivery: WebhookDelivery) -> int:
     return delivery.attempts.count()
 
 
-def remove_old() -> None:
+def remove_old_messages() -> None:
     """Remove the messages that are over and were made more than `KEEP_MESSAGES` ago, with their attempts."""
     over = WebhookDelivery.objects.exclude(state=State.WAITING)
     over.filter(created_at__lt=timezone.now() - settings.KEEP_MESSAGES).delete()
 
 
-def in_force() -> QuerySet[Webhook]:
+def active_webhooks() -> QuerySet[Webhook]:
     """The webhooks that are not removed, the newest first, with their runs and who added them."""
     return Webhook.objects.filter(removed_at=None).select_related("run", "created_by").order_by("-pk")
 
 
-def latest(webhooks: Iterable[Webhook]) -> dict[int, WebhookDelivery]:
+def latest_deliveries(webhooks: Iterable[Webhook]) -> dict[int, WebhookDelivery]:
     """The newest delivery of each of these webhooks, by the webhook's key."""
     newest = WebhookDelivery.objects.filter(webhook__in=webhooks).order_by("webhook", "-pk")
     return {delivery.webhook_id: delivery for delivery in newest.distinct("webhook")}
 
 
-def deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
+def webhook_deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
     """The last deliveries of a webhook, the newest first, each with its attempts in order."""
     attempts = Prefetch("attempts", WebhookAttempt.objects.order_by("number"))
     return webhook.deliveries.select_related("run").prefetch_related(attempts).order_by("-pk")[:SHOWN]

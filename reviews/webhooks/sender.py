@@ -18,7 +18,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from reviews.webhooks import allowlist
-from reviews.webhooks.allowlist import NotAllowed, Target
+from reviews.webhooks.allowlist import TargetNotAllowed, WebhookTarget
 
 # From the connection on: handshake, request and the head of the answer.
 MOST_SECONDS = 15.0
@@ -27,7 +27,7 @@ _MOST_ADDRESSES = 3
 _SECRET_PREFIX = "whsec_"  # noqa: S105 (no secret, the word before one)
 # The first that fits; where there are no words, the error's own.
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
-    (NotAllowed, ""),
+    (TargetNotAllowed, ""),
     (ssl.SSLError, "It speaks no TLS that we do."),
     (TimeoutError, "It did not answer in time."),
     (ConnectionRefusedError, "Nobody takes connections there."),
@@ -35,7 +35,7 @@ _REASONS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-class Answer(NamedTuple):
+class DeliveryResult(NamedTuple):
     """What came of an attempt: the status of the answer, if there was one, and a few words of ours."""
 
     status: int | None
@@ -57,7 +57,7 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.digest(key, text, hashlib.sha256)).decode()
 
 
-def send(url: str, *, message_id: str, timestamp: int, body: bytes, secret: str) -> Answer:
+def send_message(url: str, *, message_id: str, timestamp: int, body: bytes, secret: str) -> DeliveryResult:
     """POST a message. No redirect is followed, no proxy asked, and the body of the answer is not read."""
     headers = {
         "Content-Type": "application/json",
@@ -68,13 +68,13 @@ def send(url: str, *, message_id: str, timestamp: int, body: bytes, secret: str)
         "webhook-signature": signature(secret, message_id, timestamp, body),
     }
     try:
-        target = allowlist.parse(url)
-        with _connected(target, allowlist.addresses(target)) as connection:
+        target = allowlist.parse_target(url)
+        with _connected(target, allowlist.resolve_target(target)) as connection:
             connection.request("POST", target.path, body, headers)
             with closing(connection.getresponse()) as response:
                 return _answer(response.status)
-    except (NotAllowed, OSError, HTTPException, ValueError) as error:
-        return Answer(None, _reason(error))
+    except (TargetNotAllowed, OSError, HTTPException, ValueError) as error:
+        return DeliveryResult(None, _reason(error))
 
 
 def _reason(error: Exception) -> str:
@@ -83,17 +83,17 @@ def _reason(error: Exception) -> str:
     return next(words or str(error) for kind, words in _REASONS if isinstance(error, kind))
 
 
-def _answer(status: int) -> Answer:
+def _answer(status: int) -> DeliveryResult:
     if 300 <= status < 400:
-        return Answer(status, "It leads elsewhere, which is not followed.")
+        return DeliveryResult(status, "It leads elsewhere, which is not followed.")
     try:
-        return Answer(status, HTTPStatus(status).phrase)
+        return DeliveryResult(status, HTTPStatus(status).phrase)
     except ValueError:
-        return Answer(status, "A status of its own.")
+        return DeliveryResult(status, "A status of its own.")
 
 
 @contextmanager
-def _connected(target: Target, addresses: Iterable[str]) -> Iterator[HTTPConnection]:
+def _connected(target: WebhookTarget, addresses: Iterable[str]) -> Iterator[HTTPConnection]:
     """A connection to one of these addresses that ends in time, whatever the other side does."""
     ended = threading.Event()
     plain = _first(addresses, target.port)

@@ -23,7 +23,8 @@ from reviews.audit.events import NoTransaction
 from reviews.dashboard import bulk_changes, spot_checks
 from reviews.dashboard.metrics import Selection
 from reviews.exports import jobs
-from reviews.imports import importer, job, target_run, task_context, uploads
+from reviews.imports import importer, runs, task_context, uploads
+from reviews.imports import jobs as import_jobs
 from reviews.judge import measurement_settings
 from reviews.maintenance import key_rotation, repair, retention
 from reviews.models import (
@@ -170,7 +171,7 @@ WRITING_MODULES = [
     drafts,
     escalations,
     jobs,
-    job,
+    import_jobs,
     importer,
     key_rotation,
     measurement_settings,
@@ -181,7 +182,7 @@ WRITING_MODULES = [
     people,
     preferences,
     claims,
-    target_run,
+    runs,
     reveals,
     repair,
     versions,
@@ -411,7 +412,7 @@ class Calls:
         return claims.claim(evaluation_id=self.evaluation().pk, reviewer=self.ana)
 
     def export(self) -> Export:
-        return jobs.ask_for(jobs.Order(self.run), self.lea)
+        return jobs.enqueue(jobs.ExportOptions(self.run), self.lea)
 
     def hidden(self) -> Evaluation:
         self.run.blind_share = 1
@@ -454,7 +455,7 @@ class Calls:
     def exports_hand_out(self) -> Call:
         export = self.export()
         self.evaluation()
-        return partial(jobs.hand_out, export, self.ana)
+        return partial(jobs.record_download, export, self.ana)
 
     def blind_committed(self) -> Call:
         return partial(blind_scoring.committed, self.hidden(), self.ana)
@@ -490,10 +491,10 @@ class Calls:
 
     def exports_note(self) -> Call:
         figures = {"size": 0, "sha256": "", "lines": 0, "lines_changed": 0, "lines_left_out": 0}
-        return partial(jobs.note, jobs.Order(self.run), self.lea, figures)
+        return partial(jobs.record_export, jobs.ExportOptions(self.run), self.lea, figures)
 
     def exports_stream(self) -> Call:
-        return partial(jobs.stream, jobs.Order(self.run), self.lea)
+        return partial(jobs.stream_export, jobs.ExportOptions(self.run), self.lea)
 
     def exports_fail(self) -> Call:
         return partial(jobs.fail, self.export().pk, "the disk is full")
@@ -504,17 +505,17 @@ class Calls:
         return jobs.remove_expired
 
     def exports_order_of(self) -> Call:
-        return partial(jobs.order_of, self.export())
+        return partial(jobs.export_options, self.export())
 
     def exports_stretch(self) -> Call:
         export = self.export()
         jobs.build(export.pk)
-        return lambda: list(jobs.stretch(export, ExportPart.Kind.RECEIPT, 0, 0))
+        return lambda: list(jobs.stored_range(export, ExportPart.Kind.RECEIPT, 0, 0))
 
     def exports_kept_receipt(self) -> Call:
         export = self.export()
         jobs.build(export.pk)
-        return lambda: list(jobs.kept_receipt(export))
+        return lambda: list(jobs.stored_receipt(export))
 
     def importer_import_stream(self) -> Call:
         return partial(
@@ -523,7 +524,7 @@ class Calls:
 
     def importer_receive_upload(self) -> Call:
         names = {"run_name": "run", "file_name": "run.jsonl"}
-        return partial(importer.receive_upload, **names, blocks=[line()], strict=False, actor=self.lea)
+        return partial(importer.store_upload, **names, blocks=[line()], strict=False, actor=self.lea)
 
     def importer_import_upload(self) -> Call:
         return partial(importer.import_upload, self.importer_receive_upload()().pk)
@@ -534,22 +535,22 @@ class Calls:
     def receiving_run_named(self) -> Call:
         fields = dict.fromkeys(("evaluation_id", "judge_llm_model", "judge_prompt_template_path"), "id")
         mapping = Mapping((*fields.items(), ("created_at", "at")))
-        return partial(target_run.run_named, "run", mapping=mapping, actor=self.lea)
+        return partial(runs.get_or_create_run, "run", mapping=mapping, actor=self.lea)
 
     def receiving_checked_run_name(self) -> Call:
-        return partial(target_run.checked_run_name, "run")
+        return partial(runs.clean_run_name, "run")
 
     def receiving_mapping_of(self) -> Call:
-        return partial(target_run.mapping_of, RunFactory.create())
+        return partial(runs.run_mapping, RunFactory.create())
 
     def webhook(self) -> Webhook:
-        return deliveries.add(url="http://localhost:9/", run=self.run, actor=self.lea).webhook
+        return deliveries.add_webhook(url="http://localhost:9/", run=self.run, actor=self.lea).webhook
 
     def webhooks_add(self) -> Call:
         return self.webhook
 
     def webhooks_remove(self) -> Call:
-        return partial(deliveries.remove, webhook=self.webhook(), actor=self.lea)
+        return partial(deliveries.remove_webhook, webhook=self.webhook(), actor=self.lea)
 
     def webhooks_send_test(self) -> Call:
         return partial(deliveries.send_test, webhook=self.webhook(), actor=self.lea)
@@ -557,40 +558,40 @@ class Calls:
     def webhooks_deliveries(self) -> Call:
         webhook = self.webhook()
         deliveries.send_test(webhook=webhook, actor=self.lea)
-        return lambda: list(deliveries.deliveries(webhook))
+        return lambda: list(deliveries.webhook_deliveries(webhook))
 
     def webhooks_in_force(self) -> Call:
         self.webhook()
-        return lambda: list(deliveries.in_force())
+        return lambda: list(deliveries.active_webhooks())
 
     def webhooks_latest(self) -> Call:
-        return partial(deliveries.latest, [self.webhook()])
+        return partial(deliveries.latest_deliveries, [self.webhook()])
 
     def importer_cut(self) -> Call:
-        return lambda: list(importer.cut([line()]))
+        return lambda: list(importer.read_chunks([line()]))
 
     def repair_repair(self) -> Call:
-        return partial(repair.repair, self.importer_import_stream()().pk, [line()])
+        return partial(repair.repair_import, self.importer_import_stream()().pk, [line()])
 
     def importer_bare_name(self) -> Call:
-        return partial(importer.bare_name, "files/run.jsonl")
+        return partial(importer.clean_file_name, "files/run.jsonl")
 
     def importer_locked(self) -> Call:
-        return partial(importer.locked, self.importer_receive_upload()().pk)
+        return partial(importer.lock_import, self.importer_receive_upload()().pk)
 
     def import_job_cancel(self) -> Call:
-        return partial(job.cancel, self.importer_receive_upload()().pk, self.lea)
+        return partial(import_jobs.cancel_import, self.importer_receive_upload()().pk, self.lea)
 
     def import_job_can_retry(self) -> Call:
-        return partial(job.can_retry, self.importer_receive_upload()())
+        return partial(import_jobs.can_retry, self.importer_receive_upload()())
 
     def import_job_retry(self) -> Call:
         pk = self.importer_receive_upload()().pk
         importer.fail_upload(pk, "the disk is full")
-        return partial(job.retry, pk, self.lea)
+        return partial(import_jobs.retry_import, pk, self.lea)
 
     def import_job_end_cancelled(self) -> Call:
-        return partial(job.end_cancelled, self.importer_receive_upload()().pk)
+        return partial(import_jobs.finish_cancelled, self.importer_receive_upload()().pk)
 
     def upload(self) -> Upload:
         names = {"run_name": "run", "file_name": "run.jsonl"}
@@ -604,10 +605,10 @@ class Calls:
 
     def uploads_take(self) -> Call:
         sent: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "run", "strict": False}
-        return partial(uploads.take, **sent, size=len(line()), parts=[line()], actor=self.lea)
+        return partial(uploads.receive, **sent, size=len(line()), parts=[line()], actor=self.lea)
 
     def uploads_drop(self) -> Call:
-        return partial(uploads.drop, self.upload(), self.lea)
+        return partial(uploads.discard, self.upload(), self.lea)
 
     def uploads_remove_expired(self) -> Call:
         long_ago = timezone.now() - timedelta(hours=25)
@@ -663,10 +664,10 @@ class Calls:
         return partial(people.reactivate, person=self.ana, actor=self.lea)
 
     def key_rotation_rotate(self) -> Call:
-        return key_rotation.rotate
+        return key_rotation.rotate_keys
 
     def key_rotation_check(self) -> Call:
-        return partial(key_rotation.check, None)
+        return partial(key_rotation.check_secrets, None)
 
     def people_set_password(self) -> Call:
         return partial(people.set_password, person=self.ana, password=PASSWORD, actor=None)

@@ -24,7 +24,7 @@ from reviews.dashboard import bulk_changes, spot_checks
 from reviews.dashboard.metrics import Selection
 from reviews.exports import jobs
 from reviews.imports import importer
-from reviews.imports.target_run import run_named
+from reviews.imports.runs import get_or_create_run
 from reviews.models import (
     BlindScores,
     Evaluation,
@@ -339,7 +339,7 @@ def spot_checks_drawn() -> None:
 
 def mapped_run() -> None:
     mapping = read((BASE_DIR / "docs" / "mappings" / "promptfoo.toml").read_bytes())
-    run_named(f"Nightly {LONG}"[:200], mapping=mapping, actor=None)
+    get_or_create_run(f"Nightly {LONG}"[:200], mapping=mapping, actor=None)
 
 
 def open_mapping(page: Page) -> None:
@@ -415,7 +415,7 @@ def repeated_import() -> int:
 
 
 def refused_import() -> int:
-    source = importer.receive_upload(
+    source = importer.store_upload(
         run_name="Algebra",
         file_name="algebra.jsonl",
         blocks=iter([file_of(line("eval_1"), b"no record")]),
@@ -441,7 +441,7 @@ def cancelled_import() -> int:
 
 def built_export() -> int:
     run()
-    export = jobs.ask_for(jobs.Order(Run.objects.get()), User.objects.get(username="lea"))
+    export = jobs.enqueue(jobs.ExportOptions(Run.objects.get()), User.objects.get(username="lea"))
     together(lambda: jobs.build(export.pk))
     return export.pk
 

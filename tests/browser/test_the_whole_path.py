@@ -14,7 +14,7 @@ from reviews.exports.verify_export import compare
 from reviews.imports.importer import import_stream
 from reviews.models import Evaluation, Run, User
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.storage.source_files import blocks_of
+from reviews.storage.source_files import read_blocks
 from tests.browser.conftest import log_in
 
 SAMPLE = settings.BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
@@ -28,7 +28,7 @@ pytestmark = [
 @pytest.fixture
 def sample_run() -> Run:
     with SAMPLE.open("rb") as file, transaction.atomic():
-        return import_stream(blocks_of(file), run_name="sample", file_name=SAMPLE.name, actor=None).run
+        return import_stream(read_blocks(file), run_name="sample", file_name=SAMPLE.name, actor=None).run
 
 
 def test_a_record_is_reviewed_with_keyboard_and_mouse_and_nothing_else_changes(
@@ -53,7 +53,7 @@ def test_a_record_is_reviewed_with_keyboard_and_mouse_and_nothing_else_changes(
 
     exported = tmp_path / "exported.jsonl"
     call_command("export_run", "sample", output=str(exported))
-    result = compare(verify_receipt.files([SAMPLE]), verify_receipt.lines(exported))
+    result = compare(verify_receipt.line_sources([SAMPLE]), verify_receipt.file_lines(exported))
     assert (result.identical, result.changed) == (74, 1)
     assert result.changed_keys == list(HUMAN_FIELDS)
     assert result.holds

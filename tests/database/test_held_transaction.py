@@ -9,7 +9,7 @@ from django.db import connection, connections, transaction
 
 from cognireview.environment import BASE_DIR
 from reviews.exports import jobs, jsonl
-from reviews.exports.jobs import Order
+from reviews.exports.jobs import ExportOptions
 from reviews.imports import importer
 from reviews.models import Evaluation, Import, ImportLine, Run, User
 from tests.support.lines import bring_in, file_of, line
@@ -35,7 +35,7 @@ def elsewhere() -> Iterator[ThreadPoolExecutor]:
 def abandoned(elsewhere: ThreadPoolExecutor) -> Iterator[bytes]:
     """An export that was begun in another thread and is in the middle of its transaction."""
     bring_in(DATA)
-    blocks = jsonl.export(Run.objects.get())
+    blocks = jsonl.export_lines(Run.objects.get())
     elsewhere.submit(next, blocks).result()
     return blocks
 
@@ -52,7 +52,7 @@ class TestAnAbandonedGenerator:
         assert Run.objects.filter(name__startswith="kept").count() == 2
 
     def test_loses_no_line_of_an_import(self, max: User, abandoned: Iterator[bytes]) -> None:
-        upload = importer.receive_upload(
+        upload = importer.store_upload(
             run_name="other",
             file_name="a.jsonl",
             blocks=[DATA.replace(b"eval_", b"new_")],
@@ -80,7 +80,7 @@ class TestAnAbandonedGenerator:
 @pytest.mark.django_db(transaction=True)
 def test_an_export_whose_job_stops_is_closed_with_its_transaction(max: User) -> None:
     bring_in(DATA)
-    export = jobs.ask_for(Order(Run.objects.get()), max)
+    export = jobs.enqueue(ExportOptions(Run.objects.get()), max)
 
     def stop() -> None:
         raise Stopped
@@ -97,7 +97,7 @@ def test_an_export_whose_job_stops_is_closed_with_its_transaction(max: User) -> 
 def test_an_import_that_lost_rows_fails_as_a_whole(model: type[ImportLine | Evaluation], max: User) -> None:
     bring_in(file_of(line("eval_1")))
     data = file_of(line("eval_1"), line("eval_2"))
-    upload = importer.receive_upload(
+    upload = importer.store_upload(
         run_name="evaluations", file_name="a.jsonl", blocks=[data], strict=False, actor=max
     )
 

@@ -67,7 +67,7 @@ class TestTheDemonstration:
     def test_of_such_a_run_leaves_the_file_whole(self) -> None:
         run = Run.objects.get(name=REVIEWED_RUN)
         sent = b"".join(demo_lines(150, 8)).splitlines()
-        back = b"".join(jsonl.export(run)).splitlines()
+        back = b"".join(jsonl.export_lines(run)).splitlines()
         differing = [
             number for number, lines in enumerate(zip(sent, back, strict=True)) if len(set(lines)) > 1
         ]

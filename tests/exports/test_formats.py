@@ -27,7 +27,7 @@ def blocks(data: bytes, size: int = 700) -> list[bytes]:
 
 
 def csv_rows(data: bytes) -> list[list[str]]:
-    text = b"".join(formats.converted(blocks(data), "csv")).decode()
+    text = b"".join(formats.convert(blocks(data), "csv")).decode()
     return list(csv.reader(io.StringIO(text, newline=""), strict=True))
 
 
@@ -44,14 +44,14 @@ def csv_record(text: bytes) -> dict[str, str]:
 
 
 def parquet_table(data: bytes) -> Any:
-    written = b"".join(formats.converted(blocks(data), "parquet"))
+    written = b"".join(formats.convert(blocks(data), "parquet"))
     return parquet.read_table(io.BytesIO(written))
 
 
 class TestJsonl:
     def test_goes_out_as_it_is(self) -> None:
         data = BOM + file_of(line(), b"", b"no record")
-        assert b"".join(formats.converted(blocks(data), "jsonl")) == data
+        assert b"".join(formats.convert(blocks(data), "jsonl")) == data
 
 
 class TestCsv:
@@ -61,7 +61,7 @@ class TestCsv:
         assert [row[0] for row in rows] == ["eval_a", "eval_b"]
 
     def test_has_its_lines_end_as_rfc_4180_says(self) -> None:
-        written = b"".join(formats.converted([file_of(line())], "csv"))
+        written = b"".join(formats.convert([file_of(line())], "csv"))
         assert written.count(b"\r\n") == written.count(b"\n") == 2
 
     def test_holds_json_in_json_fields(self) -> None:
@@ -76,9 +76,7 @@ class TestCsv:
         assert (record["needs_human_review"], record["final_answer_verified"]) == ("true", "")
 
     def test_tells_an_empty_text_from_none(self) -> None:
-        text = b"".join(
-            formats.converted([file_of(line(parsing_error="", verification_message=None))], "csv")
-        )
+        text = b"".join(formats.convert([file_of(line(parsing_error="", verification_message=None))], "csv"))
         [_, row] = text.decode().split("\r\n")[:2]
         assert ',"","Needs Review",' in row
 
@@ -105,7 +103,7 @@ class TestCsv:
         ],
     )
     def test_marks_formulas_after_spaces_quotes_and_other_delimiters(self, text: str, written: str) -> None:
-        assert formats.harmless(text) == written
+        assert formats.escape_formulas(text) == written
 
     @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
     @pytest.mark.parametrize(
@@ -115,13 +113,13 @@ class TestCsv:
     def test_has_no_formula_whatever_delimiter_a_program_splits_at(
         self, field: str, delimiter: str, text: str
     ) -> None:
-        written = b"".join(formats.converted([line(**{field: text})], "csv")).decode()
+        written = b"".join(formats.convert([line(**{field: text})], "csv")).decode()
         for row in csv.reader(io.StringIO(written, newline=""), delimiter=delimiter):
             cells = [cell.lstrip('\t\r\n "\ufeff') for cell in row]
             assert [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\uff1d"))] == []
 
     def test_has_every_text_cell_in_quotes_and_no_number(self) -> None:
-        assert formats.csv_line(["a", "", None, 1, -2.5, True]) == b'"a","",,1,-2.5,true\r\n'
+        assert formats.csv_row(["a", "", None, 1, -2.5, True]) == b'"a","",,1,-2.5,true\r\n'
 
     @given(st.text(st.characters(codec="utf-8", exclude_characters="\0")))
     def test_keeps_json_the_value_it_was(self, text: str) -> None:
@@ -137,7 +135,7 @@ class TestCsv:
         st.one_of(st.text(), st.text(st.sampled_from("a ;\t\r\n\"'=-"))).filter(lambda text: "\0" not in text)
     )
     def test_is_read_back_as_it_was_without_those_apostrophes(self, comment: str) -> None:
-        assert without_apostrophes(formats.harmless(comment)) == comment
+        assert without_apostrophes(formats.escape_formulas(comment)) == comment
 
 
 class TestParquet:
@@ -178,7 +176,7 @@ class TestParquet:
         monkeypatch.setattr(formats, "ROW_GROUP_BYTES", 2500)
         ids = [f"eval_{number}" for number in range(9)]
         data = file_of(*map(line, ids))
-        written = b"".join(formats.converted(blocks(data), "parquet"))
+        written = b"".join(formats.convert(blocks(data), "parquet"))
         file = parquet.ParquetFile(io.BytesIO(written))
         assert file.num_row_groups > 2
         assert file.read(columns=["evaluation_id"])["evaluation_id"].to_pylist() == ids
@@ -189,15 +187,15 @@ class TestParquet:
     def test_without_pyarrow_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
         assert [name for name in formats.ENDINGS if formats.is_installed(name)] == ["jsonl", "csv"]
-        with pytest.raises(formats.NotInstalled, match="pip install pyarrow"):
-            formats.converted([], "parquet")
+        with pytest.raises(formats.PackageMissing, match="pip install pyarrow"):
+            formats.convert([], "parquet")
 
 
 class TestTables:
     @pytest.mark.parametrize("name", ["csv", "parquet"])
     def test_take_what_was_imported_under_wider_limits(self, name: str) -> None:
         wide = line("x" * 5000, extra=[[[[]]]])
-        assert b"".join(formats.converted([wide], name))
+        assert b"".join(formats.convert([wide], name))
 
 
 class TestCompression:
@@ -206,17 +204,17 @@ class TestCompression:
         [("a.jsonl", ""), ("a.jsonl.gz", "gzip"), ("A.CSV.GZ", "gzip"), ("a.zst", "zstd"), ("gz", "")],
     )
     def test_is_told_by_the_name_of_a_file(self, file_name: str, compression: str) -> None:
-        assert formats.compression_of(file_name) == compression
+        assert formats.compression_for_name(file_name) == compression
 
     def test_gives_back_what_went_in(self) -> None:
         data = file_of(*map(line, "abc"))
-        packed = {name: b"".join(formats.compressed(blocks(data), name)) for name in ("", "gzip", "zstd")}
+        packed = {name: b"".join(formats.compress(blocks(data), name)) for name in ("", "gzip", "zstd")}
         assert packed[""] == gzip.decompress(packed["gzip"]) == data
         assert zstandard.ZstdDecompressor().decompressobj().decompress(packed["zstd"]) == data
 
     @pytest.mark.parametrize("name", ["gzip", "zstd"])
     def test_gives_the_same_bytes_each_time(self, name: str) -> None:
-        assert len({b"".join(formats.compressed([line()], name)) for _ in range(2)}) == 1
+        assert len({b"".join(formats.compress([line()], name)) for _ in range(2)}) == 1
 
     def test_of_nothing_is_a_file_of_nothing(self) -> None:
-        assert gzip.decompress(b"".join(formats.compressed([], "gzip"))) == b""
+        assert gzip.decompress(b"".join(formats.compress([], "gzip"))) == b""

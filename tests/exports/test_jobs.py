@@ -13,7 +13,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import JobAborted
 
 from reviews.exports import jobs, jsonl
-from reviews.exports.jobs import CannotExport, Order
+from reviews.exports.jobs import ExportOptions, InvalidExport
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, ExportProgress, Import, Run, User
 from tests.support.factories import ImportFactory
 from tests.support.lines import bring_in, file_of, line
@@ -33,15 +33,15 @@ def run(db: None) -> Run:
     return bring_in(FILE).run
 
 
-def built(order: Order, actor: User) -> Export:
-    export = jobs.ask_for(order, actor)
+def built(order: ExportOptions, actor: User) -> Export:
+    export = jobs.enqueue(order, actor)
     jobs.build(export.pk)
     export.refresh_from_db()
     return export
 
 
 def content(export: Export) -> bytes:
-    return b"".join(jobs.stretch(export, Kind.FILE, 0, export.size - 1))
+    return b"".join(jobs.stored_range(export, Kind.FILE, 0, export.size - 1))
 
 
 class TestAnOrder:
@@ -56,24 +56,24 @@ class TestAnOrder:
     def test_of_what_does_not_go_together_is_refused(
         self, asked: dict[str, Any], reason: str, run: Run, lea: User
     ) -> None:
-        with pytest.raises(CannotExport, match=reason):
-            jobs.ask_for(Order(run, **asked), lea)
+        with pytest.raises(InvalidExport, match=reason):
+            jobs.enqueue(ExportOptions(run, **asked), lea)
         assert not Export.objects.exists()
 
     def test_of_an_import_that_brought_nothing_in_is_refused(self, run: Run) -> None:
         for elsewhere in (ImportFactory.create(), ImportFactory.create(run=run, state=Import.State.FAILED)):
-            with pytest.raises(CannotExport, match="brought nothing into run 'evaluations'"):
-                Order(run, only_import=elsewhere).check()
+            with pytest.raises(InvalidExport, match="brought nothing into run 'evaluations'"):
+                ExportOptions(run, only_import=elsewhere).check()
 
     def test_names_the_file(self, run: Run) -> None:
-        assert Order(run).file_name == "evaluations.jsonl"
-        order = Order(
+        assert ExportOptions(run).file_name == "evaluations.jsonl"
+        order = ExportOptions(
             run, only="reviewed", only_import=Import.objects.get(), format="csv", compression="zstd"
         )
         assert order.file_name == f"evaluations-import-{Import.objects.get().pk}-reviewed.csv.zst"
 
     def test_leaves_the_work_to_a_job(self, run: Run, lea: User) -> None:
-        export = jobs.ask_for(Order(run), lea)
+        export = jobs.enqueue(ExportOptions(run), lea)
         assert ProcrastinateJob.objects.get().args == {"export_id": export.pk}
         assert export.state == Export.State.UNFINISHED
         assert ExportProgress.objects.get().bytes_to_read == len(FILE)
@@ -83,7 +83,7 @@ class TestTheFileOfOneImport:
     """What `Order.only_import` gives: the lines of that file and no other's."""
 
     def file_of_import(self, source: Import, **order: Any) -> bytes:
-        return b"".join(jobs.Output(Order(source.run, only_import=source, **order)))
+        return b"".join(jobs.ExportOutput(ExportOptions(source.run, only_import=source, **order)))
 
     @pytest.mark.parametrize(
         "data",
@@ -129,30 +129,32 @@ class TestTheFileOfOneImport:
 
 class TestBuilding:
     def test_keeps_the_file_with_its_hash_and_receipt(self, run: Run, lea: User) -> None:
-        export = built(Order(run), lea)
+        export = built(ExportOptions(run), lea)
         data = file_of(A, B)
         assert (export.state, content(export)) == (Export.State.DONE, data)
         assert (export.size, export.sha256) == (len(data), hashlib.sha256(data).hexdigest())
         assert (export.lines, export.lines_changed, export.lines_left_out) == (2, 0, 1)
-        receipt = json.loads(b"".join(jobs.kept_receipt(export)))
+        receipt = json.loads(b"".join(jobs.stored_receipt(export)))
         assert receipt["output"]["sha256"] == export.sha256
 
     @pytest.mark.parametrize("order", [{"format": "csv"}, {"compression": "gzip"}, {"with_rejected": True}])
     def test_gives_what_the_command_writes(self, order: dict[str, Any], run: Run, lea: User) -> None:
-        assert content(built(Order(run, **order), lea)) == b"".join(jobs.Output(Order(run, **order)))
+        assert content(built(ExportOptions(run, **order), lea)) == b"".join(
+            jobs.ExportOutput(ExportOptions(run, **order))
+        )
 
     def test_gives_any_stretch_of_the_file(
         self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(jobs, "PART_SIZE", 100)
-        export = built(Order(run), lea)
+        export = built(ExportOptions(run), lea)
         data = file_of(A, B)
         assert export.parts.filter(kind=Kind.FILE).count() == -(-len(data) // 100)
         for first, last in ((0, 0), (0, 99), (99, 100), (100, 199), (150, 420), (0, len(data) - 1)):
-            assert b"".join(jobs.stretch(export, Kind.FILE, first, last)) == data[first : last + 1]
+            assert b"".join(jobs.stored_range(export, Kind.FILE, first, last)) == data[first : last + 1]
 
     def test_leaves_an_audit_event_with_hash_counts_and_filter(self, run: Run, lea: User) -> None:
-        export = built(Order(run, with_rejected=True), lea)
+        export = built(ExportOptions(run, with_rejected=True), lea)
         event = AuditEvent.objects.get(action="export")
         assert (event.actor, event.run) == (lea, run)
         assert event.detail == {
@@ -168,7 +170,7 @@ class TestBuilding:
         }
 
     def test_twice_is_once(self, run: Run, lea: User) -> None:
-        export = built(Order(run), lea)
+        export = built(ExportOptions(run), lea)
         jobs.build(export.pk)
         assert AuditEvent.objects.filter(action="export").count() == 1
 
@@ -179,7 +181,7 @@ class TestBuilding:
             yield A * 10_000, 0
             raise ZeroDivisionError
 
-        export = jobs.ask_for(Order(run), lea)
+        export = jobs.enqueue(ExportOptions(run), lea)
         with monkeypatch.context() as patch:
             patch.setattr(jsonl, "_blocks", broken)
             with pytest.raises(ZeroDivisionError):
@@ -193,7 +195,7 @@ class TestBuilding:
         def stop() -> None:
             raise JobAborted
 
-        export = jobs.ask_for(Order(run), lea)
+        export = jobs.enqueue(ExportOptions(run), lea)
         with pytest.raises(JobAborted):
             jobs.build(export.pk, stop)
         assert not ExportPart.objects.exists()
@@ -202,7 +204,7 @@ class TestBuilding:
         assert export.state == Export.State.DONE
 
     def test_that_failed_says_why_and_a_finished_one_stays(self, run: Run, lea: User) -> None:
-        done, failed = built(Order(run), lea), jobs.ask_for(Order(run), lea)
+        done, failed = built(ExportOptions(run), lea), jobs.enqueue(ExportOptions(run), lea)
         for export in (done, failed):
             jobs.fail(export.pk, "ZeroDivisionError: a bug")
             export.refresh_from_db()
@@ -212,8 +214,8 @@ class TestBuilding:
 
 class TestTheDayAfter:
     def test_the_file_is_removed_and_the_audit_event_stays(self, run: Run, lea: User) -> None:
-        old, young = built(Order(run), lea), built(Order(run), lea)
-        waiting = jobs.ask_for(Order(run), lea)
+        old, young = built(ExportOptions(run), lea), built(ExportOptions(run), lea)
+        waiting = jobs.enqueue(ExportOptions(run), lea)
         yesterday = timezone.now() - dt.timedelta(hours=24, seconds=1)
         Export.objects.filter(pk=old.pk).update(finished_at=yesterday)
         Export.objects.filter(pk=waiting.pk).update(created_at=yesterday)
@@ -230,7 +232,7 @@ class TestAtOnce:
         call_command("procrastinate", "worker", wait=False, listen_notify=False)
 
     def test_a_worker_builds_what_was_asked_for(self, lea: User) -> None:
-        export = jobs.ask_for(Order(bring_in(FILE).run), lea)
+        export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
         self.work()
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
@@ -240,7 +242,7 @@ class TestAtOnce:
             raise ZeroDivisionError("a bug")
 
         monkeypatch.setattr(jsonl, "_blocks", broken)
-        export = jobs.ask_for(Order(bring_in(FILE).run), lea)
+        export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
         self.work()
         export.refresh_from_db()
         assert (export.state, export.error) == (Export.State.FAILED, "ZeroDivisionError: a bug")
@@ -261,12 +263,12 @@ class TestAtOnce:
             together(look)
 
         monkeypatch.setattr(jsonl, "_blocks", blocks)
-        export = jobs.ask_for(Order(bring_in(FILE).run), lea)
+        export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
         jobs.build(export.pk)
         assert seen == [(1000, 0)]
 
     def test_two_workers_build_one_file(self, lea: User) -> None:
-        export = jobs.ask_for(Order(bring_in(FILE).run), lea)
+        export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
         together(*[lambda: jobs.build(export.pk)] * 2, expecting=Exception)
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
@@ -275,8 +277,8 @@ class TestAtOnce:
     def test_an_export_shows_the_moment_it_began(self, ana: User, lea: User) -> None:
         run = bring_in(file_of(A)).run
         bring_in(file_of(B))
-        export = jobs.ask_for(Order(run), lea)
-        inner = jsonl.export
+        export = jobs.enqueue(ExportOptions(run), lea)
+        inner = jsonl.export_lines
 
         def interrupted(*arguments: Any, **options: Any) -> Iterator[bytes]:
             blocks = inner(*arguments, **options)

@@ -17,7 +17,7 @@ from reviews.models import Evaluation, Import, Run, User
 from reviews.records.line_splice import splice
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.storage import source_files
-from reviews.storage.checksums import Text
+from reviews.storage.integrity import ContentTotals
 from reviews.storage.source_files import BOM
 from tests.support.factories import UserFactory
 from tests.support.json_texts import json_texts, strings
@@ -176,7 +176,7 @@ class TestRejected:
 
     def test_lines_are_told_as_json_lines(self) -> None:
         done = bring_in(self.FILE)
-        told = [json.loads(one) for one in jsonl.exceptions(done)]
+        told = [json.loads(one) for one in jsonl.import_exceptions(done)]
         assert [one["line"] for one in told] == [1, 3, 6]
         assert told[2] == {
             "line": 6,
@@ -214,7 +214,9 @@ class TestSeveralImports:
         bring_in(file_of(A))
         for state in (Import.State.FAILED, Import.State.QUEUED):
             failed = Import.objects.create(run=Run.objects.get(), file_name="b.jsonl", state=state)
-            for _ in source_files.keep(failed, source_files.cut([file_of(B)], line_bytes=10_000), Text()):
+            for _ in source_files.store_chunks(
+                failed, source_files.cut_chunks([file_of(B)], line_bytes=10_000), ContentTotals()
+            ):
                 pass
         assert take_out() == file_of(A)
 
@@ -229,7 +231,7 @@ def test_an_export_shows_the_moment_it_began() -> None:
     ana = UserFactory.create(username="ana", role="reviewer")
     for data in (file_of(A), file_of(B)):
         bring_in(data)
-    export = jsonl.export(Run.objects.get())
+    export = jsonl.export_lines(Run.objects.get())
     first = next(export)
     together(lambda: review(B, ana))
     assert first + b"".join(export) == file_of(A, B)

@@ -14,8 +14,8 @@ from django.test import override_settings
 
 from cognireview.environment import BASE_DIR
 from reviews.exports import signing, verify_receipt
-from reviews.exports.jobs import Order, Output
-from reviews.exports.receipt import END, SIGNATURE, Bytes, Filter, Tally, Written
+from reviews.exports.jobs import ExportOptions, ExportOutput
+from reviews.exports.receipt import END, SIGNATURE, ExportTally, FileDigest, ReceiptFilter, ReceiptOutput
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records.line_splice import splice
 from reviews.records.schema import HUMAN_FIELDS, Limits
@@ -32,7 +32,7 @@ CHANGED = [key for key in HUMAN_FIELDS if key != "human_review_comments"]
 
 def exported(**order: Any) -> tuple[bytes, dict[str, Any]]:
     """An export of the run `evaluations` and its receipt."""
-    output = Output(Order(Run.objects.get(name="evaluations"), **order))
+    output = ExportOutput(ExportOptions(Run.objects.get(name="evaluations"), **order))
     data = b"".join(output)
     return data, json.loads(b"".join(output.receipt("out.jsonl")))
 
@@ -159,16 +159,16 @@ def test_every_key_stands_in_the_documents(ana: User) -> None:
 
 class TestAuditHead:
     def test_lists_more_than_stand_in_one_frame(self) -> None:
-        tally = Tally()
+        tally = ExportTally()
         for number in range(1, 25_001):
             tally.changes(number, f"eval_{number}", ["human_review_status"], None)
-        asked = Filter("all", with_rejected=False, import_id=None)
-        output = Written("out.jsonl", "jsonl", "", 0, "", Bytes(0, ""), 0)
+        asked = ReceiptFilter("all", with_rejected=False, import_id=None)
+        output = ReceiptOutput("out.jsonl", "jsonl", "", 0, "", FileDigest(0, ""), 0)
         receipt = json.loads(b"".join(tally.receipt(run="", created_at="", asked=asked, output=output)))
         assert [entry["line"] for entry in receipt["changed"]] == list(range(1, 25_001))
 
     def test_counts_a_line_that_comes_in_pieces_once(self) -> None:
-        tally = Tally()
+        tally = ExportTally()
         for block in (b"a\nb", b"b", b"b\nc\n", b"", b"d"):
             tally.writes(block, block.count(b"\n"))
         assert tally.lines == 4
@@ -192,7 +192,9 @@ class Files:
 
     def check(self) -> list[str]:
         receipt = verify_receipt.read_receipt(self.receipt)
-        return verify_receipt.check(receipt, [*self.before, self.original], self.exported, Limits()).problems
+        return verify_receipt.verify_with_receipt(
+            receipt, [*self.before, self.original], self.exported, Limits()
+        ).problems
 
 
 class TestCheck:
@@ -307,13 +309,13 @@ class TestCheck:
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"receipt": 2}', "null", b"\xff"])
     def test_takes_nothing_else_for_a_receipt(self, text: str | bytes, files: Files) -> None:
         files.receipt.write_bytes(text if isinstance(text, bytes) else text.encode())
-        with pytest.raises(verify_receipt.NoReceipt):
+        with pytest.raises(verify_receipt.InvalidReceipt):
             files.check()
 
     @pytest.mark.parametrize("missing", ["output", "inputs", "filter", "changed"])
     def test_takes_no_receipt_that_lacks_something(self, missing: str, files: Files) -> None:
         files.change_receipt(**{missing: None})
-        with pytest.raises(verify_receipt.NoReceipt):
+        with pytest.raises(verify_receipt.InvalidReceipt):
             files.check()
 
     @pytest.mark.parametrize(
@@ -331,7 +333,7 @@ class TestSignature:
     @pytest.fixture
     def receipt(self, tmp_path: Path) -> Path:
         bring_in(file_of(A, B))
-        output = Output(Order(Run.objects.get()))
+        output = ExportOutput(ExportOptions(Run.objects.get()))
         (tmp_path / "original.jsonl").write_bytes(file_of(A, B))
         (tmp_path / "out.jsonl").write_bytes(b"".join(output))
         path = tmp_path / "out.jsonl.receipt.json"
@@ -387,7 +389,7 @@ class TestSignature:
         key = signing.public_key()
         begin = json.dumps(self.forge(receipt), indent=2).removesuffix("\n}").encode()
         with override_settings(SECRET_KEY="another"):
-            receipt.write_bytes(b"".join(signing.signed([begin, END])))
+            receipt.write_bytes(b"".join(signing.sign_receipt([begin, END])))
         assert self.verify(receipt, capsysbinary).status == 0
         finished = self.verify(receipt, capsysbinary, "--public-key", key)
         assert (finished.status, "was signed with another key" in finished.err) == (1, True)

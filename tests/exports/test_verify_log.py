@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 
 from reviews.audit import log
-from reviews.exports.jobs import Order, Output
-from reviews.exports.verify_log import AuditLogFile, UnreadableAuditLog, check
-from reviews.exports.verify_receipt import NoReceipt
+from reviews.exports.jobs import ExportOptions, ExportOutput
+from reviews.exports.verify_log import AuditLogFile, UnreadableAuditLog, verify_with_log
+from reviews.exports.verify_receipt import InvalidReceipt
 from reviews.models import Evaluation, Run, User
 from reviews.records.line_splice import splice
 from reviews.records.schema import Limits
@@ -47,7 +47,7 @@ class Files:
     def write(self, **order: Any) -> None:
         """Write all of them as they are now."""
         self.write_audit_log()
-        output = Output(Order(Run.objects.get(), **order))
+        output = ExportOutput(ExportOptions(Run.objects.get(), **order))
         self.exported.write_bytes(b"".join(output))
         self.receipt = json.loads(b"".join(output.receipt("exported.jsonl")))
 
@@ -65,7 +65,7 @@ class Files:
         with self.audit_log.open("rb") as file:
             told = AuditLogFile(file, "audit.jsonl")
             receipt = self.receipt if with_receipt else None
-            return check(told, [self.original], self.exported, Limits(), receipt).problems
+            return verify_with_log(told, [self.original], self.exported, Limits(), receipt).problems
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ class TestHolds:
         run = Run.objects.get(name="evaluations")
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        output = Output(Order(run))
+        output = ExportOutput(ExportOptions(run))
         files.exported.write_bytes(b"".join(output))
         files.receipt = json.loads(b"".join(output.receipt("exported.jsonl")))
         files.write_audit_log(run)
@@ -287,12 +287,12 @@ class TestFilesThatAreNoAuditLog:
     def test_a_receipt_that_does_not_say_how_far_the_audit_log_was(self, files: Files) -> None:
         files.write()
         del files.receipt["audit_head"]
-        with pytest.raises(NoReceipt):
+        with pytest.raises(InvalidReceipt):
             files.problems(with_receipt=True)
 
     def test_a_table_cannot_be_compared(self, files: Files) -> None:
         files.write(format="csv")
-        with pytest.raises(NoReceipt, match="Only an export as JSONL"):
+        with pytest.raises(InvalidReceipt, match="Only an export as JSONL"):
             files.problems(with_receipt=True)
 
 

@@ -21,7 +21,7 @@ from cognireview.postgres.server_account import server_account
 from reviews.database import replica
 from reviews.database.replica import Lost, by_replica
 from reviews.exports import jobs, jsonl
-from reviews.exports.jobs import Order
+from reviews.exports.jobs import ExportOptions
 from reviews.judge import report
 from reviews.judge.agreement import Scope
 from reviews.models import Evaluation, Export, Run, User
@@ -144,7 +144,7 @@ def by_the_primary(run: Run) -> str:
     """The digest of an export inside a transaction of the primary."""
     with transaction.atomic(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(replica, "_is_fit", lambda: False)
-        return sha256(jsonl.export(run))
+        return sha256(jsonl.export_lines(run))
 
 
 def where() -> str:
@@ -166,7 +166,7 @@ class TestAnExport:
             record = decided(run, ana, f"a{number}")
             noted: list[str] = []
             with noting(noted):
-                data = b"".join(jsonl.export(run))
+                data = b"".join(jsonl.export_lines(run))
             assert any("source_chunk" in query for query in noted)
             told = {one["evaluation_id"]: one for one in map(json.loads, data.splitlines())}
             assert told[record.evaluation_id]["human_reviewer_id"] == "ana"
@@ -174,14 +174,14 @@ class TestAnExport:
 
     def test_shows_one_moment_while_the_primary_is_written(self, run: Run, ana: User) -> None:
         before = by_the_primary(run)
-        blocks = jsonl.export(run)
+        blocks = jsonl.export_lines(run)
         begun = next(blocks)
         decided(run, ana, "b7")
         assert where() == "primary"
         assert sha256([begun, *blocks]) == before != by_the_primary(run)
 
     def test_leaves_the_connection_as_it_was_when_nobody_wants_the_rest(self, run: Run, ana: User) -> None:
-        blocks = jsonl.export(run)
+        blocks = jsonl.export_lines(run)
         next(blocks)
         blocks.close()
         assert not connections[replica.ALIAS].in_atomic_block
@@ -189,14 +189,14 @@ class TestAnExport:
 
     def test_by_a_job_is_read_there_and_kept_here(self, run: Run, lea: User, ana: User) -> None:
         decided(run, ana, "b0")
-        export = jobs.ask_for(Order(run), lea)
+        export = jobs.enqueue(ExportOptions(run), lea)
         noted: list[str] = []
         with noting(noted):
             jobs.build(export.pk)
         assert any("source_chunk" in query for query in noted)
         assert not any("export_part" in query for query in noted)
         export.refresh_from_db()
-        kept = jobs.stretch(export, jobs.Kind.FILE, 0, export.size - 1)
+        kept = jobs.stored_range(export, jobs.Kind.FILE, 0, export.size - 1)
         assert export.sha256 == sha256(kept) == by_the_primary(run)
 
     def test_by_a_job_that_is_thrown_out_is_built_by_the_primary(
@@ -210,7 +210,7 @@ class TestAnExport:
                 in_its_way()
             parts.append(None)
 
-        export = jobs.ask_for(Order(run), lea)
+        export = jobs.enqueue(ExportOptions(run), lea)
         jobs.build(export.pk, check_in)
         export.refresh_from_db()
         assert (export.state, export.sha256) == (Export.State.DONE, by_the_primary(run))
@@ -219,12 +219,12 @@ class TestAnExport:
     def test_as_a_stream_breaks_off_when_it_is_thrown_out_and_is_whole_when_asked_again(
         self, run: Run, lea: User
     ) -> None:
-        blocks = jobs.stream(Order(run), lea)
+        blocks = jobs.stream_export(ExportOptions(run), lea)
         next(blocks)
         in_its_way()
         with pytest.raises(Lost, match="The replica broke off: "):
             list(blocks)
-        assert sha256(jobs.stream(Order(run), lea)) == by_the_primary(run)
+        assert sha256(jobs.stream_export(ExportOptions(run), lea)) == by_the_primary(run)
 
     @pytest.mark.parametrize("command", ["export_run", "export_opinions"])
     def test_by_a_command_begins_its_file_anew(
@@ -276,7 +276,7 @@ class TestWithoutAFitReplica:
         def both() -> str:
             record = decided(run, ana, "b3")
             for _ in range(2):
-                data = b"".join(jsonl.export(run))
+                data = b"".join(jsonl.export_lines(run))
                 assert b'"human_reviewer_id": "ana"' in data.splitlines()[record.first_line + 19]
                 assert sha256([data]) == by_the_primary(run)
             said = [each.getMessage() for each in caplog.records if each.name == "reviews.database.replica"]

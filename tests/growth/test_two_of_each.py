@@ -18,7 +18,7 @@ from tests.support.servers import Place, Server
 from tests.support.waiting import eventually
 
 RECORDS = 30
-JOBS = ("import_kept_file", "build_export")
+JOBS = ("import_upload", "build_export")
 OPEN_TRANSACTIONS = """
     SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()

@@ -80,7 +80,7 @@ class TestTwentyThousandBadLines:
         lines = (b"no record", line(task_id=True), b"[]", line(human_review_status="Done"))
         good = (line(f"good_{n}") for n in range(self.GOOD))
         data = file_of(*good, *(lines[n % 4] for n in range(self.BAD)))
-        upload = importer.receive_upload(
+        upload = importer.store_upload(
             run_name="bad", file_name="bad.jsonl", blocks=[data], strict=False, actor=max
         )
         importer.import_upload(upload.pk)

@@ -14,12 +14,12 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
 from reviews.imports import importer, parser_pool
-from reviews.imports.bulk_insert import copy_new
-from reviews.imports.importer import StrictRefusal, fail_upload, import_upload, receive_upload
+from reviews.imports.bulk_insert import insert_evaluations
+from reviews.imports.importer import StrictImportRefused, fail_upload, import_upload, store_upload
 from reviews.models import AuditEvent, Evaluation, Import, ImportLine, Run, SourceChunk, User
 from reviews.records.schema import Limits
 from reviews.storage import source_files
-from reviews.storage.source_files import Refused
+from reviews.storage.source_files import ImportRefused
 from tests.support.lines import bring_in, file_of, line, take_out
 
 pytestmark = pytest.mark.django_db
@@ -29,10 +29,10 @@ MIXED = file_of(A, b"", b"no record", B, line("eval_d", task_id=True), C)
 
 
 def upload(data: bytes, actor: User, *, run: str = "evaluations", strict: bool = False) -> Import:
-    return receive_upload(
+    return store_upload(
         run_name=run,
         file_name="evaluations.jsonl",
-        blocks=source_files.blocks_of(BytesIO(data)),
+        blocks=source_files.read_blocks(BytesIO(data)),
         strict=strict,
         actor=actor,
     )
@@ -145,7 +145,11 @@ class TestImport:
         monkeypatch.setattr(parser_pool, "usable_cores", lambda: 2)
         data = file_of(*(part for number in range(40) for part in (line(f"eval_{number}"), b"no record")))
         done = bring_in(data)
-        assert (done.new, done.rejected, done.chunks.count() > parser_pool.PIECES_ALONE) == (40, 40, True)
+        assert (done.new, done.rejected, done.chunks.count() > parser_pool.CHUNKS_WITHOUT_POOL) == (
+            40,
+            40,
+            True,
+        )
         places = Evaluation.objects.values_list("evaluation_id", "first_line", "source_line")
         assert set(places) == {(f"eval_{number}", 1 + 2 * number, 1 + 2 * number) for number in range(40)}
         assert take_out() == file_of(*(line(f"eval_{number}") for number in range(40)))
@@ -177,7 +181,7 @@ class TestStrict:
 
     def test_brings_nothing_of_a_file_with_one(self) -> None:
         with pytest.raises(
-            StrictRefusal, match=r"2 of 6 lines are bad, so nothing was imported\."
+            StrictImportRefused, match=r"2 of 6 lines are bad, so nothing was imported\."
         ) as refusal:
             bring_in(MIXED, strict=True)
         assert [told["line"] for told in refusal.value.listed_exceptions()] == [3, 5]
@@ -198,12 +202,12 @@ class TestRefused:
         ],
     )
     def test_is_a_name_that_is_none(self, name: str, reason: str) -> None:
-        with pytest.raises(Refused) as refusal:
+        with pytest.raises(ImportRefused) as refusal:
             bring_in(file_of(A), run=name)
         assert str(refusal.value) == reason
 
     def test_is_a_file_in_utf_16_and_nothing_is_left(self) -> None:
-        with pytest.raises(Refused, match="UTF-16"):
+        with pytest.raises(ImportRefused, match="UTF-16"):
             bring_in(file_of(A).decode().encode("utf-16"))
         assert not Run.objects.exists()
 
@@ -235,10 +239,10 @@ def breaks_at_the_second_piece(monkeypatch: pytest.MonkeyPatch) -> None:
         pieces.append(records)
         if len(pieces) > 1:
             raise ConnectionError
-        copy_new(records)
+        insert_evaluations(records)
 
     monkeypatch.setattr(source_files, "BLOCK_SIZE", 1000)
-    monkeypatch.setattr(importer, "copy_new", copy_once)
+    monkeypatch.setattr(importer, "insert_evaluations", copy_once)
 
 
 class TestUpload:
@@ -256,7 +260,7 @@ class TestUpload:
         assert not Evaluation.objects.exists()
 
     def test_that_is_refused_leaves_no_file_and_no_job(self, max: User) -> None:
-        with pytest.raises(Refused):
+        with pytest.raises(ImportRefused):
             upload(file_of(A).decode().encode("utf-16"), max)
         assert not Import.objects.exists()
         assert not ProcrastinateJob.objects.exists()
@@ -267,7 +271,7 @@ class TestUpload:
             raise ConnectionResetError
 
         with pytest.raises(ConnectionResetError):
-            receive_upload(run_name="r", file_name="f", blocks=broken(), strict=False, actor=max)
+            store_upload(run_name="r", file_name="f", blocks=broken(), strict=False, actor=max)
         assert not Import.objects.exists()
         assert not ProcrastinateJob.objects.exists()
 
@@ -317,7 +321,7 @@ class TestUpload:
         fail_upload(kept.pk, "ConnectionError: the server went away")
         assert in_state(kept) == "failed"
         assert kept.error == "ConnectionError: the server went away"
-        assert b"".join(piece.data for piece in source_files.kept_pieces(kept)) == file_of(A, B, C)
+        assert b"".join(piece.data for piece in source_files.stored_chunks(kept)) == file_of(A, B, C)
         again = upload(file_of(A, B, C), max)
         import_upload(again.pk)
         assert (in_state(again), again.new) == ("done", 3)

@@ -13,22 +13,22 @@ import psutil
 import pytest
 
 from reviews.imports import parser_pool
-from reviews.imports.parser_pool import Parsed, ProcessDied, Work, parse, parsed_ahead
+from reviews.imports.parser_pool import ParsedLines, ParserDied, ParseRequest, parse, parse_ahead
 from reviews.records.schema import Limits
 from reviews.storage import copy_encoding
-from reviews.storage.copy_encoding import Target
+from reviews.storage.copy_encoding import RowKeys
 from tests.support.lines import file_of, line
 
 PATIENCE = 30
-TARGET = Target(1, 2)
-MANY = parser_pool.PIECES_ALONE + 12
+TARGET = RowKeys(1, 2)
+MANY = parser_pool.CHUNKS_WITHOUT_POOL + 12
 
 
-def work(text: bytes, *, first_line: int = 1, begins_inside: bool = False) -> Work:
-    return Work(text, first_line, text.count(b"\n"), begins_inside, TARGET, Limits())
+def work(text: bytes, *, first_line: int = 1, begins_inside: bool = False) -> ParseRequest:
+    return ParseRequest(text, first_line, text.count(b"\n"), begins_inside, TARGET, Limits())
 
 
-def pieces(count: int) -> Iterator[tuple[int, Work]]:
+def pieces(count: int) -> Iterator[tuple[int, ParseRequest]]:
     for number in range(count):
         text = file_of(line(f"eval_{number}"), b"no record")
         yield number, work(text, first_line=1 + 2 * number)
@@ -61,20 +61,20 @@ class TestParse:
         assert [number for number, _, _ in parsed.records] == [2]
 
     def test_leaves_the_beginning_of_a_line_to_the_next_piece(self) -> None:
-        assert parse(work(line())) == Parsed([], b"", [], [])
+        assert parse(work(line())) == ParsedLines([], b"", [], [])
 
     @pytest.mark.parametrize("error", [MemoryError, SystemError])
     def test_line_that_needs_too_much_memory_is_rejected_alone(
         self, error: type[Exception], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        row_of = copy_encoding.row_of
+        row_of = copy_encoding.encode_line
 
         def failing(text: bytes, *rest: Any, **more: Any) -> Any:
             if b"eval_b" in text:
                 raise error
             return row_of(text, *rest, **more)
 
-        monkeypatch.setattr(parser_pool, "row_of", failing)
+        monkeypatch.setattr(parser_pool, "encode_line", failing)
         parsed = parse(work(file_of(line("eval_a"), line("eval_b"), line("eval_c"))))
         assert [number for number, _, _ in parsed.records] == [1, 3]
         assert parsed.errors == [(2, "", "needs more memory to be read than there is for one line")]
@@ -84,24 +84,26 @@ class TestAhead:
     @pytest.mark.parametrize("cores", [1, 2, 16])
     def test_comes_what_each_piece_holds_in_order(self, cores: int) -> None:
         expected = [(number, parse(lines)) for number, lines in pieces(MANY)]
-        assert list(parsed_ahead(pieces(MANY), cores=cores)) == expected
+        assert list(parse_ahead(pieces(MANY), cores=cores)) == expected
 
     def test_comes_a_large_piece_in_its_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(parser_pool, "MOST_BYTES", max(len(lines.text) for _, lines in pieces(MANY)) - 1)
-        assert [number for number, _ in parsed_ahead(pieces(MANY), cores=2)] == [*range(MANY)]
+        monkeypatch.setattr(
+            parser_pool, "MAX_POOLED_BYTES", max(len(lines.text) for _, lines in pieces(MANY)) - 1
+        )
+        assert [number for number, _ in parse_ahead(pieces(MANY), cores=2)] == [*range(MANY)]
 
-    @pytest.mark.parametrize(("count", "cores"), [(parser_pool.PIECES_ALONE, 2), (MANY, 1)])
+    @pytest.mark.parametrize(("count", "cores"), [(parser_pool.CHUNKS_WITHOUT_POOL, 2), (MANY, 1)])
     def test_no_process_is_started_for_a_small_file_or_on_one_core(
         self, count: int, cores: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(parser_pool, "_Process", None)
-        assert len(list(parsed_ahead(pieces(count), cores=cores))) == count
+        assert len(list(parse_ahead(pieces(count), cores=cores))) == count
 
     def test_no_process_is_left_when_the_consumer_gives_up(self) -> None:
         before = set(psutil.Process().children())
-        with closing(parsed_ahead(pieces(MANY), cores=2)) as ahead:
+        with closing(parse_ahead(pieces(MANY), cores=2)) as ahead:
             for number, _ in ahead:
-                if number == parser_pool.PIECES_ALONE:
+                if number == parser_pool.CHUNKS_WITHOUT_POOL:
                     assert set(psutil.Process().children()) > before
                     break
         assert set(psutil.Process().children()) == before
@@ -122,19 +124,19 @@ class TestProcess:
         program = "import sys; sys.stdin.buffer.read(10); sys.exit(9)"
         monkeypatch.setattr(parser_pool, "_program", lambda: program)
         os.kill(process.pid, signal.SIGKILL)
-        with pytest.raises(ProcessDied, match=r"lines 1 to 2 died twice \(status 9\)"):
+        with pytest.raises(ParserDied, match=r"lines 1 to 2 died twice \(status 9\)"):
             process.parse(lines)
 
     def test_has_a_bound_on_its_memory(self, process: parser_pool._Process) -> None:
         [(_, lines)] = pieces(1)
         process.parse(lines)
-        assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_AS)[0] == parser_pool.MOST_MEMORY
+        assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_AS)[0] == parser_pool.MAX_MEMORY
 
     def test_is_not_in_the_group_that_a_terminal_interrupts(self, process: parser_pool._Process) -> None:
         assert os.getpgid(process.pid) != os.getpgid(0)
 
     def test_that_gets_the_half_of_its_work_because_its_parent_died_ends_without_a_word(self) -> None:
-        program = "from reviews import parsing; parsing.main()"
+        program = "from reviews.imports import parser_pool; parser_pool.main()"
         [(_, lines)] = pieces(1)
         half = pickle.dumps(lines)[:-20]
         done = subprocess.run([sys.executable, "-c", program], input=half, capture_output=True, check=False)

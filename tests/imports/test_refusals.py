@@ -10,11 +10,11 @@ import pytest
 import zstandard
 
 from reviews.imports import parser_pool, task_context, uploads
-from reviews.imports.importer import import_upload, receive_upload
-from reviews.imports.refusals import NotRecords, Refusals, in_batches
+from reviews.imports.importer import import_upload, store_upload
+from reviews.imports.rejection_limit import RejectionLimit, TooManyRejections, split_batches
 from reviews.models import ContextImport, Import, ImportLine, Run, SourceChunk, Upload, User
 from reviews.storage import copy_encoding, source_files
-from reviews.storage.source_files import Lines, Piece, Refused
+from reviews.storage.source_files import Chunk, ChunkLines, ImportRefused
 from tests.support.commands import manage
 from tests.support.lines import bring_in, file_of, line
 
@@ -32,10 +32,10 @@ FILES = {
 
 
 def received(data: bytes, actor: User) -> Import:
-    return receive_upload(
+    return store_upload(
         run_name="evaluations",
         file_name="evaluations.jsonl",
-        blocks=source_files.blocks_of(BytesIO(data)),
+        blocks=source_files.read_blocks(BytesIO(data)),
         strict=False,
         actor=actor,
     )
@@ -45,13 +45,13 @@ def received(data: bytes, actor: User) -> Import:
 def parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the lines that are parsed from here on, in this process."""
     numbers: list[int] = []
-    row_of = copy_encoding.row_of
+    row_of = copy_encoding.encode_line
 
     def count(line: bytes, limits: Any, target: Any, number: int, *rest: Any, **more: Any) -> Any:
         numbers.append(number)
         return row_of(line, limits, target, number, *rest, **more)
 
-    monkeypatch.setattr(parser_pool, "row_of", count)
+    monkeypatch.setattr(parser_pool, "encode_line", count)
     monkeypatch.setattr(parser_pool, "usable_cores", lambda: 1)
     return numbers
 
@@ -60,7 +60,7 @@ class TestNoRecords:
     @pytest.mark.parametrize("data", FILES.values(), ids=FILES)
     @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
     def test_import_stops_at_the_limit(self, data: bytes, pack: Any, parsed_lines: list[int]) -> None:
-        with pytest.raises(NotRecords, match=SENTENCE):
+        with pytest.raises(TooManyRejections, match=SENTENCE):
             bring_in(pack(data))
         assert len(parsed_lines) == 10_000
         assert not Run.objects.exists()
@@ -70,8 +70,8 @@ class TestNoRecords:
     def test_upload_is_refused_and_leaves_nothing(self, data: bytes, max: User) -> None:
         packed = gzip.compress(data)
         assert len(packed) < 12_000
-        with pytest.raises(NotRecords, match=SENTENCE):
-            uploads.take(
+        with pytest.raises(TooManyRejections, match=SENTENCE):
+            uploads.receive(
                 file_name="a.jsonl.gz",
                 run_name="a",
                 strict=False,
@@ -105,13 +105,13 @@ class TestNoRecords:
         assert not kept.run.evaluations.exists()
 
     def test_one_record_repeated_stops_at_the_limit(self) -> None:
-        with pytest.raises(NotRecords, match="line 2: evaluation_id: stands in line 1 already"):
+        with pytest.raises(TooManyRejections, match="line 2: evaluation_id: stands in line 1 already"):
             bring_in(gzip.compress(file_of(line()) * 20_000))
 
     def test_blank_lines_by_the_million_stop(self, max: User) -> None:
-        with pytest.raises(NotRecords, match="1,000,000 of its lines are blank"):
+        with pytest.raises(TooManyRejections, match="1,000,000 of its lines are blank"):
             received(gzip.compress(b"\n" * 3_000_000), max)
-        with pytest.raises(NotRecords, match="of its lines are blank"):
+        with pytest.raises(TooManyRejections, match="of its lines are blank"):
             bring_in(gzip.compress(file_of(line()) + b"\n" * 3_000_000))
 
     @pytest.mark.parametrize("entry", ["0", "{}"])
@@ -119,11 +119,11 @@ class TestNoRecords:
     def test_context_file_stops_at_the_limit(self, entry: str, shape: str) -> None:
         entries = [entry] * 20_000
         data = shape.format((",\n" if "[" in shape else "\n").join(entries)).encode()
-        with pytest.raises(Refused, match="This is not a file of task context: the first 10,000 lines"):
+        with pytest.raises(ImportRefused, match="This is not a file of task context: the first 10,000 lines"):
             task_context.import_context([data], file_name="a.json", run_name=None, actor=None)
 
     def test_context_import_leaves_nothing(self) -> None:
-        with pytest.raises(Refused):
+        with pytest.raises(ImportRefused):
             task_context.import_context([b"0\n" * 20_000], file_name="a.json", run_name=None, actor=None)
         assert not ContextImport.objects.exists()
 
@@ -144,14 +144,14 @@ class TestRecordsAmongBadLines:
         assert (done.unchanged, done.rejected) == (300, 150)
 
     def test_limit_is_not_reached_by_one_less(self) -> None:
-        refusals = Refusals(3)
+        refusals = RejectionLimit(3)
         refusals.take(refused=[(1, "", "a"), (2, "", "b")])
-        with pytest.raises(NotRecords, match=r"the first 3 lines were refused; line 1: a\."):
+        with pytest.raises(TooManyRejections, match=r"the first 3 lines were refused; line 1: a\."):
             refusals.take(refused=[(3, "", "c")])
 
     def test_sentence_stays_short(self) -> None:
-        with pytest.raises(NotRecords) as caught:
-            Refusals(1).take(refused=[(1, "field", "x" * 100_000)])
+        with pytest.raises(TooManyRejections) as caught:
+            RejectionLimit(1).take(refused=[(1, "field", "x" * 100_000)])
         assert len(str(caught.value)) < 500
 
 
@@ -163,8 +163,8 @@ class TestBatches:
     @pytest.mark.parametrize("begins_inside", [True, False])
     def test_hold_the_lines_of_the_piece(self, data: bytes, most: int, *, begins_inside: bool) -> None:
         count = data.count(b"\n") + (not data.endswith(b"\n"))
-        whole = Lines(Piece(0, 7, count, data), begins_inside=begins_inside)
-        batches = list(in_batches([whole], most))
+        whole = ChunkLines(Chunk(0, 7, count, data), begins_inside=begins_inside)
+        batches = list(split_batches([whole], most))
         assert [one for batch in batches for one in batch] == list(whole)
         assert b"".join(batch.piece.data for batch in batches) == data
         assert all(len(batch) <= most for batch in batches)
@@ -177,11 +177,11 @@ class TestBatches:
 class TestAProcessThatDies:
     def test_import_fails_with_a_sentence(self, monkeypatch: pytest.MonkeyPatch, max: User) -> None:
         def dying(*_: Any, **__: Any) -> Iterator[Any]:
-            raise parser_pool.ProcessDied("The process that read lines 1 to 2 died twice.")
+            raise parser_pool.ParserDied("The process that read lines 1 to 2 died twice.")
             yield
 
         kept = received(file_of(line()), max)
-        monkeypatch.setattr(parser_pool, "parsed_ahead", dying)
+        monkeypatch.setattr(parser_pool, "parse_ahead", dying)
         import_upload(kept.pk)
         kept.refresh_from_db()
         assert (kept.state, kept.error) == ("failed", "The process that read lines 1 to 2 died twice.")

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from reviews.imports import task_context
 from reviews.models import AuditEvent, ContextImport, TaskAnswer, TaskContext, User
-from reviews.storage.source_files import Refused
+from reviews.storage.source_files import ImportRefused
 from tests.support.commands import manage
 from tests.support.contexts import bring, bring_file, task
 from tests.support.factories import RunFactory
@@ -61,7 +61,7 @@ class TestTheFile:
         assert TaskContext.objects.get(run=None).prompt != TaskContext.objects.get(run=run).prompt
 
     def test_for_a_run_that_is_not_there_is_refused(self) -> None:
-        with pytest.raises(Refused, match="no run named 'algebra'"):
+        with pytest.raises(ImportRefused, match="no run named 'algebra'"):
             bring(task(), run="algebra")
 
     def test_leaves_an_audit_event_with_its_hash_and_counts(self, max: User) -> None:
@@ -156,5 +156,5 @@ class TestTheCommand:
 
 def test_a_packed_file_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "MAX_UNPACKED_BYTES", 100)
-    with pytest.raises(Refused, match="unpacks to more than 100 bytes"):
+    with pytest.raises(ImportRefused, match="unpacks to more than 100 bytes"):
         bring_file(gzip.compress(json.dumps([task()] * 10).encode()))

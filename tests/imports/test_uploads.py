@@ -12,10 +12,10 @@ from django.http import UnreadablePostError
 from django.utils import timezone
 
 from reviews.imports import importer, uploads
-from reviews.imports.uploads import OverQuota, TooLarge, WrongOffset
+from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded, WrongOffset
 from reviews.models import AuditEvent, Import, Run, Upload, UploadPart, User
 from reviews.storage import source_files
-from reviews.storage.source_files import Refused
+from reviews.storage.source_files import ImportRefused
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, line
 
@@ -39,7 +39,7 @@ class TestAnUpload:
         assert (done.run.name, done.file_name, done.strict, done.created_by, done.size) == (
             "algebra", "algebra.jsonl.gz", True, max, len(FILE),
         )  # fmt: skip
-        assert b"".join(piece.data for piece in source_files.kept_pieces(done)) == gzip.decompress(FILE)
+        assert b"".join(piece.data for piece in source_files.stored_chunks(done)) == gzip.decompress(FILE)
         assert not UploadPart.objects.exists()
         importer.import_upload(done.pk)
         done.refresh_from_db()
@@ -54,12 +54,12 @@ class TestAnUpload:
         assert (upload.offset, UploadPart.objects.count()) == (100, 1)
 
     def test_takes_no_more_than_was_said(self, max: User) -> None:
-        with pytest.raises(TooLarge, match="and this is more"):
+        with pytest.raises(FileTooLarge, match="and this is more"):
             uploads.append(begin(max), offset=0, data=FILE + b"x")
 
     def test_that_cannot_be_imported_stays_without_its_last_part(self, max: User) -> None:
         upload = uploads.append(begin(max), offset=0, data=FILE[:100])
-        with pytest.raises(Refused, match="its gzip data has no end"):
+        with pytest.raises(ImportRefused, match="its gzip data has no end"):
             uploads.append(upload, offset=100, data=bytes(len(FILE) - 100))
         upload.refresh_from_db()
         assert (upload.offset, upload.source, Import.objects.count(), Run.objects.count()) == (
@@ -73,19 +73,19 @@ class TestAnUpload:
         self, max: User, settings: LazySettings
     ) -> None:
         settings.MAX_UPLOAD_BYTES = 1000
-        with pytest.raises(TooLarge, match=r"larger than 1,000 bytes \(COGNIREVIEW_MAX_UPLOAD_BYTES\)"):
+        with pytest.raises(FileTooLarge, match=r"larger than 1,000 bytes \(COGNIREVIEW_MAX_UPLOAD_BYTES\)"):
             begin(max, size=1001)
 
     @pytest.mark.parametrize(("size", "run_name"), [(0, "algebra"), (1, ""), (1, "x" * 201), (1, "a\u202eb")])
     def test_of_what_can_be_no_import_is_refused_before_it_begins(
         self, size: int, run_name: str, max: User
     ) -> None:
-        with pytest.raises(Refused):
+        with pytest.raises(ImportRefused):
             begin(max, size=size, run_name=run_name)
         assert not Upload.objects.exists()
 
     def test_that_is_dropped_leaves_nothing(self, max: User) -> None:
-        uploads.drop(uploads.append(begin(max), offset=0, data=FILE[:100]), max)
+        uploads.discard(uploads.append(begin(max), offset=0, data=FILE[:100]), max)
         assert not Upload.objects.exists()
         assert not UploadPart.objects.exists()
 
@@ -93,12 +93,12 @@ class TestAnUpload:
 class TestAFileInOneRequest:
     def take(self, actor: User, parts: Iterable[bytes]) -> Import:
         names: dict[str, Any] = {"file_name": "algebra.jsonl.gz", "run_name": "algebra", "strict": False}
-        return uploads.take(**names, size=len(FILE), parts=parts, actor=actor)
+        return uploads.receive(**names, size=len(FILE), parts=parts, actor=actor)
 
     def test_becomes_an_import_with_its_last_part(self, max: User) -> None:
         done = self.take(max, [FILE[:100], FILE[100:]])
         assert (done.run.name, done.size, done.created_by) == ("algebra", len(FILE), max)
-        assert b"".join(piece.data for piece in source_files.kept_pieces(done)) == gzip.decompress(FILE)
+        assert b"".join(piece.data for piece in source_files.stored_chunks(done)) == gzip.decompress(FILE)
         assert not UploadPart.objects.exists()
 
     @pytest.mark.django_db(transaction=True)
@@ -132,7 +132,7 @@ class TestAFileInOneRequest:
 
     @pytest.mark.parametrize("parts", [[FILE[:100]], [FILE[:100], bytes(len(FILE) - 100)]])
     def test_that_is_cut_or_damaged_leaves_nothing(self, parts: list[bytes], max: User) -> None:
-        with pytest.raises(Refused):
+        with pytest.raises(ImportRefused):
             self.take(max, parts)
         assert not Upload.objects.exists()
         assert not Run.objects.exists()
@@ -144,7 +144,9 @@ class TestTheQuota:
         begin(max)
         uploads.append(begin(max), offset=0, data=FILE)
         begin(max)
-        with pytest.raises(OverQuota, match=r"may have 2 \(COGNIREVIEW_MAX_OPEN_UPLOADS\)") as caught:
+        with pytest.raises(
+            UploadQuotaExceeded, match=r"may have 2 \(COGNIREVIEW_MAX_OPEN_UPLOADS\)"
+        ) as caught:
             begin(max)
         assert caught.value.too_many
         assert Upload.objects.filter(source=None).count() == 2
@@ -153,7 +155,7 @@ class TestTheQuota:
         settings.MAX_OPEN_UPLOADS_OVERALL = 2
         begin(max)
         begin(UserFactory.create(role="admin"))
-        with pytest.raises(OverQuota, match="COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL"):
+        with pytest.raises(UploadQuotaExceeded, match="COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL"):
             begin(UserFactory.create(role="admin"))
 
     def test_expired_uploads_make_room(self, max: User, settings: LazySettings) -> None:
@@ -173,7 +175,7 @@ class TestTheQuota:
         uploads.append(begin(max), offset=0, data=FILE[:100])
         second = begin(max)
         with pytest.raises(
-            OverQuota, match=rf"hold 100 bytes, and 150 are allowed \(COGNIREVIEW_{setting}\)"
+            UploadQuotaExceeded, match=rf"hold 100 bytes, and 150 are allowed \(COGNIREVIEW_{setting}\)"
         ):
             uploads.append(second, offset=0, data=FILE[:51])
         assert uploads.append(second, offset=0, data=FILE[:50]).offset == 50

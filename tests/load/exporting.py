@@ -16,7 +16,7 @@ from django.db import InterfaceError, OperationalError, connection
 
 from reviews.audit import log
 from reviews.exports import jobs, verify_log
-from reviews.exports.jobs import Order
+from reviews.exports.jobs import ExportOptions
 from reviews.exports.verify_log import AuditLogFile
 from reviews.exports.verify_receipt import read_receipt
 from reviews.models import AuditEvent, Export, ExportPart, Import, Run, User
@@ -79,7 +79,7 @@ class Exporting:
             time.sleep(0.3)
 
     def _asked_for(self) -> Export:
-        return jobs.ask_for(Order(Run.objects.get(name=self.run)), User.objects.get(username="max"))
+        return jobs.enqueue(ExportOptions(Run.objects.get(name=self.run)), User.objects.get(username="max"))
 
     def problems(self, originals: list[Path], folder: Path) -> Iterator[str]:
         """What was streamed to its end is whole, and what was built is original + audit log."""
@@ -98,14 +98,14 @@ class Exporting:
 def _compared(export: Export, by_name: dict[str, Path], written: Path) -> list[str]:
     """List faults of an export, compared with its receipt and with an audit log written later."""
     exported, receipt = written.with_name("built.jsonl"), written.with_name("built.receipt.json")
-    exported.write_bytes(b"".join(jobs.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1)))
-    receipt.write_bytes(b"".join(jobs.kept_receipt(export)))
+    exported.write_bytes(b"".join(jobs.stored_range(export, ExportPart.Kind.FILE, 0, export.size - 1)))
+    receipt.write_bytes(b"".join(jobs.stored_receipt(export)))
     told = read_receipt(receipt)
     inputs = [by_name[Import.objects.get(pk=one["import_id"]).file_name] for one in told["inputs"]]
     inputs = _with_moved_lines(told, inputs, written.parent)
     with written.open("rb") as file:
         opened = AuditLogFile(file, str(written))
-        return verify_log.check(opened, inputs, exported, settings.LIMITS, told).problems
+        return verify_log.verify_with_log(opened, inputs, exported, settings.LIMITS, told).problems
 
 
 def _with_moved_lines(told: dict[str, Any], originals: list[Path], folder: Path) -> list[Path]:

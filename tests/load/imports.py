@@ -153,7 +153,7 @@ def _counted_each_way(pk: int, outcome: str) -> str:
 
 
 def _kept(one: Listed) -> str:
-    pieces = source_files.kept_pieces(Import.objects.get(pk=one.pk))
+    pieces = source_files.stored_chunks(Import.objects.get(pk=one.pk))
     return hashlib.sha256(b"".join(piece.data for piece in pieces)).hexdigest()
 
 

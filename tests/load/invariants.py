@@ -88,7 +88,7 @@ def of_jobs() -> Iterator[str]:
     """No job is left, and none has failed: those that run by the clock aside, which come again."""
     for export in Export.objects.exclude(state=Export.State.DONE):
         yield f"export {export.pk} is {export.state}: {export.error}"
-    periodic = {"reviews.tasks.take_up_stalled_jobs", "reviews.tasks.remove_old"}
+    periodic = {"reviews.tasks.retry_stalled_jobs", "reviews.tasks.remove_expired_rows"}
     for job in ProcrastinateJob.objects.exclude(task_name__in=periodic):
         yield f"the job {job.task_name}({job.args}) is {job.status} after {job.attempts} attempts"
     for left in Uncovered.objects.all():
@@ -125,7 +125,9 @@ def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted
             if told != (one.key, one.reviewer, one.scores):
                 yield f"the export has another decision on {one.evaluation_id} than {one.key}"
     yield from (f"the export lacks {record}" for record in missing)
-    compared = compare(verify_receipt.files(originals), verify_receipt.lines(exported), settings.LIMITS)
+    compared = compare(
+        verify_receipt.line_sources(originals), verify_receipt.file_lines(exported), settings.LIMITS
+    )
     yield from compared.problems
     if compared.changed != len(last):
         yield f"{compared.changed:,} lines are not as they came, and {len(last):,} records were decided"

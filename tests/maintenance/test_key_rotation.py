@@ -37,7 +37,7 @@ def secret(ana: User, max: User) -> str:
     secret = generate_totp_secret()
     TOTP.activate(ana, secret)
     RecoveryCodes.activate(ana)
-    deliveries.add(url="https://hooks.example.org/", run=None, actor=max)
+    deliveries.add_webhook(url="https://hooks.example.org/", run=None, actor=max)
     return secret
 
 
@@ -96,16 +96,16 @@ class TestRotating:
 
 class TestTheCheckBeforeDeployment:
     def test_is_silent_while_all_is_well(self, secret: str) -> None:
-        assert key_rotation.check(None) == []
+        assert key_rotation.check_secrets(None) == []
 
     def test_warns_of_what_needs_an_old_key(self, secret: str, settings: LazySettings) -> None:
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OLD]
-        [found] = key_rotation.check(None)
+        [found] = key_rotation.check_secrets(None)
         assert (found.id, "authenticator app of ana" in found.msg) == ("reviews.W001", True)
 
     def test_is_an_error_where_no_key_opens_it(self, secret: str, settings: LazySettings) -> None:
         settings.SECRET_KEY = NEW
-        [found] = key_rotation.check(None)
+        [found] = key_rotation.check_secrets(None)
         assert (found.id, "the secret of webhook" in found.msg) == ("reviews.E001", True)
 
 

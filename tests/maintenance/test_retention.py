@@ -17,7 +17,7 @@ from cognireview.environment import Environment
 from reviews import tasks
 from reviews.accounts import one_time_links
 from reviews.exports import jobs
-from reviews.exports.jobs import Order
+from reviews.exports.jobs import ExportOptions
 from reviews.imports import importer, uploads
 from reviews.maintenance import retention
 from reviews.maintenance.retention import RULES
@@ -129,14 +129,14 @@ class TestLinks:
 class TestFiles:
     def test_how_long_an_export_stays_is_a_setting(self, max: User, settings: LazySettings) -> None:
         run = bring_in(file_of(line())).run
-        export = jobs.ask_for(Order(run), max)
+        export = jobs.enqueue(ExportOptions(run), max)
         jobs.build(export.pk)
         Export.objects.update(finished_at=ago(3 * DAY))
         settings.KEEP_EXPORTS = 4 * DAY
-        retention.remove_old()
+        retention.remove_expired_rows()
         assert Export.objects.exists()
         settings.KEEP_EXPORTS = 2 * DAY
-        retention.remove_old()
+        retention.remove_expired_rows()
         assert not Export.objects.exists()
         assert AuditEvent.objects.filter(action="export removed").exists()
 
@@ -145,20 +145,20 @@ class TestFiles:
         uploads.append(upload, offset=0, data=b"12345")
         Upload.objects.update(changed_at=ago(3 * DAY))
         settings.KEEP_UPLOADS = 4 * DAY
-        retention.remove_old()
+        retention.remove_expired_rows()
         assert UploadPart.objects.exists()
         settings.KEEP_UPLOADS = 2 * DAY
-        retention.remove_old()
+        retention.remove_expired_rows()
         assert not Upload.objects.exists()
         assert not UploadPart.objects.exists()
 
     def test_the_file_of_an_import_stays_for_good(self, max: User) -> None:
         data = file_of(line("eval_1"), b"no record")
-        done = importer.receive_upload(run_name="run", file_name="a", blocks=[data], strict=False, actor=max)
+        done = importer.store_upload(run_name="run", file_name="a", blocks=[data], strict=False, actor=max)
         importer.import_upload(done.pk)
         type(done).objects.update(created_at=ago(4000 * DAY), finished_at=ago(4000 * DAY))
         events = AuditEvent.objects.count()
-        retention.remove_old()
+        retention.remove_expired_rows()
         assert (done.chunks.count(), ImportLine.objects.count()) == (1, 1)
         assert AuditEvent.objects.count() == events
 
@@ -181,7 +181,7 @@ class TestTheJob:
         monkeypatch.setattr(
             retention, "RULES", [rule._replace(remove=self.noting(applied, rule.what)) for rule in RULES]
         )
-        tasks.remove_old.func(timestamp=0)
+        tasks.remove_expired_rows.func(timestamp=0)
         assert applied == [rule.what for rule in RULES]
 
     def test_goes_on_behind_a_rule_that_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,7 +194,7 @@ class TestTheJob:
         rules = [RULES[0]._replace(remove=fail), RULES[1]._replace(remove=self.noting(applied, "uploads"))]
         monkeypatch.setattr(retention, "RULES", rules)
         with pytest.raises(Exception, match="nowhere"):
-            retention.remove_old()
+            retention.remove_expired_rows()
         assert applied == ["uploads"]
 
     def noting(self, applied: list[str], what: str) -> Callable[[], None]:

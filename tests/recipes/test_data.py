@@ -77,7 +77,7 @@ def exports(
         transaction.set_rollback(True)
     paths = {name: folder / f"evaluations.{name}" for name in formats.ENDINGS}
     for name, path in paths.items():
-        path.write_bytes(b"".join(formats.converted([data], name)))
+        path.write_bytes(b"".join(formats.convert([data], name)))
     return paths
 
 
@@ -183,7 +183,7 @@ class TestWith:
         recipe, path = load(f"with_{library}"), tmp_path / "latest.parquet"
         shutil.copy(exports["parquet"], path)
         assert len(recipe.from_parquet(path)) == len(records_of(exports["jsonl"]))
-        path.write_bytes(b"".join(formats.converted([file_of(line())], "parquet")))
+        path.write_bytes(b"".join(formats.convert([file_of(line())], "parquet")))
         assert len(recipe.from_parquet(path)) == 1
 
     def test_scores_of_both_are_the_same_rows(self, library: str, load: Load, exports: Exports) -> None:
@@ -194,7 +194,7 @@ class TestWith:
 
     def test_a_run_without_a_score_has_no_rows(self, library: str, load: Load, tmp_path: Path) -> None:
         recipe, path = load(f"with_{library}"), tmp_path / "none.parquet"
-        path.write_bytes(b"".join(formats.converted([line(parsed_rubric_scores={})], "parquet")))
+        path.write_bytes(b"".join(formats.convert([line(parsed_rubric_scores={})], "parquet")))
         assert len(recipe.scores(recipe.from_parquet(path))) == 0
 
     def test_it_runs_as_it_stands(self, library: str, load: Load, exports: Exports, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ class TestWhatThePageWarnsOf:
         assert read["task_id"][0] == 550.0
         assert [*read["evaluation_id"]] == [1, 2]
         table = tmp_path / "two.csv"
-        table.write_bytes(b"".join(formats.converted([path.read_bytes()], "csv")))
+        table.write_bytes(b"".join(formats.convert([path.read_bytes()], "csv")))
         assert pandas.isna(pandas.read_csv(table)["model_id"][1])
         assert [*pandas.read_csv(table)["evaluation_id"]] == [1, 2]
 

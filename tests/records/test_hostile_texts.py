@@ -29,7 +29,7 @@ NOTHING = 0.02
 
 def read_array(text: str) -> None:
     with suppress(ArrayError):
-        list(json_array.lines([f"[{text}".encode()]))
+        list(json_array.array_lines([f"[{text}".encode()]))
 
 
 def read_line(data: bytes) -> None:
@@ -46,7 +46,7 @@ def put_in(data: bytes) -> None:
 READERS: dict[str, Callable[[str], Any]] = {
     "backslashes to double": latex.double_backslashes,
     "LaTeX that was damaged": latex.undamaged,
-    "cells of CSV": formats.harmless,
+    "cells of CSV": formats.escape_formulas,
     "formulas": lambda text: list(formulas.find_formulas(text)),
     "Markdown": lambda text: rendering._blocks(text, LONG),
     "raw output": lambda text: score_extraction.salvage({"raw_content": text}),

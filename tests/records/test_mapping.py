@@ -13,7 +13,7 @@ from reviews.models import AuditEvent, Evaluation, ImportLine, Run, User
 from reviews.records import mapping
 from reviews.records.mapping import Mapping, MappingError, read_line
 from reviews.records.schema import Limits, LineError, Record
-from reviews.storage.copy_encoding import Target, row_of
+from reviews.storage.copy_encoding import RowKeys, encode_line
 from tests.support.commands import Finished, manage
 from tests.support.json_texts import json_texts
 from tests.support.lines import bring_in, file_of, line, take_out
@@ -194,8 +194,8 @@ class TestFields:
             record = read_line(any_line, limits, how)
         except LineError:
             return
-        target = Target(1, 1)
-        evaluation_id, row = row_of(any_line, limits, target, 1, bytes(16), mapping=how)
+        target = RowKeys(1, 1)
+        evaluation_id, row = encode_line(any_line, limits, target, 1, bytes(16), mapping=how)
         assert (record.evaluation_id, evaluation_id) == ("one", "one")
         assert row
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reviews.exports.receipt import Tally
+from reviews.exports.receipt import ExportTally
 from reviews.exports.verify_export import Comparison, compare
 from reviews.imports import importer
 from reviews.models import Evaluation, Import, Run, User
@@ -93,7 +93,7 @@ class TestAnExport:
             ana = UserFactory.create(role="reviewer")
             for evaluation in Evaluation.objects.filter(evaluation_id="eval_a"):
                 decide(evaluation, ana)
-            tally = Tally()
+            tally = ExportTally()
             exported = take_out(with_rejected=with_rejected, tally=tally)
             transaction.set_rollback(True)
         result = compared(files, exported)
@@ -121,7 +121,7 @@ class TestAnExport:
     def test_has_files_in_the_order_in_which_they_were_done(self, max: User) -> None:
         slow, quick = file_of(A, BLANK, B), file_of(A, BLANK, C)
         with transaction.atomic():
-            sent_first = importer.receive_upload(
+            sent_first = importer.store_upload(
                 run_name="evaluations", file_name="slow.jsonl", blocks=[slow], strict=False, actor=max
             )
         bring_in(quick)

@@ -13,7 +13,7 @@ from django.conf import settings
 from reviews.exports.verify_export import compare
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.storage.source_files import BOM, Refused
+from reviews.storage.source_files import BOM, ImportRefused
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.work import decide
 
@@ -308,7 +308,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("data", cases(UTF_16))
     def test_in_utf_16_are_refused(self, data: bytes) -> None:
-        with pytest.raises(Refused, match="UTF-16"):
+        with pytest.raises(ImportRefused, match="UTF-16"):
             bring_in(data)
         assert not Run.objects.exists()
 

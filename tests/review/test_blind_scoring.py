@@ -7,7 +7,7 @@ import pytest
 
 from reviews.accounts.permissions import Denied
 from reviews.exports import jobs
-from reviews.exports.jobs import Order
+from reviews.exports.jobs import ExportOptions
 from reviews.judge import measurement_settings
 from reviews.models import (
     AuditEvent,
@@ -311,7 +311,7 @@ class TestTheDecisionAfterwards:
         assert not Review.objects.exists()
 
     def test_is_assisted_of_who_downloaded_the_run(self, record: Evaluation, lea: User) -> None:
-        jobs.ask_for(Order(record.run), lea)
+        jobs.enqueue(ExportOptions(record.run), lea)
         with pytest.raises(Conflict, match="not hidden any more"):
             commit(claims.claim(evaluation_id=record.pk, reviewer=lea), lea)
         assert decide(record, lea).blind_scores is None
@@ -319,7 +319,7 @@ class TestTheDecisionAfterwards:
     def test_is_blind_of_who_committed_and_downloaded_then(self, held: Evaluation, lea: User) -> None:
         claims.release(evaluation_id=held.pk, actor=lea)
         commit(claims.claim(evaluation_id=held.pk, reviewer=lea), lea)
-        jobs.ask_for(Order(held.run), lea)
+        jobs.enqueue(ExportOptions(held.run), lea)
         assert decide(held, lea).blind_scores == GIVEN
 
     def test_taken_back_comes_back_with_the_judges_scores(

@@ -748,7 +748,7 @@ class TestSideBySide:
 
 class TestTheFile:
     def lines(self, run: Run) -> list[dict[str, Any]]:
-        return [json.loads(one) for one in exports_opinions.lines(run)]
+        return [json.loads(one) for one in exports_opinions.opinion_lines(run)]
 
     def test_has_everybodys_and_which_stands(
         self, run: Run, evaluation: Evaluation, ana: User, bo: User

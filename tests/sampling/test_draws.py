@@ -22,8 +22,8 @@ from reviews.dashboard import spot_checks
 from reviews.dashboard.metrics import Selection
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.exports.jobs import Order, Output
-from reviews.exports.verify_log import AuditLogFile, check
+from reviews.exports.jobs import ExportOptions, ExportOutput
+from reviews.exports.verify_log import AuditLogFile, verify_with_log
 from reviews.models import AuditEvent, Evaluation, FileConflict, JudgedCount, Review, Run, User
 from reviews.queue import allocation, claims, progress
 from reviews.queue.claims import Taken
@@ -354,7 +354,7 @@ class TestAnExport:
         assert take_out() == data
         assert take_out(only_import=run.imports.get()) == data
         assert take_out(only="reviewed") == b""
-        output = Output(Order(run))
+        output = ExportOutput(ExportOptions(run))
         assert b"".join(output) == data
         receipt = json.loads(b"".join(output.receipt("out.jsonl")))
         assert receipt["changed"] == []
@@ -362,9 +362,9 @@ class TestAnExport:
     @pytest.mark.parametrize("format", ["csv", "parquet"])
     def test_as_a_table_is_that_of_the_file(self, ana: User, format: str) -> None:
         run, _ = run_of(0.3)
-        before = b"".join(Output(Order(run, format=format)))
+        before = b"".join(ExportOutput(ExportOptions(run, format=format)))
         agree(one_drawn(), ana)
-        assert b"".join(Output(Order(run, format=format))) == before
+        assert b"".join(ExportOutput(ExportOptions(run, format=format))) == before
 
     def test_has_the_corrections_and_nothing_else(self, ana: User) -> None:
         run, data = run_of(0.6)
@@ -507,7 +507,7 @@ def compared(folder: Path, before: bytes, after: bytes) -> list[str]:
     exported.write_bytes(after)
     told.write_bytes(b"".join(log.jsonl_lines()))
     with told.open("rb") as file:
-        return check(AuditLogFile(file, "audit.jsonl"), [original], exported, Limits()).problems
+        return verify_with_log(AuditLogFile(file, "audit.jsonl"), [original], exported, Limits()).problems
 
 
 class TestAFileThatComesAgain:

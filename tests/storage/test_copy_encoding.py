@@ -16,13 +16,13 @@ from psycopg import sql
 from reviews.models import Evaluation
 from reviews.records.schema import FIELDS, Limits, LineError, parse_line
 from reviews.storage import copy_encoding
-from reviews.storage.copy_encoding import Target
+from reviews.storage.copy_encoding import RowKeys
 from tests.records.test_traps import ACCEPTED, REJECTED
 from tests.support.json_texts import json_texts, objects
 from tests.support.lines import line
 
 SAMPLE = Path(settings.BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
-TARGET, HASH = Target(1, 2), bytes(16)
+TARGET, HASH = RowKeys(1, 2), bytes(16)
 
 # Two tables like `evaluation` with nothing to refer to, and what differs between them.
 _TABLES = """
@@ -49,7 +49,7 @@ numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,19})?([eE][+-]?[0-9]{
 
 
 def quick(text: bytes, limits: Limits = Limits()) -> bytes | None:  # noqa: B008 (immutable)
-    row = copy_encoding.quick_row(text, limits, TARGET, 1, HASH)
+    row = copy_encoding.encode_line_fast(text, limits, TARGET, 1, HASH)
     return row[1] if row else None
 
 
@@ -63,18 +63,18 @@ def accepted(text: bytes) -> bool:
 def stored(table: str, written: Iterable[bytes]) -> None:
     into = sql.SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(sql.Identifier("pg_temp", table))
     with connection.cursor() as cursor, cursor.copy(into) as copy:
-        copy.write(b"".join((copy_encoding.OPENING, *written, copy_encoding.END)))
+        copy.write(b"".join((copy_encoding.COPY_HEADER, *written, copy_encoding.COPY_TRAILER)))
 
 
 def differing(texts: list[bytes]) -> list[bytes]:
     """The lines that the quick way takes, and stores as something else than the exact way."""
     taken: list[tuple[bytes, bytes]] = []
     for number, text in enumerate(texts):
-        row = copy_encoding.quick_row(text, Limits(), TARGET, number, HASH)
+        row = copy_encoding.encode_line_fast(text, Limits(), TARGET, number, HASH)
         if row:
             record = parse_line(text)
             assert row[0] == record.evaluation_id
-            taken.append((row[1], copy_encoding.exact_row(record, TARGET, number, HASH)))
+            taken.append((row[1], copy_encoding.encode_record(record, TARGET, number, HASH)))
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         stored("quick", (one for one, _ in taken))

@@ -16,10 +16,10 @@ from django.urls import reverse
 
 from reviews import tasks
 from reviews.exports import jobs, jsonl
-from reviews.exports.jobs import Order, Output
+from reviews.exports.jobs import ExportOptions, ExportOutput
 from reviews.imports import importer, parser_pool, uploads
-from reviews.maintenance import run_check
-from reviews.maintenance.run_check import Checked
+from reviews.maintenance import verify_run
+from reviews.maintenance.verify_run import VerificationCounts
 from reviews.models import (
     AuditEvent,
     Evaluation,
@@ -33,7 +33,7 @@ from reviews.models import (
     User,
 )
 from reviews.storage import source_files
-from reviews.storage.damage import Damaged
+from reviews.storage.corruption import CorruptData
 from reviews.storage.source_files import LineReader
 from tests.api.conftest import program_of
 from tests.support.commands import manage
@@ -118,18 +118,18 @@ def everything_out(run: Run) -> dict[str, Callable[[], bytes]]:
         "second file, reviewed": {"only_import": second(), "only": "reviewed"},
         "csv": {"format": "csv"},
     }
-    ways = {name: partial(written, Order(run, **order)) for name, order in orders.items()}
+    ways = {name: partial(written, ExportOptions(run, **order)) for name, order in orders.items()}
     return ways | {
         "rejected lines": lambda: b"".join(jsonl.rejected_lines(first())),
-        "rejects": lambda: b"".join(jsonl.exceptions(second())),
+        "rejects": lambda: b"".join(jsonl.import_exceptions(second())),
         "lines one by one": lambda: b"".join(
-            source_files.kept_line(record(number)) for number in (0, 9, 20, 21)
+            source_files.stored_line(record(number)) for number in (0, 9, 20, 21)
         ),
     }
 
 
-def written(order: Order) -> bytes:
-    return b"".join(Output(order))
+def written(order: ExportOptions) -> bytes:
+    return b"".join(ExportOutput(order))
 
 
 def outcome(way: Callable[[], bytes]) -> bytes | str:
@@ -137,7 +137,7 @@ def outcome(way: Callable[[], bytes]) -> bytes | str:
     try:
         with transaction.atomic():
             return way()
-    except Damaged as damaged:
+    except CorruptData as damaged:
         return str(damaged)
 
 
@@ -153,7 +153,11 @@ def check_all(run: Run, expected: dict[str, bytes]) -> tuple[int, list[str]]:
             assert "; restore a backup (manage.py restore)" in found
         else:
             assert found == expected[name], name
-    faults = [str(fault) for each in Run.objects.order_by("pk") for fault in run_check.check(each, Checked())]
+    faults = [
+        str(fault)
+        for each in Run.objects.order_by("pk")
+        for fault in verify_run.verify_run(each, VerificationCounts())
+    ]
     return failed, faults
 
 
@@ -197,8 +201,8 @@ class TestOneFlippedBit:
 @pytest.mark.parametrize("order", [{"format": "parquet"}, {"compression": "gzip"}, {"compression": "zstd"}])
 def test_every_format_fails_with_its_lines(order: dict[str, Any], run: Run) -> None:
     flip(second().chunks.earliest("-number"), random.Random(0))
-    with pytest.raises(Damaged):
-        written(Order(run, **order))
+    with pytest.raises(CorruptData):
+        written(ExportOptions(run, **order))
 
 
 def swap_frames() -> None:
@@ -372,7 +376,7 @@ class TestRepair:
         original = tmp_path / "original.json.gz"
         original.write_bytes(packed)
         assert manage(capsysbinary, "repair_import", str(imported.pk), str(original)).status == 0
-        assert written(Order(imported.run)) == file_of(line("eval_1"), line("eval_2"))
+        assert written(ExportOptions(imported.run)) == file_of(line("eval_1"), line("eval_2"))
 
     @pytest.mark.parametrize(
         ("number", "name", "said"),
@@ -458,7 +462,7 @@ class TestVerifyRuns:
         names: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "queued", "actor": max}
         for strict in (True, False):
             data = file_of(line("eval_1"), b"no record")
-            waiting = uploads.take(**names, strict=strict, size=len(data), parts=[data])
+            waiting = uploads.receive(**names, strict=strict, size=len(data), parts=[data])
             if strict:
                 importer.import_upload(waiting.pk)
         assert manage(capsysbinary, "verify_runs").status == 0
@@ -471,8 +475,8 @@ class TestAJob:
         self, run: Run, lea: User, as_lea: Client
     ) -> None:
         remove_frames(-1)
-        export = jobs.ask_for(Order(run), lea)
-        with pytest.raises(Damaged):
+        export = jobs.enqueue(ExportOptions(run), lea)
+        with pytest.raises(CorruptData):
             tasks.build_export.func(_Job(), export.pk)  # type: ignore[arg-type]
         export.refresh_from_db()
         assert export.state == Export.State.FAILED
@@ -484,9 +488,9 @@ class TestAJob:
     def test_import_of_a_damaged_upload_fails_and_brings_nothing(self, max: User) -> None:
         names: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "upload", "strict": False, "actor": max}
         data = file_of(line("eval_1"))
-        waiting = uploads.take(**names, size=len(data), parts=[data])
+        waiting = uploads.receive(**names, size=len(data), parts=[data])
         execute("UPDATE source_chunk SET frame = set_bit(frame, 99, 1 - get_bit(frame, 99))")
-        with pytest.raises(Damaged):
+        with pytest.raises(CorruptData):
             importer.import_upload(waiting.pk)
         assert not Evaluation.objects.exists()
 
@@ -505,9 +509,9 @@ class TestOverHttp:
         answer = program_of(lea).get("runs/evaluations/export")
         assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
         assert "frame 0: it does not match its checksum; restore a backup" in answer.json()["detail"]
-        assert [entry.getMessage() for entry in caplog.records if entry.name == "reviews.storage.damage"] == [
-            answer.json()["detail"]
-        ]
+        assert [
+            entry.getMessage() for entry in caplog.records if entry.name == "reviews.storage.corruption"
+        ] == [answer.json()["detail"]]
 
     def test_rejected_lines_are_a_page_with_the_sentence(self, as_lea: Client) -> None:
         answer = as_lea.get(reverse("import-rejected", args=[first().pk]))
@@ -518,7 +522,7 @@ class TestOverHttp:
         answer = as_ana.get(reverse("line", args=[record(2).pk]))
         assert answer.status_code == 503
         assert "does not match its checksum" in answer.content.decode()
-        assert len([entry for entry in caplog.records if entry.name == "reviews.storage.damage"]) == 1
+        assert len([entry for entry in caplog.records if entry.name == "reviews.storage.corruption"]) == 1
 
     def test_record_itself_can_still_be_read(self, as_ana: Client, caplog: Any) -> None:
         assert as_ana.get(reverse("evaluation", args=[record(1).pk])).status_code == 200
@@ -529,7 +533,7 @@ class TestAFinishedExport:
     @pytest.fixture
     def export(self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch) -> Export:
         monkeypatch.setattr(jobs, "PART_SIZE", 5000)
-        export = jobs.ask_for(Order(run), lea)
+        export = jobs.enqueue(ExportOptions(run), lea)
         jobs.build(export.pk)
         export.refresh_from_db()
         assert export.parts.filter(kind="file").count() > 3
@@ -561,12 +565,12 @@ class TestAFinishedExport:
         answer: Any = as_lea.get(reverse("export-file", args=[export.pk]))
         assert answer.status_code == 503
         assert f"export {export.pk}" in answer.content.decode()
-        assert [str(fault) for fault in run_check.check(export.run, Checked())]
+        assert [str(fault) for fault in verify_run.verify_run(export.run, VerificationCounts())]
 
     def test_whose_hash_is_another_breaks_off(self, export: Export, as_lea: Client) -> None:
         Export.objects.update(sha256="0" * 64)
         answer: Any = as_lea.get(reverse("export-file", args=[export.pk]))
-        with pytest.raises(Damaged, match="does not have its SHA-256"):
+        with pytest.raises(CorruptData, match="does not have its SHA-256"):
             list(answer.streaming_content)
 
     def test_sends_a_range_whose_parts_are_sound(self, export: Export, as_lea: Client) -> None:
@@ -591,5 +595,5 @@ def test_a_line_that_a_file_never_had_is_no_damage(run: Run) -> None:
 def test_missing_end_is_found_without_recorded_sums(run: Run) -> None:
     ImportSums.objects.all().delete()
     remove_frames(-1)
-    with pytest.raises(Damaged, match="lines, and had 34"):
-        written(Order(run))
+    with pytest.raises(CorruptData, match="lines, and had 34"):
+        written(ExportOptions(run))

@@ -14,7 +14,7 @@ import zstandard
 
 from cognireview.environment import BASE_DIR, Environment
 from reviews.storage import decompression
-from reviews.storage.source_files import BLOCK_SIZE, Refused
+from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
 from tests.support.lines import bring_in, file_of, line, take_out
 
 LINES = file_of(line("e-1"), line("e-2"))
@@ -23,7 +23,7 @@ ARRAY = b"[%b, %b]" % (line("e-1"), line("e-2"))
 
 def unpacked(data: bytes, *, block: int = BLOCK_SIZE, most: int = 2**40) -> bytes:
     blocks = (data[start : start + block] for start in range(0, len(data), block))
-    return b"".join(decompression.blocks(blocks, most=most))
+    return b"".join(decompression.decompress(blocks, most=most))
 
 
 PACKED: list[Callable[[bytes], bytes]] = [gzip.compress, zstandard.compress]
@@ -60,7 +60,7 @@ class TestAFile:
 
     def test_comes_in_blocks_of_a_size(self) -> None:
         data = zstandard.compress(bytes(10 * BLOCK_SIZE))
-        sizes = [len(block) for block in decompression.blocks([data], most=2**40)]
+        sizes = [len(block) for block in decompression.decompress([data], most=2**40)]
         assert (sum(sizes), min(sizes) >= BLOCK_SIZE) == (10 * BLOCK_SIZE, True)
 
 
@@ -68,24 +68,24 @@ class TestABrokenFile:
     @pytest.mark.parametrize("pack", PACKED)
     def test_that_is_cut_off_is_refused_with_the_place(self, pack: Callable[[bytes], bytes]) -> None:
         cut = pack(LINES)[:-5]
-        with pytest.raises(Refused, match=f"is cut off: its .* data has no end after {len(cut)} bytes"):
+        with pytest.raises(ImportRefused, match=f"is cut off: its .* data has no end after {len(cut)} bytes"):
             unpacked(cut)
 
     @pytest.mark.parametrize("pack", PACKED)
     def test_with_something_else_behind_it_is_refused(self, pack: Callable[[bytes], bytes]) -> None:
-        with pytest.raises(Refused, match=r"is damaged: its .* data cannot be read from byte 0 on"):
+        with pytest.raises(ImportRefused, match=r"is damaged: its .* data cannot be read from byte 0 on"):
             unpacked(pack(LINES) + b"and so on")
 
     @pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor(write_checksum=True).compress])
     def test_whose_sum_is_wrong_is_refused(self, pack: Callable[[bytes], bytes]) -> None:
         data = bytearray(pack(LINES))
         data[-6 if data.startswith(b"\x1f\x8b") else -1] ^= 1
-        with pytest.raises(Refused, match="is damaged"):
+        with pytest.raises(ImportRefused, match="is damaged"):
             unpacked(bytes(data))
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress])
     def test_with_a_cut_array_is_refused_with_the_element(self, pack: Callable[[bytes], bytes]) -> None:
-        with pytest.raises(Refused, match="breaks off in element 2"):
+        with pytest.raises(ImportRefused, match="breaks off in element 2"):
             unpacked(pack(ARRAY[:-10]))
 
     @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ class TestABrokenFile:
         [(bz2.compress(LINES), "bzip2"), (lzma.compress(LINES), "xz")],
     )
     def test_packed_in_another_way_is_named(self, data: bytes, name: str) -> None:
-        with pytest.raises(Refused, match=f"packed by {name}"):
+        with pytest.raises(ImportRefused, match=f"packed by {name}"):
             unpacked(data)
 
     def test_that_is_an_archive_is_named(self) -> None:
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w") as archive:
             archive.writestr("evaluations.jsonl", LINES)
-        with pytest.raises(Refused, match="a ZIP archive"):
+        with pytest.raises(ImportRefused, match="a ZIP archive"):
             unpacked(file.getvalue())
 
 
@@ -109,14 +109,16 @@ class TestABomb:
     def test_is_stopped_at_the_limit_which_the_error_names(self, pack: Callable[[bytes], bytes]) -> None:
         data = pack(bytes(3_000_000))
         assert len(unpacked(data, most=3_000_000)) == 3_000_000
-        with pytest.raises(Refused, match=r"more than 2,999,999 bytes \(COGNIREVIEW_MAX_UNPACKED_BYTES\)"):
+        with pytest.raises(
+            ImportRefused, match=r"more than 2,999,999 bytes \(COGNIREVIEW_MAX_UNPACKED_BYTES\)"
+        ):
             unpacked(data, most=2_999_999)
 
     def test_takes_little_memory(self) -> None:
         frame = zstandard.compress(bytes(64 * 1024**2), 19)
         size = 0
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for block in decompression.blocks([frame * 20], most=2**40):
+        for block in decompression.decompress([frame * 20], most=2**40):
             size += len(block)
         taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         assert size == 20 * 64 * 1024**2
@@ -126,7 +128,7 @@ class TestABomb:
         parameters = zstandard.ZstdCompressionParameters(window_log=28, enable_ldm=True)
         compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
         data = compressor.compress(LINES) + compressor.flush()
-        with pytest.raises(Refused, match="is damaged"):
+        with pytest.raises(ImportRefused, match="is damaged"):
             unpacked(data)
 
 
@@ -142,7 +144,7 @@ class TestABomb:
     ],
 )
 def test_a_run_is_named_after_the_file_without_its_endings(file_name: str, stem: str) -> None:
-    assert decompression.stem(file_name) == stem
+    assert decompression.base_name(file_name) == stem
 
 
 @pytest.mark.django_db
@@ -200,7 +202,7 @@ class TestTheDocument:
     def test_tells_what_happens(self, name: str) -> None:
         data, expected = DOCUMENTED[name]
         if isinstance(expected, str):
-            with pytest.raises(Refused, match=expected):
+            with pytest.raises(ImportRefused, match=expected):
                 bring_in(data)
         else:
             assert [row["line"] for row in bring_in(data).listed_exceptions()] == expected

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.storage.json_array import ArrayError, lines
+from reviews.storage.json_array import ArrayError, array_lines
 
 
 def elements(text: bytes, *, block: int = 1024) -> bytes:
     """The elements of an array whose text comes in blocks of that size."""
     assert text.startswith(b"[")
-    return b"".join(lines(blocks_of(text[1:], block)))
+    return b"".join(array_lines(blocks_of(text[1:], block)))
 
 
 def blocks_of(text: bytes, size: int) -> Iterator[bytes]:
@@ -88,5 +88,5 @@ class TestAnArray:
             elements(b'[{"a":1},{"b":2}]\n[{"c":3}]')
 
     def test_is_never_held_whole(self) -> None:
-        blocks = lines(iter([b'{"a":"', b"x" * 1000, b"y" * 1000, b'"}]']))
+        blocks = array_lines(iter([b'{"a":"', b"x" * 1000, b"y" * 1000, b'"}]']))
         assert [len(block) for block in blocks] == [6, 1000, 1000, 3]

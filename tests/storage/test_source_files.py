@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.models import SourceChunk
-from reviews.storage import checksums, source_files
-from reviews.storage.checksums import Text
-from reviews.storage.source_files import BOM, OVERLONG, Meter, Piece, Refused
+from reviews.storage import integrity, source_files
+from reviews.storage.integrity import ContentTotals
+from reviews.storage.source_files import BOM, OVERLONG, Chunk, ImportRefused, MeteredStream
 from tests.support.factories import ImportFactory
 
 LIMIT = 12
@@ -31,9 +31,9 @@ def blocks_of(data: bytes, size: int) -> list[bytes]:
     return [data[start : start + size] for start in range(0, len(data), size)]
 
 
-def cut(data: bytes, size: int, *, line_bytes: int = LIMIT) -> list[Piece]:
+def cut(data: bytes, size: int, *, line_bytes: int = LIMIT) -> list[Chunk]:
     with patch.object(source_files, "BLOCK_SIZE", SMALL_BLOCK):
-        return list(source_files.cut(blocks_of(data, size), line_bytes=line_bytes))
+        return list(source_files.cut_chunks(blocks_of(data, size), line_bytes=line_bytes))
 
 
 def expected_lines(data: bytes) -> list[bytes]:
@@ -45,10 +45,10 @@ def expected_lines(data: bytes) -> list[bytes]:
 
 def kept(data: bytes, size: int = SMALL_BLOCK) -> Any:
     """An import with the file kept."""
-    stored, text = ImportFactory.create(), Text()
-    for _ in source_files.keep(stored, cut(data, size), text):
+    stored, text = ImportFactory.create(), ContentTotals()
+    for _ in source_files.store_chunks(stored, cut(data, size), text):
         pass
-    checksums.record_text(stored, text)
+    integrity.record_content(stored, text)
     return stored
 
 
@@ -67,7 +67,7 @@ class TestCut:
 
     @given(files, st.integers(1, 20))
     def test_lines_are_those_of_the_file_except_overlong_ones(self, data: bytes, size: int) -> None:
-        read = [line for lines in source_files.lines_of(cut(data, size)) for line in lines]
+        read = [line for lines in source_files.split_lines(cut(data, size)) for line in lines]
         expected = expected_lines(data)
         assert len(read) == len(expected)
         for line, true_line, raw in zip(read, expected, data.split(b"\n"), strict=False):
@@ -80,18 +80,22 @@ class TestCut:
     def test_a_line_without_end_is_never_held_whole(self) -> None:
         pieces = cut(b"{}\n" + b"x" * 1000 + b"\n{}\n", SMALL_BLOCK)
         assert max(len(piece.data) for piece in pieces) <= LIMIT + 2 * SMALL_BLOCK
-        assert [line for lines in source_files.lines_of(pieces) for line in lines] == [b"{}", OVERLONG, b"{}"]
+        assert [line for lines in source_files.split_lines(pieces) for line in lines] == [
+            b"{}",
+            OVERLONG,
+            b"{}",
+        ]
 
     @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\r"])
     def test_lines_end_at_line_feeds_alone(self, separator: str) -> None:
         data = f"a{separator}b\nc".encode()
-        [lines] = source_files.lines_of(cut(data, 100, line_bytes=100))
+        [lines] = source_files.split_lines(cut(data, 100, line_bytes=100))
         assert list(lines) == [f"a{separator}b".encode(), b"c"]
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
     @pytest.mark.parametrize("size", [1, 3, 1000])
     def test_utf_16_is_refused_by_name(self, encoding: str, size: int) -> None:
-        with pytest.raises(Refused, match="UTF-16"):
+        with pytest.raises(ImportRefused, match="UTF-16"):
             cut('{"evaluation_id": "eval_1"}\n'.encode(encoding), size)
 
     def test_an_empty_file_has_no_pieces(self) -> None:
@@ -104,7 +108,7 @@ class TestKeptFile:
     @given(data=files, size=st.integers(1, 20))
     def test_comes_back_as_it_was(self, data: bytes, size: int) -> None:
         stored = kept(data, size)
-        assert list(source_files.kept_pieces(stored)) == cut(data, size)
+        assert list(source_files.stored_chunks(stored)) == cut(data, size)
 
     @examples(max_examples=25)
     @given(data=files)
@@ -138,7 +142,7 @@ class TestKeptFile:
 
 
 def test_a_meter_measures_what_it_passes_on() -> None:
-    meter = Meter([b"ab", b"", b"c"])
+    meter = MeteredStream([b"ab", b"", b"c"])
     assert list(meter) == [b"ab", b"", b"c"]
     assert meter.size == 3
     assert meter.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

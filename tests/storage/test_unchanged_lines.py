@@ -7,7 +7,7 @@ import pytest
 from reviews.history import timeline
 from reviews.models import Evaluation, Import, ImportLine, User
 from reviews.rubric import definition, proposals
-from reviews.storage import unchanged_lines
+from reviews.storage import unchanged_ranges
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.work import agree
 
@@ -66,8 +66,8 @@ class TestRanges:
         assert [number for number, _, _ in listed(again)] == list(range(1, 31))
         for number, text in enumerate(before, start=1):
             record = Evaluation.objects.get(evaluation_id=text.split(b'"')[3].decode())
-            [row] = unchanged_lines.lines_of(record)
-            assert unchanged_lines.narrowed(row, record).line == number
+            [row] = unchanged_ranges.ranges_of_record(record)
+            assert unchanged_ranges.narrow_to_record(row, record).line == number
 
     @pytest.mark.parametrize("message", ["short", LONG], ids=["in one piece", "in different pieces"])
     def test_a_second_line_of_a_record_is_rejected(self, message: str) -> None:

@@ -61,7 +61,7 @@ def file_of(*lines: bytes) -> bytes:
 
 def bring_in(data: bytes, *, run: str = "evaluations", strict: bool = False) -> Import:
     """Import a file from this machine, as the command does."""
-    blocks = source_files.blocks_of(BytesIO(data))
+    blocks = source_files.read_blocks(BytesIO(data))
     with transaction.atomic():
         return importer.import_stream(
             blocks, run_name=run, file_name=f"{run}.jsonl", actor=None, strict=strict
@@ -70,4 +70,4 @@ def bring_in(data: bytes, *, run: str = "evaluations", strict: bool = False) -> 
 
 def take_out(*, run: str = "evaluations", **options: Any) -> bytes:
     """Export a run; `options` are those of `exporter.export`."""
-    return b"".join(jsonl.export(Run.objects.get(name=run), **options))
+    return b"".join(jsonl.export_lines(Run.objects.get(name=run), **options))

@@ -21,7 +21,7 @@ from psycopg import errors
 from cognireview.operations import disk_full
 from cognireview.operations.disk_full import is_disk_full
 from cognireview.postgres import embedded
-from reviews.imports import bulk_insert, importer, job
+from reviews.imports import bulk_insert, importer, jobs
 from reviews.models import AuditEvent, Evaluation, Import, Run, Upload, UploadPart, User
 from tests.api.conftest import program_of
 from tests.support.lines import file_of, line
@@ -142,7 +142,7 @@ class TestAJob:
 
         source = receive(max)
         with monkeypatch.context() as patch:
-            patch.setattr(importer, "copy_new", fail)
+            patch.setattr(importer, "insert_evaluations", fail)
             work()
         source.refresh_from_db()
         return source
@@ -176,7 +176,7 @@ class TestAJob:
         work()
         source.refresh_from_db()
         assert source.state == Import.State.FAILED
-        job.retry(source.pk, max)
+        jobs.retry_import(source.pk, max)
         source.refresh_from_db()
         assert source.state == Import.State.FAILED
 
@@ -192,7 +192,7 @@ class TestAJob:
 
         monkeypatch.setattr(importer, "fail_upload", fail)
         with monkeypatch.context() as patch:
-            patch.setattr(importer, "copy_new", fail_once(bulk_insert.copy_new))
+            patch.setattr(importer, "insert_evaluations", fail_once(bulk_insert.insert_evaluations))
             work()
         source.refresh_from_db()
         assert (source.state, source.new) == (Import.State.DONE, 2)
@@ -211,7 +211,7 @@ def fail_once(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def receive(admin: User, content: bytes = FILE, *, strict: bool = False) -> Import:
-    return importer.receive_upload(
+    return importer.store_upload(
         run_name="run", file_name="f.jsonl", blocks=[content], strict=strict, actor=admin
     )
 
@@ -251,7 +251,7 @@ def test_a_database_that_fills_its_disk_logs_no_contents(small_disk: Path, state
 
 
 def repeat(opened: psycopg.Connection[Any], statement: LiteralString) -> None:
-    """Execute a statement with contents in it until the disk is full, as `execute_apart` does."""
+    """Execute a statement with contents in it until the disk is full."""
     with psycopg.Cursor(opened) as cursor:
         for _ in range(200):
             cursor.execute(statement, [MARKER.encode() + os.urandom(500_000)])

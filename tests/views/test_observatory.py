@@ -163,7 +163,7 @@ def test_pages_of_a_second_factor_with_a_picture_of_a_code(ana: User) -> None:
 
 def test_downloads(max: User) -> None:
     run = bring_in(file_of(line(), b"no record")).run
-    export = jobs.ask_for(jobs.Order(run), max)
+    export = jobs.enqueue(jobs.ExportOptions(run), max)
     jobs.build(export.pk)
     browser = Browser(max)
     export = Export.objects.get()

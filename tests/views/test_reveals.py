@@ -73,7 +73,7 @@ class TestAFileOfTheRun:
     def test_of_somebody_elses_export_reveals_it_when_it_is_downloaded(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User, max: User
     ) -> None:
-        export = jobs.ask_for(jobs.Order(run), max)
+        export = jobs.enqueue(jobs.ExportOptions(run), max)
         jobs.build(export.pk)
         assert ASSISTED in text(as_lea.get(url("export-page", export)))
         assert blind_scoring.is_hidden(record, lea)

@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from cognireview import environment
 from reviews.webhooks import allowlist
-from reviews.webhooks.allowlist import NotAllowed, Target
+from reviews.webhooks.allowlist import TargetNotAllowed, WebhookTarget
 
 HOSTS = ["hooks.example.org", "ci.lan:8443", "10.1.0.0/16", "localhost:9000", "127.0.0.1:9000", "[::1]:9000"]
 
@@ -37,15 +37,15 @@ class TestAUrl:
     @pytest.mark.parametrize(
         ("url", "target"),
         [
-            ("https://hooks.example.org", Target(True, "hooks.example.org", 443, "/")),
-            ("https://HOOKS.example.org:443/a?b=c", Target(True, "hooks.example.org", 443, "/a?b=c")),
-            ("https://ci.lan:8443/?", Target(True, "ci.lan", 8443, "/")),
-            ("http://localhost:9000/x", Target(False, "localhost", 9000, "/x")),
-            ("http://[::1]:9000/x", Target(False, "::1", 9000, "/x")),
+            ("https://hooks.example.org", WebhookTarget(True, "hooks.example.org", 443, "/")),
+            ("https://HOOKS.example.org:443/a?b=c", WebhookTarget(True, "hooks.example.org", 443, "/a?b=c")),
+            ("https://ci.lan:8443/?", WebhookTarget(True, "ci.lan", 8443, "/")),
+            ("http://localhost:9000/x", WebhookTarget(False, "localhost", 9000, "/x")),
+            ("http://[::1]:9000/x", WebhookTarget(False, "::1", 9000, "/x")),
         ],
     )
-    def test_of_the_list_is_taken(self, url: str, target: Target) -> None:
-        assert allowlist.parse(url) == target
+    def test_of_the_list_is_taken(self, url: str, target: WebhookTarget) -> None:
+        assert allowlist.parse_target(url) == target
 
     @pytest.mark.parametrize(
         ("url", "why"),
@@ -81,19 +81,19 @@ class TestAUrl:
         ],
     )
     def test_of_anything_else_is_refused(self, url: str, why: str) -> None:
-        with pytest.raises(NotAllowed, match=why):
-            allowlist.parse(url)
+        with pytest.raises(TargetNotAllowed, match=why):
+            allowlist.parse_target(url)
 
     def test_leads_nowhere_where_there_is_no_list(self, settings: LazySettings) -> None:
         settings.WEBHOOK_HOSTS = []
-        assert not allowlist.are_on()
-        with pytest.raises(NotAllowed, match="Webhooks are off"):
-            allowlist.parse("https://hooks.example.org/")
+        assert not allowlist.is_enabled()
+        with pytest.raises(TargetNotAllowed, match="Webhooks are off"):
+            allowlist.parse_target("https://hooks.example.org/")
 
 
 class TestAnAddress:
     def addresses(self, url: str) -> list[str]:
-        return allowlist.addresses(allowlist.parse(url))
+        return allowlist.resolve_target(allowlist.parse_target(url))
 
     def test_is_looked_up_once_and_each_only_once(self, lead: dict[str, list[str]]) -> None:
         lead["hooks.example.org"] = ["93.184.216.34", "2606:2800:220:1::1", "93.184.216.34"]
@@ -150,7 +150,7 @@ class TestAnAddress:
         self, address: str, lead: dict[str, list[str]]
     ) -> None:
         lead["hooks.example.org"] = ["93.184.216.34", address]
-        with pytest.raises(NotAllowed, match="is not public and not in COGNIREVIEW_"):
+        with pytest.raises(TargetNotAllowed, match="is not public and not in COGNIREVIEW_"):
             self.addresses("https://hooks.example.org/")
 
     @pytest.mark.parametrize("address", ["10.1.255.1", "::ffff:10.1.0.1"])
@@ -175,17 +175,17 @@ class TestAnAddress:
         lead["hooks.example.org"] = [taken]
         assert self.addresses("https://hooks.example.org/") == [taken]
         lead["hooks.example.org"] = [refused]
-        with pytest.raises(NotAllowed):
+        with pytest.raises(TargetNotAllowed):
             self.addresses("https://hooks.example.org/")
 
     def test_in_the_list_with_a_port_is_taken_with_that_port_only(self, lead: dict[str, list[str]]) -> None:
         lead |= {"localhost": ["127.0.0.1"], "hooks.example.org": ["127.0.0.1"]}
         assert self.addresses("http://localhost:9000/") == ["127.0.0.1"]
-        with pytest.raises(NotAllowed):
+        with pytest.raises(TargetNotAllowed):
             self.addresses("https://hooks.example.org/")
 
     def test_of_an_unknown_name_there_is_none(self, lead: dict[str, list[str]]) -> None:
-        with pytest.raises(NotAllowed, match=r"The name hooks\.example\.org is not known"):
+        with pytest.raises(TargetNotAllowed, match=r"The name hooks\.example\.org is not known"):
             self.addresses("https://hooks.example.org/")
 
 

@@ -53,15 +53,15 @@ def there(settings: LazySettings) -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def made(there: Receiver, max: User) -> deliveries.Made:
+def made(there: Receiver, max: User) -> deliveries.NewWebhook:
     """The receiver is told of every run."""
-    return deliveries.add(url=there.url, run=None, actor=max)
+    return deliveries.add_webhook(url=there.url, run=None, actor=max)
 
 
 def told() -> list[str]:
     """The runs of the messages that a look makes."""
     before = set(WebhookDelivery.objects.values_list("pk", flat=True))
-    deliveries.tell_reviewed()
+    deliveries.notify_reviewed_runs()
     new = WebhookDelivery.objects.exclude(pk__in=before).select_related("run").order_by("run__name")
     return [delivery.run.name for delivery in new if delivery.run]
 
@@ -76,7 +76,7 @@ def fresh(record: Evaluation) -> Evaluation:
 
 class TestARunIsTold:
     @pytest.fixture(autouse=True)
-    def _webhook(self, made: deliveries.Made) -> None:
+    def _webhook(self, made: deliveries.NewWebhook) -> None:
         """Somebody listens."""
 
     @pytest.fixture
@@ -191,14 +191,14 @@ class TestARunIsTold:
         assert told() == []
 
     def test_not_when_its_file_was_refused(self) -> None:
-        with pytest.raises(importer.StrictRefusal):
+        with pytest.raises(importer.StrictImportRefused):
             bring_in(file_of(line("eval_1"), b"no record"), run="nightly", strict=True)
         assert told() == []
 
     def test_with_nothing_to_do_for_who_decides(self, run: Run, ana: User) -> None:
         EvaluationFactory.create(run=run)
         record = EvaluationFactory.create(run=run)
-        deliveries.tell_reviewed()
+        deliveries.notify_reviewed_runs()
         before = QueueFilled.objects.count()
         with CaptureQueriesContext(connection) as queries:
             decide(record, ana)
@@ -208,73 +208,77 @@ class TestARunIsTold:
 
 @pytest.mark.django_db(transaction=True)
 class TestAtOnce:
-    def test_two_workers_tell_of_a_run_once(self, made: deliveries.Made, ana: User) -> None:
+    def test_two_workers_tell_of_a_run_once(self, made: deliveries.NewWebhook, ana: User) -> None:
         for _ in range(3):
             decide(EvaluationFactory.create(), ana)
-        together(deliveries.tell_reviewed, deliveries.tell_reviewed, deliveries.tell_reviewed)
+        together(
+            deliveries.notify_reviewed_runs, deliveries.notify_reviewed_runs, deliveries.notify_reviewed_runs
+        )
         assert WebhookDelivery.objects.count() == 3
         assert WebhookDelivery.objects.values("run").distinct().count() == 3
 
     def test_what_comes_into_the_queue_meanwhile_is_not_forgotten(
-        self, made: deliveries.Made, ana: User
+        self, made: deliveries.NewWebhook, ana: User
     ) -> None:
         """It is reopened in a transaction that ends only after the run was told of."""
         record = EvaluationFactory.create()
         decide(record, ana)
         with transaction.atomic():
             decisions.reopen(evaluation_id=record.pk, actor=ana, reason="Step two.")
-            together(deliveries.tell_reviewed)
+            together(deliveries.notify_reviewed_runs)
         assert WebhookDelivery.objects.count() == 1
-        deliveries.tell_reviewed()
+        deliveries.notify_reviewed_runs()
         assert WebhookDelivery.objects.count() == 1
         decide(fresh(record), ana)
-        deliveries.tell_reviewed()
+        deliveries.notify_reviewed_runs()
         assert WebhookDelivery.objects.count() == 2
 
     def test_it_is_all_noted_or_nothing(
-        self, made: deliveries.Made, ana: User, monkeypatch: pytest.MonkeyPatch
+        self, made: deliveries.NewWebhook, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         decide(EvaluationFactory.create(), ana)
         with monkeypatch.context() as broken:
             broken.setattr(progress, "of", broken_off)
             with pytest.raises(ZeroDivisionError):
-                deliveries.tell_reviewed()
+                deliveries.notify_reviewed_runs()
         assert QueueFilled.objects.count() == 1
-        assert deliveries.tell_reviewed() == 1
+        assert deliveries.notify_reviewed_runs() == 1
 
 
 class TestWhoIsTold:
-    def test_are_those_of_the_run_and_of_every_run(self, made: deliveries.Made, ana: User, max: User) -> None:
+    def test_are_those_of_the_run_and_of_every_run(
+        self, made: deliveries.NewWebhook, ana: User, max: User
+    ) -> None:
         one, other = (EvaluationFactory.create() for _ in range(2))
         for record in (one, other):
-            deliveries.add(url=made.webhook.url, run=record.run, actor=max)
+            deliveries.add_webhook(url=made.webhook.url, run=record.run, actor=max)
         decide(one, ana)
-        deliveries.tell_reviewed()
+        deliveries.notify_reviewed_runs()
         sent = WebhookDelivery.objects.order_by("pk")
         assert {delivery.webhook.run for delivery in sent} == {None, one.run}
         assert len({delivery.message_id for delivery in sent}) == 2
 
     def test_is_nobody_who_was_removed_or_came_later(
-        self, made: deliveries.Made, ana: User, max: User
+        self, made: deliveries.NewWebhook, ana: User, max: User
     ) -> None:
         decide(EvaluationFactory.create(), ana)
-        deliveries.remove(webhook=made.webhook, actor=max)
-        assert deliveries.tell_reviewed() == 0
-        deliveries.add(url=made.webhook.url, run=None, actor=max)
-        assert deliveries.tell_reviewed() == 0
+        deliveries.remove_webhook(webhook=made.webhook, actor=max)
+        assert deliveries.notify_reviewed_runs() == 0
+        deliveries.add_webhook(url=made.webhook.url, run=None, actor=max)
+        assert deliveries.notify_reviewed_runs() == 0
 
     def test_is_nobody_where_webhooks_are_off_nor_afterwards(
-        self, made: deliveries.Made, ana: User, settings: LazySettings
+        self, made: deliveries.NewWebhook, ana: User, settings: LazySettings
     ) -> None:
         decide(EvaluationFactory.create(), ana)
         hosts, settings.WEBHOOK_HOSTS = settings.WEBHOOK_HOSTS, []
-        assert deliveries.tell_reviewed() == 0
+        assert deliveries.notify_reviewed_runs() == 0
         settings.WEBHOOK_HOSTS = hosts
-        assert deliveries.tell_reviewed() == 0
+        assert deliveries.notify_reviewed_runs() == 0
 
 
 class TestAWebhook:
-    def test_keeps_its_secret_encrypted_and_out_of_the_audit(self, made: deliveries.Made) -> None:
+    def test_keeps_its_secret_encrypted_and_out_of_the_audit(self, made: deliveries.NewWebhook) -> None:
         row = Webhook.objects.get()
         assert made.secret.startswith("whsec_")
         assert made.secret not in row.secret
@@ -282,11 +286,11 @@ class TestAWebhook:
         assert event.detail == {"webhook": row.pk, "host": "localhost"}
 
     def test_whose_secret_cannot_be_read_says_so(
-        self, made: deliveries.Made, there: Receiver, max: User, settings: LazySettings
+        self, made: deliveries.NewWebhook, there: Receiver, max: User, settings: LazySettings
     ) -> None:
         sent = deliveries.send_test(webhook=made.webhook, actor=max)
         settings.SECRET_KEY = "x" * 50
-        deliveries.deliver(sent.pk, 1)
+        deliveries.attempt_delivery(sent.pk, 1)
         assert "secret key is another by now" in sent.attempts.get().reason
         assert there.received == []
 
@@ -295,18 +299,18 @@ class TestADelivery:
     """As the job makes its attempts, one after the other."""
 
     @pytest.fixture
-    def sent(self, made: deliveries.Made, ana: User) -> WebhookDelivery:
+    def sent(self, made: deliveries.NewWebhook, ana: User) -> WebhookDelivery:
         decide(EvaluationFactory.create(run=RunFactory.create(name="nightly")), ana)
-        deliveries.tell_reviewed()
+        deliveries.notify_reviewed_runs()
         return WebhookDelivery.objects.get()
 
     def job(self) -> ProcrastinateJob:
         return ProcrastinateJob.objects.filter(task_name=deliveries.JOB).latest("pk")
 
     def test_arrives_with_a_signature_that_verifies(
-        self, sent: WebhookDelivery, made: deliveries.Made, there: Receiver
+        self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver
     ) -> None:
-        deliveries.deliver(sent.pk, 1)
+        deliveries.attempt_delivery(sent.pk, 1)
         [received] = there.received
         assert verify()(received.headers, received.body, made.secret)
         assert json.loads(received.body)["data"]["run"] == "nightly"
@@ -318,22 +322,22 @@ class TestADelivery:
 
     def test_that_has_arrived_is_not_sent_again(self, sent: WebhookDelivery, there: Receiver) -> None:
         for attempt in (1, 1, 2):
-            deliveries.deliver(sent.pk, attempt)
+            deliveries.attempt_delivery(sent.pk, attempt)
         assert len(there.received) == 1
 
     def test_that_is_refused_is_tried_again_with_the_same_id(
-        self, sent: WebhookDelivery, made: deliveries.Made, there: Receiver
+        self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver
     ) -> None:
         there.statuses = [500, 302, 200]
         for attempt, pause in ((1, 5), (2, 60)):
-            deliveries.deliver(sent.pk, attempt)
+            deliveries.attempt_delivery(sent.pk, attempt)
             sent.refresh_from_db()
             job = self.job()
             assert job.args == {"delivery_id": sent.pk, "attempt": attempt + 1}
             assert job.scheduled_at
             assert job.scheduled_at == sent.next_attempt_at
             assert abs(job.scheduled_at - timezone.now() - timedelta(seconds=pause)) < timedelta(seconds=4)
-        deliveries.deliver(sent.pk, 3)
+        deliveries.attempt_delivery(sent.pk, 3)
         sent.refresh_from_db()
         assert sent.state == "delivered"
         assert [attempt.status for attempt in sent.attempts.order_by("number")] == [500, 302, 200]
@@ -344,7 +348,7 @@ class TestADelivery:
         there.statuses = [503]
         pauses = []
         for attempt in range(1, len(PAUSES) + 2):
-            deliveries.deliver(sent.pk, attempt)
+            deliveries.attempt_delivery(sent.pk, attempt)
             sent.refresh_from_db()
             if sent.next_attempt_at:
                 pauses.append(round((sent.next_attempt_at - timezone.now()).total_seconds()))
@@ -352,20 +356,20 @@ class TestADelivery:
         assert pauses == sorted(pauses)
         assert 20 < sum(pauses) / 3600 < 28
         jobs = ProcrastinateJob.objects.filter(task_name=deliveries.JOB).count()
-        deliveries.deliver(sent.pk, len(PAUSES) + 2)
+        deliveries.attempt_delivery(sent.pk, len(PAUSES) + 2)
         assert len(there.received) == sent.attempts.count() == len(PAUSES) + 1
         assert ProcrastinateJob.objects.filter(task_name=deliveries.JOB).count() == jobs
 
     def test_that_is_over_is_removed_after_ninety_days(
-        self, sent: WebhookDelivery, made: deliveries.Made, there: Receiver, max: User
+        self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
         waiting, late = (deliveries.send_test(webhook=made.webhook, actor=max) for _ in range(2))
         for delivery in (sent, late):
-            deliveries.deliver(delivery.pk, 1)
+            deliveries.attempt_delivery(delivery.pk, 1)
         for delivery, days in ((sent, 91), (waiting, 91), (late, 89)):
             made_at = timezone.now() - timedelta(days=days)
             WebhookDelivery.objects.filter(pk=delivery.pk).update(created_at=made_at)
-        deliveries.remove_old()
+        deliveries.remove_old_messages()
         assert set(WebhookDelivery.objects.all()) == {waiting, late}
         assert set(WebhookAttempt.objects.values_list("delivery", flat=True)) == {late.pk}
 
@@ -373,7 +377,7 @@ class TestADelivery:
         self, sent: WebhookDelivery, there: Receiver, settings: LazySettings
     ) -> None:
         settings.WEBHOOK_HOSTS = ["hooks.example.org"]
-        deliveries.deliver(sent.pk, 1)
+        deliveries.attempt_delivery(sent.pk, 1)
         attempt = sent.attempts.get()
         assert attempt.status is None
         assert "is not in COGNIREVIEW_WEBHOOK_HOSTS" in attempt.reason
@@ -381,34 +385,34 @@ class TestADelivery:
 
     def test_keeps_nothing_of_an_answer_but_its_status(self, sent: WebhookDelivery, there: Receiver) -> None:
         there.statuses, there.headers = [500], {"X-Told": "a secret of theirs"}
-        deliveries.deliver(sent.pk, 1)
+        deliveries.attempt_delivery(sent.pk, 1)
         kept = [*WebhookAttempt.objects.values_list(), *WebhookDelivery.objects.values_list()]
         assert "what a server has to say" not in str(kept)
         assert "a secret of theirs" not in str(kept)
 
     def test_of_a_webhook_that_is_removed_ends(
-        self, sent: WebhookDelivery, made: deliveries.Made, there: Receiver, max: User
+        self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
-        deliveries.remove(webhook=made.webhook, actor=max)
-        deliveries.deliver(sent.pk, 1)
+        deliveries.remove_webhook(webhook=made.webhook, actor=max)
+        deliveries.attempt_delivery(sent.pk, 1)
         sent.refresh_from_db()
         assert (sent.state, there.received) == ("given up", [])
 
     def test_while_its_webhook_is_removed_is_noted_and_not_tried_again(
-        self, sent: WebhookDelivery, made: deliveries.Made, there: Receiver, max: User
+        self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
         there.statuses = [500]
         jobs = ProcrastinateJob.objects.count()
-        attempt = sender.send
+        attempt = sender.send_message
 
-        def removed_meanwhile(*args: Any, **options: Any) -> sender.Answer:
+        def removed_meanwhile(*args: Any, **options: Any) -> sender.DeliveryResult:
             answer = attempt(*args, **options)
-            deliveries.remove(webhook=made.webhook, actor=max)
+            deliveries.remove_webhook(webhook=made.webhook, actor=max)
             return answer
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sender, "send", removed_meanwhile)
-            deliveries.deliver(sent.pk, 1)
+            deliveries.attempt_delivery(sent.pk, 1)
         sent.refresh_from_db()
         assert (sent.state, sent.attempts.get().status) == ("given up", 500)
         assert ProcrastinateJob.objects.count() == jobs
@@ -426,12 +430,12 @@ def verify() -> Callable[[dict[str, str], bytes, str], bool]:
 
 class TestTheSnippetOfTheDocuments:
     @pytest.fixture
-    def message(self, made: deliveries.Made, there: Receiver, max: User) -> Received:
-        deliveries.deliver(deliveries.send_test(webhook=made.webhook, actor=max).pk, 1)
+    def message(self, made: deliveries.NewWebhook, there: Receiver, max: User) -> Received:
+        deliveries.attempt_delivery(deliveries.send_test(webhook=made.webhook, actor=max).pk, 1)
         return there.received[0]
 
     def test_takes_what_is_ours_also_beside_another_signature(
-        self, message: Received, made: deliveries.Made
+        self, message: Received, made: deliveries.NewWebhook
     ) -> None:
         assert verify()(message.headers, message.body, made.secret)
         both = f"v1,bm9uZQ== {message.headers['webhook-signature']}"
@@ -447,12 +451,12 @@ class TestTheSnippetOfTheDocuments:
         ],
     )
     def test_takes_nothing_that_was_changed(
-        self, change: dict[str, str], message: Received, made: deliveries.Made
+        self, change: dict[str, str], message: Received, made: deliveries.NewWebhook
     ) -> None:
         assert not verify()(message.headers | change, message.body, made.secret)
 
     def test_takes_no_other_body_or_secret_and_nothing_old(
-        self, message: Received, made: deliveries.Made, monkeypatch: pytest.MonkeyPatch
+        self, message: Received, made: deliveries.NewWebhook, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert not verify()(message.headers, message.body + b" ", made.secret)
         assert not verify()(message.headers, message.body, sender.new_secret())
@@ -467,15 +471,15 @@ class TestTheJobs:
         call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
 
     def test_tell_and_deliver_with_nobody_s_help(
-        self, made: deliveries.Made, there: Receiver, ana: User
+        self, made: deliveries.NewWebhook, there: Receiver, ana: User
     ) -> None:
         decide(EvaluationFactory.create(), ana)
-        app.configure_task(tasks.tell_reviewed_runs.name).defer(timestamp=0)
+        app.configure_task(tasks.notify_reviewed_runs.name).defer(timestamp=0)
         self.work()
         assert [json.loads(received.body)["type"] for received in there.received] == [REVIEWED]
         assert WebhookDelivery.objects.get().state == "delivered"
 
-    def test_try_again_when_it_is_time(self, made: deliveries.Made, there: Receiver, max: User) -> None:
+    def test_try_again_when_it_is_time(self, made: deliveries.NewWebhook, there: Receiver, max: User) -> None:
         there.statuses = [500, 200]
         sent = deliveries.send_test(webhook=made.webhook, actor=max)
         self.work()
@@ -489,7 +493,7 @@ class TestTheJobs:
         assert (sent.state, len(there.received)) == ("delivered", 2)
 
     def test_of_a_worker_that_died_are_taken_up_by_the_next(
-        self, made: deliveries.Made, there: Receiver, max: User
+        self, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
         sent = deliveries.send_test(webhook=made.webhook, actor=max)
         with connection.cursor() as cursor:
@@ -502,13 +506,13 @@ class TestTheJobs:
                 "UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s WHERE task_name = %s",
                 [dead, deliveries.JOB],
             )
-        app.configure_task(tasks.take_up_stalled_jobs.name).defer(timestamp=0)
+        app.configure_task(tasks.retry_stalled_jobs.name).defer(timestamp=0)
         self.work()
         sent.refresh_from_db()
         assert (sent.state, len(there.received)) == ("delivered", 1)
 
     def test_that_cannot_note_what_came_of_it_try_again(
-        self, made: deliveries.Made, there: Receiver, max: User, monkeypatch: pytest.MonkeyPatch
+        self, made: deliveries.NewWebhook, there: Receiver, max: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sent = deliveries.send_test(webhook=made.webhook, actor=max)
         with monkeypatch.context() as broken:

@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from django.conf import LazySettings
 
 from reviews.webhooks import sender
-from reviews.webhooks.sender import Answer
+from reviews.webhooks.sender import DeliveryResult
 from tests.support import receiver
 from tests.support.receiver import Receiver
 
@@ -31,8 +31,8 @@ def there(settings: LazySettings) -> Iterator[Receiver]:
         yield running
 
 
-def send(url: str) -> Answer:
-    return sender.send(url, message_id="msg_1", timestamp=1614265330, body=b'{"a": 1}', secret=SECRET)
+def send(url: str) -> DeliveryResult:
+    return sender.send_message(url, message_id="msg_1", timestamp=1614265330, body=b'{"a": 1}', secret=SECRET)
 
 
 def test_a_signature_is_that_of_standard_webhooks() -> None:
@@ -47,7 +47,7 @@ def test_a_signature_is_that_of_standard_webhooks() -> None:
 
 
 def test_a_message_arrives_as_it_is(there: Receiver) -> None:
-    assert send(there.url) == Answer(204, "No Content")
+    assert send(there.url) == DeliveryResult(204, "No Content")
     [received] = there.received
     assert (received.path, received.body) == ("/hook?to=team", b'{"a": 1}')
     assert received.headers["host"] == there.host
@@ -70,7 +70,7 @@ def test_a_status_says_whether_it_has_arrived(status: int, is_taken: bool, there
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_no_redirect_is_followed(status: int, there: Receiver) -> None:
     there.statuses, there.headers = [status], {"Location": f"http://{there.host}/elsewhere"}
-    assert send(there.url) == Answer(status, "It leads elsewhere, which is not followed.")
+    assert send(there.url) == DeliveryResult(status, "It leads elsewhere, which is not followed.")
     assert [received.path for received in there.received] == ["/hook?to=team"]
 
 
@@ -108,7 +108,7 @@ def test_nobody_there_is_told(there: Receiver, settings: LazySettings) -> None:
         taken.bind(("127.0.0.1", 0))
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{taken.getsockname()[1]}"]
         answer = send(f"http://{settings.WEBHOOK_HOSTS[0]}/")
-    assert answer == Answer(None, "Nobody takes connections there.")
+    assert answer == DeliveryResult(None, "Nobody takes connections there.")
 
 
 def hang_up(connection: socket.socket) -> None:
@@ -145,7 +145,7 @@ def test_who_never_comes_to_an_end_is_left(settings: LazySettings, monkeypatch: 
     with saying(b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n"] * 30, pause=0.05) as port:
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{port}"]
         begin = time.monotonic()
-        assert send(f"http://127.0.0.1:{port}/") == Answer(None, "It did not answer in time.")
+        assert send(f"http://127.0.0.1:{port}/") == DeliveryResult(None, "It did not answer in time.")
         assert time.monotonic() - begin < 1.4
 
 
@@ -154,7 +154,7 @@ def test_what_is_no_answer_is_told(said: bytes, settings: LazySettings) -> None:
     with saying(said) as port:
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{port}"]
         answer = send(f"http://127.0.0.1:{port}/")
-    assert answer == Answer(None, "The connection broke off, or what came was no answer.")
+    assert answer == DeliveryResult(None, "The connection broke off, or what came was no answer.")
 
 
 class TestOverTls:
@@ -202,7 +202,7 @@ class TestOverTls:
     ) -> None:
         settings.WEBHOOK_HOSTS = [f"localhost:{secure}"]
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        assert send(f"https://localhost:{secure}/") == Answer(200, "OK")
+        assert send(f"https://localhost:{secure}/") == DeliveryResult(200, "OK")
 
     def test_one_for_another_name_is_not(
         self, secure: int, certificate: Path, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
@@ -220,4 +220,4 @@ class TestOverTls:
     def test_plain_text_is_no_tls(self, settings: LazySettings) -> None:
         with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
             settings.WEBHOOK_HOSTS = [f"localhost:{port}"]
-            assert send(f"https://localhost:{port}/") == Answer(None, "It speaks no TLS that we do.")
+            assert send(f"https://localhost:{port}/") == DeliveryResult(None, "It speaks no TLS that we do.")

@@ -28,4 +28,4 @@ class Command(BaseCommand):
         if run is None:
             raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
         target = None if options["output"] in {None, "-"} else options["output"]
-        write_anew_if_lost(target, lambda: opinions.lines(run))
+        write_anew_if_lost(target, lambda: opinions.opinion_lines(run))

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from reviews.exports import formats, jsonl
-from reviews.exports.jobs import CannotExport, Order, Output, note
+from reviews.exports.jobs import ExportOptions, ExportOutput, InvalidExport, record_export
 from reviews.management.output_files import is_file, write, write_anew_if_lost
 from reviews.models import Run
 
@@ -48,19 +48,19 @@ class Command(BaseCommand):
         order = _order(options)
         try:
             order.check()
-        except CannotExport as reason:
+        except InvalidExport as reason:
             raise CommandError(str(reason), returncode=2) from reason
         target = None if options["output"] in {None, "-"} else options["output"]
         receipt = options["receipt"] or _beside(target)
-        output = write_anew_if_lost(target, lambda: Output(order))
+        output = write_anew_if_lost(target, lambda: ExportOutput(order))
         if receipt:
             write(receipt, output.receipt(Path(target).name if target else "-"))
         with transaction.atomic():
-            note(order, None, output.figures)
+            record_export(order, None, output.figures)
         self.stderr.write(f"{output.size:,} bytes, SHA-256 {output.sha256}")
 
 
-def _order(options: dict[str, Any]) -> Order:
+def _order(options: dict[str, Any]) -> ExportOptions:
     """What the options ask for. Raises `CommandError` for a run or an import that is not there."""
     run = Run.objects.filter(name=options["run"]).first()
     if run is None:
@@ -69,13 +69,13 @@ def _order(options: dict[str, Any]) -> Order:
     only_import = run.imports.filter(pk=number).first() if number is not None else None
     if number is not None and only_import is None:
         raise CommandError(f"Run {run.name!r} has no import {number}.", returncode=2)
-    return Order(
+    return ExportOptions(
         run,
         only=options["only"],
         with_rejected=options["with_rejected"],
         only_import=only_import,
         format=options["format"],
-        compression=formats.compression_of(options["output"] or ""),
+        compression=formats.compression_for_name(options["output"] or ""),
     )
 
 

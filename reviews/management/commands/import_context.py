@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand
 
 from reviews.imports.task_context import import_context
 from reviews.models import ContextImport
-from reviews.storage.source_files import Refused, blocks_of
+from reviews.storage.source_files import ImportRefused, read_blocks
 
 ACCEPTED, SOME_REJECTED, NOTHING_DONE = 0, 1, 2
 SHOWN = 20
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         name = options["file"]
         try:
             done = self._import(name, options["run"])
-        except (Refused, OSError) as error:
+        except (ImportRefused, OSError) as error:
             self.stderr.write(f"{name}: {error}")
             sys.exit(NOTHING_DONE)
         if options["json"]:
@@ -46,10 +46,10 @@ class Command(BaseCommand):
 
     def _import(self, name: str, run_name: str | None) -> ContextImport:
         if name == "-":
-            blocks = blocks_of(sys.stdin.buffer)
+            blocks = read_blocks(sys.stdin.buffer)
             return import_context(blocks, file_name=name, run_name=run_name, actor=None)
         with Path(name).open("rb") as file:
-            return import_context(blocks_of(file), file_name=name, run_name=run_name, actor=None)
+            return import_context(read_blocks(file), file_name=name, run_name=run_name, actor=None)
 
     def _print_json(self, done: ContextImport) -> None:
         counts = {"tasks": done.tasks, "answers": done.answers, "rejected": done.rejected_count}

@@ -15,13 +15,13 @@ from django.db import transaction
 from rich import progress as rich_progress
 from rich.console import Console
 
-from reviews.imports.importer import Progress, StrictRefusal, import_stream
+from reviews.imports.importer import Progress, StrictImportRefused, import_stream
 from reviews.management.mapping_file import mapping_in
 from reviews.models import Import
 from reviews.records.mapping import Mapping
 from reviews.storage import decompression
-from reviews.storage.damage import Damaged
-from reviews.storage.source_files import Refused, blocks_of
+from reviews.storage.corruption import CorruptData
+from reviews.storage.source_files import ImportRefused, read_blocks
 
 ACCEPTED, SOME_REJECTED, NOTHING_DONE = 0, 1, 2
 SHOWN = 20
@@ -57,7 +57,7 @@ class Command(BaseCommand):
         try:
             with _opened(name) as file, _bar(name, file) as progress, transaction.atomic():
                 done = import_stream(
-                    blocks_of(file),
+                    read_blocks(file),
                     run_name=_run_name(name, options["run"]),
                     file_name=name,
                     actor=None,
@@ -69,11 +69,11 @@ class Command(BaseCommand):
                 if options["dry_run"]:
                     exceptions = iter(list(exceptions))
                     transaction.set_rollback(True)
-        except StrictRefusal as refusal:
+        except StrictImportRefused as refusal:
             self.stderr.write(f"{name}: {refusal}")
             self._report(refusal.source, iter(refusal.listed_exceptions()), options, kept=False)
             return NOTHING_DONE
-        except (Refused, Damaged, OSError) as error:
+        except (ImportRefused, CorruptData, OSError) as error:
             self.stderr.write(f"{name}: {error}")
             return NOTHING_DONE
         self._report(done, exceptions, options, kept=not options["dry_run"])
@@ -122,8 +122,8 @@ def _run_name(file_name: str, given: str | None) -> str:
     if given is not None:
         return given
     if file_name == "-":
-        raise Refused("Standard input has no name: say --run NAME.")
-    return decompression.stem(file_name)
+        raise ImportRefused("Standard input has no name: say --run NAME.")
+    return decompression.base_name(file_name)
 
 
 @contextmanager

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews.maintenance.repair import repair
+from reviews.maintenance.repair import repair_import
 from reviews.models import Import
-from reviews.storage.damage import Damaged
-from reviews.storage.source_files import Refused, blocks_of
+from reviews.storage.corruption import CorruptData
+from reviews.storage.source_files import ImportRefused, read_blocks
 
 
 class Command(BaseCommand):
@@ -26,11 +26,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, number: int, file: str, **options: Any) -> None:
         try:
             with Path(file).open("rb") as original:
-                repaired = repair(number, blocks_of(original))
+                repaired = repair_import(number, read_blocks(original))
         except Import.DoesNotExist as error:
             raise CommandError(f"There is no import {number}.", returncode=2) from error
         except OSError as error:
             raise CommandError(f"{file}: {error.strerror}", returncode=2) from error
-        except (Refused, Damaged) as error:
+        except (ImportRefused, CorruptData) as error:
             raise CommandError(f"{file}: {error}", returncode=2) from error
         self.stdout.write(f"Import {number} of run {repaired.run.name!r} is kept again as it came.")

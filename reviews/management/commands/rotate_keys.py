@@ -13,7 +13,7 @@ class Command(BaseCommand):
     help = "Re-encrypt stored secrets with COGNIREVIEW_SECRET_KEY, after a change of that key."
 
     def handle(self, *_: Any, **__: Any) -> None:
-        rotated = key_rotation.rotate()
+        rotated = key_rotation.rotate_keys()
         self.stdout.write(
             f"Re-encrypted with the present secret key: {rotated.second_factors} authenticator apps and sets "
             f"of recovery codes, {rotated.webhooks} secrets of webhooks."

@@ -58,15 +58,20 @@ class Command(BaseCommand):
             if options["audit_log"]:
                 with Path(options["audit_log"]).open("rb") as file:
                     audit_log = AuditLogFile(file, options["audit_log"])
-                    result = verify_log.check(
+                    result = verify_log.verify_with_log(
                         audit_log, originals, exported, settings.LIMITS, receipt, mapping=mapping
                     )
             elif receipt:
-                result = verify_receipt.check(receipt, originals, exported, settings.LIMITS, mapping=mapping)
+                result = verify_receipt.verify_with_receipt(
+                    receipt, originals, exported, settings.LIMITS, mapping=mapping
+                )
             else:
-                files, exported_lines = verify_receipt.files(originals), verify_receipt.lines(exported)
+                files, exported_lines = (
+                    verify_receipt.line_sources(originals),
+                    verify_receipt.file_lines(exported),
+                )
                 result = compare(files, exported_lines, settings.LIMITS, mapping=mapping)
-        except (verify_receipt.NoReceipt, verify_log.UnreadableAuditLog) as error:
+        except (verify_receipt.InvalidReceipt, verify_log.UnreadableAuditLog) as error:
             raise CommandError(str(error), returncode=2) from error
         except verify_receipt.UNREADABLE as error:
             raise CommandError(_told(error), returncode=2) from error

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from reviews.maintenance import run_check
-from reviews.maintenance.run_check import Checked
+from reviews.maintenance import verify_run
+from reviews.maintenance.verify_run import VerificationCounts
 from reviews.models import Run
 
 
@@ -26,9 +26,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        checked, faults = Checked(), []
+        checked, faults = VerificationCounts(), []
         for run in _named(options["runs"]):
-            for fault in run_check.check(run, checked):
+            for fault in verify_run.verify_run(run, checked):
                 faults.append(asdict(fault))
                 if not options["json"]:
                     self.stderr.write(str(fault))

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews.accounts.permissions import check
 from reviews.exports import formats, jobs
-from reviews.exports.jobs import CannotExport, Order
+from reviews.exports.jobs import ExportOptions, InvalidExport
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.models import Export, ExportPart, Import, Opinion, Run
@@ -70,10 +70,10 @@ class ExportForm(forms.Form):
         format_field.choices = [(key, name) for key, name in names.items() if formats.is_installed(key)]
         import_field.queryset = run.files
 
-    def order(self) -> Order:
+    def order(self) -> ExportOptions:
         """What a valid form asks for."""
         given = self.cleaned_data
-        return Order(
+        return ExportOptions(
             self._run,
             only=given["only"] or "all",
             with_rejected=given["with_rejected"],
@@ -91,8 +91,8 @@ def export(request: Request, run_pk: int) -> HttpResponse:
     form = ExportForm(request.POST if request.method == "POST" else None, run=run)
     if form.is_valid():
         try:
-            return redirect("export-page", jobs.ask_for(form.order(), request.user).pk)
-        except CannotExport as reason:
+            return redirect("export-page", jobs.enqueue(form.order(), request.user).pk)
+        except InvalidExport as reason:
             form.add_error(None, str(reason))
     context = {
         "run": run,
@@ -116,7 +116,7 @@ def export_page(request: Request, pk: int) -> HttpResponse:
         "export": export,
         "unfinished": export.state == Export.State.UNFINISHED,
         "seconds_to_next_look": 1 if waiting < timedelta(minutes=2) else 5,
-        "file_name": jobs.order_of(export).file_name,
+        "file_name": jobs.export_options(export).file_name,
         "kept_until": export.finished_at and export.finished_at + settings.KEEP_EXPORTS,
     }
     template = "files/exports/page.html#state" if request.htmx else "files/exports/page.html"
@@ -130,15 +130,15 @@ def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpRespon
     """The file, or the one stretch of it that a Range header asks for."""
     check(request.user, "export_run")
     export = _finished(pk)
-    jobs.hand_out(export, request.user)
-    name = jobs.order_of(export).file_name
+    jobs.record_download(export, request.user)
+    name = jobs.export_options(export).file_name
     asked = None
     if request.headers.get("If-Range", _etag(export)) == _etag(export):
         asked = asked_range(request.headers.get("Range", ""), export.size)
     if asked is not None and not asked:
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{export.size}"})
     sent = range(export.size) if asked is None else asked
-    blocks = jobs.stretch(export, ExportPart.Kind.FILE, sent.start, sent.stop - 1)
+    blocks = jobs.stored_range(export, ExportPart.Kind.FILE, sent.start, sent.stop - 1)
     response = download(blocks if request.method == "GET" else iter(()), name, size=len(sent))
     response.status_code = 200 if asked is None else 206
     for header, value in _headers(export, name).items():
@@ -184,7 +184,7 @@ def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
     """The receipt, for `manage.py verify_export`."""
     check(request.user, "export_run")
     export = _finished(pk)
-    response = download(jobs.kept_receipt(export), f"{jobs.order_of(export).file_name}.receipt.json")
+    response = download(jobs.stored_receipt(export), f"{jobs.export_options(export).file_name}.receipt.json")
     response.headers["Content-Type"] = "application/json"
     return response
 

@@ -15,7 +15,7 @@ from reviews.audit import reveals
 from reviews.exports import jsonl
 from reviews.http.request import Request
 from reviews.http.streaming import download
-from reviews.imports import job
+from reviews.imports import jobs
 from reviews.models import Import, ImportLine, ImportProgress
 
 SHOWN_EXCEPTIONS = 100
@@ -38,7 +38,7 @@ def import_page(request: Request, pk: int) -> HttpResponse:
         "exceptions": exceptions,
         "more_exceptions": sum(to_read.values()) - len(exceptions),
         "may_import": can(request.user, "import_file"),
-        "can_retry": job.can_retry(source),
+        "can_retry": jobs.can_retry(source),
         "may_download_lines": can(request.user, "export_run"),
     }
     template = "files/imports/page.html#state" if request.htmx else "files/imports/page.html"
@@ -83,7 +83,7 @@ def cancel(request: Request, pk: int) -> HttpResponse:
     """End an import before its time."""
     check(request.user, "import_file")
     source = get_object_or_404(Import, pk=pk)
-    job.cancel(source.pk, request.user)
+    jobs.cancel_import(source.pk, request.user)
     return redirect("import", source.pk)
 
 
@@ -92,7 +92,7 @@ def retry(request: Request, pk: int) -> HttpResponse:
     """Import a kept file again whose job failed."""
     check(request.user, "import_file")
     source = get_object_or_404(Import, pk=pk)
-    job.retry(source.pk, request.user)
+    jobs.retry_import(source.pk, request.user)
     return redirect("import", source.pk)
 
 
@@ -113,4 +113,4 @@ def exceptions(request: Request, pk: int) -> StreamingHttpResponse:
     """Every line that did not become a new record, with its outcome, field and reason."""
     check(request.user, "review_evaluation")
     source = get_object_or_404(Import, pk=pk)
-    return download(jsonl.exceptions(source), f"import-{source.pk}-exceptions.jsonl")
+    return download(jsonl.import_exceptions(source), f"import-{source.pk}-exceptions.jsonl")

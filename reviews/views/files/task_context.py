@@ -11,7 +11,7 @@ from reviews.http.request import Request
 from reviews.imports import uploads
 from reviews.imports.task_context import import_context
 from reviews.models import ContextImport, Run
-from reviews.storage.source_files import BLOCK_SIZE, Refused
+from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
 
 SHOWN = 50
 SHOWN_ENTRIES = 100
@@ -63,6 +63,6 @@ def _import(form: ContextForm, request: Request) -> ContextImport | None:
             run_name=run.name if run else None,
             actor=request.user,
         )
-    except (Refused, uploads.TooLarge) as error:
+    except (ImportRefused, uploads.FileTooLarge) as error:
         form.add_error("file", str(error))
         return None

@@ -24,7 +24,7 @@ from reviews.http.request import Request
 from reviews.imports import uploads
 from reviews.models import Upload
 from reviews.storage import decompression
-from reviews.storage.source_files import BLOCK_SIZE, Refused
+from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
 
 VERSION = "1.0.0"
 _CONTENT_TYPE = "application/offset+octet-stream"
@@ -59,11 +59,11 @@ def _tus(
             response = _sentence(unfit.status, unfit)
         except uploads.WrongOffset:
             response = _sentence(409, "The upload is at another offset: ask for it, and go on from there.")
-        except uploads.TooLarge as error:
+        except uploads.FileTooLarge as error:
             response = _sentence(413, error)
-        except uploads.OverQuota as error:
+        except uploads.UploadQuotaExceeded as error:
             response = _sentence(429 if error.too_many else 413, error)
-        except Refused as refused:
+        except ImportRefused as refused:
             response = _sentence(422, refused)
         except (OSError, DatabaseError) as error:
             if not disk_full.is_disk_full(error):
@@ -101,7 +101,7 @@ def new_upload(request: Request) -> HttpResponse:
     file_name = metadata.get("filename", "")
     upload = uploads.begin(
         file_name=file_name,
-        run_name=metadata.get("run") or decompression.stem(file_name),
+        run_name=metadata.get("run") or decompression.base_name(file_name),
         strict=metadata.get("strict") == "true",
         size=size,
         actor=request.user,
@@ -121,7 +121,7 @@ def upload(request: Request, pk: UUID) -> HttpResponse:
             raise Http404
         return redirect("import", found.source_id)
     if request.method == "DELETE":
-        uploads.drop(found, request.user)
+        uploads.discard(found, request.user)
         return HttpResponse(status=204)
     if request.method == "PATCH":
         found = _append(request, found)
@@ -140,8 +140,8 @@ def _append(request: Request, upload: Upload) -> Upload:
     try:
         for part in _parts(request):
             upload = uploads.append(upload, offset=upload.offset, data=part)
-    except Refused:
-        uploads.drop(upload, request.user)
+    except ImportRefused:
+        uploads.discard(upload, request.user)
         raise
     except Upload.DoesNotExist as gone:
         raise _Unfit(410, "The upload was removed.") from gone

@@ -58,4 +58,6 @@ def opinions_of_run(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Send every opinion of a run as JSONL; open ones of others may be withheld from the person."""
     check(request.user, "export_run")
     run = get_object_or_404(Run, pk=run_pk)
-    return download(exports_opinions.lines(run, request.user), exports_opinions.file_name(run))
+    return download(
+        exports_opinions.opinion_lines(run, request.user), exports_opinions.opinions_file_name(run)
+    )

@@ -67,7 +67,7 @@ def line(request: Request, pk: int) -> StreamingHttpResponse:
     if record.hides_reasons:
         raise Denied("The line says why the record is here: it can be downloaded once the record is decided.")
     try:
-        kept = source_files.kept_line(record)
+        kept = source_files.stored_line(record)
     except SourceChunk.DoesNotExist:
         raise Http404("The file of this record is not kept.") from None
     return download(iter([kept, b"\n"]), f"{record.evaluation_id}.jsonl")

@@ -15,7 +15,7 @@ from reviews.imports import importer, uploads
 from reviews.models import Import, Run
 from reviews.queue import progress
 from reviews.storage import decompression
-from reviews.storage.source_files import BLOCK_SIZE, Refused
+from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
 
 
 class UploadForm(forms.Form):
@@ -42,7 +42,7 @@ class UploadForm(forms.Form):
         file: UploadedFile[Any] = self.cleaned_data["file"]
         try:
             uploads.check_size(file.size or 0)
-        except uploads.TooLarge as error:
+        except uploads.FileTooLarge as error:
             raise ValidationError(str(error)) from error
         return file
 
@@ -70,13 +70,13 @@ def _receive(form: UploadForm, request: Request) -> Import | None:
     """The import of an uploaded file; None with the reason in the form if the importer refuses."""
     file = form.cleaned_data["file"]
     try:
-        return importer.receive_upload(
-            run_name=form.cleaned_data["run_name"] or decompression.stem(file.name),
+        return importer.store_upload(
+            run_name=form.cleaned_data["run_name"] or decompression.base_name(file.name),
             file_name=file.name,
             blocks=file.chunks(BLOCK_SIZE),
             strict=form.cleaned_data["strict"],
             actor=request.user,
         )
-    except Refused as refused:
+    except ImportRefused as refused:
         form.add_error("run_name" if refused.field == "run" else "file", str(refused))
         return None

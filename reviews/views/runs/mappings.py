@@ -8,10 +8,10 @@ from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
-from reviews.imports.target_run import mapping_of, run_named
+from reviews.imports.runs import get_or_create_run, run_mapping
 from reviews.models import RUN_NAME_LENGTH, Run
 from reviews.records.mapping import MOST_BYTES, Mapping, MappingError, read
-from reviews.storage.source_files import Refused
+from reviews.storage.source_files import ImportRefused
 
 SHOWN = 50
 _BEGINNING = """\
@@ -64,16 +64,16 @@ def mappings(request: Request) -> HttpResponse:
             messages.success(request, f"{run.name} is read by this mapping now. Import its files.")
             return redirect("mappings")
     mapped = Run.objects.exclude(mapping=None).order_by("-pk")[:SHOWN]
-    context = {"form": form, "runs": [(run, mapping_of(run)) for run in mapped]}
+    context = {"form": form, "runs": [(run, run_mapping(run)) for run in mapped]}
     return render(request, "runs/mappings.html", context, status=422 if form.is_bound else 200)
 
 
 def _map(form: MappingForm, request: Request) -> Run | None:
     """Give a run its mapping; None with the reason in the form if that is refused."""
     try:
-        return run_named(
+        return get_or_create_run(
             form.cleaned_data["run_name"], mapping=form.cleaned_data["mapping"], actor=request.user
         )
-    except Refused as refused:
+    except ImportRefused as refused:
         form.add_error("mapping" if refused.field == "mapping" else "run_name", str(refused))
         return None

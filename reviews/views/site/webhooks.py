@@ -61,12 +61,12 @@ def webhook_list(request: Request) -> HttpResponse:
 
 def _show(request: Request, form: WebhookForm) -> HttpResponse:
     """The page as it stands; 422 with a form that was refused."""
-    listed = list(deliveries.in_force())
-    last = deliveries.latest(listed)
+    listed = list(deliveries.active_webhooks())
+    last = deliveries.latest_deliveries(listed)
     context = {
         "webhooks": [(webhook, last.get(webhook.pk)) for webhook in listed],
         "form": form,
-        "are_on": allowlist.are_on(),
+        "are_on": allowlist.is_enabled(),
         "setting": allowlist.SETTING,
     }
     return render(request, "site/webhooks/page.html", context, status=422 if form.is_bound else 200)
@@ -81,8 +81,8 @@ def add(request: Request) -> HttpResponse:
     if not form.is_valid():
         return _show(request, form)
     try:
-        made = deliveries.add(**form.cleaned_data, actor=request.user)
-    except allowlist.NotAllowed as refused:
+        made = deliveries.add_webhook(**form.cleaned_data, actor=request.user)
+    except allowlist.TargetNotAllowed as refused:
         form.add_error("url", str(refused))
         return _show(request, form)
     return render(request, "site/webhooks/secret.html", {"made": made})
@@ -92,15 +92,19 @@ def add(request: Request) -> HttpResponse:
 @_for_admins
 def webhook(request: Request, pk: int) -> HttpResponse:
     """One webhook: what it was sent, and what came of it."""
-    found = get_object_or_404(deliveries.in_force(), pk=pk)
-    context = {"webhook": found, "deliveries": deliveries.deliveries(found), "shown": deliveries.SHOWN}
+    found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
+    context = {
+        "webhook": found,
+        "deliveries": deliveries.webhook_deliveries(found),
+        "shown": deliveries.SHOWN,
+    }
     return render(request, "site/webhooks/webhook.html", context)
 
 
 @require_POST
 @_for_admins
 def send_test(request: Request, pk: int) -> HttpResponse:
-    found = get_object_or_404(deliveries.in_force(), pk=pk)
+    found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     deliveries.send_test(webhook=found, actor=request.user)
     messages.success(request, "A test is on its way. Load this page again to see what came of it.")
     return redirect("webhook", found.pk)
@@ -109,6 +113,8 @@ def send_test(request: Request, pk: int) -> HttpResponse:
 @require_POST
 @_for_admins
 def remove(request: Request, pk: int) -> HttpResponse:
-    deliveries.remove(webhook=get_object_or_404(deliveries.in_force(), pk=pk), actor=request.user)
+    deliveries.remove_webhook(
+        webhook=get_object_or_404(deliveries.active_webhooks(), pk=pk), actor=request.user
+    )
     messages.success(request, "Nothing more is sent there.")
     return redirect("webhooks")

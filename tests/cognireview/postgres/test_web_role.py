@@ -17,7 +17,7 @@ from reviews.accounts import people
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
 from reviews.exports import jobs
-from reviews.exports.jobs import Order
+from reviews.exports.jobs import ExportOptions
 from reviews.imports import importer
 from reviews.models import AuditEvent, AuditSeal, Export, Run, User
 from reviews.queue import claims
@@ -51,17 +51,17 @@ class TestTheWebRole:
         execute(f"SET LOCAL ROLE {ROLE}")
         bring_in(file_of(line("eval_a"), line("eval_b")))
         run = Run.objects.get()
-        importer.receive_upload(
+        importer.store_upload(
             run_name="more", file_name="more.jsonl", blocks=[line("eval_c")], strict=False, actor=max
         )
         decide(claims.claim_next(run=run, reviewer=ana) or EvaluationFactory.build(), ana)
         decisions.undo(run=run, reviewer=ana)
         decide(claims.claim_next(run=run, reviewer=ana) or EvaluationFactory.build(), ana)
-        deliveries.tell_reviewed()
+        deliveries.notify_reviewed_runs()
         skipped = claims.claim_next(run=run, reviewer=ana)
         assert skipped
         claims.skip(evaluation_id=skipped.pk, reviewer=ana)
-        jobs.build(jobs.ask_for(Order(run), lea).pk)
+        jobs.build(jobs.enqueue(ExportOptions(run), lea).pk)
         people.add_user(username="eve", password=PASSWORD, role="reviewer", actor=max)
         execute("SET CONSTRAINTS ALL IMMEDIATE")
         assert Export.objects.get().state == Export.State.DONE

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def upload(max: User, *lines: bytes, strict: bool = False) -> Import:
-    return importer.receive_upload(
+    return importer.store_upload(
         run_name="algebra", file_name="algebra.jsonl", blocks=[file_of(*lines)], strict=strict, actor=max
     )
 

@@ -22,7 +22,7 @@ from django.test import Client
 from reviews.accounts import api_tokens, one_time_links
 from reviews.exports import jobs
 from reviews.imports import importer
-from reviews.imports.target_run import run_named
+from reviews.imports.runs import get_or_create_run
 from reviews.models import BulkChange, Evaluation, Export, Import, Run, SpotCheck, User
 from reviews.queue import claims
 from reviews.records import mapping
@@ -83,7 +83,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     User.objects.filter(pk=max.pk).update(
         first_name=NAME, last_name=MARKUP[:140], email=f'"{PROBE}"@example.org'
     )
-    upload = importer.receive_upload(
+    upload = importer.store_upload(
         run_name=NAME,
         file_name=f"{PATH}/{NAME}.jsonl",
         blocks=[
@@ -116,14 +116,14 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
         run=run, owner=max, name=NAME, query=Filters.parse({"model": NAME}).query_string, is_shared=True
     )
     BulkChange.objects.create(run=run, actor=max, kind=BulkChange.Kind.RELEASE, query=f"q={MARKUP[:200]}")
-    jobs.build(jobs.ask_for(jobs.Order(run), max).pk)
+    jobs.build(jobs.enqueue(jobs.ExportOptions(run), max).pk)
     api_tokens.create(person=max, scopes=["read"], actor=None)
     one_time_links.invite(role="reviewer", email=f"{PROBE}@example.org", actor=max)
     needed = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
     key = json.dumps(MARKUP)
     parts = {"fields": dict.fromkeys(needed, key), "review": [{"when": key, "reason": MARKUP}]}
-    run_named(f"{NAME}, mapped", mapping=mapping.of(parts), actor=max)
-    deliveries.add(url=f"http://localhost:9/?{PROBE}", run=run, actor=max)
+    get_or_create_run(f"{NAME}, mapped", mapping=mapping.of(parts), actor=max)
+    deliveries.add_webhook(url=f"http://localhost:9/?{PROBE}", run=run, actor=max)
     return waiting
 
 
@@ -138,7 +138,7 @@ def bring_contradiction(run: Run, actor: User) -> None:
         hostile_line(1, **theirs),
         hostile_line(2, aggregated_score="Fail", human_review_comments=MARKUP),
     ]
-    again = importer.receive_upload(
+    again = importer.store_upload(
         run_name=run.name, file_name=NAME, blocks=[file_of(*lines)], strict=False, actor=actor
     )
     importer.import_upload(again.pk)

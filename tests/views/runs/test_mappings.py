@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from cognireview.environment import BASE_DIR
-from reviews.imports.target_run import mapping_of
+from reviews.imports.runs import run_mapping
 from reviews.models import Run
 from tests.records.test_mapping import MT_BENCH
 from tests.support.lines import bring_in, file_of, line
@@ -51,7 +51,7 @@ def test_a_run_with_records_keeps_how_they_were_read(as_max: Client) -> None:
 def test_the_mapping_the_form_begins_with_is_one(as_max: Client) -> None:
     begun = as_max.get(reverse("mappings")).context["form"].initial["mapping"]
     assert send(as_max, begun).status_code == 200
-    assert mapping_of(Run.objects.get())
+    assert run_mapping(Run.objects.get())
 
 
 @pytest.mark.parametrize("count", [1, 3])

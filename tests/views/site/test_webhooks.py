@@ -32,7 +32,7 @@ def proven(as_max: Client, max: User) -> Client:
 
 @pytest.fixture
 def webhook(max: User) -> Webhook:
-    return deliveries.add(url=URL, run=None, actor=max).webhook
+    return deliveries.add_webhook(url=URL, run=None, actor=max).webhook
 
 
 class TestThePage:
@@ -61,7 +61,7 @@ class TestThePage:
         with django_assert_num_queries(queries):
             as_max.get(reverse("webhooks"))
         for _ in range(3):
-            more = deliveries.add(url=URL, run=RunFactory.create(), actor=max).webhook
+            more = deliveries.add_webhook(url=URL, run=RunFactory.create(), actor=max).webhook
             deliveries.send_test(webhook=more, actor=max)
         with django_assert_num_queries(queries):
             page = text(as_max.get(reverse("webhooks")))

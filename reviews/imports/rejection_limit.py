@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from reviews.records.mapping import Mapping, read_line
 from reviews.records.schema import Limits, LineError
 from reviews.storage import source_files
-from reviews.storage.source_files import Lines, Refused
+from reviews.storage.source_files import ChunkLines, ImportRefused
 
 # The share of lines that has to come in once the limit is reached.
 LEAST_GOOD = 0.01
@@ -18,11 +18,11 @@ BLANKS_FOR_A_LINE = 100
 _LONGEST_REASON = 300
 
 
-class NotRecords(Refused):
+class TooManyRejections(ImportRefused):
     """Nearly all lines of a file were refused."""
 
 
-class Refusals:
+class RejectionLimit:
     """Count the good, refused and blank lines of a file. `most` lines may be refused if hardly any came in.
 
     `holds` names what the file should hold, for the sentence.
@@ -36,7 +36,7 @@ class Refusals:
     def take(self, *, good: int = 0, blank: int = 0, refused: Iterable[tuple[int, str, str]] = ()) -> None:
         """Count some more lines; `refused` are the number, the field and the reason of each.
 
-        Raises `NotRecords`.
+        Raises `TooManyRejections`.
         """
         for number, field, reason in refused:
             self.refused += 1
@@ -44,9 +44,11 @@ class Refusals:
         self.good += good
         self.blank += blank
         if self.refused >= self._most and self.good < LEAST_GOOD * self.refused:
-            raise NotRecords(self._sentence())
+            raise TooManyRejections(self._sentence())
         if self.blank >= BLANKS_FOR_A_LINE * self._most and self.good < LEAST_GOOD * self.blank:
-            raise NotRecords(f"This is not a file of {self._holds}: {self.blank:,} of its lines are blank.")
+            raise TooManyRejections(
+                f"This is not a file of {self._holds}: {self.blank:,} of its lines are blank."
+            )
 
     def _sentence(self) -> str:
         lines = self.good + self.refused + self.blank
@@ -61,13 +63,13 @@ def _line(number: int, field: str, reason: str) -> str:
     return place + reason[:_LONGEST_REASON]
 
 
-def first_record_sought(
-    pieces: Iterable[source_files.Piece], limits: Limits, mapping: Mapping | None, most: int
-) -> Iterator[source_files.Piece]:
-    """Pass the pieces of a file on, and read their lines up to the first record. Raises `NotRecords`."""
-    refusals = Refusals(most)
+def require_first_record(
+    pieces: Iterable[source_files.Chunk], limits: Limits, mapping: Mapping | None, most: int
+) -> Iterator[source_files.Chunk]:
+    """Pass chunks on, reading lines until the first record. Raises `TooManyRejections`."""
+    refusals = RejectionLimit(most)
     passed = iter(pieces)
-    for lines in source_files.lines_of(passed):
+    for lines in source_files.split_lines(passed):
         for number, line in enumerate(lines, start=lines.piece.first_line):
             _try(refusals, number, line, limits, mapping)
             if refusals.good:
@@ -78,7 +80,7 @@ def first_record_sought(
     yield from passed
 
 
-def _try(refusals: Refusals, number: int, line: bytes, limits: Limits, mapping: Mapping | None) -> None:
+def _try(refusals: RejectionLimit, number: int, line: bytes, limits: Limits, mapping: Mapping | None) -> None:
     if not line.strip():
         refusals.take(blank=1)
         return
@@ -90,7 +92,7 @@ def _try(refusals: Refusals, number: int, line: bytes, limits: Limits, mapping: 
         refusals.take(good=1)
 
 
-def in_batches(all_lines: Iterable[Lines], most: int) -> Iterator[Lines]:
+def split_batches(all_lines: Iterable[ChunkLines], most: int) -> Iterator[ChunkLines]:
     """Split pieces of very short lines, so that the refusals of one batch fit in memory."""
     for lines in all_lines:
         if len(lines) <= most:
@@ -99,7 +101,7 @@ def in_batches(all_lines: Iterable[Lines], most: int) -> Iterator[Lines]:
             yield from _batches(lines, most)
 
 
-def _batches(lines: Lines, most: int) -> Iterator[Lines]:
+def _batches(lines: ChunkLines, most: int) -> Iterator[ChunkLines]:
     piece, start, done = lines.piece, 0, 0
     while start < len(piece.data):
         end = _end_of(piece.data, start, most)
@@ -107,8 +109,8 @@ def _batches(lines: Lines, most: int) -> Iterator[Lines]:
         # Only the first batch has the number of the piece: that of a file's first piece says where a byte
         # order mark may be.
         number = -1 if start else piece.number
-        batch = source_files.Piece(number, piece.first_line + done, count, piece.data[start:end])
-        yield Lines(batch, begins_inside=lines.begins_inside and not start)
+        batch = source_files.Chunk(number, piece.first_line + done, count, piece.data[start:end])
+        yield ChunkLines(batch, begins_inside=lines.begins_inside and not start)
         start, done = end, done + count
 
 

@@ -38,7 +38,7 @@ def human_values(review: int | None, is_sampled: bool, *columns: str | None) -> 
     return values
 
 
-def in_order_of(line: bytes, human: dict[str, Any]) -> dict[str, Any]:
+def order_criteria(line: bytes, human: dict[str, Any]) -> dict[str, Any]:
     """The human_* values with the corrected criteria in the order that the line has them in.
 
     PostgreSQL keeps no order of keys. What the pipeline parsed are keys in `parsed_rubric_scores`;

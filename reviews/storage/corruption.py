@@ -26,7 +26,7 @@ class Fault:
         return f"Run {self.run!r}, {self.place}{frame}: {self.what}; {self.remedy}."
 
 
-class Damaged(Exception):
+class CorruptData(Exception):
     """Stored data fails its checks. The message is the sentence of `fault`.
 
     Code that turns it into an answer or the end of a job calls `note`.
@@ -37,12 +37,12 @@ class Damaged(Exception):
         self.fault = fault
 
 
-def note(damaged: Damaged) -> None:
+def log_corruption(damaged: CorruptData) -> None:
     """Write one line to the log, for the operator."""
     log.error("%s", damaged)
 
 
-class KeptFile(NamedTuple):
+class SourceFile(NamedTuple):
     """The kept file of an import, as faults name it."""
 
     run: str
@@ -50,7 +50,7 @@ class KeptFile(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, source: Import) -> "KeptFile":
+    def of_import(cls, source: Import) -> "SourceFile":
         return cls(source.run.name, source.pk, source.file_name)
 
     def bytes_fault(self, what: str, frame: int | None = None) -> Fault:

@@ -9,10 +9,10 @@ from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
 from reviews.audit import events
-from reviews.imports.importer import JOB, Cancelled, Progress, locked
+from reviews.imports.importer import JOB, Cancelled, Progress, lock_import
 from reviews.models import Import, ImportProgress, User
-from reviews.storage import checksums
-from reviews.storage.second_connection import beside
+from reviews.storage import integrity
+from reviews.storage.progress_connection import open_progress_connection
 
 _BEGIN = """
     WITH begun AS (UPDATE import SET state = 'running' WHERE id = %(import)s AND state = 'queued')
@@ -29,12 +29,12 @@ _REPORT = """
 
 
 @contextmanager
-def reported(import_id: int) -> Iterator[Progress]:
+def progress_reports(import_id: int) -> Iterator[Progress]:
     """A `Progress` for the import, written beside its transaction so that everybody sees it.
 
     It raises `Cancelled` once somebody has wished that.
     """
-    with beside() as progress:
+    with open_progress_connection() as progress:
         progress.execute(_BEGIN, {"import": import_id})
 
         def report(bytes_done: int, counts: dict[str, int]) -> None:
@@ -47,7 +47,7 @@ def reported(import_id: int) -> Iterator[Progress]:
 
 
 @transaction.atomic
-def cancel(import_id: int, actor: User) -> None:
+def cancel_import(import_id: int, actor: User) -> None:
     """End an import that waits, or have its job end it at the next piece. One that is over stays as it is."""
     # The row is the job's while it runs; nobody waits for that here.
     free = Import.objects.select_for_update(of=["self"], no_key=True, skip_locked=True)
@@ -67,9 +67,9 @@ def can_retry(source: Import) -> bool:
 
 
 @transaction.atomic
-def retry(import_id: int, actor: User) -> None:
+def retry_import(import_id: int, actor: User) -> None:
     """Enqueue an import again whose job failed. Other imports stay as they are."""
-    failed = locked(import_id)
+    failed = lock_import(import_id)
     if not can_retry(failed):
         return
     failed.state, failed.error, failed.finished_at = Import.State.QUEUED, "", None
@@ -80,10 +80,10 @@ def retry(import_id: int, actor: User) -> None:
     jobs.configure_task(JOB).defer(import_id=failed.pk)
 
 
-def end_cancelled(import_id: int) -> None:
+def finish_cancelled(import_id: int) -> None:
     """Note that the job has ended an import as it was wished. The kept file stays, and nothing else of it."""
     with transaction.atomic():
-        upload = locked(import_id)
+        upload = lock_import(import_id)
         if upload.state in Import.UNFINISHED:
             _cancel(upload, upload.progress.cancelled_by)
 
@@ -91,5 +91,5 @@ def end_cancelled(import_id: int) -> None:
 def _cancel(upload: Import, actor: User | None) -> None:
     upload.state, upload.finished_at = Import.State.CANCELLED, timezone.now()
     upload.save(update_fields=["state", "finished_at"])
-    checksums.record_end(upload)
+    integrity.record_result(upload)
     events.record("import cancelled", actor=actor, run=upload.run, source=upload)

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models import Q
 
 from reviews.models import Evaluation, Import, ImportSums, Run
-from reviews.storage.damage import Damaged, Fault, KeptFile
+from reviews.storage.corruption import CorruptData, Fault, SourceFile
 
 _OF_THE_FILE = ("run_id", "file_name", "state", "size", "sha256", "has_bom", "repeated_lines", "lines")
 _FIGURES = (*_OF_THE_FILE, *Import.OUTCOMES)
@@ -28,7 +28,7 @@ _NOTED = """
 _OUTCOMES = {"unchanged": "unchanged", "updated": "updated", "conflict": "conflicts", "rejected": "rejected"}
 
 
-class Text:
+class ContentTotals:
     """Running sums of a kept file: bytes and lines of its text, and the checksums of its frames."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Text:
         return self._frames.hexdigest()
 
 
-def record_text(source: Import, text: Text) -> None:
+def record_content(source: Import, text: ContentTotals) -> None:
     """Record the sums of the kept text, once size and SHA-256 of the file are known."""
     sums = {
         "text_size": text.size,
@@ -58,14 +58,14 @@ def record_text(source: Import, text: Text) -> None:
     ImportSums.objects.update_or_create(source=source, defaults=sums)
 
 
-def record_end(source: Import) -> None:
+def record_result(source: Import) -> None:
     """Record the figures of an import that is over, and the sums of its noted lines."""
     sums = {"figures": _figures(source), "noted": _noted(source)}
     ImportSums.objects.filter(source=source).update(**sums)
 
 
-def check_text(kept: KeptFile, text: Text) -> None:
-    """Compare a text that was read to its end with the recorded sums. Raises `Damaged`."""
+def verify_content(kept: SourceFile, text: ContentTotals) -> None:
+    """Compare a text that was read to its end with the recorded sums. Raises `CorruptData`."""
     sums = ImportSums.objects.filter(source=kept.import_id).first()
     if sums is None:
         _check_lines(kept, text)
@@ -75,17 +75,17 @@ def check_text(kept: KeptFile, text: Text) -> None:
             f"it has {text.lines:,} lines in {text.size:,} bytes,"
             f" and had {sums.text_lines:,} lines in {sums.text_size:,} bytes"
         )
-        raise Damaged(kept.bytes_fault(what))
+        raise CorruptData(kept.bytes_fault(what))
     if text.frames_sha256 != sums.frames_sha256:
-        raise Damaged(kept.bytes_fault("its frames are not those that were stored"))
+        raise CorruptData(kept.bytes_fault("its frames are not those that were stored"))
 
 
-def _check_lines(kept: KeptFile, text: Text) -> None:
+def _check_lines(kept: SourceFile, text: ContentTotals) -> None:
     """Compare the lines alone: a worker of the version before recorded no sums."""
     done = Import.objects.filter(pk=kept.import_id, state=Import.State.DONE)
     lines = done.values_list("lines", flat=True).first()
     if lines not in {None, text.lines}:
-        raise Damaged(kept.bytes_fault(f"it has {text.lines:,} lines, and had {lines:,}"))
+        raise CorruptData(kept.bytes_fault(f"it has {text.lines:,} lines, and had {lines:,}"))
 
 
 def has_line(source_id: int, line: int) -> bool:
@@ -93,31 +93,31 @@ def has_line(source_id: int, line: int) -> bool:
     return line > 0 and ImportSums.objects.filter(source=source_id, text_lines__gte=line).exists()
 
 
-def check_run(run: Run) -> None:
-    """Check every import that is or was part of the run's files. Raises `Damaged`."""
-    for source in imports_of(run):
-        check(source)
+def verify_run_imports(run: Run) -> None:
+    """Check every import that is or was part of the run's files. Raises `CorruptData`."""
+    for source in run_imports(run):
+        verify_import(source)
 
 
-def imports_of(run: Run) -> list[Import]:
+def run_imports(run: Run) -> list[Import]:
     """The imports that are part of the run's files, by their columns or by their recorded figures."""
     done = str(Import.State.DONE)
     is_part = Q(run=run, state=done) | Q(sums__figures__contains={"run_id": run.pk, "state": done})
     return list(Import.objects.filter(is_part).select_related("run", "sums").order_by("pk"))
 
 
-def check(source: Import) -> None:
-    """Compare the rows of an import with its recorded sums. Raises `Damaged`."""
-    for fault in faults(source):
-        raise Damaged(fault)
+def verify_import(source: Import) -> None:
+    """Compare the rows of an import with its recorded sums. Raises `CorruptData`."""
+    for fault in import_faults(source):
+        raise CorruptData(fault)
 
 
-def faults(source: Import) -> Iterator[Fault]:
+def import_faults(source: Import) -> Iterator[Fault]:
     """Yield each difference between the rows of an import and the sums recorded when it ended."""
     sums = ImportSums.objects.filter(source=source).first()
     if sums is None or not sums.figures:
         return
-    kept, figures = KeptFile.of(source), _figures(source)
+    kept, figures = SourceFile.of_import(source), _figures(source)
     changed = [name for name in _FIGURES if figures[name] != sums.figures.get(name)]
     if changed:
         yield kept.rows_fault(f"{', '.join(changed)} of the import changed after it ended")

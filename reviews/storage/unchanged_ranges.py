@@ -13,7 +13,7 @@ from reviews.models import Evaluation, Import, ImportLine
 UNCHANGED = ImportLine.Outcome.UNCHANGED
 
 
-class Ranges:
+class RangeMerger:
     """Joins the unchanged lines of an import that follow each other."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ def _continues(before: ImportLine, row: ImportLine) -> bool:
     )
 
 
-def line_in(source: Import) -> Subquery:
+def line_in_import(source: Import) -> Subquery:
     """For a query of evaluations: the unchanged line of an import that holds the record, or null."""
     behind = F("line") + OuterRef("first_line") - F("first_line")
     is_inside = {"first_line__gt": OuterRef("first_line") - F("lines")}
@@ -65,7 +65,7 @@ def line_in(source: Import) -> Subquery:
     return Subquery(candidates.order_by("-first_line").values(place=Case(When(**is_inside, then=behind)))[:1])
 
 
-def lines_of(evaluation: Evaluation) -> QuerySet[ImportLine]:
+def ranges_of_record(evaluation: Evaluation) -> QuerySet[ImportLine]:
     """The ranges that hold a record, at most one for each import of its run."""
     candidates = ImportLine.objects.filter(
         source=OuterRef("pk"),
@@ -79,7 +79,7 @@ def lines_of(evaluation: Evaluation) -> QuerySet[ImportLine]:
     )
 
 
-def narrowed(row: ImportLine, evaluation: Evaluation) -> ImportLine:
+def narrow_to_record(row: ImportLine, evaluation: Evaluation) -> ImportLine:
     """The row of a range as if it were about the line of one record alone."""
     row.line += evaluation.first_line - (row.first_line or 0)
     row.lines, row.first_line = 1, evaluation.first_line

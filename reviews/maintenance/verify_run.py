@@ -14,21 +14,28 @@ from django.db.models import Q
 
 from reviews.database.held_transaction import HeldTransaction
 from reviews.exports import jobs
-from reviews.exports.jsonl import freeze_view
-from reviews.imports.target_run import mapping_of
+from reviews.exports.jsonl import use_snapshot
+from reviews.imports.runs import run_mapping
 from reviews.models import Evaluation, Export, ExportPart, Import, ImportSums, Run
 from reviews.records.mapping import Mapping
-from reviews.storage import checksums
-from reviews.storage.checksums import Text
+from reviews.storage import integrity
 from reviews.storage.copy_encoding import content_hash
-from reviews.storage.damage import Damaged, Fault, KeptFile
-from reviews.storage.source_files import Lines, Piece, chunks_of, holds, piece_of, wrong_line
+from reviews.storage.corruption import CorruptData, Fault, SourceFile
+from reviews.storage.integrity import ContentTotals
+from reviews.storage.source_files import (
+    Chunk,
+    ChunkLines,
+    chunk_rows,
+    decode_chunk,
+    line_has_record,
+    wrong_line_message,
+)
 
 _SHOWN_LINES = 20
 
 
 @dataclass
-class Checked:
+class VerificationCounts:
     """How much was checked, for a summary."""
 
     runs: int = 0
@@ -38,16 +45,16 @@ class Checked:
     exports: int = 0
 
 
-def check(run: Run, checked: Checked) -> Iterator[Fault]:
+def verify_run(run: Run, checked: VerificationCounts) -> Iterator[Fault]:
     """Check a run as of one moment, whatever people do meanwhile; memory does not grow with it."""
     checked.runs += 1
     with HeldTransaction():
-        freeze_view()
-        recorded = {source.pk for source in checksums.imports_of(run)}
+        use_snapshot()
+        recorded = {source.pk for source in integrity.run_imports(run)}
         sources = Import.objects.filter(Q(run=run) | Q(pk__in=recorded)).select_related("run").order_by("pk")
         for source in sources:
             checked.imports += 1
-            yield from checksums.faults(source)
+            yield from integrity.import_faults(source)
             with closing(_KeptFile(source, checked)) as kept:
                 yield from kept.faults()
         for export in run.exports.filter(state=Export.State.DONE).select_related("run").order_by("pk"):
@@ -57,11 +64,11 @@ def check(run: Run, checked: Checked) -> Iterator[Fault]:
 
 def _faults_of_export(export: Export) -> Iterator[Fault]:
     try:
-        for _ in jobs.stretch(export, ExportPart.Kind.FILE, 0, export.size - 1):
+        for _ in jobs.stored_range(export, ExportPart.Kind.FILE, 0, export.size - 1):
             pass
-        for _ in jobs.kept_receipt(export):
+        for _ in jobs.stored_receipt(export):
             pass
-    except Damaged as damaged:
+    except CorruptData as damaged:
         yield damaged.fault
 
 
@@ -81,10 +88,10 @@ class _Row(NamedTuple):
 class _KeptFile:
     """One import on its way through the check."""
 
-    def __init__(self, source: Import, checked: Checked) -> None:
+    def __init__(self, source: Import, checked: VerificationCounts) -> None:
         self._source, self._checked = source, checked
-        self._kept, self._mapping = KeptFile.of(source), mapping_of(source.run)
-        self._text, self._hash = Text(), hashlib.sha256()
+        self._kept, self._mapping = SourceFile.of_import(source), run_mapping(source.run)
+        self._text, self._hash = ContentTotals(), hashlib.sha256()
         self._rows = _rows(source) if source.state == Import.State.DONE else None
         self._next = next(self._rows, None) if self._rows else None
         self._is_whole = True
@@ -97,15 +104,15 @@ class _KeptFile:
     def faults(self) -> Iterator[Fault]:
         number, inside = 0, False
         decompressor = zstandard.ZstdDecompressor()
-        for chunk in chunks_of(self._source):
+        for chunk in chunk_rows(self._source):
             if (gap := chunk.number - number) > 0:
                 what = "it is missing" if gap == 1 else f"it and the next {gap - 1:,} are missing"
                 yield self._broken(self._kept.bytes_fault(what, number))
             number = chunk.number + 1
             self._checked.frames += 1
             try:
-                piece = piece_of(chunk, self._kept, decompressor)
-            except Damaged as damaged:
+                piece = decode_chunk(chunk, self._kept, decompressor)
+            except CorruptData as damaged:
                 yield self._broken(damaged.fault)
                 continue
             self._text.add(bytes(chunk.digest or b""), len(piece.data), piece.lines)
@@ -117,18 +124,18 @@ class _KeptFile:
         self._is_whole = False
         return fault
 
-    def _lines(self, piece: Piece, *, begins_inside: bool) -> Iterator[Fault]:
+    def _lines(self, piece: Chunk, *, begins_inside: bool) -> Iterator[Fault]:
         self._hash.update(piece.data)
         self._checked.lines += piece.lines
         if self._rows is None:
             return
-        lines = Lines(piece, begins_inside=begins_inside)
+        lines = ChunkLines(piece, begins_inside=begins_inside)
         for what in _wrong(lines, self._rows_to(piece), self._mapping, is_whole=self._is_whole):
             self._wrong_lines += 1
             if self._wrong_lines <= _SHOWN_LINES:
                 yield self._kept.rows_fault(what)
 
-    def _rows_to(self, piece: Piece) -> list[_Row]:
+    def _rows_to(self, piece: Chunk) -> list[_Row]:
         """The next rows, up to the last line that ends in the piece."""
         rows: list[_Row] = []
         while self._rows and self._next and self._next.line < piece.first_line + piece.lines:
@@ -139,8 +146,8 @@ class _KeptFile:
     def _end(self) -> Iterator[Fault]:
         if self._is_whole:
             try:
-                checksums.check_text(self._kept, self._text)
-            except Damaged as damaged:
+                integrity.verify_content(self._kept, self._text)
+            except CorruptData as damaged:
                 yield self._broken(damaged.fault)
             sums = ImportSums.objects.filter(source=self._source).first()
             if sums and sums.text_sha256 not in {"", self._hash.hexdigest()}:
@@ -192,7 +199,7 @@ def _expected(source: Import, line: int, newest_import: int, newest_line: int, l
     return bytes(line_hash) if newest_line == line else b"elsewhere in this file"
 
 
-def _wrong(lines: Lines, rows: list[_Row], mapping: Mapping | None, *, is_whole: bool) -> Iterator[str]:
+def _wrong(lines: ChunkLines, rows: list[_Row], mapping: Mapping | None, *, is_whole: bool) -> Iterator[str]:
     """Compare the lines of a piece with the rows about them, and yield each fault."""
     first = lines.piece.first_line
     here = [row for row in rows if row.line >= first]
@@ -203,8 +210,8 @@ def _wrong(lines: Lines, rows: list[_Row], mapping: Mapping | None, *, is_whole:
     for row in here:
         line = lines[row.line - first]
         is_other = row.content_hash and content_hash(line) != row.content_hash
-        if row.evaluation_id and (is_other or not holds(line, row.evaluation_id, mapping)):
-            yield wrong_line(row.line)
+        if row.evaluation_id and (is_other or not line_has_record(line, row.evaluation_id, mapping)):
+            yield wrong_line_message(row.line)
     accounted = Counter(row.line for row in here if row.accounts)
     for number, line in enumerate(lines, start=first):
         if accounted[number] != bool(line.strip()):

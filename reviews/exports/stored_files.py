@@ -6,7 +6,7 @@ import zstandard
 from django.db import connection
 
 from reviews.models import Export, ExportPart
-from reviews.storage.damage import Damaged, export_fault
+from reviews.storage.corruption import CorruptData, export_fault
 
 # The form in which the trigger of `export_part` hashes a row.
 _DIGEST = "sha256(int8send(export_id) || convert_to(kind, 'UTF8') || int4send(number) || frame)"
@@ -16,8 +16,8 @@ _SOUND = f"""
 """  # noqa: S608 (a constant)
 
 
-def check_parts(export: Export, kind: ExportPart.Kind, first: int, last: int) -> None:
-    """Raise `Damaged` for the first of these parts that is missing or does not match its checksum.
+def verify_parts(export: Export, kind: ExportPart.Kind, first: int, last: int) -> None:
+    """Raise `CorruptData` for the first of these parts that is missing or does not match its checksum.
 
     PostgreSQL hashes the frames where they are.
     """
@@ -26,23 +26,23 @@ def check_parts(export: Export, kind: ExportPart.Kind, first: int, last: int) ->
         sound = {number for (number,) in cursor.fetchall()}
     for number in range(first, last + 1):
         if number not in sound:
-            raise Damaged(
+            raise CorruptData(
                 export_fault(export, f"the {kind} is missing there or does not match its checksum", number)
             )
 
 
-def part_of(export: Export, kind: ExportPart.Kind, number: int) -> bytes:
-    """The bytes of one part. Raises `Damaged`."""
+def read_part(export: Export, kind: ExportPart.Kind, number: int) -> bytes:
+    """The bytes of one part. Raises `CorruptData`."""
     part = export.parts.filter(kind=kind, number=number).first()
     if part is None:
-        raise Damaged(export_fault(export, f"the {kind} is missing there", number))
+        raise CorruptData(export_fault(export, f"the {kind} is missing there", number))
     frame = bytes(part.frame)
     place = (
         part.export_id.to_bytes(8, signed=True) + part.kind.encode() + part.number.to_bytes(4, signed=True)
     )
     if hashlib.sha256(place + frame).digest() != part.digest:
-        raise Damaged(export_fault(export, f"the {kind} does not match its checksum", number))
+        raise CorruptData(export_fault(export, f"the {kind} does not match its checksum", number))
     try:
         return zstandard.decompress(frame)
     except zstandard.ZstdError as error:
-        raise Damaged(export_fault(export, f"the {kind} cannot be unpacked ({error})", number)) from error
+        raise CorruptData(export_fault(export, f"the {kind} cannot be unpacked ({error})", number)) from error

@@ -14,16 +14,16 @@ _Row = tuple[Any, ...] | None
 
 
 @contextmanager
-def beside() -> Iterator["Beside"]:
+def open_progress_connection() -> Iterator["ProgressConnection"]:
     """A connection beside the one of this thread, for the length of the block."""
     connection = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
-        yield Beside(connection)
+        yield ProgressConnection(connection)
     finally:
         connection.close()
 
 
-class Beside:
+class ProgressConnection:
     """Each statement is a transaction of its own, and gives the first row it returns, if any."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
