@@ -287,7 +287,7 @@ class TestAtOnce:
             yield from blocks
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(jsonl, "export", interrupted)
+            patch.setattr(jsonl, "export_lines", interrupted)
             jobs.build(export.pk)
         export.refresh_from_db()
         assert content(export) == file_of(A, B)

@@ -411,7 +411,7 @@ class TestADelivery:
             return answer
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sender, "send", removed_meanwhile)
+            patch.setattr(sender, "send_message", removed_meanwhile)
             deliveries.attempt_delivery(sent.pk, 1)
         sent.refresh_from_db()
         assert (sent.state, sent.attempts.get().status) == ("given up", 500)
