@@ -59,7 +59,7 @@ def claim(request: ApiRequest, wanted: ClaimIn) -> Status[Any]:
     claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
     if claimed is None:
         return Status(204, None)
-    return Status(200, shapes.record_out(get_record(claimed.evaluation_id), request.user))
+    return Status(200, shapes.record_out(get_record(run.name, claimed.evaluation_id), request.user))
 
 
 def _filters(wanted: ClaimIn) -> Filters:
@@ -81,9 +81,9 @@ def _filters(wanted: ClaimIn) -> Filters:
     response={204: None},
     problems=(404,),
 )
-def give_back(request: ApiRequest, evaluation_id: str) -> Status[Any]:
+def give_back(request: ApiRequest, evaluation_id: str, run: str) -> Status[Any]:
     """Give a record back; a lead also what somebody else holds. What nobody holds stays as it is."""
-    claims.release(evaluation_id=get_record(evaluation_id).pk, actor=request.user)
+    claims.release(evaluation_id=get_record(run, evaluation_id).pk, actor=request.user)
     return Status(204, None)
 
 
@@ -95,16 +95,16 @@ def give_back(request: ApiRequest, evaluation_id: str) -> Status[Any]:
     response=shapes.RecordOut,
     problems=(*_OF_JSON, 404, 409),
 )
-def commit(request: ApiRequest, evaluation_id: str, sent: BlindIn) -> dict[str, Any]:
+def commit(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) -> dict[str, Any]:
     """Commit scores on a record you hold that is to be scored blind; then it comes with the judge's.
 
     Other scores afterwards are refused: what differs goes into the decision.
     """
-    record = get_record(evaluation_id)
+    record = get_record(run, evaluation_id)
     arguments = entering.blind_scores(record, sent)
     with _conflicts(record):
         blind_scoring.commit(evaluation_id=record.pk, reviewer=request.user, **arguments)
-    return shapes.record_out(get_record(evaluation_id), request.user)
+    return shapes.record_out(get_record(run, evaluation_id), request.user)
 
 
 @operation(
@@ -118,6 +118,7 @@ def commit(request: ApiRequest, evaluation_id: str, sent: BlindIn) -> dict[str, 
 def review(
     request: ApiRequest,
     evaluation_id: str,
+    run: str,
     sent: DecisionIn,
     key: HeaderEx[str, P(alias="Idempotency-Key", min_length=1, max_length=255)],
 ) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def review(
 
     409 says who was first and since when, 422 what is wrong with which field.
     """
-    record = get_record(evaluation_id)
+    record = get_record(run, evaluation_id)
     submission = uuid.uuid5(_SUBMISSIONS, f"{request.user.pk} {key}")
     with _conflicts(record):
         before = versions.sent_before(submission, record, request.user)
@@ -167,7 +168,7 @@ def _conflicts(record: Evaluation) -> Iterator[None]:
     try:
         yield
     except decisions.Conflict as conflict:
-        now = get_record(record.evaluation_id)
+        now = get_record(record.run.name, record.evaluation_id)
         raise Problem(HTTPStatus.CONFLICT, conflict.reason, **_first(now)) from conflict
 
 

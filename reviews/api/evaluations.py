@@ -96,9 +96,9 @@ def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
     response=shapes.RecordOut,
     problems=(404,),
 )
-def evaluation(request: ApiRequest, evaluation_id: str) -> dict[str, Any]:
+def evaluation(request: ApiRequest, evaluation_id: str, run: str) -> dict[str, Any]:
     """One record with its criteria and the decision in force.
 
     Of a record that is to be scored blind (`is_blind`) it tells nothing of what the judge said.
     """
-    return shapes.record_out(get_record(evaluation_id), request.user)
+    return shapes.record_out(get_record(run, evaluation_id), request.user)

@@ -12,9 +12,9 @@ def get_run(name: str) -> Run:
     return run
 
 
-def get_record(evaluation_id: str) -> Evaluation:
-    rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
+def get_record(run: str, evaluation_id: str) -> Evaluation:
+    rows = get_run(run).evaluations.select_related("run", "claimed_by", "review__reviewer")
     record = None if "\0" in evaluation_id else rows.filter(evaluation_id=evaluation_id).first()
     if record is None:
-        raise Http404("There is no evaluation of that id.")
+        raise Http404("The run has no record with that evaluation_id.")
     return record

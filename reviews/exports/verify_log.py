@@ -4,6 +4,7 @@ import datetime as dt
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -49,7 +50,10 @@ class AuditLogFile:
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file = file
         self._name = name
-        self._places: dict[str, int] = {}
+        # record -> run -> place of the last decision on it in the file
+        self._places: dict[str, dict[str, int]] = {}
+        #: The run to verify; without one, each record may be decided in one run only.
+        self.run: str | None = None
         self.head = EMPTY
 
     def read(self, until: Head | None = None) -> Iterator[str]:
@@ -57,27 +61,34 @@ class AuditLogFile:
 
         Raises `UnreadableAuditLog` and OSError.
         """
-        chain, place = ChainVerifier(*[until] if until else []), 0
+        seals, place = ChainVerifier(*[until] if until else []), 0
         for number, line in enumerate(self._file, start=1):
             sealed, text = self._taken_apart(number, line)
-            yield from chain.verify_next(sealed)
+            yield from seals.verify_next(sealed)
             in_time = until is None or sealed.position <= until.position
             if in_time and sealed.fits and b'"human": {' in text:
                 decided = self._decision(text)
                 if decided:
-                    self._places[decided.record] = place
+                    self._places.setdefault(decided.record, {})[decided.run_name] = place
             place += len(line)
-        yield from chain.verify_end()
-        self.head = chain.head
+        yield from seals.verify_end()
+        self.head = seals.head
 
     def take(self, record: str) -> LoggedDecision | None:
-        """The last decision on a record, and forget it."""
-        place = self._places.pop(record, None)
+        """Return the last decision on a record, once. Raises `UnreadableAuditLog` if its run is unclear."""
+        places = self._places.get(record, {})
+        if self.run is None and len(places) > 1:
+            runs = " and ".join(sorted(places))
+            raise UnreadableAuditLog(
+                f"{self._name}: {record} was decided in {runs}. Pass a receipt or the log of one run."
+            )
+        run = next(iter(places), "") if self.run is None else self.run
+        place = places.pop(run, None)
         return None if place is None else self._at(place)
 
     def rest(self) -> Iterator[LoggedDecision]:
         """The decisions that nobody took."""
-        yield from filter(None, map(self._at, self._places.values()))
+        yield from filter(None, map(self._at, chain.from_iterable(map(dict.values, self._places.values()))))
 
     def _taken_apart(self, number: int, line: bytes) -> tuple[SealedEvent, bytes]:
         found = _LINE.fullmatch(line)
@@ -142,6 +153,7 @@ def verify_with_log(
     broken = list(audit_log.read(_head_in(receipt) if receipt else None))
     witness = partial(_unexplained, audit_log, mapping)
     if receipt:
+        audit_log.run = receipt["run"]
         result = verify_receipt.verify_with_receipt(
             receipt, originals, exported, limits, mapping=mapping, witness=witness
         )

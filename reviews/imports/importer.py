@@ -316,7 +316,7 @@ class _Importing:
         return {record.line for record in new.values()}
 
     def _settle(self, record: IncomingRecord, row: KnownRecord) -> Reconciled:
-        settled = reconcile(record, row, self._target, self._kept_lines)
+        settled = reconcile(record, row, self._kept_lines)
         row.seen_in_line = row.seen_in_line or record.line
         return settled
 

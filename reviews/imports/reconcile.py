@@ -60,8 +60,6 @@ class KnownRecord:
     """
 
     pk: int
-    run_id: int
-    run_name: str
     content_hash: bytes
     source_import_id: int
     source_line: int
@@ -98,15 +96,15 @@ class Reconciled(NamedTuple):
     disputes: IncomingRecord | None = None
 
 
-# What stands under these ids, and in which line this very import has met them before. The rows are
-# locked: a review submitted meanwhile is seen, or waits and then finds the record changed. After such
-# a wait PostgreSQL reads only the locked row anew, so whatever tells of a review must stand on it.
-# NO KEY: rows that refer to these may come meanwhile, such as those of the job that covers them (`facets`).
-# No join: when an autovacuum has met the table half filled, PostgreSQL would read all records of a run.
+# The records of a run with these ids, and the line in which this import has met each of them before.
+# The rows are locked: a concurrent submit comes first and is seen here, or waits and then finds that the
+# record has changed. After waiting for a lock, PostgreSQL re-reads the locked row only.
+# NO KEY: other transactions may insert rows that refer to these, such as the indexing job.
+# No join, and `+ 0`: after autovacuum has analyzed the half-filled table, PostgreSQL would otherwise read all
+# records of the run through another index.
 _KNOWN = """
-    SELECT e.evaluation_id, e.id, e.run_id, (SELECT name FROM run WHERE run.id = e.run_id),
-           e.content_hash, e.source_import_id, e.source_line, e.review_id IS NOT NULL, e.is_sampled,
-           e.first_import_id, e.first_line,
+    SELECT e.evaluation_id, e.id, e.content_hash, e.source_import_id, e.source_line,
+           e.review_id IS NOT NULL, e.is_sampled, e.first_import_id, e.first_line,
            CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE coalesce((
                SELECT min(seen.line) FROM import_line seen
                WHERE seen.evaluation_id = e.id AND seen.source_id = %(import)s
@@ -120,7 +118,7 @@ _KNOWN = """
            )) END,
            {human}
     FROM evaluation e
-    WHERE e.evaluation_id = ANY(%(ids)s)
+    WHERE e.evaluation_id = ANY(%(ids)s) AND e.run_id + 0 = %(run)s
     FOR NO KEY UPDATE OF e
 """.format(human=", ".join(f"e.{name}" for name in HUMAN_FIELDS))  # noqa: S608 (our own column names)
 
@@ -129,14 +127,14 @@ def find_known_records(target: Import, incoming: Iterable[IncomingRecord]) -> di
     """Those of the incoming ids that are in the database, by id."""
     ids = [one.evaluation_id for one in incoming]
     with connection.cursor() as cursor:
-        cursor.execute(_KNOWN, {"import": target.pk, "ids": ids})
+        cursor.execute(_KNOWN, {"import": target.pk, "run": target.run_id, "ids": ids})
         known = {row[0]: _known(*row[1:]) for row in cursor.fetchall()}
     _add_overruled({one.pk: one for one in known.values() if one.is_reviewed})
     return known
 
 
 def _known(*row: Any) -> KnownRecord:
-    pk, run_id, run_name, content, import_id, line, has_review, is_sampled, *others = row
+    pk, content, import_id, line, has_review, is_sampled, *others = row
     first_import_id, first_line, seen, *human = others
     values = dict(zip(HUMAN_FIELDS, human, strict=True))
     scores = values["human_corrected_scores"]
@@ -146,8 +144,6 @@ def _known(*row: Any) -> KnownRecord:
         values["human_review_status"] = NOT_REQUIRED
     return KnownRecord(
         pk,
-        run_id,
-        run_name,
         bytes(content),
         import_id,
         line,
@@ -169,13 +165,8 @@ def _add_overruled(reviewed: dict[int, KnownRecord]) -> None:
             reviewed[pk].overruled.add(bytes(line_hash))
 
 
-def reconcile(
-    incoming: IncomingRecord, known: KnownRecord, target: Import, kept_lines: LineReader
-) -> Reconciled:
+def reconcile(incoming: IncomingRecord, known: KnownRecord, kept_lines: LineReader) -> Reconciled:
     """Decide what becomes of a line whose id is known. Changes nothing."""
-    if known.run_id != target.run_id:
-        reason = f"belongs to the run {known.run_name!r} already"
-        return Reconciled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
     if known.seen_in_line:
         reason = f"stands in line {known.seen_in_line} already"
         return Reconciled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)

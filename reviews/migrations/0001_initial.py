@@ -2801,7 +2801,9 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="evaluation",
-            constraint=models.UniqueConstraint(fields=("evaluation_id",), name="evaluation_id_is_unique"),
+            constraint=models.UniqueConstraint(
+                fields=("evaluation_id", "run"), name="evaluation_id_is_unique_in_run"
+            ),
         ),
         migrations.AddConstraint(
             model_name="evaluation",

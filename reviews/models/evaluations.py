@@ -106,7 +106,7 @@ class Evaluation(models.Model):
     class Meta:
         db_table = "evaluation"
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["evaluation_id"], name="evaluation_id_is_unique"),
+            models.UniqueConstraint(fields=["evaluation_id", "run"], name="evaluation_id_is_unique_in_run"),
             models.UniqueConstraint(
                 fields=["run", "first_import", "first_line"], name="evaluation_place_is_unique"
             ),

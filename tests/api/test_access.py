@@ -49,7 +49,7 @@ def send(program: Program, name: str, record: Evaluation) -> Any:
         "import_id": record.first_import_id,
         "evaluation_id": record.evaluation_id,
     }
-    address = path.format(**values) + (f"?run={record.run.name}" if path == "evaluations" else "")
+    address = path.format(**values) + (f"?run={record.run.name}" if path.startswith("evaluations") else "")
     body = {"run": record.run.name} if path == "claims" else None
     return program.ask(method, address, body)
 

@@ -31,7 +31,7 @@ def record() -> Evaluation:
 
 
 def review(program: Program, record: Evaluation, sent: Any = None, key: str = "one") -> Any:
-    path = f"evaluations/{record.evaluation_id}/review"
+    path = f"evaluations/{record.evaluation_id}/review?run={record.run.name}"
     return program.ask("PUT", path, DECISION if sent is None else sent, Idempotency_Key=key)
 
 
@@ -82,16 +82,26 @@ class TestClaim:
 
     def test_is_given_back(self, record: Evaluation, of_ana: Program) -> None:
         claim(of_ana, record.run)
-        assert of_ana.ask("DELETE", f"evaluations/{record.evaluation_id}/claim").status_code == 204
+        assert (
+            of_ana.ask(
+                "DELETE", f"evaluations/{record.evaluation_id}/claim?run={record.run.name}"
+            ).status_code
+            == 204
+        )
         record.refresh_from_db()
         assert record.claimed_by is None
-        assert of_ana.ask("DELETE", f"evaluations/{record.evaluation_id}/claim").status_code == 204
+        assert (
+            of_ana.ask(
+                "DELETE", f"evaluations/{record.evaluation_id}/claim?run={record.run.name}"
+            ).status_code
+            == 204
+        )
 
     def test_of_somebody_else_is_for_leads_to_give_back(
         self, record: Evaluation, of_ana: Program, of_lea: Program, bo: User
     ) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=bo)
-        path = f"evaluations/{record.evaluation_id}/claim"
+        path = f"evaluations/{record.evaluation_id}/claim?run={record.run.name}"
         assert of_ana.ask("DELETE", path).status_code == 403
         assert of_lea.ask("DELETE", path).status_code == 204
 
@@ -146,7 +156,7 @@ class TestReview:
         assert "Idempotency-Key" in errors(review(of_ana, record, sent | change))
 
     def test_packed_is_refused_as_such(self, record: Evaluation, of_ana: Program) -> None:
-        path = f"evaluations/{record.evaluation_id}/review"
+        path = f"evaluations/{record.evaluation_id}/review?run={record.run.name}"
         sent = gzip.compress(orjson.dumps(DECISION))
         answer = of_ana.ask("PUT", path, sent, Idempotency_Key="one", Content_Encoding="gzip")
         assert (answer.status_code, answer.json()["detail"]) == (
@@ -228,7 +238,7 @@ class TestReview:
         assert not Review.objects.exists()
 
     def test_without_a_key_or_in_no_json_is_refused(self, record: Evaluation, of_ana: Program) -> None:
-        path = f"evaluations/{record.evaluation_id}/review"
+        path = f"evaluations/{record.evaluation_id}/review?run={record.run.name}"
         assert "Idempotency-Key" in errors(of_ana.ask("PUT", path, DECISION))
         for sent in (b"{", b"[[" * 2_000, b'"\\ud800"', b"\xff", b'{"a": 1e999}'):
             assert of_ana.ask("PUT", path, sent, Idempotency_Key="one").status_code == 400
@@ -261,11 +271,13 @@ class TestBlind:
 
     def commit(self, program: Program, record: Evaluation, **scores: Any) -> Any:
         sent = {"scores": {UNDERSTANDING: "Yes", ACCURACY: "Yes"} | scores}
-        return program.ask("PUT", f"evaluations/{record.evaluation_id}/blind-scores", sent)
+        return program.ask(
+            "PUT", f"evaluations/{record.evaluation_id}/blind-scores?run={record.run.name}", sent
+        )
 
     def test_nothing_tells_what_the_judge_said(self, record: Evaluation, of_ana: Program) -> None:
         answers = [
-            of_ana.get(f"evaluations/{record.evaluation_id}"),
+            of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}"),
             of_ana.get(f"evaluations?run={record.run.name}"),
             claim(of_ana, record.run),
             review(of_ana, record),

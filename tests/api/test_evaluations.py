@@ -77,7 +77,7 @@ class TestList:
 class TestRecord:
     def test_comes_whole(self, run: Run, of_ana: Program) -> None:
         record = EvaluationFactory.create(run=run, extra={"seed": 7})
-        told = of_ana.get(f"evaluations/{record.evaluation_id}").json()
+        told = of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}").json()
         assert told["run"] == "one"
         assert told["fields"]["raw_judge_output"] == {"raw_content": "{}"}
         assert told["fields"]["extra"] == {"seed": 7}
@@ -86,23 +86,23 @@ class TestRecord:
     def test_comes_with_the_decision_in_force(self, run: Run, ana: User, of_ana: Program) -> None:
         record = EvaluationFactory.create(run=run)
         review = decide(record, ana, comments="So it is.")
-        decision = of_ana.get(f"evaluations/{record.evaluation_id}").json()["decision"]
+        decision = of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}").json()["decision"]
         assert (decision["reviewer"], decision["comments"]) == ("ana", "So it is.")
         assert decision["corrected_scores"] == review.corrected_scores
 
     def test_does_not_say_why_it_is_in_a_queue_that_holds_drawn_ones(self, run: Run, of_ana: Program) -> None:
         record = EvaluationFactory.create(run=run)
         Run.objects.update(sample_share=0.5)
-        fields = of_ana.get(f"evaluations/{record.evaluation_id}").json()["fields"]
+        fields = of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}").json()["fields"]
         assert not {"needs_human_review", "review_reasons"} & set(fields)
 
     @pytest.mark.parametrize("key", ["a/b", "a?b", "ä ö", "100%", "review"])
     def test_is_found_by_whatever_its_id_is(self, key: str, run: Run, of_ana: Program) -> None:
         EvaluationFactory.create(run=run, evaluation_id=key)
         quoted = key.replace("%", "%25").replace("?", "%3F").replace(" ", "%20")
-        assert of_ana.get(f"evaluations/{quoted}").json()["evaluation_id"] == key
+        assert of_ana.get(f"evaluations/{quoted}?run={run.name}").json()["evaluation_id"] == key
 
     @pytest.mark.parametrize("key", ["none", "%00", "%FF", "x" * 5_000, "%0A"])
     def test_that_is_none_is_not_found(self, key: str, of_max: Program) -> None:
         assert not Evaluation.objects.exists()
-        assert of_max.get(f"evaluations/{key}").status_code == 404
+        assert of_max.get(f"evaluations/{key}?run=one").status_code == 404

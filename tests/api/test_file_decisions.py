@@ -30,7 +30,7 @@ def claim(program: Program) -> Any:
 
 def review(program: Program, score: str = "No", **sent: Any) -> Any:
     body = {"corrected_scores": {"Clarity": {"score": score}}} | sent
-    return program.ask("PUT", "evaluations/a/review", body, Idempotency_Key="one")
+    return program.ask("PUT", "evaluations/a/review?run=evaluations", body, Idempotency_Key="one")
 
 
 def test_claim_and_record_show_it(record: Evaluation, of_ana: Program) -> None:
@@ -43,7 +43,7 @@ def test_claim_and_record_show_it(record: Evaluation, of_ana: Program) -> None:
         "comments": "Checked twice.",
         "verdict": "Fail",
     }
-    for found in (claim(of_ana), of_ana.get("evaluations/a").json()):
+    for found in (claim(of_ana), of_ana.get("evaluations/a?run=evaluations").json()):
         assert found["file_decision"] == expected
         assert found["decision"] is None
 
@@ -51,7 +51,7 @@ def test_claim_and_record_show_it(record: Evaluation, of_ana: Program) -> None:
 def test_decision_made_here_takes_its_place(record: Evaluation, of_ana: Program) -> None:
     claim(of_ana)
     assert review(of_ana).status_code == 200
-    found = of_ana.get("evaluations/a").json()
+    found = of_ana.get("evaluations/a?run=evaluations").json()
     assert found["file_decision"] is None
     assert found["decision"]["reviewer"] == "ana"
 
@@ -108,10 +108,12 @@ def test_odd_entries_are_shown_and_can_be_replaced(entry: Any, of_ana: Program) 
 
 def test_blind_record_shows_it_once_scores_are_committed(record: Evaluation, of_ana: Program) -> None:
     Run.objects.update(blind_share=1)
-    for found in (claim(of_ana), of_ana.get("evaluations/a").json()):
+    for found in (claim(of_ana), of_ana.get("evaluations/a?run=evaluations").json()):
         assert (found["is_blind"], found["file_decision"]) == (True, None)
         assert "Step 3" not in str(found)
-    committed = of_ana.ask("PUT", "evaluations/a/blind-scores", {"scores": {"Clarity": "Yes"}}).json()
+    committed = of_ana.ask(
+        "PUT", "evaluations/a/blind-scores?run=evaluations", {"scores": {"Clarity": "Yes"}}
+    ).json()
     assert committed["file_decision"]["comments"] == "Checked twice."
     assert review(of_ana, "Yes").json()["decision"]["comments"] == "Checked twice."
 
@@ -122,5 +124,5 @@ def test_comments_of_a_reopened_decision_stay_as_well(record: Evaluation, of_ana
     bring_in(file_of(line("a", **HUMAN, aggregated_score="Fail")))
     assert claim(of_ana)["decision"]["comments"] == "Mine."
     again = {"corrected_scores": {"Clarity": {"score": "Yes"}}}
-    answer = of_ana.ask("PUT", "evaluations/a/review", again, Idempotency_Key="two")
+    answer = of_ana.ask("PUT", "evaluations/a/review?run=evaluations", again, Idempotency_Key="two")
     assert answer.json()["decision"]["comments"] == "Mine."

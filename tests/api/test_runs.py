@@ -41,7 +41,10 @@ class TestMapping:
         assert answer.json()["mapping"]["fields"]["task_id"] == "question_id"
         brought = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
         importer.import_upload(brought.json()["id"])
-        assert of_max.get("evaluations/mt-bench%2F81%2Falpaca-13b%2F1").json()["fields"]["task_id"] == "81"
+        assert (
+            of_max.get("evaluations/mt-bench%2F81%2Falpaca-13b%2F1?run=bench").json()["fields"]["task_id"]
+            == "81"
+        )
         assert of_max.get("runs/bench/export").getvalue() == MT_BENCH
 
     def test_that_is_none_is_refused_with_all_that_is_wrong(self, of_max: Program) -> None:

@@ -110,6 +110,12 @@ def requests(name: str, operation: Operation, mode: GenerationMode) -> st.Search
     if "{import_id}" in name:
         addresses = [{"import_id": Import.objects.get(run__name="imported").pk}]
     fixed: Known = [{"path_parameters": known} for known in addresses] or [{}]
+    if "{evaluation_id}" in name:
+        run_of = {"hidden": "blind"}
+        fixed = [
+            {"path_parameters": known, "query": {"run": run_of.get(str(known["evaluation_id"]), "one")}}
+            for known in addresses
+        ]
     takes_a_file = name in {"POST /runs/{run}/imports", "PUT /runs/{run}/mapping"}
     kind = "application/octet-stream" if takes_a_file else "application/json"
     if mode is GenerationMode.POSITIVE:

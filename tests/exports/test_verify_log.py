@@ -182,6 +182,16 @@ class TestHolds:
         [problem] = files.problems()
         assert problem.startswith("line 2 of the export (eval_b) is not as event ")
 
+    def test_same_record_decided_in_two_runs_needs_a_receipt(self, files: Files, ana: User) -> None:
+        decide(record(), ana)
+        files.write()
+        bring_in(FILE, run="other")
+        decide(Evaluation.objects.get(run__name="other", evaluation_id="eval_a"), ana)
+        files.write_audit_log()
+        assert files.problems(with_receipt=True) == []
+        with pytest.raises(UnreadableAuditLog, match="eval_a was decided in evaluations and other"):
+            files.problems()
+
     def test_with_the_audit_log_of_the_run_alone(self, files: Files, ana: User) -> None:
         bring_in(file_of(line("eval_x")), run="other")
         decide(record("eval_x"), ana)

@@ -81,7 +81,7 @@ class Program:
         answer = self.ask(
             deciding,
             "PUT",
-            f"evaluations/{name}/review",
+            f"evaluations/{name}/review?run={run}",
             json={"corrected_scores": scores, "comments": f"Decided by {self.person.username}."},
             headers={"Idempotency-Key": name},
         )

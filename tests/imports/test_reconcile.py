@@ -272,12 +272,16 @@ class TestAnIdThatIsTaken:
         done = bring_in(file_of(line(task_id=True), line()))
         assert (done.new, done.rejected) == (1, 1)
 
-    def test_by_another_run_is_rejected_and_changes_nothing_there(self) -> None:
+    def test_same_id_in_another_run_is_another_record(self) -> None:
         bring_in(file_of(line()), run="first")
-        done = bring_in(file_of(line(task_id="other"), line("eval_2")), run="second")
-        assert outcomes(done) == [(1, "rejected", "evaluation_id", "belongs to the run 'first' already")]
-        assert evaluation().task_id == "4711"
-        assert take_out(run="second") == file_of(line("eval_2"))
+        second = file_of(line(task_id="other"), line("eval_2"))
+        done = bring_in(second, run="second")
+        assert (done.new, outcomes(done)) == (2, [])
+        assert Evaluation.objects.get(run__name="first").task_id == "4711"
+        assert (take_out(run="first"), take_out(run="second")) == (file_of(line()), second)
+        again = bring_in(file_of(line(task_id="changed")), run="first")
+        assert again.updated == 1
+        assert take_out(run="second") == second
 
 
 def crlf(*lines: bytes) -> bytes:

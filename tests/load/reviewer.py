@@ -76,7 +76,9 @@ class Reviewer:
         return record
 
     def _give_back(self, record: dict[str, Any]) -> None:
-        answer = self.client.ask_until_answered("give back", "DELETE", f"{_address(record)}/claim")
+        answer = self.client.ask_until_answered(
+            "give back", "DELETE", f"{_address(record)}/claim{_run(record)}"
+        )
         # It had been given back already, and somebody else has it by now.
         is_of_others = answer.is_repeated and answer.status == FORBIDDEN
         if not is_of_others:
@@ -86,16 +88,18 @@ class Reviewer:
     def _committed(self, record: dict[str, Any]) -> dict[str, Any]:
         scores = {one["criterion"]: self._choice(one["scores"]) for one in record["criteria"]}
         body = {"scores": scores, "version": record["version"]}
-        answer = self.client.ask_until_answered("blind", "PUT", f"{_address(record)}/blind-scores", body)
+        answer = self.client.ask_until_answered(
+            "blind", "PUT", f"{_address(record)}/blind-scores{_run(record)}", body
+        )
         if answer.status == CONFLICT:
             # They were committed, and the answer was lost: other scores are refused.
-            answer = self.client.ask_until_answered("read", "GET", _address(record))
+            answer = self.client.ask_until_answered("read", "GET", _address(record) + _run(record))
         return self._expect(answer, OK) or record
 
     def _decide(self, record: dict[str, Any]) -> None:
         key = f"{self.name}-{self.chance.getrandbits(64):016x}"
         way = self.chance.choices(WAYS, WEIGHTS)[0]
-        request = ("PUT", f"{_address(record)}/review", self._decision(record, key))
+        request = ("PUT", f"{_address(record)}/review{_run(record)}", self._decision(record, key))
         headers = {"Idempotency-Key": key}
         if way == "cut":
             self.client.hang_up(*request, headers)
@@ -146,3 +150,7 @@ class Reviewer:
 
 def _address(record: dict[str, Any]) -> str:
     return f"evaluations/{quote(record['evaluation_id'], safe='')}"
+
+
+def _run(record: dict[str, Any]) -> str:
+    return f"?run={quote(record['run'])}"

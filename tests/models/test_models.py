@@ -38,10 +38,10 @@ class TestTheDatabaseRefuses:
         RunFactory.create(name="run")
         self.refused("run_name_is_unique", Run, name="run")
 
-    def test_an_evaluation_id_twice_even_in_another_run(self) -> None:
+    def test_same_evaluation_id_twice_in_one_run(self) -> None:
         known = EvaluationFactory.create()
-        with pytest.raises(IntegrityError, match="evaluation_id_is_unique"), transaction.atomic():
-            EvaluationFactory.create(evaluation_id=known.evaluation_id)
+        with pytest.raises(IntegrityError, match="evaluation_id_is_unique_in_run"), transaction.atomic():
+            EvaluationFactory.create(evaluation_id=known.evaluation_id, run=known.run)
 
     def test_two_evaluations_on_one_line(self) -> None:
         there = EvaluationFactory.create()

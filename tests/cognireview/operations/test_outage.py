@@ -86,7 +86,7 @@ class TestWhileItIsAway:
         assert text(response) == f'<p class="banner error">{outage.MESSAGE}</p>'
 
     def test_programs_get_a_problem(self, client: Client) -> None:
-        response = client.put("/api/v1/evaluations/a/review", b"{}", content_type="application/json")
+        response = client.put("/api/v1/evaluations/a/review?run=one", b"{}", content_type="application/json")
         assert (response.status_code, response["Retry-After"]) == (503, "5")
         assert response["Content-Type"] == "application/problem+json"
         assert response.json()["detail"] == "The database does not answer. Try again in a moment."
