@@ -1,7 +1,7 @@
 #!/usr/bin/env python
-"""The command line of CogniReview: `manage.py up`, `manage.py help`."""
+"""The command line of CogniReview: `manage.py up`, `manage.py --help`."""
 
-from cognireview.command_line import main
+from cognireview.__main__ import main
 
 if __name__ == "__main__":
     main()

@@ -1,21 +1,19 @@
-"""What `manage.py` runs, which is `cognireview` where that is installed: Django's commands.
-
-The embedded PostgreSQL runs while they need it.
-"""
+"""Run a management command, with the embedded PostgreSQL running if the command needs a database."""
 
 import os
 import signal
 import sys
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from pathlib import Path
+from importlib.metadata import version
 from types import FrameType
 from typing import Any
 
 import django
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line, get_commands
+from django.core.management import ManagementUtility, get_commands, load_command_class
 
 from cognireview import environment
 from cognireview.operations import secret_key
@@ -24,23 +22,51 @@ from cognireview.operations.redacted_errors import report_uncaught
 from cognireview.postgres import embedded
 from cognireview.postgres.migrations import migrate, require_session
 
-# Everything else may use the database. `up` keeps the server itself, since it outlives what it starts.
+# All other commands may use the database. `up` starts the server itself: it has to outlive the children.
 NO_DATABASE = frozenset(
-    {"check", "collectstatic", "diffsettings", "findstatic", "help", "up", "verify_export", "version"}
+    {"check", "collectstatic", "diffsettings", "findstatic", "help", "up", "verify_export"}
 )
-# What they set for a connection has to last to their end.
+# Commands that set session variables, which a transaction pooler would lose.
 NEEDS_SESSION = frozenset({"backup", "migrate", "restore"})
-# Brings its tables along.
+# `restore` brings its own tables.
 NO_MIGRATION = frozenset({"restore"})
+
+
+class CommandLine(ManagementUtility):
+    """Django's command line with our commands first in the help."""
+
+    def main_help_text(self, commands_only: bool = False) -> str:  # noqa: FBT001, FBT002 (Django's signature)
+        if commands_only:
+            return str(super().main_help_text(commands_only=True))
+        commands = get_commands()
+        ours = {name for name, app in commands.items() if app == "reviews"}
+        return "\n".join(_help_lines(self.prog_name, ours, commands.keys() - ours))
+
+
+def _help_lines(program: str, ours: set[str], others: set[str]) -> Iterator[str]:
+    yield from (f"CogniReview {version('cognireview')}", "", f"Usage: {program} COMMAND [OPTIONS]", "")
+    width = max(map(len, ours)) + 4
+    for name in sorted(ours):
+        yield textwrap.fill(
+            load_command_class("reviews", name).help.partition(". ")[0].rstrip("."),
+            width=100,
+            initial_indent=f"  {name}".ljust(width),
+            subsequent_indent=" " * width,
+        )
+    yield from ("", f"`{program} help COMMAND` shows the options of a command.", "", "Commands of Django:")
+    yield textwrap.fill(", ".join(sorted(others)), 100, initial_indent="  ", subsequent_indent="  ")
 
 
 def main() -> None:
     """Run the command in `sys.argv`."""
-    run(_execute, needs_database=_needs_database(sys.argv[1:]))
+    if sys.argv[1:] in (["--version"], ["version"]):
+        sys.stdout.write(f"CogniReview {version('cognireview')}\n")
+    else:
+        run(_execute, needs_database=_needs_database(sys.argv[1:]))
 
 
 def _execute() -> None:
-    """Run the command; one of ours finds a fresh embedded database migrated, as after `up`."""
+    """Run the command. Our own commands migrate a fresh embedded database first, as `up` does."""
     django.setup()
     name = "".join(sys.argv[1:2])
     if name in NEEDS_SESSION:
@@ -48,14 +74,14 @@ def _execute() -> None:
     is_ours = get_commands().get(name) == "reviews"
     if is_ours and not _uses_external_server() and name not in NO_DATABASE | NO_MIGRATION:
         migrate()
-    execute_from_command_line(sys.argv)
+    CommandLine(sys.argv).execute()
 
 
 def run(action: Callable[[], None], *, needs_database: bool) -> None:
     """Run `action`, with the embedded PostgreSQL running if it needs a database.
 
-    What the operator has to put right is one line on stderr and exit status 2, not a traceback,
-    unless `--traceback` asks for it.
+    An error that the operator has to fix becomes one line on stderr and exit status 2. `--traceback` shows
+    the traceback instead.
     """
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
     sys.excepthook = report_uncaught
@@ -78,7 +104,7 @@ def run(action: Callable[[], None], *, needs_database: bool) -> None:
 
 
 def _flush_output() -> None:
-    """Let Python end without a complaint of its own if standard output takes no more."""
+    """Flush standard output. If it is closed, prevent Python's own complaint at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -88,18 +114,18 @@ def _flush_output() -> None:
 
 def _load_settings() -> None:
     try:
-        settings.DATA_DIR  # noqa: B018 the first look at any setting loads them all
+        settings.DATA_DIR  # noqa: B018 the first access loads all settings
     except secret_key.UnusableKey as error:
         raise ImproperlyConfigured(str(error)) from error
     except OSError as error:
         raise ImproperlyConfigured(environment.unwritable(error)) from error
-    # No reason to stop: an older version may run beside a newer one, and Kubernetes sets such names too.
-    for sentence in environment.unknown():
-        sys.stderr.write(f"cognireview: {sentence}\n")
+    # Only warnings: an older version may run next to a newer one, and Kubernetes sets such names, too.
+    for warning in environment.unknown_variables():
+        sys.stderr.write(f"cognireview: {warning}\n")
 
 
 def _exit_on_signal(number: int, _frame: FrameType | None) -> None:
-    """Leave by way of every `finally`, so that the last one out stops the server."""
+    """Exit through every `finally`, so the last process to leave stops the server."""
     sys.exit(128 + number)
 
 
@@ -108,10 +134,7 @@ def _uses_external_server() -> bool:
 
 
 def _postgres() -> AbstractContextManager[Any]:
-    if _uses_external_server():
-        return nullcontext()
-    data_dir: Path = settings.DATA_DIR
-    return embedded.running(data_dir)
+    return nullcontext() if _uses_external_server() else embedded.running(settings.DATA_DIR)
 
 
 def _needs_database(arguments: list[str]) -> bool:

@@ -331,7 +331,7 @@ def unwritable(error: OSError) -> str:
     )
 
 
-def unknown() -> list[str]:
+def unknown_variables() -> list[str]:
     """A sentence about each variable that looks like a setting and is none: mostly a slip of the pen."""
     names = [variable_name(field) for field in Environment.model_fields]
     known = {name.lower() for name in [*names, *(name + FILE_SUFFIX for name in names)]}

@@ -142,9 +142,9 @@ class TestTheWheel:
 
     def test_brings_the_command(self, installed: Path) -> None:
         scripts = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["scripts"]
-        assert scripts == {"cognireview": "cognireview.command_line:main"}
+        assert scripts == {"cognireview": "cognireview.__main__:main"}
         (points,) = installed.glob("*.dist-info/entry_points.txt")
-        assert points.read_text().strip() == "[console_scripts]\ncognireview = cognireview.command_line:main"
+        assert points.read_text().strip() == "[console_scripts]\ncognireview = cognireview.__main__:main"
 
     def test_finds_its_files_in_the_package_and_ours_where_it_is_called(
         self, installed: Path, tmp_path: Path

@@ -189,7 +189,7 @@ class TestAFile:
         assert settings.secret_key is not None
         assert settings.secret_key.get_secret_value() == "k" * 64
         assert settings.database_url == "postgresql://ana@localhost/reviews"
-        assert environment.unknown() == []
+        assert environment.unknown_variables() == []
 
     def test_that_is_wrong_is_named_beside_every_other_error_and_its_content_is_not_shown(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -230,7 +230,7 @@ def test_a_name_that_is_no_setting_is_told_with_the_one_that_is_meant(
     monkeypatch.setenv("COGNIREVIEW_DATA_DIR", str(tmp_path))
     (tmp_path / ".env").write_text("COGNIREVIEW_SERVICE_HOST=10.0.0.1\nOTHER=1\n")
     monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
-    assert environment.unknown() == [
+    assert environment.unknown_variables() == [
         "COGNIREVIEW_SERVICE_HOST is not a setting.",
         "COGNIREVIEW_TRUST_PROXI is not a setting. Do you mean COGNIREVIEW_TRUST_PROXY?",
     ]
