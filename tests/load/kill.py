@@ -39,6 +39,11 @@ _EXPECTED = {
     "PoolClosed",
     "ConnectorException",
 }
+# A handled exception that another one followed: only the last of a chain was raised.
+_CHAINED = re.compile(
+    r"^Traceback .*\n(?:(?!\d{4}-\d\d-\d\d ).*\n)*?\n(?:During handling of|The above exception was) .*\n",
+    re.MULTILINE,
+)
 _RAISED = re.compile(r"^(?:[a-z_]\w*\.)+([A-Z]\w*)\b.*", re.MULTILINE)
 
 
@@ -139,7 +144,7 @@ class Load:
     def _logged(self) -> Iterator[str]:
         """Errors in the logs that are not of a database that was away."""
         for name in ("web", "worker"):
-            for raised in _RAISED.finditer(self._site.log(name)):
+            for raised in _RAISED.finditer(_CHAINED.sub("", self._site.log(name))):
                 if raised[1] not in _EXPECTED:
                     yield f"in {name}.log: {raised[0][:300]}"
             if held_transaction.NOT_CLOSED in self._site.log(name):
