@@ -1,4 +1,4 @@
-"""Where commands write: standard output, a pipe or device, or a file, which appears when it is whole."""
+"""Write a command's output to standard output, a pipe or device, or atomically to a file."""
 
 import os
 import re
@@ -16,17 +16,18 @@ from reviews.database.held_transaction import close
 from reviews.database.replica import Lost, again_if_lost
 from reviews.storage.corruption import CorruptData
 
-# Names of what this process has open, which may be a file that others write too: it is not replaced.
+# Names of open descriptors. They may lead to a file that other processes write, so it must not be replaced.
 _OPEN = re.compile(r"/dev/stdout|/dev/stderr|/(?:dev|proc/self)/fd/(?P<number>[0-9]{1,9})", re.ASCII)
 _NUMBERS = {"/dev/stdout": 1, "/dev/stderr": 2}
+_INCOMPLETE = "The output is incomplete"
 
 _Blocks = TypeVar("_Blocks", bound=Iterable[bytes])
 
 
 def write(name: str | None, blocks: Iterable[bytes]) -> None:
-    """Write to the file of that name, or to standard output. Raises `CommandError`.
+    """Write the blocks to the named file, or to standard output. Raises `CommandError`.
 
-    A block is written in a thread while the next one is made.
+    A thread writes each block while the next one is produced.
     """
     try:
         with _target(name) as file, ThreadPoolExecutor(1, "write") as pool:
@@ -43,34 +44,35 @@ def write(name: str | None, blocks: Iterable[bytes]) -> None:
         close(blocks)
 
 
-def write_anew_if_lost(name: str | None, begin: Callable[[], _Blocks]) -> _Blocks:
-    """`write` what `begin` gives, and return that. A file is begun anew if the replica was lost.
+def write_with_retry(name: str | None, begin: Callable[[], _Blocks]) -> _Blocks:
+    """Write the blocks that `begin` returns, and return them. Raises `CommandError`.
 
-    Raises `CommandError`.
+    If the replica is lost, a file is written again from the start. Output to a pipe cannot be repeated.
     """
 
-    def written() -> _Blocks:
+    def attempt() -> _Blocks:
         blocks = begin()
         write(name, blocks)
         return blocks
 
+    is_repeatable = name is not None and is_file(name)
     try:
-        return again_if_lost(written) if name and is_file(name) else written()
+        return again_if_lost(attempt) if is_repeatable else attempt()
     except Lost as lost:
-        raise CommandError(f"{lost}. What was written is not whole: export again.", returncode=2) from lost
+        raise CommandError(f"{lost}. {_INCOMPLETE}: export again.", returncode=2) from lost
     except CorruptData as damaged:
-        said = str(damaged) if name and is_file(name) else f"{damaged} What was written is not whole."
-        raise CommandError(said, returncode=2) from damaged
+        message = str(damaged) if is_repeatable else f"{damaged} {_INCOMPLETE}."
+        raise CommandError(message, returncode=2) from damaged
 
 
 def is_file(name: str) -> bool:
-    """Return whether the name is that of a file, or of one that does not exist yet."""
+    """Return whether the name is that of a regular file, or of one that does not exist yet."""
     return _OPEN.fullmatch(name) is None and not is_special_file(name)
 
 
 @contextmanager
 def _target(name: str | None) -> Iterator[BinaryIO]:
-    """Open the target: standard output, an open descriptor, a pipe or device, or a file."""
+    """Open standard output, an open descriptor, a pipe or device, or a file."""
     if name is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -1,17 +1,24 @@
-"""Ask for a password on the terminal."""
+"""Read a new password from the terminal or from standard input."""
 
+import sys
 from getpass import getpass
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
 
-def ask_password() -> str:
-    """Ask for a new password twice. Raises `CommandError`."""
+def add_password_stdin(parser: CommandParser) -> None:
+    parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
+
+
+def read_password(*, stdin: bool) -> str:
+    """Read a line of standard input, or ask twice on the terminal. Raises `CommandError`."""
+    if stdin:
+        return sys.stdin.readline().rstrip("\r\n")
     try:
         password = getpass("Password: ")
-        again = getpass("The same again: ")
+        again = getpass("Repeat the password: ")
     except EOFError:
-        raise CommandError("No password was given. In a script, use --password-stdin.") from None
+        raise CommandError("No password was entered. In a script, use --password-stdin.") from None
     if password != again:
-        raise CommandError("The two passwords differ.")
+        raise CommandError("The passwords do not match.")
     return password

@@ -1,4 +1,4 @@
-"""The report on a run's judge as tables of text, for a terminal or a pipe."""
+"""Print the report on a run's judge as text tables, for a terminal or a pipe."""
 
 from collections.abc import Iterable, Iterator
 
@@ -20,10 +20,8 @@ NOTHING = "-"
 
 
 def tables(report: Report) -> Iterator[RenderableType]:
-    """The parts of a report in reading order."""
-    yield _title(
-        f"How far the judge of {report.scope.run.name!r} can be trusted, {report.at:%Y-%m-%d %H:%M} UTC"
-    )
+    """Yield the sections of a report in reading order."""
+    yield _title(f"Judge accuracy of {report.scope.run.name!r}, {report.at:%Y-%m-%d %H:%M} UTC")
     yield _sentences(
         [*report.facts.sentences, f"{report.progress.done:,} of {report.progress.to_review:,} decided."]
     )
@@ -34,15 +32,17 @@ def tables(report: Report) -> Iterator[RenderableType]:
     yield from _escapes(report.escapes)
     yield from _scoreboard(report.scoreboard)
     yield from _defects(report.defects)
-    yield _sentences(["Intervals have 95 %. --json has every figure, with why where there is none."])
+    yield _sentences(
+        ["All intervals are 95%. --json prints every metric, and the reason if a metric has no value."]
+    )
 
 
 def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
-    yield _title("Judge against humans")
+    yield _title("Judge vs reviewers")
     if not judge.overall:
-        yield _sentences(["No decision with the judge's scores known is in force yet."])
+        yield _sentences(["No decisions with judge scores yet."])
         return
-    headings = ("Of", "Review", "Records", "n", "Agreement", "Kappa", "AC1", "False pass", "False fail")
+    headings = ("Score", "Review", "Records", "n", "Agreement", "Kappa", "AC1", "False pass", "False fail")
     rows = []
     for one in judge.overall:
         shares = (_share(one.agreement), _number(one.kappa), _number(one.ac1))
@@ -50,22 +50,22 @@ def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
         rows.append((one.title, one.basis, one.population, _count(one.n), *shares, *wrong))
     yield _table(headings, rows, texts=3)
     if any(one.basis == "assisted" for one in judge.overall):
-        yield _sentences(["Assisted reviews saw the judge's scores: their agreement is biased upward."])
+        yield _sentences(["Assisted reviewers saw the judge's scores, which may overstate agreement."])
 
 
 def _reviewers(reviewers: Iterable[Figures]) -> Iterator[RenderableType]:
-    yield _title("Reviewers against each other")
+    yield _title("Inter-reviewer agreement")
     rows = []
     for one in reviewers:
         alphas = (_number(one.alpha), _number(one.ordinal_alpha))
         rows.append((one.title, _count(one.unanimous.n), _share(one.unanimous), *alphas))
-    yield _table(("Of", "n", "Unanimous", "Alpha", "Ordinal alpha"), rows)
+    yield _table(("Score", "n", "Unanimous", "Alpha", "Ordinal alpha"), rows)
 
 
 def _reasons(reasons: Reasons) -> Iterator[RenderableType]:
-    yield _title("Reasons for asking a human")
+    yield _title("Flag reasons")
     if not reasons.families:
-        yield _sentences([reasons.unknown or "No record of the run has a reason."])
+        yield _sentences([reasons.unknown or "No record of the run has a flag reason."])
         return
     headings = ("Reason", "Flagged", "Reviewed", "Changed", "Verdict too", "Precision", "Minutes per error")
     rows = []
@@ -79,11 +79,11 @@ def _reasons(reasons: Reasons) -> Iterator[RenderableType]:
 
 
 def _escapes(escapes: Escapes) -> Iterator[RenderableType]:
-    yield _title("What the flags miss")
+    yield _title("Missed errors")
     figures = {
-        "Escape rate": escapes.rate.share,
-        "Wrong among flagged": escapes.caught.share,
-        "Recall of the flags": escapes.recall,
+        "Miss rate": escapes.rate.share,
+        "Error rate among flagged": escapes.caught.share,
+        "Flag recall": escapes.recall,
     }
     rows = [(name, _share(figure), _count(figure.n)) for name, figure in figures.items()]
     yield _table(("Figure", "Estimate", "n"), rows)
@@ -117,7 +117,7 @@ def _defects(defects: Defects) -> Iterator[RenderableType]:
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[str]], texts: int = 1) -> Table:
-    """The first columns, so many, are texts; the rest are numbers."""
+    """Build a table. Its first `texts` columns are left-aligned text; the others are numbers."""
     table = Table(box=None, pad_edge=False)
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="left" if place < texts else "right", overflow="fold")
@@ -139,7 +139,7 @@ def _plain(text: str) -> Text:
 
 
 def _printable(text: str) -> str:
-    """Without what a terminal would take for an order: names come from files."""
+    """Replace control characters: names come from files, and a terminal would obey them."""
     kept = text.replace("\u00a0", " ")
     return "".join(character if character.isprintable() else "\ufffd" for character in kept)
 
@@ -153,7 +153,7 @@ def _share(estimate: Estimate) -> str:
 def _number(estimate: Estimate) -> str:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return NOTHING
-    # Adding 0 makes -0.00 a 0.00.
+    # Adding 0 turns -0.00 into 0.00.
     value, low, high = (round(one, 2) + 0 for one in (estimate.value, estimate.low, estimate.high))
     return f"{value:.2f} ({low:.2f} to {high:.2f})"
 

@@ -92,7 +92,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            (["nobody", "--scope", "read"], "There is nobody called 'nobody'."),
+            (["nobody", "--scope", "read"], "There is no user named 'nobody'."),
             (["ana", "--scope", "import"], "does not allow: import"),
             (["ana", "--scope", "read,"], "scopes import, export, review, read"),
         ],

@@ -323,7 +323,7 @@ class TestVerifyAudit:
         assert manage(capsysbinary, "verify_audit", "--heads", str(log)).status == 2
         log.write_text("nothing")
         finished = manage(capsysbinary, "verify_audit", "--heads", str(log))
-        assert (finished.status, finished.err) == (2, f"{log}: holds no head")
+        assert (finished.status, finished.err) == (2, f"{log}: contains no head")
 
     @pytest.mark.parametrize("head", ["", "5", "5:abc", f"-1:{'0' * 64}", f"5:{'g' * 64}"])
     def test_takes_no_other_head(self, head: str, capsysbinary: Capture) -> None:

@@ -313,7 +313,7 @@ class TestVerifyExport:
         arguments = [str(files.original), str(files.exported), "--audit-log", str(files.audit_log)]
         finished = manage(capsysbinary, "verify_export", *arguments)
         assert finished.status == 0
-        assert finished.out.decode().endswith(f"; the audit log holds to {log.chain_head()}\n")
+        assert finished.out.decode().endswith(f"; matches the audit log up to {log.chain_head()}\n")
         files.change_export("eval_a", human_reviewer_id="bo")
         finished = manage(capsysbinary, "verify_export", *arguments)
         assert (finished.status, "(submit by ana) left it: human_reviewer_id" in finished.err) == (1, True)

@@ -80,7 +80,7 @@ class TestTheCommand:
         reviewed(ana)
         done = manage(capfdbinary, "judge_report", "evaluations")
         text = done.out.decode()
-        for part in ("Judge against humans", "Reasons", "What the flags miss", "Models", "Too lenient"):
+        for part in ("Judge vs reviewers", "Flag reasons", "Missed errors", "Models", "Too lenient"):
             assert part in text
         assert "10 %" in text
         assert "\x1b" not in text

@@ -202,7 +202,7 @@ class TestVerify:
         assert (finished.status, finished.out) == (1, b"1 identical, 0 changed; 1 left out (no records)\n")
         assert finished.err.splitlines() == [
             "line 1 of the export differs from line 1 of the original in more than human_* values",
-            "Differences that are no human decision: 1",
+            "Unexplained differences: 1",
         ]
 
     def test_checks_the_receipt_that_was_written_beside_the_file(
@@ -215,7 +215,7 @@ class TestVerify:
         finished = manage(capsysbinary, "verify_export", *files)
         assert finished == (
             0,
-            f"1 identical, 1 changed: {', '.join(HUMAN_FIELDS)}; 1 left out; the receipt holds\n".encode(),
+            f"1 identical, 1 changed: {', '.join(HUMAN_FIELDS)}; 1 left out; matches the receipt\n".encode(),
             "",
         )
         exported.write_bytes(exported.read_bytes().replace(b"So.", b"No."))
@@ -223,7 +223,7 @@ class TestVerify:
         assert finished.status == 1
         assert finished.err.splitlines() == [
             "the export is not the file that the receipt tells of: size or SHA-256 differ",
-            "Differences that are no human decision: 1",
+            "Unexplained differences: 1",
         ]
 
     def test_needs_a_receipt_that_is_one(self, original: Path, capsysbinary: Capture) -> None:

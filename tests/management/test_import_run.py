@@ -184,7 +184,7 @@ class TestWhere:
     def test_is_not_known_for_a_dash_without_a_name(self, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "import_run", "-")
         assert finished.status == 2
-        assert finished.err.strip() == "-: Standard input has no name: say --run NAME."
+        assert finished.err.strip() == "-: Standard input has no name: use --run NAME."
 
     def test_is_one_run_for_several_files(self, tmp_path: Path, capsysbinary: Capture) -> None:
         names = [written(tmp_path / f"{name}.jsonl", file_of(line(name))) for name in ("a", "b", "c")]

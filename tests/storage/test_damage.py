@@ -407,7 +407,7 @@ class TestACommand:
     def test_says_that_standard_output_is_not_whole(self, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "export_run", "evaluations")
         assert finished.status == 2
-        assert finished.err.endswith("What was written is not whole.")
+        assert finished.err.endswith("The output is incomplete.")
         assert FIRST.startswith(finished.out.partition(b'"Completed"')[0][:1000])
 
     def test_import_of_a_changed_record_changes_nothing(self, tmp_path: Path, capsysbinary: Capture) -> None:

@@ -1,4 +1,4 @@
-"""`manage.py backup FILE`: see `cognireview.operations.backup`."""
+"""`manage.py backup FILE`."""
 
 import argparse
 from pathlib import Path
@@ -11,17 +11,17 @@ from cognireview.operations import backup
 
 class Command(BaseCommand):
     help = (
-        "Write the whole database to one file, as it is at this moment, while people work. The secret key is "
-        "not in it."
+        "Write the whole database to one file. People can go on working. The file does not contain the "
+        "secret key."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", type=Path, help="where to write; - is standard output")
+        parser.add_argument("file", metavar="FILE", type=Path, help="output file; - is standard output")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
         try:
             size = backup.back_up(None if str(file) == "-" else file)
         except backup.BackupError as error:
             raise CommandError(str(error), returncode=2) from error
-        self.stderr.write(f"{file}: {size:,} bytes. The secret key is not in it: keep that, too.")
+        self.stderr.write(f"{file}: {size:,} bytes. Keep the secret key as well: it is not in the backup.")

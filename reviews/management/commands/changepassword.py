@@ -1,6 +1,5 @@
-"""`manage.py changepassword NAME`: see `people.set_password`."""
+"""`manage.py changepassword NAME`."""
 
-import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -8,30 +7,28 @@ from django.db import transaction
 
 from reviews.accounts import people
 from reviews.audit import events
-from reviews.management.prompts import ask_password
+from reviews.management.prompts import add_password_stdin, read_password
 from reviews.models import User
 
 
 class Command(BaseCommand):
-    """Takes the place of Django's command of this name, which leaves tokens alone and no audit event."""
+    """Replaces Django's command of this name, which revokes no tokens and records no audit event."""
 
-    help = "Set somebody's password. Their sessions and API tokens end."
+    help = "Set a user's password. Ends their sessions and revokes their API tokens."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="whose password it is")
-        parser.add_argument(
-            "--password-stdin", action="store_true", help="read the password from standard input"
-        )
+        parser.add_argument("name", help="username")
+        add_password_stdin(parser)
 
     @transaction.atomic
     def handle(self, *_: Any, name: str, password_stdin: bool, **__: Any) -> None:
         person = User.objects.filter(username__iexact=name).first()
         if person is None:
-            raise CommandError(f"There is nobody called {name!r}.")
+            raise CommandError(f"There is no user named {name!r}.")
         if not person.has_usable_password():
-            raise CommandError(f"{person.username} logs in with another provider, which keeps the password.")
-        password = sys.stdin.readline().rstrip("\r\n") if password_stdin else ask_password()
+            raise CommandError(f"{person.username} signs in with another provider and has no password here.")
         try:
+            password = read_password(stdin=password_stdin)
             revoked = people.set_password(person=person, password=password, actor=None)
         except people.AccountError as refused:
             raise CommandError(refused.reason) from refused

@@ -1,4 +1,4 @@
-"""`manage.py create_token NAME --scope import,export,review,read [--days N]`: see `tokens.make`."""
+"""`manage.py create_token NAME --scope import,export,review,read [--days N]`."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from reviews.models import User
 
 
 class Command(BaseCommand):
-    """Prints the token alone to standard output, so that a script can keep it."""
+    """Prints only the token to standard output, so that a script can store it."""
 
-    help = "Make a token by which a program acts as a person over the API. It is printed once."
+    help = "Create an API token that acts as a user. Prints the token once."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="whom the program acts as")
+        parser.add_argument("name", help="username")
         parser.add_argument("--scope", required=True, help=f"one or more of {','.join(api_tokens.SCOPES)}")
         parser.add_argument(
             "--days",
@@ -28,9 +28,9 @@ class Command(BaseCommand):
             person = User.objects.get(username=name)
             made = api_tokens.create(person=person, scopes=scope.split(","), days=days, actor=None)
         except User.DoesNotExist:
-            raise CommandError(f"There is nobody called {name!r}.") from None
+            raise CommandError(f"There is no user named {name!r}.") from None
         except api_tokens.TokenError as refused:
             raise CommandError(refused.reason) from refused
         self.stdout.write(made.text)
         until = f"{made.token.expires_at:%Y-%m-%d}"
-        self.stderr.write(f"It acts as {person.username} until {until} and is not shown again.")
+        self.stderr.write(f"The token acts as {person.username} until {until}. It is not shown again.")

@@ -1,33 +1,28 @@
-"""The audit log as a file: every audit event with its seal, to check without a database."""
+"""`manage.py export_audit`."""
 
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from reviews.audit import log
+from reviews.management.arguments import add_output, find_run
 from reviews.management.output_files import write
-from reviews.models import Run
 
 
 class Command(BaseCommand):
     help = (
-        "Write the audit events as JSONL, each with its place in the chain and its hashes. verify_export "
-        "--audit-log reads it."
+        "Export the audit log as JSONL. Each event has its position in the hash chain and its hashes; "
+        "verify_export --audit-log reads the file without a database."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--run", metavar="NAME", help="the events of that run; of all others the digests alone"
+            "--run", metavar="NAME", help="events of that run in full, and only the digests of all others"
         )
-        parser.add_argument(
-            "-o", "--output", metavar="FILE", help="where to write (default: standard output)"
-        )
+        add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = Run.objects.filter(name=options["run"]).first()
-        if options["run"] is not None and run is None:
-            raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
-        target = None if options["output"] in {None, "-"} else options["output"]
-        write(target, log.jsonl_lines(run))
+        run = find_run(options["run"]) if options["run"] is not None else None
+        write(options["output"], log.jsonl_lines(run))

@@ -1,31 +1,26 @@
-"""All opinions of a run, of the records that several people reviewed."""
+"""`manage.py export_opinions RUN`."""
 
 import argparse
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from reviews.exports import opinions
-from reviews.management.output_files import write_anew_if_lost
-from reviews.models import Run
+from reviews.management.arguments import add_output, find_run
+from reviews.management.output_files import write_with_retry
 
 
 class Command(BaseCommand):
     help = (
-        "Write every opinion on records that several people reviewed as JSONL: who said what, and which of "
-        "them stands in the export."
+        "Export all independent reviews of a run as JSONL. Each line names the reviewer and whether their "
+        "review is the current decision."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")
-        parser.add_argument(
-            "-o", "--output", metavar="FILE", help="where to write (default: standard output)"
-        )
+        add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = Run.objects.filter(name=options["run"]).first()
-        if run is None:
-            raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
-        target = None if options["output"] in {None, "-"} else options["output"]
-        write_anew_if_lost(target, lambda: opinions.opinion_lines(run))
+        run = find_run(options["run"])
+        write_with_retry(options["output"], lambda: opinions.opinion_lines(run))

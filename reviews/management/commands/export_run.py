@@ -1,4 +1,4 @@
-"""Export a run: as JSONL with the decisions in it, or as a table for analysis."""
+"""`manage.py export_run RUN`."""
 
 import argparse
 from pathlib import Path
@@ -9,38 +9,34 @@ from django.db import transaction
 
 from reviews.exports import formats, jsonl
 from reviews.exports.jobs import ExportOptions, ExportOutput, InvalidExport, record_export
-from reviews.management.output_files import is_file, write, write_anew_if_lost
-from reviews.models import Run
+from reviews.management.arguments import add_output, find_run
+from reviews.management.output_files import is_file, write, write_with_retry
 
 
 class Command(BaseCommand):
     help = (
-        "Export a run: lines as they came in, byte for byte; reviewed ones with their human_* values. "
-        "With -o FILE, a receipt is written to FILE.receipt.json: verify_export checks it."
+        "Export a run with its decisions, as JSONL or as a table. In JSONL, lines without a decision are the "
+        "imported bytes; lines with one differ in their human_* values only. With -o FILE, a receipt for "
+        "verify_export is written to FILE.receipt.json."
     )
-    requires_system_checks = ()  # they load every view, a third of the time that this takes to start
+    requires_system_checks = ()  # the checks import every view, which takes a third of the start
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")
-        parser.add_argument(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="where to write (default: standard output); compressed if its name ends in .gz or .zst",
-        )
+        add_output(parser, "; compressed if its name ends in .gz or .zst")
         parser.add_argument("--only", choices=jsonl.ONLY, default="all", help="which lines (default: all)")
         parser.add_argument(
-            "--with-rejected", action="store_true", help="keep rejected lines in their places"
+            "--with-rejected", action="store_true", help="include rejected lines at their original positions"
         )
         parser.add_argument(
             "--import",
             dest="only_import",
             metavar="N",
             type=int,
-            help="the file of that import of the run, whatever other files brought",
+            help="export only the file of import N of the run",
         )
         parser.add_argument(
-            "--format", choices=formats.ENDINGS, default="jsonl", help="(default: jsonl, which loses nothing)"
+            "--format", choices=formats.ENDINGS, default="jsonl", help="default: jsonl, the complete format"
         )
         parser.add_argument("--receipt", metavar="FILE", help="where to write the receipt")
 
@@ -50,9 +46,9 @@ class Command(BaseCommand):
             order.check()
         except InvalidExport as reason:
             raise CommandError(str(reason), returncode=2) from reason
-        target = None if options["output"] in {None, "-"} else options["output"]
-        receipt = options["receipt"] or _beside(target)
-        output = write_anew_if_lost(target, lambda: ExportOutput(order))
+        target = options["output"]
+        receipt = options["receipt"] or _default_receipt(target)
+        output = write_with_retry(target, lambda: ExportOutput(order))
         if receipt:
             write(receipt, output.receipt(Path(target).name if target else "-"))
         with transaction.atomic():
@@ -61,10 +57,8 @@ class Command(BaseCommand):
 
 
 def _order(options: dict[str, Any]) -> ExportOptions:
-    """What the options ask for. Raises `CommandError` for a run or an import that is not there."""
-    run = Run.objects.filter(name=options["run"]).first()
-    if run is None:
-        raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
+    """Return the export that the options describe. Raises `CommandError` for an unknown run or import."""
+    run = find_run(options["run"])
     number = options["only_import"]
     only_import = run.imports.filter(pk=number).first() if number is not None else None
     if number is not None and only_import is None:
@@ -79,6 +73,6 @@ def _order(options: dict[str, Any]) -> ExportOptions:
     )
 
 
-def _beside(target: str | None) -> str | None:
-    """Where the receipt of a file goes by itself; nowhere for what is none."""
+def _default_receipt(target: str | None) -> str | None:
+    """Return the default name of the receipt. Output to a pipe has none."""
     return f"{target}.receipt.json" if target and is_file(target) else None

@@ -1,4 +1,4 @@
-"""Import what tasks are about: prompts, references and model answers."""
+"""`manage.py import_context FILE`."""
 
 import argparse
 import json
@@ -12,22 +12,20 @@ from reviews.imports.task_context import import_context
 from reviews.models import ContextImport
 from reviews.storage.source_files import ImportRefused, read_blocks
 
-ACCEPTED, SOME_REJECTED, NOTHING_DONE = 0, 1, 2
+ACCEPTED, SOME_REJECTED, NOTHING_IMPORTED = 0, 1, 2
 SHOWN = 20
 
 
 class Command(BaseCommand):
     help = (
-        "Import a file of task context: a JSON array of tasks or JSONL, packed or not. Tasks come in; "
-        "entries that are none are listed by place, field and reason. "
-        "Exit status: 0 all entries accepted, 1 some rejected, 2 nothing could be done."
+        "Import task context: prompts, reference answers and model responses. The file is a JSON array or "
+        "JSONL, plain or compressed. Invalid entries are listed by position, field and reason. "
+        "Exit status: 0 all entries accepted, 1 some rejected, 2 nothing imported."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", help="a JSON or JSONL file, or - for standard input")
-        parser.add_argument(
-            "--run", help="name of the run it is for (default: every run that has no context of its own)"
-        )
+        parser.add_argument("file", metavar="FILE", help="JSON or JSONL file, or - for standard input")
+        parser.add_argument("--run", help="name of the run (default: every run without a context of its own)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -36,7 +34,7 @@ class Command(BaseCommand):
             done = self._import(name, options["run"])
         except (ImportRefused, OSError) as error:
             self.stderr.write(f"{name}: {error}")
-            sys.exit(NOTHING_DONE)
+            sys.exit(NOTHING_IMPORTED)
         if options["json"]:
             self._print_json(done)
         else:

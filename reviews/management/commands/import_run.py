@@ -1,4 +1,4 @@
-"""Import evaluation files into a run."""
+"""`manage.py import_run FILE...`."""
 
 import argparse
 import json
@@ -7,6 +7,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,40 +17,42 @@ from rich import progress as rich_progress
 from rich.console import Console
 
 from reviews.imports.importer import Progress, StrictImportRefused, import_stream
-from reviews.management.mapping_file import mapping_in
+from reviews.management.arguments import read_mapping
 from reviews.models import Import
 from reviews.records.mapping import Mapping
 from reviews.storage import decompression
 from reviews.storage.corruption import CorruptData
 from reviews.storage.source_files import ImportRefused, read_blocks
 
-ACCEPTED, SOME_REJECTED, NOTHING_DONE = 0, 1, 2
+ACCEPTED, SOME_REJECTED, NOTHING_IMPORTED = 0, 1, 2
 SHOWN = 20
 
 
 class Command(BaseCommand):
     help = (
-        "Import JSONL files. Valid lines come in, bad ones are listed by number, field and reason. "
-        "Exit status: 0 all lines accepted, 1 some rejected, 2 nothing could be done."
+        "Import evaluation files into a run. Invalid lines are listed by number, field and reason. "
+        "Exit status: 0 all lines accepted, 1 some rejected, 2 nothing imported."
     )
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("files", nargs="+", metavar="FILE", help="a JSONL file, or - for standard input")
-        parser.add_argument("--run", help="name of the run (default: each file's name without its ending)")
-        parser.add_argument("--dry-run", action="store_true", help="say what would happen, change nothing")
-        parser.add_argument("--strict", action="store_true", help="import nothing if any line is bad")
+        parser.add_argument("files", nargs="+", metavar="FILE", help="JSONL file, or - for standard input")
+        parser.add_argument("--run", help="name of the run (default: the file's name without its extension)")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="report what would happen, but change nothing"
+        )
+        parser.add_argument("--strict", action="store_true", help="import nothing if any line is invalid")
         parser.add_argument(
             "--map",
             metavar="FILE",
-            help="a TOML file that says how lines of another tool are read (docs/mapping.md)",
+            help="TOML file that maps the lines of another tool (docs/mapping.md)",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        mapping = mapping_in(options["map"])
+        mapping = read_mapping(options["map"])
         statuses = [self._import(name, mapping, options) for name in options["files"]]
-        if all(status == NOTHING_DONE for status in statuses):
-            sys.exit(NOTHING_DONE)
+        if all(status == NOTHING_IMPORTED for status in statuses):
+            sys.exit(NOTHING_IMPORTED)
         if any(statuses):
             sys.exit(SOME_REJECTED)
 
@@ -72,10 +75,10 @@ class Command(BaseCommand):
         except StrictImportRefused as refusal:
             self.stderr.write(f"{name}: {refusal}")
             self._report(refusal.source, iter(refusal.listed_exceptions()), options, kept=False)
-            return NOTHING_DONE
+            return NOTHING_IMPORTED
         except (ImportRefused, CorruptData, OSError) as error:
             self.stderr.write(f"{name}: {error}")
-            return NOTHING_DONE
+            return NOTHING_IMPORTED
         self._report(done, exceptions, options, kept=not options["dry_run"])
         return SOME_REJECTED if done.rejected else ACCEPTED
 
@@ -89,7 +92,7 @@ class Command(BaseCommand):
 
     def _print_json(self, done: Import, exceptions: Iterator[dict[str, Any]], *, kept: bool) -> None:
         head = {"run": done.run.name, "import": done.pk if kept else None, **done.counts}
-        # Written piece by piece: a file may have millions of exceptions.
+        # Written one by one: a file may have millions of exceptions.
         self.stdout.write(json.dumps(head)[:-1] + ', "exceptions": [', ending="")
         for number, exception in enumerate(exceptions):
             self.stdout.write((", " if number else "") + json.dumps(exception), ending="")
@@ -104,7 +107,7 @@ class Command(BaseCommand):
         )
         self.stdout.write(f"{done.file_name}: {done.lines:,} lines ({where}): {counts}")
         listed = (line for line in exceptions if line["outcome"] in {"rejected", "conflict"})
-        for exception in _first(SHOWN, listed):
+        for exception in islice(listed, SHOWN):
             place = f"  line {exception['line']}"
             field = f"{exception['field']} " if exception["field"] else ""
             self.stdout.write(f"{place}: {exception['outcome']}: {field}{exception['reason']}")
@@ -113,16 +116,11 @@ class Command(BaseCommand):
             self.stdout.write(f"  and {more:,} more (--json lists all)")
 
 
-def _first(count: int, items: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for _, item in zip(range(count), items, strict=False):
-        yield item
-
-
 def _run_name(file_name: str, given: str | None) -> str:
     if given is not None:
         return given
     if file_name == "-":
-        raise ImportRefused("Standard input has no name: say --run NAME.")
+        raise ImportRefused("Standard input has no name: use --run NAME.")
     return decompression.base_name(file_name)
 
 
@@ -137,7 +135,7 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _bar(name: str, file: BinaryIO) -> Iterator[Progress | None]:
-    """A progress bar on standard error if that is a terminal; it goes when the file is through."""
+    """Show a progress bar on standard error if it is a terminal, and remove it at the end of the file."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -153,8 +151,8 @@ def _bar(name: str, file: BinaryIO) -> Iterator[Progress | None]:
     with rich_progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(Path(name).name, total=size, lines=0)
 
-        def told(done: int, counts: dict[str, int]) -> None:
-            # What is read, not what is done: a compressed file is longer inside than its size says.
+        def report(done: int, counts: dict[str, int]) -> None:
+            # Bytes read, because `done` counts decompressed bytes.
             bar.update(task, completed=done if size is None else file.tell(), lines=counts["lines"])
 
-        yield told
+        yield report

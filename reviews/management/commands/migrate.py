@@ -1,4 +1,4 @@
-"""`manage.py migrate`: Django's, one at a time, and in nobody's way."""
+"""`manage.py migrate`: Django's command, safe to run while people work."""
 
 from functools import partial
 from typing import Any
@@ -12,15 +12,15 @@ from cognireview.postgres.server_log import log_privacy_warning
 
 
 class Command(migrate.Command):
-    """See `cognireview.postgres.migrations`."""
+    help = "Apply database migrations. One process migrates at a time; it retries while tables are in use."
 
     def handle(self, *args: Any, **options: Any) -> None:
         database = connections[options["database"]]
-        # What these do is to look.
+        # These options change nothing.
         if options["check_unapplied"] or options["plan"]:
             super().handle(*args, **options)
             return
         with migration_lock(database):
             retry_on_lock_timeout(database, partial(super().handle, *args, **options), self.stderr.write)
-        if settings.ENVIRONMENT.database_url and (sentence := log_privacy_warning(database)):
-            self.stderr.write(sentence)
+        if settings.ENVIRONMENT.database_url and (warning := log_privacy_warning(database)):
+            self.stderr.write(warning)

@@ -1,4 +1,4 @@
-"""Print the key that checks the signatures of this site's receipts."""
+"""`manage.py public_key`."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from reviews.exports import signing
 
 class Command(BaseCommand):
     help = (
-        "Print the public key that checks the signatures of this site's receipts, for verify_export "
-        "--public-key. It changes with COGNIREVIEW_SECRET_KEY: keep the old one for old receipts."
+        "Print the public key that verifies this site's receipts. Pass it to verify_export --public-key. It "
+        "changes with COGNIREVIEW_SECRET_KEY, so keep the old one for old receipts."
     )
     requires_system_checks = ()
 

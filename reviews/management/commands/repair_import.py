@@ -1,4 +1,4 @@
-"""Replace the damaged kept file of an import by the original file."""
+"""`manage.py repair_import IMPORT FILE`."""
 
 import argparse
 from pathlib import Path
@@ -14,8 +14,8 @@ from reviews.storage.source_files import ImportRefused, read_blocks
 
 class Command(BaseCommand):
     help = (
-        "Store the file of an import again, from the original file, where verify_runs or an export says that "
-        "it is damaged. Another file is refused. Exit status: 0 repaired, 2 nothing changed."
+        "Replace the damaged stored file of an import with the original file. Use it when verify_runs or an "
+        "export reports damage. Any other file is refused. Exit status: 0 repaired, 2 nothing changed."
     )
     requires_system_checks = ()
 
@@ -33,4 +33,4 @@ class Command(BaseCommand):
             raise CommandError(f"{file}: {error.strerror}", returncode=2) from error
         except (ImportRefused, CorruptData) as error:
             raise CommandError(f"{file}: {error}", returncode=2) from error
-        self.stdout.write(f"Import {number} of run {repaired.run.name!r} is kept again as it came.")
+        self.stdout.write(f"Import {number} of run {repaired.run.name!r} is repaired.")

@@ -1,4 +1,4 @@
-"""`manage.py restore FILE`: see `cognireview.operations.backup`."""
+"""`manage.py restore FILE`."""
 
 import argparse
 from pathlib import Path
@@ -10,19 +10,17 @@ from cognireview.operations import backup
 
 
 class Command(BaseCommand):
-    help = (
-        "Bring back a database from a file that backup wrote: all of it, or nothing: then the exit "
-        "status is 2."
-    )
-    requires_system_checks = ()
+    help = "Restore the database from a backup. Either all of it is restored, or nothing (exit status 2)."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("file", metavar="FILE", type=Path, help="what backup wrote")
-        parser.add_argument("--replace", action="store_true", help="give up all that the database holds now")
+        parser.add_argument("file", metavar="FILE", type=Path, help="file written by backup")
+        parser.add_argument(
+            "--replace", action="store_true", help="delete the present contents of the database"
+        )
 
     def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
         try:
             backup.restore(file, replace=replace)
         except backup.BackupError as error:
             raise CommandError(str(error), returncode=2) from error
-        self.stdout.write(f"Restored: {', '.join(backup.contents()) or 'a database that held nothing'}")
+        self.stdout.write(f"Restored: {', '.join(backup.contents()) or 'an empty database'}")

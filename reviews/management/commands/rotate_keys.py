@@ -1,4 +1,4 @@
-"""`manage.py rotate_keys`: see `key_rotation`."""
+"""`manage.py rotate_keys`."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from reviews.maintenance import key_rotation
 
 
 class Command(BaseCommand):
-    """Fails if there is something that none of the keys opens."""
+    """Fails if none of the keys decrypts a stored secret."""
 
-    help = "Re-encrypt stored secrets with COGNIREVIEW_SECRET_KEY, after a change of that key."
+    help = "Re-encrypt stored secrets with COGNIREVIEW_SECRET_KEY. Run it after changing that key."
 
     def handle(self, *_: Any, **__: Any) -> None:
         rotated = key_rotation.rotate_keys()
         self.stdout.write(
-            f"Re-encrypted with the present secret key: {rotated.second_factors} authenticator apps and sets "
-            f"of recovery codes, {rotated.webhooks} secrets of webhooks."
+            f"Re-encrypted with the current secret key: {rotated.second_factors} authenticator apps and sets "
+            f"of recovery codes, {rotated.webhooks} webhook secrets."
         )
         if rotated.unreadable:
             raise CommandError(
-                f"No secret key opens {', '.join(rotated.unreadable)}. "
+                f"No secret key decrypts {', '.join(rotated.unreadable)}. "
                 f"Set {key_rotation.OLD_KEYS} to the key they were encrypted with and run this again, "
                 "or have them set up again."
             )
-        self.stdout.write(f"Nothing stored needs an old key: {key_rotation.OLD_KEYS} can go.")
+        self.stdout.write(f"No stored secret needs an old key. You can remove {key_rotation.OLD_KEYS}.")

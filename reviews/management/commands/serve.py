@@ -1,4 +1,4 @@
-"""`manage.py serve`: see `cognireview.processes.web_server`."""
+"""`manage.py serve`."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from cognireview.processes import web_server
 class Command(BaseCommand):
     """Runs until SIGTERM or Ctrl+C."""
 
-    help = "Run the web server, for a proxy with TLS in front of it."
-    # They load every page, which each process of the web server does for itself.
-    requires_system_checks = []  # noqa: RUF012 (as Django has it)
+    help = "Run the web server, behind a proxy with TLS."
+    # The checks import every page, which each web process does itself.
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
@@ -24,11 +24,11 @@ class Command(BaseCommand):
             type=int,
             default=10,
             metavar="SECONDS",
-            help="for requests that have begun when it stops",
+            help="time for open requests to finish at shutdown (default: 10)",
         )
 
     def handle(self, *_: Any, host: str, port: int, finish: int, **__: Any) -> None:
-        # Of this process alone: those it starts have their own.
+        # This process needs no connections; its children open their own.
         connections.close_all()
         web_server.serve(
             host=host,

@@ -1,7 +1,6 @@
-"""`manage.py up`: see `cognireview.processes.supervisor`."""
+"""`manage.py up`."""
 
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -13,32 +12,34 @@ from reviews.demo import first_start
 class Command(BaseCommand):
     """Runs until Ctrl+C."""
 
-    help = "Start everything: the database unless DATABASE_URL names one, the web server and the job worker."
+    help = (
+        "Start everything: database, web server and job worker. If DATABASE_URL is set, that database is "
+        "used and none is started."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--port", type=_port, default=8000, help="of the web server, on 127.0.0.1")
-        parser.add_argument("--demo", action="store_true", help="bring in a run and people to try it with")
+        parser.add_argument(
+            "--port", type=_port, default=8000, help="port of the web server on 127.0.0.1 (default: 8000)"
+        )
+        parser.add_argument("--demo", action="store_true", help="add two runs and an account for each role")
 
     def handle(self, *_: Any, port: int, demo: bool, **__: Any) -> None:
+        def greeting(url: str) -> list[str]:
+            return [*(first_start.demonstrate() if demo else []), first_start.address(url)]
+
         try:
-            greeting = partial(_greeting, demo=demo)
             supervisor.up(port=port, greeting=greeting, say=self._say, report=self._report)
         except supervisor.CannotRun as error:
             raise CommandError(str(error), returncode=error.status) from error
 
     def _say(self, line: str) -> None:
-        with suppress(OSError):  # nobody reads it any more; the site is to go on
+        with suppress(OSError):  # the site keeps running after its reader has gone
             self.stdout.write(line)
             self.stdout.flush()
 
     def _report(self, line: str) -> None:
         with suppress(OSError):
             self.stderr.write(f"cognireview: {line}")
-
-
-def _greeting(url: str, *, demo: bool) -> list[str]:
-    people = first_start.demonstrate() if demo else []
-    return [*people, first_start.address(url)]
 
 
 def _port(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Prove that no audit event was altered or removed, and that every decision is as the log has it."""
+"""`manage.py verify_audit`."""
 
 import argparse
 import sys
@@ -15,10 +15,9 @@ SHOWN = 100
 
 class Command(BaseCommand):
     help = (
-        "Check the hash chain of the audit events, compare every decision in the database with the events, "
-        "and name each difference. Prints the head of the chain: kept elsewhere and given by --head, or in a "
-        "log given by --heads, it shows that the chain was not rewritten and lost nothing at its end. Exit "
-        "status 0 if all is as it was written, 1 if not, 2 if it cannot be checked."
+        "Verify the audit log's hash chain, and compare every decision with the log. Prints the head of the "
+        "chain. A head that was stored elsewhere and is passed with --head or --heads proves that the chain "
+        "was not rewritten or cut off. Exit status: 0 no difference, 1 differences, 2 not checked."
     )
     requires_system_checks = ()
 
@@ -29,10 +28,14 @@ class Command(BaseCommand):
             type=_head,
             action="append",
             default=[],
-            help="a head that was printed or published earlier; may be given several times",
+            help="a head printed or published earlier; repeatable",
         )
         parser.add_argument(
-            "--heads", metavar="FILE", type=_heads, default=[], help="a log: every head in it is checked"
+            "--heads",
+            metavar="FILE",
+            type=_heads,
+            default=[],
+            help="a text file: every head in it is checked",
         )
 
     def handle(self, *args: Any, head: list[Head], heads: list[Head], **options: Any) -> None:
@@ -42,21 +45,20 @@ class Command(BaseCommand):
             if count <= SHOWN:
                 self.stderr.write(problem)
         self.stdout.write(f"{chain.head.position:,} events sealed, head {chain.head}")
-        self.stdout.write(_end(kept))
+        self.stdout.write(_end_note(set(kept)))
         if count:
             self.stderr.write(f"Differences: {count:,}")
             sys.exit(1)
 
 
-def _end(kept: list[Head]) -> str:
-    heads = set(kept)
+def _end_note(heads: set[Head]) -> str:
     if not heads:
         return (
-            "End not checked: without a head that was kept elsewhere (--head, --heads), nothing shows "
-            "whether events were cut off at the end or the whole chain was rewritten."
+            "End not checked: only a head stored elsewhere (--head, --heads) shows whether events were cut "
+            "off at the end or the whole chain was rewritten."
         )
     noun = "head" if len(heads) == 1 else "heads"
-    return f"Checked against {len(heads):,} kept {noun}, the last at position {max(heads).position:,}"
+    return f"Checked against {len(heads):,} stored {noun}, the last at position {max(heads).position:,}"
 
 
 def _head(text: str) -> Head:
@@ -72,5 +74,5 @@ def _heads(name: str) -> list[Head]:
     except OSError as error:
         raise CommandError(f"{name}: {error.strerror}", returncode=2) from error
     if not found:
-        raise CommandError(f"{name}: holds no head", returncode=2)
+        raise CommandError(f"{name}: contains no head", returncode=2)
     return found

@@ -1,4 +1,4 @@
-"""Prove that an export is what was imported plus human decisions."""
+"""`manage.py verify_export ORIGINAL... EXPORTED`."""
 
 import argparse
 import re
@@ -12,47 +12,47 @@ from django.core.management.base import BaseCommand, CommandError
 from reviews.exports import verify_log, verify_receipt
 from reviews.exports.verify_export import Comparison, compare
 from reviews.exports.verify_log import AuditLogFile
-from reviews.management.mapping_file import mapping_in
+from reviews.management.arguments import read_mapping
 
 _NOT_TRUSTED = (
-    "Signer not checked: whoever can edit a receipt can sign it with a key of their own. Give the site's key "
-    "by --public-key."
+    "Signer not checked: anybody can edit a receipt and sign it with another key. Pass the site's key with "
+    "--public-key."
 )
 
 
 class Command(BaseCommand):
     help = (
-        "Compare an export with the imported files, with its receipt, and with the audit log. File types are "
-        "recognised by content: JSONL or a JSON array, packed by gzip or zstd or not. For a run of several "
-        "files, give all of them in the order of their imports, or the last one if it contains the others. "
-        "Exit status 0 if all matches; 1 if fields other than human_* differ, the receipt is wrong or "
-        "the audit log has other decisions; 2 if a file cannot be read."
+        "Verify that an export differs from the imported files only in human decisions. Needs no database. "
+        "Optionally checks the receipt and the audit log, too. Files are recognised by their content: JSONL "
+        "or a JSON array, plain or compressed with gzip or zstd. For a run of several files, pass all of "
+        "them in the order of their imports, or only the last one if it contains the others. Exit status: 0 "
+        "verified, 1 anything but human_* values differs, or the receipt or the audit log does not match, 2 "
+        "a file cannot be read."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "originals", metavar="ORIGINAL", nargs="+", help="what was imported; several in that order"
+            "originals", metavar="ORIGINAL", nargs="+", help="imported files in the order of their imports"
         )
-        parser.add_argument("exported", metavar="EXPORTED")
-        parser.add_argument("--receipt", metavar="FILE", help="the receipt that was written with the export")
+        parser.add_argument("exported", metavar="EXPORTED", help="the export")
+        parser.add_argument("--receipt", metavar="FILE", help="receipt written with the export")
         parser.add_argument(
             "--public-key",
             metavar="KEY",
             type=_public_key,
-            help="with --receipt: the key of the site that made the export, as `public_key` prints it",
+            help="with --receipt: the site's key, as printed by public_key",
         )
         parser.add_argument(
             "--audit-log",
             metavar="FILE",
-            help="the audit events, as export_audit wrote them then (with --receipt: then or later)",
+            help="file written by export_audit at the time of the export (with --receipt: then or later)",
         )
-
-        parser.add_argument("--map", metavar="FILE", help="the mapping that the originals were imported with")
+        parser.add_argument("--map", metavar="FILE", help="mapping that the originals were imported with")
 
     def handle(self, *args: Any, **options: Any) -> None:
         originals, exported = [Path(name) for name in options["originals"]], Path(options["exported"])
-        audit_log, mapping = None, mapping_in(options["map"])
+        audit_log, mapping = None, read_mapping(options["map"])
         try:
             receipt = verify_receipt.read_receipt(Path(options["receipt"])) if options["receipt"] else None
             if options["audit_log"]:
@@ -74,7 +74,7 @@ class Command(BaseCommand):
         except (verify_receipt.InvalidReceipt, verify_log.UnreadableAuditLog) as error:
             raise CommandError(str(error), returncode=2) from error
         except verify_receipt.UNREADABLE as error:
-            raise CommandError(_told(error), returncode=2) from error
+            raise CommandError(_describe(error), returncode=2) from error
         if receipt:
             unsigned = verify_receipt.signature_problem(Path(options["receipt"]), options["public_key"] or "")
             if unsigned:
@@ -87,23 +87,23 @@ class Command(BaseCommand):
         keys = f": {', '.join(result.changed_keys)}" if result.changed else ""
         why = "" if with_receipt else " (no records)"
         left_out = f"; {result.left_out:,} left out{why}" if result.left_out else ""
-        holds = "; the receipt holds" if with_receipt and result.holds else ""
-        holds += f"; the audit log holds to {audit_log.head}" if audit_log and result.holds else ""
+        holds = "; matches the receipt" if with_receipt and result.holds else ""
+        holds += f"; matches the audit log up to {audit_log.head}" if audit_log and result.holds else ""
         self.stdout.write(
             f"{result.identical:,} identical, {result.changed:,} changed{keys}{left_out}{holds}"
         )
         for problem in result.problems:
             self.stderr.write(problem)
         if not result.holds:
-            self.stderr.write(f"Differences that are no human decision: {result.problem_count:,}")
+            self.stderr.write(f"Unexplained differences: {result.problem_count:,}")
             sys.exit(1)
 
 
 def _public_key(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a public key: 64 hexadecimal digits")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a public key of 64 hexadecimal digits")
     return text
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)

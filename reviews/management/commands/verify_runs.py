@@ -1,4 +1,4 @@
-"""Verify stored files, records and exports of runs."""
+"""`manage.py verify_runs [NAME ...]`."""
 
 import argparse
 import json
@@ -6,18 +6,19 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from reviews.maintenance import verify_run
 from reviews.maintenance.verify_run import VerificationCounts
+from reviews.management.arguments import find_run
 from reviews.models import Run
 
 
 class Command(BaseCommand):
     help = (
-        "Check what is kept of runs (all of them, or those named): every frame of every imported file against"
-        " its checksum, sums and counts, each record against its line, and finished exports. Prints a line"
-        " for each fault, with what to do. Exit status: 0 no fault, 1 faults, 2 nothing was checked."
+        "Verify the stored files, records and exports of runs. Checks every frame of every imported file "
+        "against its checksum, totals and counts, each record against its line, and finished exports. Prints "
+        "each fault with its remedy. Exit status: 0 no fault, 1 faults, 2 nothing was checked."
     )
     requires_system_checks = ()
 
@@ -26,8 +27,9 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        runs = [find_run(name) for name in options["runs"]] or list(Run.objects.order_by("pk"))
         checked, faults = VerificationCounts(), []
-        for run in _named(options["runs"]):
+        for run in runs:
             for fault in verify_run.verify_run(run, checked):
                 faults.append(asdict(fault))
                 if not options["json"]:
@@ -39,15 +41,3 @@ class Command(BaseCommand):
             self.stdout.write(f"Checked {parts}. Faults: {len(faults):,}.")
         if faults:
             sys.exit(1)
-
-
-def _named(names: list[str]) -> list[Run]:
-    """The runs of these names, or all. Raises `CommandError`."""
-    runs = Run.objects.order_by("pk")
-    if not names:
-        return list(runs)
-    found = {run.name: run for run in runs.filter(name__in=names)}
-    for name in names:
-        if name not in found:
-            raise CommandError(f"There is no run named {name!r}.", returncode=2)
-    return [found[name] for name in names]

@@ -1,4 +1,4 @@
-"""`manage.py work`: see `cognireview.processes.job_worker`."""
+"""`manage.py work`."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from cognireview.processes import job_worker
 class Command(BaseCommand):
     """Runs until SIGTERM or Ctrl+C."""
 
-    help = "Do the jobs of the site: imports, exports and what keeps it in order."
+    help = "Run a job worker: imports, exports, webhooks and housekeeping."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -18,7 +18,7 @@ class Command(BaseCommand):
             type=int,
             default=20,
             metavar="SECONDS",
-            help="for the jobs that run when it is stopped",
+            help="time for running jobs to finish at shutdown (default: 20)",
         )
 
     def handle(self, *_: Any, finish: int, **__: Any) -> None:
