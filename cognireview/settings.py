@@ -160,7 +160,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 # allauth does logins, second factors and the sessions' list; accounts are made by `reviews.people` alone.
-ACCOUNT_ADAPTER = "reviews.views.accounts.sign_in.AccountAdapter"
+ACCOUNT_ADAPTER = "reviews.accounts.adapters.AccountAdapter"
 ACCOUNT_FORMS = {"login": "reviews.views.accounts.account.LoginForm"}
 ACCOUNT_LOGIN_METHODS = {"username"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
@@ -175,14 +175,14 @@ MFA_FORMS = {
     "authenticate": "reviews.views.accounts.second_factor.CodeForm",
     "reauthenticate": "reviews.views.accounts.second_factor.CodeAgainForm",
 }
-MFA_ADAPTER = "reviews.views.accounts.sign_in.SecondFactorAdapter"
+MFA_ADAPTER = "reviews.accounts.adapters.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "CogniReview"
 MFA_TOTP_TOLERANCE = 1
 # Browsers take passkeys over http on localhost alone.
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not ENVIRONMENT.https
-SOCIALACCOUNT_ADAPTER = "reviews.views.accounts.single_sign_on.ProviderAdapter"
+SOCIALACCOUNT_ADAPTER = "reviews.accounts.adapters.ProviderAdapter"
 SOCIALACCOUNT_PROVIDERS = {
     "openid_connect": {
         "OAUTH_PKCE_ENABLED": True,

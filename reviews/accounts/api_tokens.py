@@ -1,6 +1,6 @@
-"""Tokens of the API: a program shows one to act as a person, within scopes and until a day.
+"""API tokens: a program acts as a person, limited by scopes and an expiry date.
 
-A token opens nothing that its person's role does not. It is shown once, and kept as a hash.
+A token never allows more than the role of its owner. Its text is shown once; only a hash is stored.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from reviews.accounts.permissions import can
 from reviews.audit import events
 from reviews.models import ApiToken, User
 
-# Scope -> the permission (as in `permissions`) without which it is of no use.
+# Scope -> the permission (see `permissions`) that the owner's role needs for it.
 SCOPES = {
     "import": "import_file",
     "export": "export_run",
@@ -26,11 +26,11 @@ SCOPES = {
 }
 DEFAULT_DAYS = 90
 MAX_DAYS = 366
-_USE_IS_NOTED_EVERY = timedelta(minutes=1)
+_LAST_USE_PRECISION = timedelta(minutes=1)
 
 
 class TokenError(Exception):
-    """There can be no such token; the reason is a sentence."""
+    """The token cannot be created; `reason` is a sentence."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -38,39 +38,40 @@ class TokenError(Exception):
 
 
 class NewToken(NamedTuple):
-    """A new token and its text, which is nowhere else."""
+    """A token that was just created."""
 
     token: ApiToken
+    #: The secret that programs send. Not stored.
     text: str
 
 
 @transaction.atomic
 def create(*, person: User, scopes: Iterable[str], days: int = DEFAULT_DAYS, actor: User | None) -> NewToken:
-    """Make a token for a person. `actor=None` is the program itself. Raises `Refused`."""
-    # Deactivating and a new password lock this row too: they revoke this token, or come before it.
+    """Create a token for a person. `actor=None` is the program itself. Raises `TokenError`."""
+    # Deactivating a person and setting a password lock this row too. They either finish first, or see this
+    # token and revoke it.
     person = User.objects.select_for_update(no_key=True).get(pk=person.pk)
-    wanted = [scope for scope in SCOPES if scope in set(scopes)]
-    _check(person, set(scopes), days)
+    requested = set(scopes)
+    _check(person, requested, days)
     prefix = f"cr_{secrets.token_hex(4)}"
     text = f"{prefix}_{secrets.token_urlsafe(32)}"
     token = ApiToken.objects.create(
         person=person,
         prefix=prefix,
         token_hash=_hash(text),
-        scopes=wanted,
+        scopes=[scope for scope in SCOPES if scope in requested],
         expires_at=timezone.now() + timedelta(days),
     )
-    expires = token.expires_at.isoformat()
-    told: dict[str, Any] = {"token": token.pk, "prefix": prefix, "scopes": wanted, "expires": expires}
-    events.record("token made", actor=actor, username=person.username, **told)
+    detail: dict[str, Any] = {"scopes": token.scopes, "expires": token.expires_at.isoformat()}
+    _record("token made", token, actor, **detail)
     return NewToken(token, text)
 
 
 def _check(person: User, scopes: set[str], days: int) -> None:
     if not scopes or scopes - set(SCOPES):
-        raise TokenError(f"A token has one or more of the scopes {', '.join(SCOPES)}.")
+        raise TokenError(f"Choose one or more of the scopes {', '.join(SCOPES)}.")
     if not 1 <= days <= MAX_DAYS:
-        raise TokenError(f"A token is good for 1 to {MAX_DAYS} days.")
+        raise TokenError(f"A token is valid for 1 to {MAX_DAYS} days.")
     if not person.is_active:
         raise TokenError(f"{person.name} is deactivated.")
     useless = [scope for scope in SCOPES if scope in scopes and not can(person, SCOPES[scope])]
@@ -79,36 +80,40 @@ def _check(person: User, scopes: set[str], days: int) -> None:
 
 
 def authenticate(text: str) -> ApiToken | None:
-    """The token of a text with its person, if it works. That it was used is noted."""
-    working = _valid().select_related("person")
-    token = working.filter(token_hash=_hash(text), person__is_active=True).first()
+    """Return the valid token with this text, with its person, and record its use. None for any other text."""
+    valid = _valid().select_related("person")
+    token = valid.filter(token_hash=_hash(text), person__is_active=True).first()
     if token:
         now = timezone.now()
-        lately = Q(last_used_at__gt=now - _USE_IS_NOTED_EVERY)
-        ApiToken.objects.filter(~lately | Q(last_used_at=None), pk=token.pk).update(last_used_at=now)
+        recently = Q(last_used_at__gt=now - _LAST_USE_PRECISION)
+        ApiToken.objects.filter(~recently | Q(last_used_at=None), pk=token.pk).update(last_used_at=now)
     return token
 
 
 def valid_tokens(person: User) -> QuerySet[ApiToken]:
-    """The tokens of a person that work, the newest first."""
+    """Return the valid tokens of a person, newest first."""
     return _valid().filter(person=person).order_by("-pk")
 
 
 @transaction.atomic
 def revoke(*, token: ApiToken, actor: User | None) -> None:
-    """End a token before its time. One that is over is left alone."""
+    """Revoke a token. A token that is no longer valid stays as it is."""
     if _valid().filter(pk=token.pk).update(revoked_at=timezone.now()):
-        told: dict[str, Any] = {"token": token.pk, "prefix": token.prefix}
-        events.record("token revoked", actor=actor, username=token.person.username, **told)
+        _record("token revoked", token, actor)
 
 
 @transaction.atomic
 def revoke_all(*, person: User, actor: User | None) -> int:
-    """End all tokens of a person, each with its event; returns how many. `actor=None` is the program."""
-    working = list(_valid().filter(person=person).select_related("person").order_by("pk"))
-    for token in working:
+    """Revoke all tokens of a person, each with an event. Return their number. `actor=None` is the program."""
+    tokens = list(_valid().filter(person=person).select_related("person").order_by("pk"))
+    for token in tokens:
         revoke(token=token, actor=actor)
-    return len(working)
+    return len(tokens)
+
+
+def _record(action: str, token: ApiToken, actor: User | None, **detail: Any) -> None:
+    detail = {"token": token.pk, "prefix": token.prefix, **detail}
+    events.record(action, actor=actor, username=token.person.username, **detail)
 
 
 def _valid() -> QuerySet[ApiToken]:

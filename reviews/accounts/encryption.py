@@ -1,4 +1,4 @@
-"""Encrypt stored secrets: reading the database is not enough to use it."""
+"""Encrypt secrets in the database, so that a copy of the database is not enough to use them."""
 
 import base64
 
@@ -8,16 +8,16 @@ from django.utils.crypto import salted_hmac
 
 
 def cipher(salt: str, purpose: str) -> MultiFernet:
-    """Return the cipher of a purpose, which encrypts with the secret key and decrypts with old keys too.
+    """Return the cipher of a purpose. It encrypts with the secret key, and decrypts with old keys too.
 
-    `decrypt` raises `InvalidToken` where none of the keys fits.
+    `decrypt` raises `InvalidToken` if no key fits.
     """
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     return MultiFernet([_derive(salt, purpose, key) for key in keys])
 
 
 def is_encrypted_with_current_key(salt: str, purpose: str, encrypted: str) -> bool:
-    """Return whether a text is encrypted with the secret key itself and not with an old one."""
+    """Return whether a text is encrypted with the current secret key rather than an old one."""
     try:
         _derive(salt, purpose, settings.SECRET_KEY).decrypt(encrypted.encode())
     except InvalidToken:

@@ -1,6 +1,6 @@
-"""One-time links that an admin hands out: invitations, and links to choose a new password.
+"""One-time links that an admin creates: invitations and password links.
 
-Whoever has such a link needs nothing else, so its token is shown once, kept as a hash, and works once.
+The link alone grants access. Therefore its token is shown once, stored as a hash, and valid for one use.
 """
 
 import hashlib
@@ -21,27 +21,28 @@ from reviews.accounts.permissions import ROLES
 from reviews.audit import events
 from reviews.models import OneTimeLink, User
 
-_OVER = "This link has been used, has expired or was withdrawn."
+_INVALID = "This link was used or withdrawn, or has expired."
 
 
 class NewLink(NamedTuple):
-    """A new link and its token, which is nowhere else."""
+    """A link that was just created."""
 
     link: OneTimeLink
+    #: The secret part of the address. Not stored.
     token: str
 
 
 def pending() -> QuerySet[OneTimeLink]:
-    """The links that work."""
+    """Return the links that are still valid."""
     links = OneTimeLink.objects.filter(used_at=None, withdrawn_at=None, expires_at__gt=timezone.now())
     return links.select_related("created_by", "person").order_by("pk")
 
 
 @transaction.atomic
 def invite(*, role: str, email: str = "", actor: User) -> NewLink:
-    """Make a link by which somebody joins with a role. Raises `Refused`."""
+    """Create a link for a new person to join with a role. Raises `AccountError`."""
     if role not in ROLES:
-        raise AccountError(f"The role is one of {', '.join(ROLES)}.", "role")
+        raise AccountError(f"Choose one of the roles {', '.join(ROLES)}.", "role")
     if email:
         _check_email(email)
     made = _create(
@@ -57,14 +58,14 @@ def invite(*, role: str, email: str = "", actor: User) -> NewLink:
 
 @transaction.atomic
 def create_password_link(*, person: User, actor: User) -> NewLink:
-    """Make a link by which somebody chooses a new password. It takes the place of one that waits.
+    """Create a link for a person to set a new password. It replaces a pending one.
 
-    Raises `Refused` for an account that is shut, or that a provider answers for.
+    Raises `AccountError` for a deactivated account, and for an account of a login provider.
     """
     people.lock_accounts()
     if SocialAccount.objects.filter(user=person).exists():
         raise AccountError(
-            f"{person.name} logs in with another provider, which keeps the password.", "person"
+            f"{person.name} logs in with another provider, which manages the password.", "person"
         )
     if not User.objects.filter(pk=person.pk, is_active=True).exists():
         raise AccountError(f"{person.name} is deactivated. Reactivate the account first.", "person")
@@ -81,19 +82,19 @@ def create_password_link(*, person: User, actor: User) -> NewLink:
 
 @transaction.atomic
 def withdraw(*, link_id: int, actor: User) -> None:
-    """End a link before it is used. One that is over is left alone."""
+    """Withdraw a pending link. A link that is no longer valid stays as it is."""
     if pending().filter(pk=link_id).update(withdrawn_at=timezone.now()):
         events.record("link withdrawn", actor=actor, link=link_id)
 
 
 def find_pending(token: str, purpose: str) -> OneTimeLink | None:
-    """The link of a token, if it works."""
+    """Return the pending link with this token, or None."""
     return pending().filter(token_hash=_hash(token), purpose=purpose).first()
 
 
 @transaction.atomic
 def accept_invitation(*, token: str, username: str, password: str) -> User:
-    """Add whoever followed an invitation; of two who do so at once, one. Raises `Refused`."""
+    """Add an account by invitation. Of two concurrent requests, one succeeds. Raises `AccountError`."""
     people.lock_accounts()
     link = _get_pending(token, OneTimeLink.Purpose.JOIN)
     user = people.add_user(
@@ -110,7 +111,7 @@ def accept_invitation(*, token: str, username: str, password: str) -> User:
 
 @transaction.atomic
 def set_password_by_link(*, token: str, password: str) -> User:
-    """Set the password chosen by link, and end the person's sessions and tokens. Raises `Refused`."""
+    """Set a password by link, and end the person's sessions and tokens. Raises `AccountError`."""
     people.lock_accounts()
     link = _get_pending(token, OneTimeLink.Purpose.PASSWORD)
     user = User.objects.get(one_time_links=link)
@@ -128,7 +129,7 @@ def _create(**columns: object) -> NewLink:
 def _get_pending(token: str, purpose: str) -> OneTimeLink:
     link = find_pending(token, purpose)
     if link is None:
-        raise AccountError(_OVER, "token")
+        raise AccountError(_INVALID, "token")
     return link
 
 

@@ -1,6 +1,6 @@
-"""Who has an account and which role: adding people, changing that, and ending it.
+"""Add accounts, change their roles, and deactivate them.
 
-Links by which people come in themselves are in `links`, sessions in `sessions`.
+Invitations and password links are in `one_time_links`, sessions in `sessions`.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
@@ -20,19 +20,17 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from reviews.accounts import api_tokens, sessions
 from reviews.accounts.permissions import ROLES, role_of
 from reviews.audit import events
+from reviews.database import locks
+from reviews.database.locks import Lock
 from reviews.models import AuditEvent, Evaluation, OneTimeLink, User, usernames
 
-# Accounts are added and changed one at a time, each after the transaction before has ended: two at once could
-# both find a name free that differs in case only, both be the first admin, or each demote the other of two
-# admins. The number is any, but this one's alone.
-_ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(7201734)"
 _IS_ADMIN = Q(groups__name="admin") | Q(is_superuser=True)
 
 
 class AccountError(Exception):
-    """The reason is a sentence for whoever asked.
+    """The account cannot be added or changed; `reason` is a sentence.
 
-    `field` is what it is about: username, password, role, email, person or token.
+    `field` is the value at fault: username, password, role, email, person or token.
     """
 
     def __init__(self, reason: str, field: str) -> None:
@@ -42,7 +40,7 @@ class AccountError(Exception):
 
 
 def all_people() -> QuerySet[User]:
-    """All people by name, each with `has_second_factor` and `is_from_provider`, in two queries."""
+    """Return all people by name, annotated with `has_second_factor` and `is_from_provider`. Two queries."""
     factors = Authenticator.objects.filter(user=OuterRef("pk"))
     accounts = SocialAccount.objects.filter(user=OuterRef("pk"))
     people = User.objects.annotate(has_second_factor=Exists(factors), is_from_provider=Exists(accounts))
@@ -57,12 +55,12 @@ def add_user(
     role: str,
     actor: User | None,
     columns: Mapping[str, str] = MappingProxyType({}),
-    **told: Any,
+    **detail: Any,
 ) -> User:
     """Add an account with a role (a key of `ROLES`). `actor=None` is the program itself.
 
-    Without a password they come in by the provider only. `columns` are those of the name and the e-mail
-    address; `told` goes into the audit event. Raises `Refused`.
+    Without a password, the person can log in by the provider only. `columns` sets e-mail address and names;
+    `detail` goes into the audit event. Raises `AccountError`.
     """
     _check_role(role)
     lock_accounts()
@@ -75,28 +73,31 @@ def add_user(
         user.set_password(password)
     user.save()
     user.groups.add(Group.objects.get(name=role))
-    events.record("user added", actor=actor, username=user.username, role=role, **told)
+    events.record("user added", actor=actor, username=user.username, role=role, **detail)
     return user
 
 
 @transaction.atomic
 def create_first_admin(*, username: str, password: str, token: str) -> User:
-    """Add the admin who followed the welcome link; of two who do so at once, one. Raises `Refused`."""
+    """Add the first admin by the setup link. Of two concurrent requests, one succeeds.
+
+    Raises `AccountError`.
+    """
     if not constant_time_compare(token, welcome_token()):
-        raise AccountError("This link is not the one that was printed at the first start.", "token")
+        raise AccountError("This is not the setup link printed at the first start.", "token")
     lock_accounts()
     if not needs_first_admin():
-        raise AccountError("This link has been used: there is an admin already.", "token")
+        raise AccountError("This link was already used: there is an admin.", "token")
     return add_user(username=username, password=password, role="admin", actor=None)
 
 
 def welcome_token() -> str:
-    """The secret part of the welcome link, good until somebody has used it."""
+    """Return the secret part of the setup link, which is valid until there is an admin."""
     return salted_hmac("reviews.accounts.people.welcome", "first admin", algorithm="sha256").hexdigest()[:40]
 
 
 def needs_first_admin() -> bool:
-    """Whether there never was an admin: a link that was used stays used when that admin has gone."""
+    """Return whether there was never an admin. The setup link stays used after that admin has left."""
     if User.objects.filter(_IS_ADMIN).exists():
         return False
     return not AuditEvent.objects.filter(action="user added", detail__role="admin").exists()
@@ -104,7 +105,7 @@ def needs_first_admin() -> bool:
 
 @transaction.atomic
 def change_role(*, person: User, role: str, actor: User) -> None:
-    """Give somebody another role. Raises `Refused`, also where nobody would be left as admin."""
+    """Change a person's role. Raises `AccountError`, also if no admin would be left."""
     _check_role(role)
     lock_accounts()
     if role != "admin":
@@ -114,10 +115,7 @@ def change_role(*, person: User, role: str, actor: User) -> None:
 
 @transaction.atomic
 def set_role_from_provider(*, person: User, role: str) -> None:
-    """Make somebody's role what the provider says; an empty one takes all access, at once.
-
-    What the provider says holds for the last admin too.
-    """
+    """Set a person's role to the provider's. An empty role ends all access at once, even the last admin's."""
     lock_accounts()
     _set_role(person, role, None)
     if not role:
@@ -127,7 +125,7 @@ def set_role_from_provider(*, person: User, role: str) -> None:
 
 @transaction.atomic
 def reset_second_factor(*, person: User, actor: User) -> None:
-    """Take app, passkeys and recovery codes off an account: the password alone opens it again."""
+    """Remove app, passkeys and recovery codes from an account. Then the password is enough to log in."""
     removed = Authenticator.objects.filter(user=person)
     kinds = sorted(removed.values_list("type", flat=True))
     removed.delete()
@@ -136,13 +134,13 @@ def reset_second_factor(*, person: User, actor: User) -> None:
 
 @transaction.atomic
 def deactivate(*, person: User, actor: User) -> None:
-    """Shut an account: sessions and tokens end, what it holds and was assigned is free, decisions stay.
+    """Deactivate an account: end its sessions and tokens, and release its claims and assignments.
 
-    Raises `Refused` where nobody would be left as admin.
+    Its decisions stay. Raises `AccountError` if no admin would be left.
     """
     lock_accounts()
     _check_not_last_admin(person)
-    # A claim of theirs that is under way locks the same row: it has ended by now, or finds them inactive.
+    # A concurrent claim by this person locks the same row: it has finished, or will see the inactive account.
     locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
     locked.is_active = False
     locked.save(update_fields=["is_active"])
@@ -156,8 +154,8 @@ def deactivate(*, person: User, actor: User) -> None:
 
 @transaction.atomic
 def reactivate(*, person: User, actor: User) -> None:
-    """Open an account again, with the role it had."""
-    # A login may have been under way when it was shut.
+    """Reactivate an account with its former role."""
+    # A login may have been in progress when the account was deactivated.
     sessions.end_all(person)
     api_tokens.revoke_all(person=person, actor=actor)
     User.objects.filter(pk=person.pk).update(is_active=True)
@@ -166,10 +164,10 @@ def reactivate(*, person: User, actor: User) -> None:
 
 @transaction.atomic
 def set_password(*, person: User, password: str, actor: User | None) -> int:
-    """Set a password that the person did not prove to know before; returns how many tokens were revoked.
+    """Set a password without asking for the old one. Return the number of revoked tokens.
 
-    The password before may be known to somebody else, so all sessions and tokens of the account end. The
-    caller records the event. Raises `Refused`.
+    Somebody else may know the old password, so all sessions and tokens of the account end. The caller
+    records the event. Raises `AccountError`.
     """
     locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
     check_password(password, locked)
@@ -180,7 +178,7 @@ def set_password(*, person: User, password: str, actor: User | None) -> int:
 
 
 def check_password(password: str, user: User) -> None:
-    """Raise `Refused` with all that is wrong with a new password."""
+    """Raise `AccountError` with every fault of a new password."""
     try:
         validate_password(password, user)
     except ValidationError as error:
@@ -188,14 +186,13 @@ def check_password(password: str, user: User) -> None:
 
 
 def lock_accounts() -> None:
-    """Wait for other changes of accounts; those after this one wait for the end of the transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ONE_AT_A_TIME)
+    """Serialize changes of accounts until the end of the transaction."""
+    locks.acquire(Lock.ACCOUNTS)
 
 
 def _check_role(role: str) -> None:
     if role not in ROLES:
-        raise AccountError(f"The role is one of {', '.join(ROLES)}.", "role")
+        raise AccountError(f"Choose one of the roles {', '.join(ROLES)}.", "role")
 
 
 def _check_username(user: User) -> None:
@@ -208,14 +205,14 @@ def _check_username(user: User) -> None:
     if other is None:
         return
     if other.lower() == user.username.lower():
-        raise AccountError("There is already somebody with that name.", "username")
-    raise AccountError(f"There is already somebody whose name looks the same: {other}.", "username")
+        raise AccountError("This username is already taken.", "username")
+    raise AccountError(f"This username looks the same as {other}, which is already taken.", "username")
 
 
 def _check_not_last_admin(person: User) -> None:
     admins = User.objects.filter(_IS_ADMIN, is_active=True)
     if admins.filter(pk=person.pk).exists() and not admins.exclude(pk=person.pk).exists():
-        raise AccountError(f"{person.name} is the only admin. Make somebody else one first.", "person")
+        raise AccountError(f"{person.name} is the only admin. Make somebody else an admin first.", "person")
 
 
 def _set_role(person: User, role: str, actor: User | None) -> None:
@@ -230,6 +227,6 @@ def _set_role(person: User, role: str, actor: User | None) -> None:
 
 
 def _withdraw_links(person: User) -> int:
-    """End the links to and from somebody: who is no admin any more must not come back by one."""
+    """Withdraw the links for and by a person: a former admin must not regain access by one."""
     theirs = OneTimeLink.objects.filter(Q(person=person) | Q(created_by=person))
     return theirs.filter(used_at=None, withdrawn_at=None).update(withdrawn_at=timezone.now())

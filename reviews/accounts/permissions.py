@@ -1,6 +1,6 @@
-"""Who may do what. `check_x` raises `Denied` with the sentence the page shows; `can_x` answers.
+"""Permissions by role. `check_x` raises `Denied` with the sentence for pages and API; `can_x` returns a bool.
 
-Roles are Django groups; `ROLES` is the whole table and is written to the database after each migrate.
+Roles are Django groups. `ROLES` is the complete table; each `migrate` writes it to the database.
 """
 
 from collections.abc import Callable
@@ -38,10 +38,10 @@ _SENTENCES = {
     "import_file": "Only an admin can import files.",
     "export_run": "Only a lead or an admin can export a run.",
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
-    "read_audit": "Only a lead or an admin can read the audit events.",
-    "lead_review": "Only a lead or an admin can decide about the work of others.",
-    "settle_conflict": "Only a lead or an admin can settle conflicts.",
-    "configure_run": "Only a lead or an admin can change how a run is judged.",
+    "read_audit": "Only a lead or an admin can read the audit log.",
+    "lead_review": "You need the lead role for this.",
+    "settle_conflict": "Only a lead or an admin can resolve conflicts.",
+    "configure_run": "Only a lead or an admin can change the settings of a run.",
     "import_context": "Only an admin can import task context.",
     "manage_people": "Only an admin can manage accounts.",
     "manage_webhooks": "Only an admin can manage webhooks.",
@@ -49,15 +49,16 @@ _SENTENCES = {
 
 
 class Denied(Exception):
-    """The reason is a sentence for the person who asked."""
+    """The person may not do this; `reason` is a sentence for them, `heading` the title of the error page."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, heading: str = "Not allowed") -> None:
         super().__init__(reason)
         self.reason = reason
+        self.heading = heading
 
 
 def sync_roles(sender: Any, **_: Any) -> None:
-    """Make the groups and their permissions what `ROLES` says (a `post_migrate` receiver)."""
+    """Create the groups of `ROLES` with their permissions (a `post_migrate` receiver)."""
     create_permissions(sender, verbosity=0)
     wanted = Permission.objects.filter(content_type__app_label="reviews")
     by_codename = {permission.codename: permission for permission in wanted}
@@ -67,7 +68,7 @@ def sync_roles(sender: Any, **_: Any) -> None:
 
 
 def role_of(user: User) -> str:
-    """The highest role a user has, or an empty string."""
+    """Return the highest role of a user, or an empty string."""
     held = set(user.groups.values_list("name", flat=True))
     return next((role for role in reversed(ROLES) if role in held), "")
 
@@ -83,13 +84,13 @@ def can(user: User, codename: str) -> bool:
 
 
 def check_release(user: User, evaluation: Evaluation) -> None:
-    """A claim is given back by whoever holds it, or by a lead."""
+    """Raise `Denied` unless the user has claimed the record or is a lead."""
     if evaluation.claimed_by_id != user.pk:
         check(user, "lead_review")
 
 
 def check_revise(user: User, evaluation: Evaluation) -> None:
-    """A decision in force is changed or reopened by whoever made it here, or by a lead."""
+    """Raise `Denied` unless the user made the current decision, not in a file, or is a lead."""
     check(user, "review_evaluation")
     if evaluation.review is None or evaluation.review.reviewer_id != user.pk:
         check(user, "lead_review")
@@ -100,12 +101,12 @@ def can_revise(user: User, evaluation: Evaluation) -> bool:
 
 
 def check_withdraw(user: User, escalation: Escalation) -> None:
-    """What was handed to a lead is taken back by whoever did so; a lead returns it."""
+    """Raise `Denied` unless the user escalated the record. A lead returns it instead."""
     check(user, "review_evaluation")
     if escalation.kind == Escalation.Kind.DISAGREEMENT:
-        raise Denied("Opinions that differ are for a lead to settle. Undo takes your own opinion back.")
+        raise Denied("A lead must resolve this disagreement. Use Undo to withdraw your own review.")
     if escalation.raised_by_id != user.pk:
-        raise Denied("Only whoever handed a record to a lead can take it back.")
+        raise Denied("Only the person who escalated this record can withdraw it.")
 
 
 _RULES: dict[str, Callable[[User, Any], None]] = {
@@ -116,9 +117,9 @@ _RULES: dict[str, Callable[[User, Any], None]] = {
 
 
 def denial_reason(user: User, action: str, subject: Evaluation | Escalation | None = None) -> str:
-    """The sentence with which an action is denied, empty where it is not.
+    """Return the sentence that denies an action, or an empty string if it is allowed.
 
-    `action` is a permission, or release, revise or withdraw of a subject.
+    `action` is a permission, or one of release, revise and withdraw for a subject.
     """
     try:
         if action in _RULES:

@@ -1,6 +1,6 @@
-"""How a person likes the screen: the theme, and which keys are commands.
+"""Personal preferences: the theme, and the single-key shortcuts.
 
-A key is the lower-case letter, or the sign, that is typed without Ctrl, Alt or Meta.
+A key is a lower-case letter or a punctuation mark, typed without Ctrl, Alt or Meta.
 """
 
 from collections.abc import Mapping
@@ -13,38 +13,40 @@ from reviews.models import User
 
 
 class Command(NamedTuple):
-    """What a key does on the review screen. `title` is said in the sheet of keys."""
+    """A command of the review screen."""
 
     name: str
+    #: The default key.
     key: str
+    #: The description in the list of shortcuts.
     title: str
 
 
 COMMANDS = (
-    Command("submit", "a", "Agree, or submit what you changed, and go on"),
-    Command("skip", "s", "Skip: last in your queue, free for others"),
+    Command("submit", "a", "Submit and next"),
+    Command("skip", "s", "Skip (moves to the end of your queue)"),
     Command("flag", "f", "Ask a lead about this record"),
-    Command("escalate", "x", "Cannot judge: hand it to a lead"),
+    Command("escalate", "x", "Can't judge: send to a lead"),
     Command("undo", "u", "Undo your last submit"),
-    Command("down", "j", "Next criterion; with Shift, look at the next record"),
-    Command("up", "k", "Previous criterion; with Shift, look at the previous record"),
+    Command("down", "j", "Next criterion; with Shift: view the next record"),
+    Command("up", "k", "Previous criterion; with Shift: view the previous record"),
     Command("edit", "e", "Edit the justification"),
     Command("comment", "c", "Comment"),
     Command("raw", "r", "Raw judge output"),
-    Command("diff", "d", "Differences between the responses"),
-    Command("source", "m", "Formulas, or their source"),
-    Command("layout", "v", "Another layout"),
-    Command("go", "g", "Go to: then Q queue, H your history, R runs"),
-    Command("search", "/", "Search, on lists"),
-    Command("keys", "?", "This list"),
+    Command("diff", "d", "Highlight differences between the responses"),
+    Command("source", "m", "Toggle LaTeX source"),
+    Command("layout", "v", "Toggle layout"),
+    Command("go", "g", "Go to: then Q queue, H my activity, R runs"),
+    Command("search", "/", "Search in lists"),
+    Command("keys", "?", "Keyboard shortcuts"),
 )
 _PUNCTUATION = set("/?.,;:-=+*#")
-# They score and number criteria and causes, in every run with the usual words.
+# These keys enter scores in every run with the default scores.
 _RESERVED = {"y": "Y scores Yes", "p": "P scores Partial", "n": "N scores No"}
 
 
 class InvalidShortcuts(Exception):
-    """These keys cannot be: command -> why, a sentence."""
+    """Some keys cannot be used: `reasons` has a sentence for each such command."""
 
     def __init__(self, reasons: Mapping[str, str]) -> None:
         super().__init__(" ".join(reasons.values()))
@@ -52,20 +54,20 @@ class InvalidShortcuts(Exception):
 
 
 def active_keys(user: User) -> dict[str, str]:
-    """Command -> key, in the order of `COMMANDS`; empty where single keys are off."""
+    """Return the key of each command in the order of `COMMANDS`; empty if shortcuts are off."""
     if not user.has_shortcuts:
         return {}
     return chosen_keys(user)
 
 
 def chosen_keys(user: User) -> dict[str, str]:
-    """Command -> key, whether or not single keys are on."""
+    """Return the key of each command, even if shortcuts are off."""
     return {command.name: user.shortcuts.get(command.name, command.key) for command in COMMANDS}
 
 
 @transaction.atomic
 def save(*, user: User, theme: str, has_shortcuts: bool, keys: Mapping[str, str]) -> None:
-    """Keep what a person likes. `keys` holds a key for each command. Raises `Refused`."""
+    """Save the preferences of a person. `keys` has a key for each command. Raises `InvalidShortcuts`."""
     keys = {command.name: keys[command.name].strip().lower() for command in COMMANDS}
     reasons = _invalid_keys(keys)
     if reasons:
@@ -92,8 +94,8 @@ def _invalid_keys(keys: Mapping[str, str]) -> dict[str, str]:
                 f"Choose one letter from A to Z, or one of {' '.join(sorted(_PUNCTUATION))}"
             )
         elif key in _RESERVED:
-            reasons[command.name] = f"{_RESERVED[key]}: choose another key."
+            reasons[command.name] = f"{_RESERVED[key]}. Choose another key."
         elif key in first:
-            reasons[command.name] = f"{key.upper()} is taken by “{first[key].title}”: choose another key."
+            reasons[command.name] = f"{key.upper()} is used for “{first[key].title}”. Choose another key."
         first.setdefault(key, command)
     return reasons

@@ -1,8 +1,8 @@
-"""Accept each code of a second factor once: codes of an authenticator app, and recovery codes.
+"""Accept each code of an authenticator app, and each recovery code, only once.
 
-An app's code is valid for three periods. The number of the period of the last accepted code is kept with the
-app's secret, and no code of that period or an earlier one is accepted again, whichever process or page asks
-for it (RFC 6238, 5.2).
+An app's code is valid for three periods. The period of the last accepted code is stored with the app's
+secret. Codes of that period or an earlier one are rejected, in every process and on every page
+(RFC 6238, 5.2).
 """
 
 from typing import cast
@@ -17,8 +17,8 @@ from django.db import transaction
 from reviews.accounts.encryption import cipher
 from reviews.models import User
 
-# The arguments of `ciphers.cipher` for the secrets of apps and recovery codes.
-PURPOSE = ("reviews.views.accounts.sign_in", "second factor")
+# The arguments of `encryption.cipher` for the secrets of apps and recovery codes.
+PURPOSE = ("reviews.accounts.second_factors", "second factor")
 UNREADABLE = (
     "Your second factor cannot be checked: the secret key of this site has changed. Ask an admin to reset it."
 )
@@ -28,8 +28,8 @@ Type = Authenticator.Type
 
 @transaction.atomic
 def use_code(user: User, code: str) -> Authenticator | None:
-    """Use up a code of a person; return the factor it belongs to, or None if it is wrong or used."""
-    # The second of two requests with one code waits here until the first has used it up.
+    """Consume a code of a person. Return its factor, or None if the code is wrong or already used."""
+    # A second request with the same code waits here until the first has consumed it.
     factors = Authenticator.objects.select_for_update().order_by("pk").filter(user=user)
     for factor in factors.filter(type__in=(Type.TOTP, Type.RECOVERY_CODES)):
         is_app = factor.type == Type.TOTP
@@ -40,13 +40,13 @@ def use_code(user: User, code: str) -> Authenticator | None:
 
 @transaction.atomic
 def use_activation_code(user: User, code: str) -> None:
-    """Use up the code that set an authenticator app up, so that it does not log anybody in."""
+    """Consume the code that activated an authenticator app, so that it cannot be used to log in."""
     app = Authenticator.objects.select_for_update().get(user=user, type=Type.TOTP)
     _use_period(app, code)
 
 
 def is_unreadable(user: User) -> bool:
-    """Return whether no secret key of the site opens the person's authenticator app or recovery codes."""
+    """Return whether no secret key of the site decrypts the person's app or recovery codes."""
     factors = Authenticator.objects.filter(user=user, type__in=(Type.TOTP, Type.RECOVERY_CODES))
     kept = [factor.data.get("secret") or factor.data.get("seed") for factor in factors]
     try:

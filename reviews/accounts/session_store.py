@@ -1,6 +1,6 @@
-"""Sessions in the database that end after a time without activity, and after a longest time in any case.
+"""Database sessions with an idle limit and an absolute limit.
 
-The database row says when a session ends, so the query that loads it enforces both limits for every request.
+The row has the time at which the session ends, so the query that loads it enforces both limits.
 """
 
 import time
@@ -14,17 +14,17 @@ from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
 from django.utils import timezone
 
-# When the login was, in seconds since 1970.
+# Key of the login's time, in seconds since 1970.
 _BEGAN = "began"
 _EXTENDED_EVERY = timedelta(minutes=1)
 
 
 class SessionStore(db.SessionStore):
-    """Django's store, with both limits."""
+    """Django's session store with both limits."""
 
     #: When the session ends, as far as this request knows.
     ends_at: datetime | None = None
-    #: Whether the present request shows that the person is there. An open page sends others by itself.
+    #: Whether this request was made by the person. Open pages send requests by themselves.
     is_activity = True
 
     @classmethod
@@ -34,7 +34,7 @@ class SessionStore(db.SessionStore):
     def load(self) -> dict[str, Any]:
         row = self._get_session_from_db()  # type: ignore[attr-defined]  # not in the stubs
         data: dict[str, Any] = self.decode(row.session_data) if row else {}
-        # The setting may have become less since the row was written.
+        # The limit may have been reduced since the row was written.
         if row and self._last_moment(data, row.expire_date) <= timezone.now():
             self._session_key = None
             return {}
@@ -49,21 +49,21 @@ class SessionStore(db.SessionStore):
         return row
 
     def cycle_key(self) -> None:
-        """Change the key, as at a login; the list of where a person is logged in follows."""
+        """Change the key, as at a login, also in the list of active sessions."""
         before = self.session_key
         super().cycle_key()
         if before:
             UserSession.objects.filter(session_key=before).update(session_key=self.session_key)
 
     def extend(self) -> None:
-        """Restart the time without activity. Writes once a minute at most."""
+        """Restart the idle limit. Write at most once a minute."""
         data = dict(self.items())
         if self.ends_at is None or SESSION_KEY not in data:
             return
         end = self._next_end(data)
         if abs(end - self.ends_at) < _EXTENDED_EVERY:
             return
-        # Not by `save`: the data of the session may have been changed by another request meanwhile.
+        # `save` would overwrite changes that a concurrent request made to the session's data.
         Session.objects.filter(session_key=self.session_key).update(expire_date=end)
         self.ends_at = end
 
@@ -75,7 +75,7 @@ class SessionStore(db.SessionStore):
         return min(now + settings.SESSION_IDLE_LENGTH, self._last_moment(data, unknown))
 
     def _last_moment(self, data: dict[str, Any], unknown: datetime) -> datetime:
-        """Return when the longest time is over; `unknown` where the data does not hold when the login was."""
+        """Return the end of the absolute limit, or `unknown` if the data has no time of the login."""
         if _BEGAN not in data:
             return unknown
         return datetime.fromtimestamp(data[_BEGAN], UTC) + settings.SESSION_MAX_LENGTH

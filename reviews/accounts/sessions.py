@@ -1,6 +1,6 @@
-"""Where a person is logged in, and ending that.
+"""List and end the active sessions of a person.
 
-allauth keeps a row for each login; the session itself is Django's, and without it the cookie opens nothing.
+allauth stores a row for each login. Deleting the Django session makes the cookie invalid.
 """
 
 import datetime as dt
@@ -16,7 +16,7 @@ from django.utils import timezone
 from reviews.audit import events
 from reviews.models import User
 
-# What browsers call themselves; most add the names of those after them, so the first that occurs counts.
+# Most browsers also name the ones listed after them in their User-Agent, so the first match counts.
 _BROWSERS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrome": "Chrome", "Safari": "Safari"}
 _SYSTEMS = {
     "Windows": "Windows",
@@ -29,17 +29,20 @@ _SYSTEMS = {
 
 
 class ActiveSession(NamedTuple):
-    """One browser somebody is logged in with, in words."""
+    """A browser in which a person is logged in."""
 
     pk: int
+    #: Browser and system, such as "Firefox on Linux".
     browser: str
+    #: The IP address of the login.
     address: str
     since: dt.datetime
+    #: Whether this is the session of the current request.
     is_this: bool
 
 
 def active_sessions(user: User, current_key: str | None) -> list[ActiveSession]:
-    """Where a person is logged in, the latest login first."""
+    """Return the active sessions of a person, latest login first."""
     return [
         ActiveSession(
             pk=session.pk,
@@ -53,8 +56,8 @@ def active_sessions(user: User, current_key: str | None) -> list[ActiveSession]:
 
 
 def _browser(user_agent: str) -> str:
-    browser = next((name for mark, name in _BROWSERS.items() if mark in user_agent), "Some browser")
-    system = next((name for mark, name in _SYSTEMS.items() if mark in user_agent), "some system")
+    browser = next((name for mark, name in _BROWSERS.items() if mark in user_agent), "Unknown browser")
+    system = next((name for mark, name in _SYSTEMS.items() if mark in user_agent), "unknown system")
     return f"{browser} on {system}"
 
 
@@ -68,7 +71,7 @@ def _open_sessions(user: User) -> list[UserSession]:
 
 @transaction.atomic
 def end(user: User, session_id: int) -> None:
-    """End one session of a person. Raises `UserSession.DoesNotExist`, also for those of others."""
+    """End a session of a person. Raises `UserSession.DoesNotExist`, also for another person's session."""
     session = UserSession.objects.select_for_update().get(user=user, pk=session_id)
     _end(UserSession.objects.filter(pk=session.pk))
     events.record("session ended", actor=user, address=session.ip)
@@ -76,27 +79,27 @@ def end(user: User, session_id: int) -> None:
 
 @transaction.atomic
 def end_others(user: User, current_key: str | None) -> int:
-    """End all sessions of a person but the one they ask from; returns how many."""
+    """End all sessions of a person except the current one. Return their number."""
     ended = _end(UserSession.objects.filter(user=user).exclude(session_key=current_key))
     events.record("other sessions ended", actor=user, sessions=ended)
     return ended
 
 
 def end_all(user: User) -> int:
-    """End all sessions of a person; returns how many. The caller tells of it in the audit."""
+    """End all sessions of a person. Return their number. The caller records the audit event."""
     return _end(UserSession.objects.filter(user=user))
 
 
 @transaction.atomic
 def record_logout(user: User, current_key: str | None) -> None:
-    """Take the session that a person is about to end off the list."""
+    """Record a logout, and remove the session that is about to end from the list."""
     UserSession.objects.filter(session_key=current_key).delete()
     events.record("logout", actor=user)
 
 
 @transaction.atomic
 def keep_only_current(user: User, request: HttpRequest) -> None:
-    """List the session of a request alone, by its new key: a new password has ended the others."""
+    """Keep only the session of the request, under its new key, after a change of the password."""
     ended = _end(UserSession.objects.filter(user=user).exclude(session_key=request.session.session_key))
     UserSession.objects.create_from_request(request)
     events.record("other sessions ended", actor=user, sessions=ended)

@@ -23,8 +23,8 @@ CONTENT_TYPE = "application/problem+json"
 _KEPT_HEADERS = ("Allow", "WWW-Authenticate", "Retry-After")
 # What is said where nothing more is known.
 _SENTENCES = {
-    HTTPStatus.BAD_REQUEST: "This request cannot be read.",
-    HTTPStatus.NOT_FOUND: "There is nothing at this address.",
+    HTTPStatus.BAD_REQUEST: "The request cannot be read.",
+    HTTPStatus.NOT_FOUND: "Not found. Check the address.",
     HTTPStatus.METHOD_NOT_ALLOWED: "This address does not take that method.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "The error is ours and has been logged. Try again in a moment.",
     HTTPStatus.INSUFFICIENT_STORAGE: disk_full.MESSAGE,

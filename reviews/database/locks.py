@@ -15,6 +15,9 @@ class Lock(StrEnum):
     TASK_CONTEXT = "cognireview.task_context"
     #: Two uploads that begin at once could both be counted as the last one allowed.
     UPLOADS = "cognireview.uploads"
+    #: Two concurrent changes could take names that differ in case only, add two first admins, or demote both
+    #: of two admins.
+    ACCOUNTS = "cognireview.accounts"
     #: Two imports that index the same records could deadlock.
     INDEXING = "cognireview.indexing"
 

@@ -1,16 +1,19 @@
-r"""Untrusted text to safe HTML: the one door through which a record's text reaches a page.
+r"""Render untrusted text as safe HTML. All texts of a record reach a page through this module.
 
 `markdown` reads Markdown with LaTeX between `$ $`, `$$ $$`, `\( \)`, `\[ \]` or `\begin{align} \end{align}`.
-Formulas come out as `<span class="math" data-display="true|false">source</span>`, which `math.js` typesets in
-the browser; without it, and for a formula that cannot be typeset, the source is what is read.
-No raw HTML, no images, no relative links, no styles, no ids pass.
+Formulas become `<span class="math" data-display="true|false">source</span>`, which `math.js` typesets in the
+browser. The source remains visible without scripts, and for formulas that cannot be typeset.
+Raw HTML, images, relative links, styles and ids are removed.
 
-Long text is cut with a visible note; the whole of it can be downloaded with the record. LaTeX that a JSON
-reader damaged on its way here is shown repaired, with a note of what was and what is shown.
+Long text is cut with a visible note; the complete text can be downloaded with the record. LaTeX damaged by a
+JSON reader is shown repaired, with a note of each repair.
 """
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any
 
 import nh3
@@ -30,38 +33,73 @@ from pygments.lexers import JsonLexer
 
 from reviews.evidence.formulas import CLOSING, DISPLAY, content_end, find_formulas
 from reviews.evidence.formulas import MAX_CHARS as MAX_FORMULA_CHARS
-from reviews.evidence.text_cache import TextCache
 from reviews.records.json_text import indented
 from reviews.records.latex import Mending, undamaged
 
 MAX_CHARS = 50_000
 MAX_INLINE_CHARS = 1_000
 _MAX_LISTED_MENDINGS = 20
-# The parser looks for the end of each of these up to the end of the text: thousands of them cost seconds.
+# The parser searches the rest of the text for the end of each of these: thousands of them cost seconds.
 _COSTLY = ("[", "\\begin{")
 _MAX_OPENINGS = 2_000
 
-# Control characters (a form feed where a broken reader ate the "f" of \frac) are shown, not swallowed.
+# Control characters are shown, for example the form feed of a misread "\f" in \frac.
 _VISIBLE_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"}
-
 
 _ALL_CONTROLS = {code: 0x2400 + code for code in range(32)}
 
-_CACHE: TextCache[SafeString] = TextCache(32 * 1024**2)
+
+class TextCache:
+    """Cache of rendered texts that drops the least recently used once keys and values exceed `max_bytes`.
+
+    The same texts are needed repeatedly: the models of a task share its reference, records are prefetched
+    before they are shown, and a rejected form shows everything again. Each process has one cache for all
+    its threads.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[Hashable, tuple[SafeString, int]] = OrderedDict()
+        self._lock = Lock()
+        self.size = 0
+
+    def get(self, text: str, variant: Hashable, render: Callable[[], SafeString]) -> SafeString:
+        """Return the cached result of `render` for this text and variant, or call it."""
+        key = (variant, text)
+        with self._lock:
+            if found := self._entries.get(key):
+                self._entries.move_to_end(key)
+                return found[0]
+        rendered = render()
+        self._add(key, rendered, sys.getsizeof(text) + sys.getsizeof(rendered))
+        return rendered
+
+    def _add(self, key: Hashable, rendered: SafeString, size: int) -> None:
+        with self._lock:
+            if key in self._entries:
+                return  # added by another thread in the meantime
+            self._entries[key] = (rendered, size)
+            self.size += size
+            while self.size > self._max_bytes:
+                _, (_, freed) = self._entries.popitem(last=False)
+                self.size -= freed
+
+
+_CACHE = TextCache(32 * 1024**2)
 
 
 def markdown(text: str, limit: int = MAX_CHARS) -> SafeString:
-    """Markdown and LaTeX to HTML blocks. `limit` is how many characters are shown, about."""
+    """Render Markdown and LaTeX as HTML blocks. Show about `limit` characters."""
     return _CACHE.get(text, ("blocks", limit), partial(_blocks, text, limit))
 
 
 def inline(text: str, limit: int = MAX_INLINE_CHARS) -> SafeString:
-    """Markdown and LaTeX to HTML inside a line: a cell of a table, an item of a list."""
+    """Render Markdown and LaTeX as inline HTML, for table cells and list items."""
     return _CACHE.get(text, ("inline", limit), partial(_in_line, text, limit))
 
 
 def plain(text: str, limit: int = MAX_CHARS) -> SafeString:
-    """Text as it is written, for a place where `markdown` would cost too much."""
+    """Render text as it is, for texts on which `markdown` would be too slow."""
     shown, mendings = undamaged(_start(text, limit))
     html = f'<p class="plain">{escape(shown.translate(_VISIBLE_CONTROLS))}</p>'
     return _trusted(html + _mending_details(mendings) + _cut_note(text, limit))
@@ -89,7 +127,7 @@ def _in_line(text: str, limit: int) -> SafeString:
 
 
 def diff_html(stretches: Iterable[tuple[str, str]]) -> SafeString:
-    """A text in stretches of (kind, text): `removed` and `added` ones are marked, formulas are formulas."""
+    """Render pieces of a diff, (kind, text) pairs: mark `removed` and `added` ones, and render formulas."""
     tags = {"removed": "del", "added": "ins"}
     parts = []
     for kind, text in stretches:
@@ -111,16 +149,16 @@ def _is_costly(text: str) -> bool:
 
 
 def json_html(value: Any) -> SafeString:
-    """A JSON value, indented, with pygments' classes; goes inside `<pre class="json">`."""
+    """Render a JSON value, indented, with pygments' classes. Goes inside `<pre class="json">`."""
     text = indented(value, 2)
     coloured = highlight(text[:MAX_CHARS].translate(_VISIBLE_CONTROLS), _JSON, _CLASSES_ONLY)
     return _trusted(coloured.rstrip("\n") + _cut_note(text, MAX_CHARS))
 
 
 def text_with_spans(text: str, spans: Iterable[tuple[int, int]]) -> SafeString:
-    """Plain text for a `<pre>`; span number n, in characters of `text`, becomes `<span data-span="n">`.
+    """Render plain text for a `<pre>`. Span number n of `text` becomes `<span data-span="n">`.
 
-    Spans that overlap an earlier one are left unmarked.
+    Spans that overlap an earlier one are not marked.
     """
     shown = text[:MAX_CHARS].translate(_VISIBLE_CONTROLS)
     parts = []
@@ -135,7 +173,7 @@ def text_with_spans(text: str, spans: Iterable[tuple[int, int]]) -> SafeString:
 
 
 def _start(text: str, limit: int) -> str:
-    """The first characters of a text, without a formula that does not end there."""
+    """Return the beginning of a text, without cutting a formula."""
     if len(text) <= limit:
         return text
     around = find_formulas(text[: limit + MAX_FORMULA_CHARS])
@@ -155,7 +193,7 @@ def _counted(mendings: Sequence[Mending]) -> str:
 
 
 def _listed(mendings: Sequence[Mending]) -> str:
-    """For each repair what stood there and what is shown."""
+    """List each repair: the original and the shown characters."""
     each = format_html_join(
         "; ",
         "<code>{}</code> shown as <code>{}</code>",
@@ -183,7 +221,7 @@ def _trusted(html: str) -> SafeString:
 
 
 def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (markdown-it's signature)
-    r"""A formula inside a line: `$ $`, `$$ $$`, `\( \)`, `\[ \]`."""
+    r"""Parse an inline formula: `$ $`, `$$ $$`, `\( \)`, `\[ \]`."""
     two = state.src[state.pos : state.pos + 2]
     opening = two if two in CLOSING else two[:1]
     if opening not in CLOSING:
@@ -201,7 +239,7 @@ def _inline_math(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 (mar
 
 
 def _bracket_block(state: StateBlock, start_line: int, end_line: int, silent: bool) -> bool:  # noqa: FBT001
-    r"""A formula of its own lines: from a line that begins with `\[` to one that ends with `\]`."""
+    r"""Parse a block formula: from a line that begins with `\[` to a line that ends with `\]`."""
     start = state.bMarks[start_line] + state.tShift[start_line]
     if not state.src.startswith(r"\[", start):
         return False
@@ -210,7 +248,7 @@ def _bracket_block(state: StateBlock, start_line: int, end_line: int, silent: bo
     if end < 0 or last == end_line or state.src[end + 2 : state.eMarks[last]].strip():
         return False
     if not silent:
-        # Line by line, because the source between them holds the marks of a quote around the formula.
+        # Line by line: a block quote puts its markers between the lines of the formula.
         lines = range(start_line, last + 1)
         text = "\n".join(state.src[state.bMarks[n] + state.tShift[n] : state.eMarks[n]] for n in lines)
         token = state.push("math_block", "math", 0)
@@ -237,7 +275,7 @@ def _math_html(source: str, is_display: bool) -> str:  # noqa: FBT001 (a value)
 
 
 def _make_markdown() -> MarkdownIt:
-    """A parser that swallows nothing: what it does not format it shows as written."""
+    """Return a parser that drops nothing: unsupported syntax is shown as written."""
     parser = MarkdownIt("js-default", {"html": False, "linkify": False, "breaks": True})
     parser.disable(["image", "reference", "lheading", "code"])
     dollarmath_plugin(parser, allow_labels=False, allow_blank_lines=False)
@@ -248,7 +286,7 @@ def _make_markdown() -> MarkdownIt:
     )
     for name in ("math_inline", "math_inline_double", "math_block", "amsmath"):
         parser.add_render_rule(name, _math)
-    # The headings of a page are its own.
+    # Only the page itself has headings.
     parser.add_render_rule("heading_open", lambda *_: '<p class="heading">')
     parser.add_render_rule("heading_close", lambda *_: "</p>\n")
     return parser

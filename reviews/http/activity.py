@@ -1,4 +1,4 @@
-"""Extend the session of a person who does something, but not for what an open page sends by itself."""
+"""Extend a session on activity of the person, but not on requests that open pages send by themselves."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,14 +8,14 @@ from django.http.response import HttpResponseBase
 
 from reviews.accounts.session_store import SessionStore
 
-# Sent every minute while a record is open.
+# URL names of requests that scripts send while a record is open.
 _BEACONS = {"renew"}
-# Elements of pages that load themselves again, as htmx names them in `HX-Trigger`.
+# Elements that poll, by their id in `HX-Trigger`.
 _POLLING = {"screen", "import-state", "export-state"}
 
 
 class ActivityMiddleware:
-    """Runs after the middleware that loads the session."""
+    """Extend the session after each active request. Comes after the session middleware."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

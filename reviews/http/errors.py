@@ -18,7 +18,7 @@ from reviews.storage.corruption import CorruptData
 
 
 def error_page(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
-    """An error page. The sentence says what happened and what to do, in the reader's words."""
+    """Return an error page. The sentence says what went wrong, then what to do."""
     context = {"status": status, "heading": heading, "sentence": sentence}
     return render(request, "site/errors/page.html", context, status=status)
 
@@ -27,49 +27,50 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # 
     return error_page(
         request,
         400,
-        "This request cannot be read",
-        "The browser sent something that this site does not take. Go back, reload the page and try again.",
+        "Bad request",
+        "The browser sent a request that this site cannot read. Go back, reload the page and try again.",
     )
 
 
 def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
-    return error_page(request, 403, "Not allowed", str(exception) or "Your role does not allow this.")
+    heading = exception.heading if isinstance(exception, Denied) else "Not allowed"
+    return error_page(request, 403, heading, str(exception) or "Your role does not allow this.")
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 (Django names it)
-    return error_page(request, 404, "Not found", "There is nothing at this address.")
+    return error_page(request, 404, "Page not found", "Check the address, or go back to the runs.")
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """The page for an error of ours, a full disk, or a database that went away under a request."""
+    """Return the page for an internal error, a full disk, or a database that became unreachable."""
     error = sys.exception()
     if disk_full.is_disk_full(error):
         return _service_error(request, 507, "The server's disk is full", disk_full.MESSAGE)
     if outage.is_outage(error):
         outage.start_watch()
         return unavailable(request)
-    sentence = "The error has been logged. What was saved before is safe; try again in a moment."
-    return standalone_error_page(500, "Something went wrong here", sentence)
+    sentence = "The error was logged, and everything saved before is safe. Try again in a moment."
+    return standalone_error_page(500, "Something went wrong", sentence)
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
-    """The page while the database is away."""
-    response = _service_error(request, 503, "The database does not answer", outage.MESSAGE)
+    """Return the page for an unreachable database."""
+    response = _service_error(request, 503, "Database unavailable", outage.MESSAGE)
     response["Retry-After"] = str(outage.RETRY_AFTER)
     return response
 
 
 def damaged_file(request: HttpRequest, fault: CorruptData) -> HttpResponse:
-    """Answer 503 for a damaged kept file: trying again does not help, the operator has to restore it."""
+    """Return 503 for a damaged source file. Only the operator can repair this, by restoring the file."""
     corruption.log_corruption(fault)
-    return _service_error(request, 503, "The kept file is damaged", str(fault))
+    return _service_error(request, 503, "Damaged source file", str(fault))
 
 
 def _service_error(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
-    """A page without the database; for htmx a message, which it puts above the page that is there."""
+    """Return an error page made without the database; for htmx, a message for the current page."""
     if HtmxDetails(request):
         message = format_html('<p class="banner error">{}</p>', sentence)
-        # Whatever the element that asked would have done with the answer.
+        # Override the target of the element that sent the request.
         place = {"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
         response = HttpResponse(message, status=status, headers=place)
     else:
@@ -79,7 +80,7 @@ def _service_error(request: HttpRequest, status: int, heading: str, sentence: st
 
 
 def standalone_error_page(status: int, heading: str, sentence: str) -> HttpResponse:
-    """An error page that asks nothing of the database, which may be what failed."""
+    """Return an error page made without the database, which may be the part that failed."""
     context = {
         "status": status,
         "heading": heading,
@@ -92,30 +93,30 @@ def standalone_error_page(status: int, heading: str, sentence: str) -> HttpRespo
 
 
 def csrf_failure(request: HttpRequest, **_: str) -> HttpResponse:
-    """A form without a valid token: mostly a page from before the last login, or cookies turned off."""
+    """Return the page for a form without a valid token: an old page, or cookies are turned off."""
     return error_page(
         request,
         403,
         "This form is out of date",
-        "You logged in or out since the page was opened, or cookies are turned off. "
-        "Go back, reload the page and send the form again. Nothing was changed.",
+        "You logged in or out after opening the page, or cookies are turned off. "
+        "Nothing was changed: go back, reload the page and send the form again.",
     )
 
 
 def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
-    """The page for a method that an address does not take; `allowed` are those that it does."""
+    """Return the page for a method that the address does not support; `allowed` lists the supported ones."""
     response = error_page(
         request,
         405,
-        "This cannot be done here",
-        f"The browser sent {request.method} to an address that takes {allowed} only. Nothing was changed.",
+        "Method not allowed",
+        f"The browser sent {request.method}, but this address supports only {allowed}. Nothing was changed.",
     )
     response["Allow"] = allowed
     return response
 
 
 class ErrorPageMiddleware:
-    """Turns `Denied` and `CorruptData`, wherever they are raised, and refused methods into pages."""
+    """Turn `Denied`, `CorruptData` and unsupported methods into error pages."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -133,7 +134,10 @@ class ErrorPageMiddleware:
 
 
 class OutageMiddleware:
-    """Answers for the database while it is known to be away. Static files and probes come before this."""
+    """Return an error page at once while the database is known to be unreachable.
+
+    Comes after static files and health probes, which need no database.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -143,7 +147,7 @@ class OutageMiddleware:
 
 
 class Utf8Middleware:
-    """Refuses forms in another encoding than UTF-8: some bring characters that cannot be stored."""
+    """Reject forms in other encodings than UTF-8: some can encode characters that PostgreSQL rejects."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -1,6 +1,6 @@
-"""Probes for whoever watches the program: `/healthz` (the process) and `/readyz` (what it needs).
+"""Health probes: `/healthz` for the process, `/readyz` for the database and its migrations.
 
-A middleware before all that looks at Host or session: probes come without login and by whatever name.
+The middleware comes before those that check Host or session: probes have no login and use any host name.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _AWAY = "The database cannot be reached."
 
 
 class HealthMiddleware:
-    """Answers the two probes and passes everything else on."""
+    """Answer the two probes."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -26,19 +26,19 @@ class HealthMiddleware:
             return self.get_response(request)
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        obstacle = _not_ready_reason() if request.path_info == "/readyz" else ""
+        reason = _not_ready_reason() if request.path_info == "/readyz" else ""
         return HttpResponse(
-            obstacle or "ok",
-            status=503 if obstacle else 200,
+            reason or "ok",
+            status=503 if reason else 200,
             content_type="text/plain; charset=utf-8",
             headers={"Cache-Control": "no-store"},
         )
 
 
 def _not_ready_reason() -> str:
-    """What keeps the program from serving people, or an empty string. Names no host and no user.
+    """Return why the site cannot serve people, or an empty string. The text names no host and no user.
 
-    Migrations of a newer version are none: this one goes on serving while the next is brought in.
+    Migrations of a newer version are ignored, so that this version keeps serving during an update.
     """
     if graceful_shutdown.has_started():
         return "This process is about to stop."

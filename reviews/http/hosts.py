@@ -1,4 +1,4 @@
-"""Refuse requests for a host that is not this site's, with the headers that every answer has."""
+"""Reject requests for unknown hosts, with the security headers of every response."""
 
 import logging
 from collections.abc import Callable
@@ -11,19 +11,19 @@ from django.middleware.security import SecurityMiddleware
 
 from reviews.http.errors import standalone_error_page
 
-_LONGEST_SHOWN = 200
+_MAX_LOGGED_LENGTH = 200
 log = logging.getLogger(__name__)
 
 
 class HostMiddleware:
-    """Comes before Django's `SecurityMiddleware`, whose redirect to https fails for such a host."""
+    """Reject unknown hosts. Comes before `SecurityMiddleware`, whose redirect to https fails for them."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
         self._security = SecurityMiddleware(get_response)
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        # Probes come by any host and scheme.
+        # Health probes use any host and scheme.
         if any(pattern.search(request.path.lstrip("/")) for pattern in self._security.redirect_exempt):
             return self.get_response(request)
         try:
@@ -35,6 +35,6 @@ class HostMiddleware:
 
 def _refuse(request: HttpRequest) -> HttpResponse:
     host = request.META.get("HTTP_HOST", request.META.get("SERVER_NAME", ""))
-    log.warning("400 for a request to the unknown host %.*a.", _LONGEST_SHOWN, host)
+    log.warning("400 for a request to the unknown host %.*a.", _MAX_LOGGED_LENGTH, host)
     sentence = f"This site is at {settings.PUBLIC_URL}. Check the address and try again."
-    return standalone_error_page(400, "There is no site at this address", sentence)
+    return standalone_error_page(400, "Unknown host", sentence)

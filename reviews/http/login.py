@@ -13,19 +13,18 @@ from django_htmx.middleware import HtmxDetails
 
 
 class LoginMiddleware(LoginRequiredMiddleware):
-    """Asks for a login and leads back to the page the person was on, also from a form or from htmx.
+    """Redirect to the login page, and from there back to the page the person was on.
 
-    A plain request is redirected. A request by htmx gets 401 and `HX-Redirect`: it would put the
-    login page into the middle of its own page.
+    A request by htmx gets 401 with `HX-Redirect`: htmx would insert the login page into the current one.
     """
 
     def process_view(
         self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
     ) -> HttpResponseBase | None:
-        login_first = super().process_view(request, view_func, view_args, view_kwargs)
-        if login_first is None or not HtmxDetails(request):
-            return login_first
-        return HttpResponse(status=401, headers={"HX-Redirect": login_first["Location"]})
+        redirect = super().process_view(request, view_func, view_args, view_kwargs)
+        if redirect is None or not HtmxDetails(request):
+            return redirect
+        return HttpResponse(status=401, headers={"HX-Redirect": redirect["Location"]})
 
     def handle_no_permission(
         self, request: HttpRequest, view_func: Callable[..., Any]
@@ -34,7 +33,7 @@ class LoginMiddleware(LoginRequiredMiddleware):
 
 
 def _current_page(request: HttpRequest) -> str:
-    """The page a request was made from; the run list where the browser does not say."""
+    """Return the address of the page that sent the request, or of the run list if it is unknown."""
     if request.method in {"GET", "HEAD"} and not HtmxDetails(request):
         return request.get_full_path()
     page_url = request.headers.get("HX-Current-URL") or request.headers.get("Referer", "")

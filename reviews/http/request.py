@@ -1,4 +1,4 @@
-"""The request as views get it, for type checkers: somebody is logged in, and the middlewares were there."""
+"""The type of requests in views behind the login."""
 
 from django.http import HttpRequest
 from django_htmx.middleware import HtmxDetails
@@ -7,7 +7,7 @@ from reviews.models import User
 
 
 class Request(HttpRequest):
-    """What `LoginMiddleware` lets through. Views marked `login_not_required` take a plain `HttpRequest`."""
+    """A request by a logged-in person. Views marked `login_not_required` take a plain `HttpRequest`."""
 
     user: User
     htmx: HtmxDetails

@@ -1,4 +1,4 @@
-"""Files that are sent: JSONL, unless the caller says otherwise."""
+"""Stream generated files as downloads."""
 
 import re
 import tempfile
@@ -11,16 +11,15 @@ from django.utils.http import content_disposition_header
 from reviews.database.held_transaction import close
 from reviews.storage.source_files import BLOCK_SIZE
 
-_MOST_IN_MEMORY = 4 * 1024**2
+_MAX_IN_MEMORY = 4 * 1024**2
 
 
 def download(blocks: Iterable[bytes], name: str, *, size: int | None = None) -> StreamingHttpResponse:
-    """Send blocks as a file of that name. Where its size is not known, all of it is made before any is sent.
+    """Return blocks as a JSONL download. Without `size` (in bytes), spool the whole file first.
 
-    The web server ends an answer that fails on its way as if it were whole, unless that is shorter than its
-    Content-Length: then whoever asked is told that it broke off.
+    A response that fails midway looks complete to the client unless it is shorter than its Content-Length.
 
-    The name may come from a person: whatever a file system or a shell could take amiss becomes `_`.
+    The name may be user input: characters with a meaning in file systems or shells become `_`.
     """
     if size is None:
         blocks = _SpooledBlocks(blocks)
@@ -38,11 +37,11 @@ def download(blocks: Iterable[bytes], name: str, *, size: int | None = None) -> 
 
 
 class _SpooledBlocks:
-    """Blocks that were made, compressed, the many of them in a file without a name."""
+    """Generated blocks, spooled in compressed form; large ones in an unnamed temporary file."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
         self.size = 0
-        self._file = tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115 closed with the answer
+        self._file = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 closed with the answer
         try:
             with zstandard.ZstdCompressor(level=1).stream_writer(self._file, closefd=False) as file:
                 for block in blocks:
@@ -64,5 +63,5 @@ class _SpooledBlocks:
         self._file.close()
 
     def __del__(self) -> None:
-        # Not every answer is closed by whoever made it.
+        # Django does not close every response.
         self.close()

@@ -27,7 +27,7 @@ def visible_to(run: Run, user: User) -> QuerySet[SavedView]:
 
 @transaction.atomic
 def save(*, run: Run, owner: User, name: str, query: str, is_shared: bool) -> SavedView:
-    """Keep a list under a name, in the place of one's view of that name. Raises `Refused`.
+    """Keep a list under a name, in the place of one's view of that name. Raises `SavedViewError`.
 
     `query` is the canonical query string.
     """

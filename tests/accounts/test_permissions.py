@@ -39,10 +39,10 @@ MAY = {
 }
 SENTENCES = {
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
-    "lead_review": "Only a lead or an admin can decide about the work of others.",
-    "settle_conflict": "Only a lead or an admin can settle conflicts.",
-    "configure_run": "Only a lead or an admin can change how a run is judged.",
-    "read_audit": "Only a lead or an admin can read the audit events.",
+    "lead_review": "You need the lead role for this.",
+    "settle_conflict": "Only a lead or an admin can resolve conflicts.",
+    "configure_run": "Only a lead or an admin can change the settings of a run.",
+    "read_audit": "Only a lead or an admin can read the audit log.",
     "export_run": "Only a lead or an admin can export a run.",
     "import_file": "Only an admin can import files.",
     "import_context": "Only an admin can import task context.",

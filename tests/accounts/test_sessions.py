@@ -26,7 +26,7 @@ class TestThePlaces:
             ("Mozilla/5.0 (Windows NT 10.0) Chrome/142.0.0.0 Safari/537.36 Edg/142.0", "Edge on Windows"),
             ("Mozilla/5.0 (Linux; Android 16) Chrome/142.0.0.0 Mobile Safari/537.36", "Chrome on Android"),
             ("Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Safari/604.1", "Safari on iOS"),
-            ("curl", "Some browser on some system"),
+            ("curl", "Unknown browser on unknown system"),
         ],
     )
     def test_are_told_in_words(self, user_agent: str, words: str, ana: User) -> None:

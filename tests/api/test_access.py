@@ -133,5 +133,5 @@ def test_the_schema_is_for_everybody_and_an_address_that_is_none_a_problem(clien
             "type": "about:blank",
             "title": "Not Found",
             "status": 404,
-            "detail": "There is nothing at this address.",
+            "detail": "Not found. Check the address.",
         }

@@ -565,7 +565,7 @@ def restore_without_a_word(page: Page) -> None:
 
 
 def take_one_key_twice(page: Page) -> None:
-    page.get_by_label("Skip: last in your queue").fill("a")
+    page.get_by_label("Skip (moves to the end of your queue)").fill("a")
     page.get_by_role("button", name="Save").click()
     page.locator(".errorlist").first.wait_for()
 

@@ -101,7 +101,7 @@ class TestLoggingIn:
     ) -> None:
         for _ in range(5):
             enter_password(page, url, ana, "wrong")
-            expect(page.get_by_text("The username or the password is wrong.")).to_be_visible()
+            expect(page.get_by_text("Incorrect username or password.")).to_be_visible()
         enter_password(page, url, ana, "wrong")
         expect(page.get_by_text("Too many failed logins. Try again at")).to_be_visible()
         actions = list(AuditEvent.objects.order_by("pk").values_list("action", flat=True))
@@ -405,7 +405,7 @@ class TestAProvider:
     ) -> None:
         provider.claims["groups"] = ["staff"]
         come_in()
-        expect(page.get_by_text("no group of yours has access to CogniReview")).to_be_visible()
+        expect(page.get_by_text("None of your groups has access to CogniReview")).to_be_visible()
         assert not User.objects.exists()
 
     def test_takes_all_access_with_the_last_such_group(
@@ -429,7 +429,7 @@ class TestAProvider:
     ) -> None:
         provider.claims |= {"groups": ["judges"], "preferred_username": "ANA"}
         come_in()
-        expect(page.get_by_text("There is already somebody with that name.")).to_be_visible()
+        expect(page.get_by_text("This username is already taken.")).to_be_visible()
         assert User.objects.get() == ana
 
     def test_that_signs_with_another_key_is_not_believed(
@@ -438,7 +438,7 @@ class TestAProvider:
         provider.claims["groups"] = ["judges"]
         provider.signing_key = Provider().key
         come_in()
-        expect(page.get_by_role("heading", level=1)).to_have_text("This login did not work")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Login failed")
         assert not User.objects.exists()
 
     def test_that_does_not_answer_is_no_error_of_ours(
@@ -448,7 +448,7 @@ class TestAProvider:
         away = ours["APPS"][0] | {"settings": {"server_url": "http://127.0.0.1:9"}}
         settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": ours | {"APPS": [away]}}
         come_in()
-        expect(page.get_by_role("heading", level=1)).to_have_text("This login did not work")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Login failed")
 
     def test_that_is_left_leads_back_to_the_login(
         self, page: Page, provider: Provider, come_in: Callable[[], None]

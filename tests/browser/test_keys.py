@@ -318,7 +318,7 @@ def test_keys_that_are_off_do_nothing_and_are_not_printed(screen: Page, live_ser
 
 def test_a_key_is_given_to_another_command(screen: Page, live_server: LiveServer) -> None:
     screen.goto(f"{live_server.url}/preferences/")
-    screen.get_by_label("Skip: last in your queue").fill("b")
+    screen.get_by_label("Skip (moves to the end of your queue)").fill("b")
     screen.get_by_role("button", name="Save").click()
     screen.goto(f"{live_server.url}/evaluations/{record('a-model').pk}/")
     expect(screen.get_by_role("button", name="Skip")).to_contain_text("B")

@@ -48,9 +48,7 @@ def test_a_refused_button_says_why_and_does_nothing(
     log_in(page, live_server.url, bo)
     page.goto(f"{live_server.url}/evaluations/{revised.pk}/history/")
     button = page.get_by_role("button", name="Restore")
-    expect(button).to_have_accessible_description(
-        "Only a lead or an admin can decide about the work of others."
-    )
+    expect(button).to_have_accessible_description("You need the lead role for this.")
     expect(button).to_have_attribute("aria-disabled", "true")
     button.focus()
     page.keyboard.press("Enter")

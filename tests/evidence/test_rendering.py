@@ -1,12 +1,16 @@
-"""Untrusted text on a page: what is formatted, what is shown as written, and that nothing else passes."""
+"""Rendering of untrusted text: supported syntax is formatted, everything else is shown or removed."""
 
 from collections.abc import Callable
+from functools import partial
 from html.parser import HTMLParser
+from itertools import count
 
 import pytest
+from django.utils.safestring import SafeString
 
 from reviews.evidence.rendering import (
     MAX_CHARS,
+    TextCache,
     diff_html,
     inline,
     json_html,
@@ -218,3 +222,34 @@ class TestPieces:
 def test_the_same_text_is_rendered_once() -> None:
     text = "a text that no other test renders"
     assert markdown(text) is markdown(text)
+
+
+def test_cache_renders_a_text_once() -> None:
+    cache = TextCache(10_000)
+    shown = [cache.get("x", "bold", partial(SafeString, html)) for html in ("<b>x</b>", "again")]
+    assert shown == ["<b>x</b>"] * 2
+
+
+def test_cache_renders_each_text_and_variant() -> None:
+    cache, numbers = TextCache(10_000), count()
+    shown = [cache.get(text, variant, lambda: SafeString(next(numbers))) for text in "xy" for variant in "12"]
+    assert shown == ["0", "1", "2", "3"]
+
+
+def test_cache_drops_the_least_recently_used_text() -> None:
+    cache = TextCache(3_500)
+    for text in "abc":
+        cache.get(text, "", partial(SafeString, "x" * 1_000))
+    cache.get("a", "", partial(SafeString, "again"))
+    cache.get("d", "", partial(SafeString, "x" * 1_000))
+    is_cached = [cache.get(text, "", partial(SafeString, "again")) != "again" for text in "acdb"]
+    assert is_cached == [True, True, True, False]
+
+
+def test_cache_never_exceeds_its_size() -> None:
+    cache = TextCache(10_000)
+    for number in range(100):
+        cache.get(f"text {number}", "", partial(SafeString, "x" * 3_000))
+        assert cache.size <= 10_000
+    cache.get("huge", "", partial(SafeString, "x" * 20_000))
+    assert cache.size == 0

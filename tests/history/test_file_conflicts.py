@@ -202,7 +202,7 @@ class TestSettling:
         assert evaluation().human_reviewer_id == "ana"
 
     def test_is_for_leads(self, run: Run, ana: User) -> None:
-        with pytest.raises(Denied, match="Only a lead or an admin can settle conflicts"):
+        with pytest.raises(Denied, match="Only a lead or an admin can resolve conflicts"):
             settle(ana, theirs=True)
 
 

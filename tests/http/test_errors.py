@@ -15,7 +15,7 @@ def test_an_unknown_address_says_so_and_leads_on(ana: User, client: Client) -> N
     client.force_login(ana)
     response = client.get("/nowhere/")
     assert response.status_code == 404
-    assert "There is nothing at this address." in response.content.decode()
+    assert "Page not found" in response.content.decode()
     assert f'href="{reverse("runs")}"' in response.content.decode()
 
 
@@ -44,7 +44,7 @@ def test_a_method_that_an_address_does_not_take_is_said_with_those_it_does(ana: 
     client.force_login(ana)
     response = client.post(reverse("run", args=[RunFactory.create().pk]))
     assert (response.status_code, response["Allow"]) == (405, "GET, HEAD")
-    assert "The browser sent POST to an address that takes GET, HEAD only." in response.content.decode()
+    assert "The browser sent POST, but this address supports only GET, HEAD." in response.content.decode()
 
 
 def test_an_error_of_ours_shows_a_page_that_asks_nothing_of_the_database(
@@ -53,12 +53,12 @@ def test_an_error_of_ours_shows_a_page_that_asks_nothing_of_the_database(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("reviews.queue.progress.of_all", broken)
+    monkeypatch.setattr("reviews.queue.progress.all_progress", broken)
     client.force_login(ana)
     client.raise_request_exception = False
     response = client.get(reverse("runs"))
     assert response.status_code == 500
-    assert "Something went wrong here" in response.content.decode()
+    assert "Something went wrong" in response.content.decode()
     assert "RuntimeError" not in response.content.decode()
 
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("in_memory", [0, 4 * 1024**2], ids=["in a file", "in memory"])
 def test_comes_as_it_was_made_with_its_length(in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_IN_MEMORY", in_memory)
+    monkeypatch.setattr(module, "_MAX_IN_MEMORY", in_memory)
     blocks = [random.Random(number).randbytes(700_000) for number in range(4)]
     answer = download(iter(blocks), "a file.jsonl")
     assert answer.getvalue() == b"".join(blocks)

@@ -60,7 +60,7 @@ class TestRotating:
         settings.SECRET_KEY_FALLBACKS = []
         app = Authenticator.objects.get(type="totp")
         assert (
-            encryption.cipher("reviews.views.accounts.sign_in", "second factor")
+            encryption.cipher("reviews.accounts.second_factors", "second factor")
             .decrypt(app.data["secret"])
             .decode()
             == secret

@@ -146,7 +146,7 @@ class TestEveryWayIn:
 
     def test_names_the_account_that_looks_the_same(self) -> None:
         add("Ian")
-        with pytest.raises(people.AccountError, match="looks the same: Ian"):
+        with pytest.raises(people.AccountError, match="looks the same as Ian"):
             add("lan")
 
     def test_does_not_count_who_was_there_before_the_rule(self, client: Client) -> None:

@@ -341,7 +341,7 @@ class TestRelease:
 
     def test_of_what_somebody_else_holds_is_for_leads(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
-        sentence = r"^Only a lead or an admin can decide about the work of others\.$"
+        sentence = r"^You need the lead role for this\.$"
         with pytest.raises(Denied, match=sentence):
             claims.release(evaluation_id=evaluation.pk, actor=bo)
         evaluation.refresh_from_db()

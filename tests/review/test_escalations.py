@@ -80,7 +80,7 @@ class TestWithdraw:
 
     def test_is_for_who_raised_it(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         raised = raise_it(evaluation, ana)
-        with pytest.raises(Denied, match=r"^Only whoever handed a record to a lead can take it back\.$"):
+        with pytest.raises(Denied, match=r"^Only the person who escalated this record can withdraw it\.$"):
             escalations.withdraw(escalation_id=raised.pk, actor=bo)
 
     def test_waits_for_a_lead_who_is_at_the_record(

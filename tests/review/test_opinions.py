@@ -298,7 +298,7 @@ class TestThoseThatDiffer:
 
     def test_are_not_withdrawn_as_a_question_is(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         raised = differ(evaluation, ana, bo)
-        with pytest.raises(Denied, match="Undo takes your own opinion back"):
+        with pytest.raises(Denied, match="Use Undo to withdraw your own review"):
             escalations.withdraw(escalation_id=raised.pk, actor=bo)
         assert recent.decisions(reviewer=bo).escalations == []
 

@@ -128,7 +128,7 @@ class TestConfigure:
         assert event.detail["after"]["verdict_rule"] == MINE.rule.as_json()
 
     def test_is_for_leads(self, run: Run, ana: User) -> None:
-        with pytest.raises(Denied, match="Only a lead or an admin can change how a run is judged"):
+        with pytest.raises(Denied, match="Only a lead or an admin can change the settings of a run"):
             put(run, MINE, ana)
 
     def test_does_not_undo_what_another_lead_changed_meanwhile(self, run: Run, lea: User) -> None:

@@ -20,7 +20,7 @@ from reviews.http.streaming import download
 from reviews.models import SourceChunk
 from reviews.queue import claims
 from reviews.review import blind_scoring
-from reviews.search import neighbours
+from reviews.search import listing
 from reviews.storage import source_files
 from reviews.views.review import screen
 
@@ -54,7 +54,7 @@ def evaluation(request: Request, pk: int) -> HttpResponse:
 def look(request: Request, pk: int, *, forward: bool) -> HttpResponse:
     """The record behind this one, or before it, to look at; this one where there is none."""
     record = screen.load(request, pk)
-    beside = neighbours.following(record) if forward else neighbours.preceding(record)
+    beside = listing.next_in_file(record) if forward else listing.previous_in_file(record)
     return redirect("evaluation", beside or pk)
 
 

@@ -63,7 +63,7 @@ def test_one_may_restore_where_the_decision_in_force_is_ones_own(first: Review, 
 
 
 def test_one_may_not_put_ones_own_over_that_of_a_lead(record: Evaluation, ana: User) -> None:
-    with pytest.raises(Denied, match="decide about the work of others"):
+    with pytest.raises(Denied, match="You need the lead role"):
         restore_version(record, ana)
 
 

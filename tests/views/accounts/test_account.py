@@ -38,7 +38,7 @@ class TestLogin:
 
     def test_with_a_wrong_password_says_so(self, client: Client, ana: User) -> None:
         response = client.post(reverse("login"), {"login": "ana", "password": "wrong"})
-        assert "The username or the password is wrong." in response.content.decode()
+        assert "Incorrect username or password." in response.content.decode()
 
     @pytest.mark.parametrize("username", ["", "a\0b", "x" * 100_000, "\U0001f600"])
     def test_of_nobody_is_refused(self, username: str, client: Client) -> None:

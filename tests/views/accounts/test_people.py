@@ -77,7 +77,7 @@ class TestAPerson:
 
     def test_says_why_something_was_not_done(self, as_max_proven: Client, max: User) -> None:
         posted = as_max_proven.post(reverse("deactivate", args=[max.pk]), follow=True)
-        assert "max is the only admin. Make somebody else one first." in text(posted)
+        assert "max is the only admin. Make somebody else an admin first." in text(posted)
 
 
 class TestAnInvitation:
@@ -138,7 +138,7 @@ class TestJoining:
         posted = {"username": "MAX", "password": PASSWORD, "password_again": PASSWORD}
         response = client.post(address, posted)
         assert response.status_code == 422
-        assert "There is already somebody with that name." in text(response)
+        assert "This username is already taken." in text(response)
 
 
 class TestThePasswordLink:

@@ -71,8 +71,8 @@ def test_two_commands_may_change_keys(as_ana: Client, ana: User) -> None:
 @pytest.mark.parametrize(
     ("key", "sentence"),
     [
-        ("a", "A is taken by “Agree, or submit what you changed, and go on”: choose another key."),
-        ("n", "N scores No: choose another key."),
+        ("a", "A is used for “Submit and next”. Choose another key."),
+        ("n", "N scores No. Choose another key."),
         ("1", "Choose one letter from A to Z"),
         ("ß", "Choose one letter from A to Z"),
         ("", "Choose one letter from A to Z"),

@@ -84,7 +84,7 @@ class TestACodeOfAnApp:
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         client.post(reverse("second-factor"), {"code": code_of(secret)})
         again = partial(client.post, reverse("reauthenticate-by-code"))
-        assert "wrong, was used" in text(again({"code": code_of(secret)}))
+        assert "wrong, expired or already used" in text(again({"code": code_of(secret)}))
         assert again({"code": code_of(secret, 1)}).status_code == 302
         assert not log_in(code_of(secret, 1))
 

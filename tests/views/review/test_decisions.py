@@ -192,7 +192,7 @@ class TestRevising:
         as_lea.post(url("revise", done), filled_in(as_lea.get(url("revise", done))))
         response = as_ana.post(url("revise", done), form)
         assert response.status_code == 409
-        assert "Only a lead or an admin can decide about the work of others." in text(response)
+        assert "You need the lead role for this." in text(response)
         assert "I was here." in text(response)
 
     def test_is_for_whoever_decided_and_for_leads(

@@ -102,7 +102,7 @@ class TestRestoring:
     def test_is_not_for_who_decided_nothing_here(self, as_bo: Client, record: Evaluation) -> None:
         assert as_bo.post(url("restore", record), posted(record)).status_code == 403
         page = text(as_bo.get(url("record-history", record)))
-        assert "decide about the work of others" in page
+        assert "You need the lead role" in page
         assert "Restore version 1" not in page
 
     @pytest.mark.parametrize("number", [9, 2**31 - 1])
