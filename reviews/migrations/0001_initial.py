@@ -14,9 +14,9 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
-import reviews.models.facets
 import reviews.models.people
 import reviews.models.runs
+import reviews.models.search
 
 _SQL = Path(__file__).with_name("0001_has_answer.sql")
 
@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                 ("source_line", models.BigIntegerField()),
                 (
                     "content_hash",
-                    models.BinaryField(help_text="BLAKE2b, 16 bytes, of the line without its line end."),
+                    models.BinaryField(help_text="BLAKE2b (16 bytes) of the line without its line end."),
                 ),
                 ("evaluation_id", models.TextField()),
                 ("task_id", models.TextField(null=True)),
@@ -53,7 +53,7 @@ class Migration(migrations.Migration):
                 (
                     "extracted_scores",
                     models.JSONField(
-                        help_text="Scores read out of raw output at import: see `extraction`. Null where parsed.",
+                        help_text="Scores extracted from raw output at import (`extracted_scores`). Null if parsed.",
                         null=True,
                     ),
                 ),
@@ -77,12 +77,15 @@ class Migration(migrations.Migration):
                     models.GeneratedField(
                         db_persist=True,
                         expression=models.Func(models.F("structured_model_response"), function="has_answer"),
-                        help_text="Whether it holds an answer of the model: see `responses.has_answer`.",
+                        help_text="Whether the record has the model's answer: see `responses.has_answer`.",
                         output_field=models.BooleanField(),
                     ),
                 ),
                 ("claimed_until", models.DateTimeField(null=True)),
-                ("priority", models.SmallIntegerField(db_default=0, help_text="Higher comes first.")),
+                (
+                    "priority",
+                    models.SmallIntegerField(db_default=0, help_text="Higher priorities come first."),
+                ),
                 (
                     "is_escalated",
                     models.BooleanField(db_default=False, help_text="Whether an escalation is open."),
@@ -91,25 +94,25 @@ class Migration(migrations.Migration):
                     "is_sampled",
                     models.BooleanField(
                         db_default=False,
-                        help_text="Whether it was drawn from those that need no review, to be reviewed.",
+                        help_text="Whether the record is in the random sample of unflagged records.",
                     ),
                 ),
                 (
                     "version",
-                    models.IntegerField(db_default=1, help_text="Grows with every change to the record."),
+                    models.IntegerField(db_default=1, help_text="Grows with every change of the record."),
                 ),
                 (
                     "is_stale",
                     models.BooleanField(
                         db_default=False,
-                        help_text="The review in force was made on evidence that a file has changed since.",
+                        help_text="The current decision is outdated: a file has changed its evidence since.",
                     ),
                 ),
                 (
                     "was_shown",
                     models.BooleanField(
                         db_default=False,
-                        help_text="It was out of the queue before, where anybody sees the judge's scores. A trigger sets it.",
+                        help_text="The record has left the queue before: anybody may know the judge's scores. Set by a trigger.",
                     ),
                 ),
             ],
@@ -182,18 +185,18 @@ class Migration(migrations.Migration):
                 (
                     "sequence",
                     models.BigIntegerField(
-                        help_text="The place among the run's finished imports, from 1. A trigger sets it.",
+                        help_text="Position among the run's finished imports, from 1. Set by a trigger.",
                         null=True,
                     ),
                 ),
-                ("size", models.BigIntegerField(default=0, help_text="Bytes of the file as it came.")),
+                ("size", models.BigIntegerField(default=0, help_text="Bytes of the file as received.")),
                 ("sha256", models.CharField(blank=True, default="", max_length=64)),
                 ("has_bom", models.BooleanField(default=False)),
                 (
                     "repeated_lines",
                     models.BigIntegerField(
                         default=0,
-                        help_text="Lines at its start that repeat an earlier import of the run: the same bytes or record.",
+                        help_text="Lines at its start that repeat an earlier import of the run: same bytes or same record.",
                     ),
                 ),
                 ("lines", models.BigIntegerField(default=0)),
@@ -253,7 +256,7 @@ class Migration(migrations.Migration):
                 (
                     "username",
                     models.CharField(
-                        error_messages={"unique": "There is already somebody with that name."},
+                        error_messages={"unique": "This username is taken."},
                         max_length=150,
                         unique=True,
                         validators=[reviews.models.people.check_username],
@@ -274,12 +277,14 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "has_shortcuts",
-                    models.BooleanField(db_default=True, help_text="Whether single keys are commands."),
+                    models.BooleanField(db_default=True, help_text="Whether single-key shortcuts are on."),
                 ),
                 (
                     "shortcuts",
                     models.JSONField(
-                        blank=True, default=dict, help_text="Command -> key, where it is not the usual one."
+                        blank=True,
+                        default=dict,
+                        help_text="Command -> key, where it differs from the default.",
                     ),
                 ),
                 (
@@ -323,18 +328,20 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "prefix",
-                    models.CharField(help_text="How it begins: what people tell it by.", max_length=12),
+                    models.CharField(
+                        help_text="Its first characters, which identify it for people.", max_length=12
+                    ),
                 ),
                 ("token_hash", models.CharField(max_length=64, unique=True)),
                 (
                     "scopes",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.TextField(), help_text="Words of `tokens.SCOPES`.", size=None
+                        base_field=models.TextField(), help_text="Keys of `api_tokens.SCOPES`.", size=None
                     ),
                 ),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("expires_at", models.DateTimeField()),
-                ("last_used_at", models.DateTimeField(help_text="To the minute.", null=True)),
+                ("last_used_at", models.DateTimeField(help_text="Rounded to the minute.", null=True)),
                 ("revoked_at", models.DateTimeField(null=True)),
                 (
                     "person",
@@ -425,9 +432,9 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("query", models.TextField(help_text="Which list, as the query string of the page.")),
+                ("query", models.TextField(help_text="The list, as the query string of its page.")),
                 ("priority", models.SmallIntegerField(null=True)),
-                ("evaluations", models.BigIntegerField(default=0, help_text="How many records it changed.")),
+                ("evaluations", models.BigIntegerField(default=0, help_text="Number of records changed.")),
                 ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("undone_at", models.DateTimeField(null=True)),
                 (
@@ -489,7 +496,7 @@ class Migration(migrations.Migration):
                         to="reviews.evaluation",
                     ),
                 ),
-                ("words", reviews.models.facets.WordsField()),
+                ("words", reviews.models.search.WordsField()),
             ],
             options={
                 "db_table": "evaluation_words",
@@ -526,11 +533,15 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("fields", models.JSONField(help_text="[[name, value], ...] as the review form posts them.")),
+                (
+                    "fields",
+                    models.JSONField(help_text="[[name, value], ...], as the review form posts them."),
+                ),
                 (
                     "revision",
                     models.IntegerField(
-                        db_default=1, help_text="Grows with every save; an older one is refused."
+                        db_default=1,
+                        help_text="Grows with every save. A save with an older revision is refused.",
                     ),
                 ),
                 ("saved_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -633,7 +644,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("bytes_read", models.BigIntegerField(default=0)),
-                ("bytes_to_read", models.BigIntegerField(help_text="Of the kept files.")),
+                ("bytes_to_read", models.BigIntegerField(help_text="Bytes of the source files.")),
             ],
             options={
                 "db_table": "export_progress",
@@ -659,12 +670,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("kind", models.CharField(choices=[("file", "File"), ("receipt", "Receipt")], max_length=10)),
-                ("number", models.IntegerField(help_text="From 0; all but the last are of one size.")),
+                (
+                    "number",
+                    models.IntegerField(help_text="From 0. All parts but the last have the same size."),
+                ),
                 ("frame", models.BinaryField()),
                 (
                     "digest",
                     models.BinaryField(
-                        help_text="SHA-256 of the row's place and frame; a trigger fills it. See `exports`.",
+                        help_text="SHA-256 over place and frame, set by a trigger (`frame_checksums.sql`).",
                         null=True,
                     ),
                 ),
@@ -695,10 +709,10 @@ class Migration(migrations.Migration):
                         to="reviews.import",
                     ),
                 ),
-                ("size", models.BigIntegerField(help_text="Bytes of the file, unpacked.")),
+                ("size", models.BigIntegerField(help_text="Bytes of the decompressed file.")),
                 ("bytes_done", models.BigIntegerField(default=0)),
-                ("counts", models.JSONField(default=dict, help_text="As `Import.counts`, so far.")),
-                ("started_at", models.DateTimeField(help_text="When the first piece was done.", null=True)),
+                ("counts", models.JSONField(default=dict, help_text="`Import.counts` so far.")),
+                ("started_at", models.DateTimeField(help_text="When the first chunk was done.", null=True)),
                 ("reported_at", models.DateTimeField(null=True)),
             ],
             options={
@@ -718,13 +732,13 @@ class Migration(migrations.Migration):
                         to="reviews.import",
                     ),
                 ),
-                ("text_size", models.BigIntegerField(help_text="Bytes of the kept text, after unpacking.")),
+                ("text_size", models.BigIntegerField(help_text="Bytes of the decompressed text.")),
                 ("text_lines", models.BigIntegerField()),
                 (
                     "text_sha256",
                     models.CharField(
                         blank=True,
-                        help_text="Empty where the file came packed or as an array.",
+                        help_text="Empty if the file was compressed or a JSON array.",
                         max_length=64,
                     ),
                 ),
@@ -736,12 +750,12 @@ class Migration(migrations.Migration):
                     "figures",
                     models.JSONField(
                         default=dict,
-                        help_text="Columns of the import when it ended; empty while it has not. See `kept_sums`.",
+                        help_text="Columns of the finished import; empty before that. See `storage.checksums`.",
                     ),
                 ),
                 (
                     "noted",
-                    models.JSONField(default=dict, help_text="Sums over its `import_line` rows, by outcome."),
+                    models.JSONField(default=dict, help_text="Sums over the `import_line` rows, by outcome."),
                 ),
             ],
             options={
@@ -761,8 +775,8 @@ class Migration(migrations.Migration):
                         to="reviews.import",
                     ),
                 ),
-                ("line", models.BigIntegerField(default=0, help_text="The last line that is done.")),
-                ("evaluations", models.BigIntegerField(help_text="How many records are left.")),
+                ("line", models.BigIntegerField(default=0, help_text="The last indexed line.")),
+                ("evaluations", models.BigIntegerField(help_text="Number of records left to index.")),
             ],
             options={
                 "db_table": "uncovered",
@@ -787,7 +801,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("line", models.BigIntegerField(help_text="The line of the file, from 1.")),
+                ("line", models.BigIntegerField(help_text="Line of the file, from 1.")),
                 ("content_hash", models.BinaryField(help_text="Of that line, as in the evaluation.")),
                 (
                     "human",
@@ -800,9 +814,9 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("open", "Open"),
-                            ("theirs", "the file's decision holds"),
-                            ("ours", "the decision made here holds"),
-                            ("replaced", "a newer file says something else"),
+                            ("theirs", "the file's decision was taken"),
+                            ("ours", "the decision made here was kept"),
+                            ("replaced", "replaced by a newer file"),
                         ],
                         db_default="open",
                         max_length=10,
@@ -884,10 +898,15 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "source_line",
-                    models.BigIntegerField(help_text="With the import: the evidence they were given on."),
+                    models.BigIntegerField(
+                        help_text="With the import: the evidence that the scores are based on."
+                    ),
                 ),
                 ("scores", models.JSONField(help_text="Criterion -> score.")),
-                ("active_ms", models.IntegerField(help_text="Until then, as `Review.active_ms`.", null=True)),
+                (
+                    "active_ms",
+                    models.IntegerField(help_text="Until lock-in, as `Review.active_ms`.", null=True),
+                ),
                 ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
                     "reviewer",
@@ -941,13 +960,18 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("line", models.BigIntegerField(help_text="From 1, split on LF. The first one of a range.")),
+                (
+                    "line",
+                    models.BigIntegerField(
+                        help_text="Line of the file, from 1, split on LF; the first line of a range."
+                    ),
+                ),
                 (
                     "lines",
                     models.BigIntegerField(
                         db_default=1,
                         default=1,
-                        help_text="The length of the range: more than 1 only for unchanged lines.",
+                        help_text="Length of the range; more than 1 only for unchanged lines.",
                     ),
                 ),
                 (
@@ -967,7 +991,7 @@ class Migration(migrations.Migration):
                 (
                     "first_line",
                     models.BigIntegerField(
-                        help_text="Of unchanged lines: the line of that import that brought the first record.",
+                        help_text="For unchanged lines: the line of that import that added the first record.",
                         null=True,
                     ),
                 ),
@@ -985,7 +1009,7 @@ class Migration(migrations.Migration):
                     "first_import",
                     models.ForeignKey(
                         db_index=False,
-                        help_text="Of unchanged lines: the import that brought their records.",
+                        help_text="For unchanged lines: the import that added their records.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -1020,11 +1044,16 @@ class Migration(migrations.Migration):
                     models.CharField(choices=[("join", "Join"), ("password", "new password")], max_length=10),
                 ),
                 ("token_hash", models.CharField(max_length=64, unique=True)),
-                ("role", models.CharField(blank=True, help_text="Of whoever joins.", max_length=10)),
+                (
+                    "role",
+                    models.CharField(blank=True, help_text="Role of the person who joins.", max_length=10),
+                ),
                 (
                     "email",
                     models.EmailField(
-                        blank=True, help_text="Of whoever joins, if the admin gave one.", max_length=254
+                        blank=True,
+                        help_text="Email address of the person who joins, if the admin gave one.",
+                        max_length=254,
                     ),
                 ),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -1043,7 +1072,7 @@ class Migration(migrations.Migration):
                 (
                     "person",
                     models.ForeignKey(
-                        help_text="Whose password it is.",
+                        help_text="The person whose password it sets.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="one_time_links",
@@ -1079,7 +1108,7 @@ class Migration(migrations.Migration):
                 (
                     "corrected_scores",
                     models.JSONField(
-                        help_text="Criterion -> {score, justification}: every criterion the human stands by.",
+                        help_text="Criterion -> {score, justification}, for every criterion that is not excluded.",
                         null=True,
                     ),
                 ),
@@ -1088,64 +1117,58 @@ class Migration(migrations.Migration):
                     "origins",
                     models.JSONField(
                         default=dict,
-                        help_text="Criterion -> where its score came from: judge, extracted, human or file.",
+                        help_text="Criterion -> origin of its score: judge, extracted, human or file.",
                     ),
                 ),
                 (
                     "submission",
                     models.UUIDField(
-                        default=uuid.uuid4,
-                        help_text="Made by the form: the same submission sent twice is one review.",
+                        default=uuid.uuid4, help_text="Idempotency key from the form or the API."
                     ),
                 ),
                 ("source_line", models.BigIntegerField(null=True)),
                 (
                     "causes",
-                    models.JSONField(
-                        default=dict,
-                        help_text="Criterion -> why the judge was wrong there, a word of `Run.causes`.",
-                    ),
+                    models.JSONField(default=dict, help_text="Criterion -> cause, a key of `Run.causes`."),
                 ),
                 (
                     "extractor",
                     models.IntegerField(
-                        help_text="`salvage.VERSION`, where scores were read out of raw output.", null=True
+                        help_text="`score_extraction.VERSION`, if scores were extracted from raw output.",
+                        null=True,
                     ),
                 ),
                 (
                     "active_ms",
                     models.IntegerField(
-                        help_text="Milliseconds the page was visible and in use, idle time capped.", null=True
+                        help_text="Milliseconds for which the page was visible and in use, with idle time capped.",
+                        null=True,
                     ),
                 ),
-                ("keys", models.IntegerField(help_text="Key presses outside of text fields.", null=True)),
-                (
-                    "words",
-                    models.IntegerField(
-                        help_text="How many words of evidence were there to read.", null=True
-                    ),
-                ),
+                ("keys", models.IntegerField(help_text="Key presses outside text fields.", null=True)),
+                ("words", models.IntegerField(help_text="Words of evidence on the page.", null=True)),
                 (
                     "judged",
                     models.JSONField(
-                        help_text="Criterion -> the judge's score then, parsed or read out of raw output.",
+                        help_text="Criterion -> the judge's score at the time, parsed or extracted.",
                         null=True,
                     ),
                 ),
                 (
                     "changes",
                     models.IntegerField(
-                        help_text="Criteria that differ from what the judge said, or have a cause.", null=True
+                        help_text="Criteria whose score differs from the judge's, or that have a cause.",
+                        null=True,
                     ),
                 ),
                 (
                     "judged_verdict",
-                    models.CharField(help_text="The judge's, then.", max_length=10, null=True),
+                    models.CharField(help_text="The judge's verdict at the time.", max_length=10, null=True),
                 ),
                 (
                     "verdict",
                     models.CharField(
-                        help_text="What the scores came to by the rule of the run then.",
+                        help_text="The verdict of the scores by the rule of the run at the time.",
                         max_length=10,
                         null=True,
                     ),
@@ -1154,34 +1177,37 @@ class Migration(migrations.Migration):
                     "families",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.TextField(),
-                        help_text="Of the record's reasons then: keys of `reasons.Family`.",
+                        help_text="Families of the record's flag reasons at the time: keys of `reason_families.Family`.",
                         null=True,
                         size=None,
                     ),
                 ),
-                ("is_sampled", models.BooleanField(db_default=False, help_text="As the evaluation's, then.")),
+                (
+                    "is_sampled",
+                    models.BooleanField(db_default=False, help_text="`Evaluation.is_sampled` at the time."),
+                ),
                 (
                     "blind_scores",
                     models.JSONField(
-                        help_text="Criterion -> score, as given before the judge's were shown; None if not blind.",
+                        help_text="Criterion -> score given before the judge's scores were shown; None without blind review.",
                         null=True,
                     ),
                 ),
                 (
                     "blind_verdict",
-                    models.CharField(help_text="What those came to by the rule.", max_length=10, null=True),
+                    models.CharField(help_text="The verdict of the blind scores.", max_length=10, null=True),
                 ),
                 (
                     "before",
                     models.JSONField(
-                        help_text="What stood before it, for undo: the five human_* values, the review in force, is_stale.",
+                        help_text="State before it, for undo: the five human_* values, the current decision, is_stale.",
                         null=True,
                     ),
                 ),
                 (
                     "conflict",
                     models.OneToOneField(
-                        help_text="Of a decision taken from a file: what was settled so, by the reviewer.",
+                        help_text="The conflict that the reviewer settled with this decision of a file.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="review",
@@ -1234,9 +1260,9 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("revised", "decided otherwise"),
-                            ("reopened", "put back into the queue"),
-                            ("file", "settled for what a file says"),
+                            ("revised", "revised"),
+                            ("reopened", "reopened"),
+                            ("file", "replaced by the decision of a file"),
                         ],
                         max_length=10,
                     ),
@@ -1255,7 +1281,7 @@ class Migration(migrations.Migration):
                 (
                     "by",
                     models.ForeignKey(
-                        help_text="The decision that took its place, if one did: taken back, it overturns nothing.",
+                        help_text="The decision that replaced it, if any. If that one is undone, nothing is overturned.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -1286,9 +1312,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "is_open",
-                    models.BooleanField(
-                        default=True, help_text="Whether the record still waits for a decision."
-                    ),
+                    models.BooleanField(default=True, help_text="Whether the record has no decision yet."),
                 ),
                 (
                     "is_counted",
@@ -1329,7 +1353,7 @@ class Migration(migrations.Migration):
             model_name="evaluation",
             name="review",
             field=models.ForeignKey(
-                help_text="The human decision in force.",
+                help_text="The current decision.",
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="+",
@@ -1350,7 +1374,7 @@ class Migration(migrations.Migration):
                 (
                     "mapping",
                     models.JSONField(
-                        help_text="How its lines are read, where they are no records as they stand: see `mapping`.",
+                        help_text="How lines of another format are read: see `mapping`. None if the lines are records.",
                         null=True,
                     ),
                 ),
@@ -1358,42 +1382,45 @@ class Migration(migrations.Migration):
                     "rubric",
                     models.JSONField(
                         default=dict,
-                        help_text='{"criteria": [name, ...], "scores": [JSON scalar, ...]}, in their order.',
+                        help_text='{"criteria": [name, ...], "scores": [JSON scalar, ...]}, in display order.',
                     ),
                 ),
                 (
                     "verdict_rule",
                     models.JSONField(
-                        default=dict, help_text="What the scores of a record come to: `verdict.Rule`."
+                        default=dict, help_text="How scores make a verdict: see `verdict.Rule`."
                     ),
                 ),
                 (
                     "causes",
-                    models.JSONField(
-                        default=list, help_text="Why a judge may be wrong: [[word, title], ...]."
-                    ),
+                    models.JSONField(default=list, help_text="Causes of a wrong judge: [[key, title], ...]."),
                 ),
                 (
                     "blind_share",
                     models.FloatField(
                         default=reviews.models.runs.usual_blind_share,
-                        help_text="From 0 to 1: of the records, shown without the judge's scores.",
+                        help_text="Share of records that are reviewed blind, from 0 to 1.",
                     ),
                 ),
                 (
                     "sample_share",
                     models.FloatField(
                         default=0,
-                        help_text="From 0 to 1: of the records that need no review, reviewed all the same.",
+                        help_text="Share of unflagged records that are sampled for review, from 0 to 1.",
                     ),
                 ),
                 (
                     "overlap_share",
                     models.FloatField(
-                        default=0, help_text="From 0 to 1: of the records, reviewed by several people."
+                        default=0, help_text="Share of records that several people review, from 0 to 1."
                     ),
                 ),
-                ("overlap", models.SmallIntegerField(default=2, help_text="By how many people those are.")),
+                (
+                    "overlap",
+                    models.SmallIntegerField(
+                        default=2, help_text="Number of people who review each of them."
+                    ),
+                ),
             ],
             options={
                 "db_table": "run",
@@ -1401,8 +1428,8 @@ class Migration(migrations.Migration):
                     ("import_file", "Can import files"),
                     ("export_run", "Can export runs"),
                     ("review_evaluation", "Can review evaluations"),
-                    ("read_audit", "Can read the audit events"),
-                    ("lead_review", "Can free what others hold"),
+                    ("read_audit", "Can read the audit log"),
+                    ("lead_review", "Can release claims of others"),
                     ("settle_conflict", "Can settle conflicts"),
                     ("configure_run", "Can change how a run is judged"),
                     ("import_context", "Can import task context"),
@@ -1448,7 +1475,7 @@ class Migration(migrations.Migration):
                     "evaluation",
                     models.ForeignKey(
                         db_index=False,
-                        help_text="None stands for every record of the run.",
+                        help_text="None for every record of the run.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="reveals",
@@ -1491,16 +1518,16 @@ class Migration(migrations.Migration):
                 ("reviews", models.BigIntegerField()),
                 (
                     "compared",
-                    models.BigIntegerField(help_text="Of which it is known what the judge had said."),
+                    models.BigIntegerField(help_text="Reviews for which the judge's scores are known."),
                 ),
-                ("changed", models.BigIntegerField(help_text="Which changed a criterion.")),
+                ("changed", models.BigIntegerField(help_text="Reviews that changed a criterion.")),
                 (
                     "verdicts",
-                    models.BigIntegerField(help_text="With a verdict by the judge and by the human."),
+                    models.BigIntegerField(help_text="Reviews with a verdict by the judge and by the human."),
                 ),
                 ("verdict_changed", models.BigIntegerField()),
                 ("timed", models.BigIntegerField()),
-                ("active_ms", models.BigIntegerField(help_text="Of those that were timed, together.")),
+                ("active_ms", models.BigIntegerField(help_text="Total over the timed reviews.")),
                 (
                     "reviewer",
                     models.ForeignKey(
@@ -1533,7 +1560,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("transaction", models.BigIntegerField(help_text="Its id in PostgreSQL.")),
+                ("transaction", models.BigIntegerField(help_text="Transaction id of PostgreSQL.")),
                 (
                     "run",
                     models.ForeignKey(
@@ -1557,10 +1584,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                (
-                    "criterion",
-                    models.TextField(help_text="None stands for the verdict of the record.", null=True),
-                ),
+                ("criterion", models.TextField(help_text="None for the verdict of the record.", null=True)),
                 ("pattern", models.TextField(help_text="A JSON array of the scores, sorted.")),
                 ("evaluations", models.BigIntegerField()),
                 (
@@ -1606,7 +1630,7 @@ class Migration(migrations.Migration):
                 (
                     "name",
                     models.TextField(
-                        help_text="Of `facets.Facet`; a reason's value is the key of its family."
+                        help_text="As in `indexing.Facet`. The value of a flag reason is the key of its family."
                     ),
                 ),
                 ("value", models.TextField()),
@@ -1656,7 +1680,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("cannot judge", "Cannot Judge"),
-                            ("question", "flagged for a lead"),
+                            ("question", "question"),
                             ("disagreement", "reviewers disagree"),
                         ],
                         max_length=20,
@@ -1664,7 +1688,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "reason",
-                    models.CharField(blank=True, help_text="A word of `escalation.REASONS`.", max_length=40),
+                    models.CharField(blank=True, help_text="A key of `escalations.REASONS`.", max_length=40),
                 ),
                 ("note", models.TextField(blank=True)),
                 ("raised_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -1673,11 +1697,11 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("open", "Open"),
-                            ("withdrawn", "taken back by the reviewer"),
+                            ("withdrawn", "withdrawn by the reviewer"),
                             ("returned", "back to the queue"),
                             ("decided", "a lead reviewed it"),
                             ("closed", "nobody can judge it"),
-                            ("upheld", "the decision stands"),
+                            ("upheld", "decision upheld"),
                         ],
                         db_default="open",
                         max_length=10,
@@ -1737,14 +1761,11 @@ class Migration(migrations.Migration):
                 ),
                 ("day", models.DateField(help_text="In UTC.")),
                 ("criterion", models.TextField()),
-                (
-                    "judged",
-                    models.BigIntegerField(help_text="How many of the reviews had a score by the judge."),
-                ),
+                ("judged", models.BigIntegerField(help_text="Reviews in which the judge had given a score.")),
                 (
                     "overridden",
                     models.BigIntegerField(
-                        help_text="In how many of those the human's differs or is missing."
+                        help_text="Reviews among them whose human score differs or is missing."
                     ),
                 ),
                 (
@@ -1779,7 +1800,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("file_name", models.CharField(max_length=255)),
-                ("size", models.BigIntegerField(help_text="Bytes of the file as it came.")),
+                ("size", models.BigIntegerField(help_text="Bytes of the file as received.")),
                 ("sha256", models.CharField(max_length=64)),
                 ("tasks", models.BigIntegerField(default=0)),
                 ("answers", models.BigIntegerField(default=0)),
@@ -1863,9 +1884,9 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("name", models.CharField(help_text="Of the filter.", max_length=20)),
+                ("name", models.CharField(help_text="Name of the filter.", max_length=20)),
                 ("value", models.TextField()),
-                ("title", models.TextField(help_text="What people read, where it is not the value.")),
+                ("title", models.TextField(help_text="Label, if it differs from the value.")),
                 (
                     "run",
                     models.ForeignKey(
@@ -1966,7 +1987,7 @@ class Migration(migrations.Migration):
                 (
                     "digest",
                     models.BinaryField(
-                        help_text="SHA-256 of the row's place and frame; a trigger fills it. See `source`.",
+                        help_text="SHA-256 over place and frame, set by a trigger (`frame_checksums.sql`).",
                         null=True,
                     ),
                 ),
@@ -2024,7 +2045,7 @@ class Migration(migrations.Migration):
                 (
                     "reviewer",
                     models.ForeignKey(
-                        help_text="Whose decision it is.",
+                        help_text="The reviewer who made the decision.",
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
@@ -2065,7 +2086,7 @@ class Migration(migrations.Migration):
                 ),
                 ("judge_llm_model", models.TextField()),
                 ("judge_prompt_template_path", models.TextField()),
-                ("model_id", models.TextField(help_text="Empty where the record names no model.")),
+                ("model_id", models.TextField(help_text="Empty if the record has no model.")),
                 ("is_flagged", models.BooleanField(help_text="`needs_human_review` of the record.")),
                 (
                     "run",
@@ -2086,7 +2107,7 @@ class Migration(migrations.Migration):
             name="stratum",
             field=models.ForeignKey(
                 db_index=False,
-                help_text="The record's, then.",
+                help_text="The record's stratum at the time.",
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="+",
@@ -2102,30 +2123,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                (
-                    "criterion",
-                    models.TextField(help_text="None stands for the verdict of the record.", null=True),
-                ),
+                ("criterion", models.TextField(help_text="None for the verdict of the record.", null=True)),
                 (
                     "is_blind",
                     models.BooleanField(
-                        help_text="Whether the human scored before seeing the judge's scores."
+                        help_text="Whether the human scored before the judge's scores were shown."
                     ),
                 ),
                 (
                     "is_sampled",
                     models.BooleanField(
-                        help_text="Whether the record was drawn from those that need no review."
+                        help_text="Whether the record is in the random sample of unflagged records."
                     ),
                 ),
                 ("judge", models.TextField(null=True)),
                 (
                     "human",
                     models.TextField(
-                        help_text="The human's, of a blind review before the judge's showed.", null=True
+                        help_text="The human's score; in a blind review, the one locked in.", null=True
                     ),
                 ),
-                ("final", models.TextField(help_text="The human's in force.", null=True)),
+                (
+                    "final",
+                    models.TextField(help_text="The human's score in the current decision.", null=True),
+                ),
                 ("reviews", models.BigIntegerField()),
                 (
                     "reviewer",
@@ -2160,7 +2181,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("criterion", models.TextField()),
-                ("cause", models.TextField(help_text="A word of `Run.causes`.")),
+                ("cause", models.TextField(help_text="A key of `Run.causes`.")),
                 (
                     "review",
                     models.ForeignKey(
@@ -2206,14 +2227,14 @@ class Migration(migrations.Migration):
                 (
                     "verdict",
                     models.TextField(
-                        help_text="`aggregated_score`, or what the scores in raw output come to; empty where there is none."
+                        help_text="`aggregated_score`, or the verdict of the extracted scores; empty without a verdict."
                     ),
                 ),
                 ("evaluations", models.BigIntegerField()),
                 (
                     "answered",
                     models.BigIntegerField(
-                        db_default=0, help_text="Of those, which hold the model's answer themselves."
+                        db_default=0, help_text="Records among them that include the model's answer."
                     ),
                 ),
                 (
@@ -2239,7 +2260,10 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("task_id", models.TextField(help_text="As an evaluation has it: a number as spelled.")),
+                (
+                    "task_id",
+                    models.TextField(help_text="As in an evaluation; a number as written in the file."),
+                ),
                 ("prompt", models.TextField()),
                 ("ideal_response", models.JSONField(help_text="A string or an object.", null=True)),
                 ("final_answer", models.JSONField(null=True)),
@@ -2338,7 +2362,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("offset", models.BigIntegerField(help_text="Bytes of the file before it.")),
+                ("offset", models.BigIntegerField(help_text="Offset in the file, in bytes.")),
                 ("data", models.BinaryField()),
                 (
                     "upload",
@@ -2364,7 +2388,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("url", models.CharField(max_length=2000)),
-                ("secret", models.TextField(help_text="Encrypted: see `ciphers`.")),
+                ("secret", models.TextField(help_text="Encrypted: see `accounts.encryption`.")),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("removed_at", models.DateTimeField(null=True)),
                 (
@@ -2402,7 +2426,7 @@ class Migration(migrations.Migration):
                 ),
                 ("message_id", models.CharField(help_text="The `webhook-id`.", max_length=40, unique=True)),
                 ("event", models.CharField(max_length=40)),
-                ("body", models.TextField(help_text="JSON, as it is signed and sent.")),
+                ("body", models.TextField(help_text="The signed JSON.")),
                 (
                     "state",
                     models.CharField(
@@ -2451,8 +2475,11 @@ class Migration(migrations.Migration):
                 ),
                 ("number", models.SmallIntegerField(help_text="From 1.")),
                 ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("status", models.SmallIntegerField(help_text="Of the answer, if there was one.", null=True)),
-                ("reason", models.CharField(help_text="In our words.", max_length=300)),
+                (
+                    "status",
+                    models.SmallIntegerField(help_text="HTTP status, if there was a response.", null=True),
+                ),
+                ("reason", models.CharField(help_text="Result in a short sentence.", max_length=300)),
                 (
                     "delivery",
                     models.ForeignKey(

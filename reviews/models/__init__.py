@@ -1,17 +1,14 @@
-"""The tables: people, runs and their kept files, evaluations, reviews, and the audit events.
+"""The tables: columns, constraints, and properties of a single row.
 
-Models hold columns, constraints and what can be read off one row. Whoever changes rows is
-`importer` (what files bring), `queue` (who holds what) or `workflow` (what people decide).
+Models never write. `imports` writes what files bring, `queue` claims, and `review` decisions.
 """
 
-from reviews.models.analytics import CriterionDay, Overturning, SpotCheck
 from reviews.models.audit import AuditEvent, AuditSeal
-from reviews.models.contexts import ContextImport, TaskAnswer, TaskContext
+from reviews.models.dashboard import CriterionDay, Overturning, SpotCheck
 from reviews.models.decisions import Draft, Escalation, FileConflict, Review, Withdrawal
 from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
-from reviews.models.facets import EvaluationFacets, EvaluationWords, RunFacet, Uncovered
-from reviews.models.judging import (
+from reviews.models.judge import (
     BlindScores,
     CauseMention,
     FacetCount,
@@ -35,6 +32,8 @@ from reviews.models.runs import (
     RunCount,
     SourceChunk,
 )
+from reviews.models.search import EvaluationFacets, EvaluationWords, RunFacet, Uncovered
+from reviews.models.task_context import ContextImport, TaskAnswer, TaskContext
 from reviews.models.uploads import Upload, UploadPart
 from reviews.models.webhooks import QueueFilled, Webhook, WebhookAttempt, WebhookDelivery
 

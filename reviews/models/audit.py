@@ -1,4 +1,4 @@
-"""The audit events, and the chain of seals that shows whether one was altered, removed or slipped in."""
+"""Audit events, and the chain of seals that reveals altered, removed and inserted events."""
 
 from typing import ClassVar
 
@@ -11,10 +11,10 @@ from reviews.models.runs import Import, Run
 
 
 class AuditEvent(models.Model):
-    """What happened, who did it, when, to what. The table takes INSERT and nothing else.
+    """An action: who did it, when, and on which run and record. Append-only.
 
-    Names stand beside the keys: they tell what people, runs and records were called then, and an event that
-    left the database tells it too. Every column is part of `audit.log.EVENT_TEXT`, which is what is sealed.
+    Names are stored next to the keys, so that an exported event is readable without the database. Every
+    column is part of the sealed text, `audit.log.EVENT_TEXT`.
     """
 
     at = models.DateTimeField(db_default=Now())
@@ -42,14 +42,14 @@ class AuditEvent(models.Model):
 
 
 class AuditSeal(models.Model):
-    """The place of an event in the chain, in the order of commits. Written by a trigger alone.
+    """The position of an event in the hash chain, in commit order. Only a trigger writes it.
 
-    `hash` is SHA-256 over `previous` and the SHA-256 of the event's text; `previous` is the hash of the seal
-    before, and 32 zero bytes in the first.
+    `hash` is SHA-256 over `previous` and the SHA-256 of the event's text. `previous` is the hash of the
+    previous seal, or 32 zero bytes for the first.
     """
 
     position = models.BigIntegerField(primary_key=True, help_text="From 1, without gaps.")
-    # No constraint: it would lock each event's row a second time, and that an event is gone must be told.
+    # No foreign key constraint: it would lock each event's row again, and a missing event must be reported.
     event = models.OneToOneField(AuditEvent, models.PROTECT, related_name="seal", db_constraint=False)
     previous = models.BinaryField()
     hash = models.BinaryField()

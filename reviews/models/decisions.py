@@ -1,4 +1,4 @@
-"""What people decided, and where a file says otherwise."""
+"""Decisions, drafts, escalations, and conflicts between decisions and files."""
 
 import uuid
 from typing import ClassVar
@@ -13,21 +13,21 @@ from reviews.models.runs import Import, Run
 
 
 class FileConflict(models.Model):
-    """A decision in a file that differs from the one in force here. A lead settles which of them holds.
+    """A decision in a file that differs from the current decision. A lead settles which of them is kept.
 
-    A newer line of the same record replaces an open conflict, so there is one at most.
+    A newer line of the same record replaces an open conflict, so each record has at most one.
     """
 
     class Outcome(models.TextChoices):
         OPEN = "open"
-        THEIRS = "theirs", "the file's decision holds"
-        OURS = "ours", "the decision made here holds"
-        REPLACED = "replaced", "a newer file says something else"
+        THEIRS = "theirs", "the file's decision was taken"
+        OURS = "ours", "the decision made here was kept"
+        REPLACED = "replaced", "replaced by a newer file"
 
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="conflicts", db_index=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="conflicts", db_index=False)
     source = models.ForeignKey(Import, models.PROTECT, related_name="+", db_index=False)
-    line = models.BigIntegerField(help_text="The line of the file, from 1.")
+    line = models.BigIntegerField(help_text="Line of the file, from 1.")
     content_hash = models.BinaryField(help_text="Of that line, as in the evaluation.")
     human = models.JSONField(help_text="The five human_* values of that line; the timestamp in ISO 8601.")
     outcome = models.CharField(max_length=10, choices=Outcome, db_default=Outcome.OPEN)
@@ -59,39 +59,35 @@ class Review(models.Model):
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="reviews", db_index=False)
     submitted_at = models.DateTimeField()
     corrected_scores = models.JSONField(
-        null=True, help_text="Criterion -> {score, justification}: every criterion the human stands by."
+        null=True, help_text="Criterion -> {score, justification}, for every criterion that is not excluded."
     )
     comments = models.TextField(null=True)
     origins = models.JSONField(
-        default=dict, help_text="Criterion -> where its score came from: judge, extracted, human or file."
+        default=dict, help_text="Criterion -> origin of its score: judge, extracted, human or file."
     )
-    submission = models.UUIDField(
-        default=uuid.uuid4, help_text="Made by the form: the same submission sent twice is one review."
-    )
+    submission = models.UUIDField(default=uuid.uuid4, help_text="Idempotency key from the form or the API.")
 
-    # What the decision was made on. (None for a review from before this was kept.)
+    # The evidence that the decision is based on.
     source_import = models.ForeignKey(Import, models.PROTECT, null=True, related_name="+", db_index=False)
     source_line = models.BigIntegerField(null=True)
-    causes = models.JSONField(
-        default=dict, help_text="Criterion -> why the judge was wrong there, a word of `Run.causes`."
-    )
+    causes = models.JSONField(default=dict, help_text="Criterion -> cause, a key of `Run.causes`.")
     extractor = models.IntegerField(
-        null=True, help_text="`salvage.VERSION`, where scores were read out of raw output."
+        null=True, help_text="`score_extraction.VERSION`, if scores were extracted from raw output."
     )
     active_ms = models.IntegerField(
-        null=True, help_text="Milliseconds the page was visible and in use, idle time capped."
+        null=True, help_text="Milliseconds for which the page was visible and in use, with idle time capped."
     )
-    keys = models.IntegerField(null=True, help_text="Key presses outside of text fields.")
-    words = models.IntegerField(null=True, help_text="How many words of evidence were there to read.")
+    keys = models.IntegerField(null=True, help_text="Key presses outside text fields.")
+    words = models.IntegerField(null=True, help_text="Words of evidence on the page.")
     judged = models.JSONField(
-        null=True, help_text="Criterion -> the judge's score then, parsed or read out of raw output."
+        null=True, help_text="Criterion -> the judge's score at the time, parsed or extracted."
     )
     changes = models.IntegerField(
-        null=True, help_text="Criteria that differ from what the judge said, or have a cause."
+        null=True, help_text="Criteria whose score differs from the judge's, or that have a cause."
     )
-    judged_verdict = models.CharField(max_length=10, null=True, help_text="The judge's, then.")
+    judged_verdict = models.CharField(max_length=10, null=True, help_text="The judge's verdict at the time.")
     verdict = models.CharField(
-        max_length=10, null=True, help_text="What the scores came to by the rule of the run then."
+        max_length=10, null=True, help_text="The verdict of the scores by the rule of the run at the time."
     )
     stratum = models.ForeignKey(
         "Stratum",
@@ -99,26 +95,29 @@ class Review(models.Model):
         null=True,
         related_name="+",
         db_index=False,
-        help_text="The record's, then.",
+        help_text="The record's stratum at the time.",
     )
     families = ArrayField(
-        models.TextField(), null=True, help_text="Of the record's reasons then: keys of `reasons.Family`."
+        models.TextField(),
+        null=True,
+        help_text="Families of the record's flag reasons at the time: keys of `reason_families.Family`.",
     )
-    is_sampled = models.BooleanField(db_default=False, help_text="As the evaluation's, then.")
+    is_sampled = models.BooleanField(db_default=False, help_text="`Evaluation.is_sampled` at the time.")
     blind_scores = models.JSONField(
-        null=True, help_text="Criterion -> score, as given before the judge's were shown; None if not blind."
+        null=True,
+        help_text="Criterion -> score given before the judge's scores were shown; None without blind review.",
     )
-    blind_verdict = models.CharField(max_length=10, null=True, help_text="What those came to by the rule.")
+    blind_verdict = models.CharField(max_length=10, null=True, help_text="The verdict of the blind scores.")
     before = models.JSONField(
         null=True,
-        help_text="What stood before it, for undo: the five human_* values, the review in force, is_stale.",
+        help_text="State before it, for undo: the five human_* values, the current decision, is_stale.",
     )
     conflict = models.OneToOneField(
         FileConflict,
         models.PROTECT,
         null=True,
         related_name="review",
-        help_text="Of a decision taken from a file: what was settled so, by the reviewer.",
+        help_text="The conflict that the reviewer settled with this decision of a file.",
     )
 
     class Meta:
@@ -129,7 +128,7 @@ class Review(models.Model):
         ]
         indexes: ClassVar = [
             models.Index(fields=["reviewer", "id"], name="review_by_reviewer"),
-            # What figures are drawn from, without the rows themselves, which hold texts.
+            # Figures read this index only, not the rows with their long texts.
             models.Index(
                 fields=["reviewer", "id"],
                 include=["run", "submitted_at", "active_ms", "words", "changes", "verdict", "judged_verdict"],
@@ -143,7 +142,7 @@ class Review(models.Model):
 
 
 class Withdrawal(models.Model):
-    """A review taken back by its reviewer: it stays in the record's history, and is in force no more."""
+    """The undo of a review by its reviewer. The review stays in the history of the record."""
 
     review = models.OneToOneField(Review, models.PROTECT, related_name="withdrawal")
     actor = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
@@ -157,12 +156,14 @@ class Withdrawal(models.Model):
 
 
 class Draft(models.Model):
-    """What a reviewer has entered for a record and not submitted."""
+    """Entries of a reviewer that are not submitted yet."""
 
     evaluation = models.ForeignKey(Evaluation, models.CASCADE, related_name="drafts", db_index=False)
     reviewer = models.ForeignKey(User, models.CASCADE, related_name="drafts")
-    fields = models.JSONField(help_text="[[name, value], ...] as the review form posts them.")
-    revision = models.IntegerField(db_default=1, help_text="Grows with every save; an older one is refused.")
+    fields = models.JSONField(help_text="[[name, value], ...], as the review form posts them.")
+    revision = models.IntegerField(
+        db_default=1, help_text="Grows with every save. A save with an older revision is refused."
+    )
     saved_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -176,25 +177,25 @@ class Draft(models.Model):
 
 
 class Escalation(models.Model):
-    """A record a reviewer hands to a lead. While it is open, nobody's queue holds the record."""
+    """A record sent to a lead. While the escalation is open, the record is in no queue."""
 
     class Kind(models.TextChoices):
         CANNOT_JUDGE = "cannot judge"
-        QUESTION = "question", "flagged for a lead"
+        QUESTION = "question", "question"
         DISAGREEMENT = "disagreement", "reviewers disagree"
 
     class Outcome(models.TextChoices):
         OPEN = "open"
-        WITHDRAWN = "withdrawn", "taken back by the reviewer"
+        WITHDRAWN = "withdrawn", "withdrawn by the reviewer"
         RETURNED = "returned", "back to the queue"
         DECIDED = "decided", "a lead reviewed it"
         CLOSED = "closed", "nobody can judge it"
-        UPHELD = "upheld", "the decision stands"
+        UPHELD = "upheld", "decision upheld"
 
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="escalations", db_index=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="escalations", db_index=False)
     kind = models.CharField(max_length=20, choices=Kind)
-    reason = models.CharField(max_length=40, blank=True, help_text="A word of `escalation.REASONS`.")
+    reason = models.CharField(max_length=40, blank=True, help_text="A key of `escalations.REASONS`.")
     note = models.TextField(blank=True)
     raised_by = models.ForeignKey(User, models.PROTECT, related_name="+")
     raised_at = models.DateTimeField(db_default=Now())

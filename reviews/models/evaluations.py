@@ -1,4 +1,4 @@
-"""The records, and who put one off."""
+"""Records and skips."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from reviews.models.runs import Import, Run
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import DONE_STATUSES, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_STATUSES
 
-# What lists are ordered by where a column alone does not do. Never null, so that places can be compared; by
-# code points, so that they are the same here as in PostgreSQL. Shorter task ids come first: 9 before 10.
+# Sort expressions of lists. Never null, so that cursors can be compared; ordered by code point, so that
+# Python and PostgreSQL agree. Shorter task ids come first: 9 before 10.
 TASK_ORDER = (
     Coalesce(Length("task_id"), Value(2**31 - 1)),
     Collate(Coalesce("task_id", Value(""), output_field=models.TextField()), "C"),
@@ -30,20 +30,20 @@ VERDICT_ORDER = Case(
 
 
 class Evaluation(models.Model):
-    """One record: its 23 fields by their own names, and where in which file it stands.
+    """One record: its 23 fields under their own names, and its line in a source file.
 
-    The mirror is for work and queries; the truth of a line is the kept file. Text holds U+FFFD
-    where the file has U+0000, and JSON holds as text any number that 64 bits cannot.
+    The columns are a copy for queries; the source file is authoritative. Text has U+FFFD where the file has
+    U+0000, and JSON numbers that do not fit into 64 bits are stored as text.
     """
 
     id = models.BigAutoField(primary_key=True)
     run = models.ForeignKey(Run, models.PROTECT, related_name="evaluations", db_index=False)
-    # Where the record first appeared (its place in an export) and the line that holds it now.
+    # The line of its first appearance (its place in an export) and its current line.
     first_import = models.ForeignKey(Import, models.PROTECT, related_name="+", db_index=False)
     first_line = models.BigIntegerField()
     source_import = models.ForeignKey(Import, models.PROTECT, related_name="+", db_index=False)
     source_line = models.BigIntegerField()
-    content_hash = models.BinaryField(help_text="BLAKE2b, 16 bytes, of the line without its line end.")
+    content_hash = models.BinaryField(help_text="BLAKE2b (16 bytes) of the line without its line end.")
 
     evaluation_id = models.TextField()
     task_id = models.TextField(null=True)
@@ -55,7 +55,8 @@ class Evaluation(models.Model):
     raw_judge_output = models.JSONField()
     parsed_rubric_scores = models.JSONField()
     extracted_scores = models.JSONField(
-        null=True, help_text="Scores read out of raw output at import: see `extraction`. Null where parsed."
+        null=True,
+        help_text="Scores extracted from raw output at import (`extracted_scores`). Null if parsed.",
     )
     aggregated_score = models.TextField(null=True)
     final_answer_verified = models.BooleanField(null=True)
@@ -73,34 +74,34 @@ class Evaluation(models.Model):
     created_at = models.DateTimeField()
     extra = models.JSONField(default=dict)
 
-    # PostgreSQL computes it, so that every way in fills it.
+    # Computed by PostgreSQL, so that every INSERT fills it.
     has_answer = models.GeneratedField(
         expression=models.Func(models.F("structured_model_response"), function="has_answer"),
         output_field=models.BooleanField(),
         db_persist=True,
-        help_text="Whether it holds an answer of the model: see `responses.has_answer`.",
+        help_text="Whether the record has the model's answer: see `responses.has_answer`.",
     )
 
-    # Who holds the record, until when; on the row itself, so that one locked row decides.
+    # The claim. On the row itself, so that one row lock decides who gets the record.
     claimed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="claims", db_index=False)
     claimed_until = models.DateTimeField(null=True)
-    # What leads decide about the order of work; an escalated record is with them and in nobody's queue.
+    # Set by leads. An escalated record is in nobody's queue.
     assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
-    priority = models.SmallIntegerField(db_default=0, help_text="Higher comes first.")
+    priority = models.SmallIntegerField(db_default=0, help_text="Higher priorities come first.")
     is_escalated = models.BooleanField(db_default=False, help_text="Whether an escalation is open.")
     is_sampled = models.BooleanField(
-        db_default=False, help_text="Whether it was drawn from those that need no review, to be reviewed."
+        db_default=False, help_text="Whether the record is in the random sample of unflagged records."
     )
-    version = models.IntegerField(db_default=1, help_text="Grows with every change to the record.")
+    version = models.IntegerField(db_default=1, help_text="Grows with every change of the record.")
     review = models.ForeignKey(
-        "Review", models.PROTECT, null=True, related_name="+", help_text="The human decision in force."
+        "Review", models.PROTECT, null=True, related_name="+", help_text="The current decision."
     )
     is_stale = models.BooleanField(
-        db_default=False, help_text="The review in force was made on evidence that a file has changed since."
+        db_default=False, help_text="The current decision is outdated: a file has changed its evidence since."
     )
     was_shown = models.BooleanField(
         db_default=False,
-        help_text="It was out of the queue before, where anybody sees the judge's scores. A trigger sets it.",
+        help_text="The record has left the queue before: anybody may know the judge's scores. Set by a trigger.",
     )
 
     class Meta:
@@ -121,7 +122,7 @@ class Evaluation(models.Model):
                 "model_id",
                 "id",
                 name="evaluation_queue_order",
-                # Without what is claimed: those records stand at the front of the queue, in the way.
+                # Without claimed records, which would pile up at the front of the queue.
                 condition=models.Q(
                     human_review_status__in=QUEUE_STATUSES, is_escalated=False, claimed_by__isnull=True
                 ),
@@ -143,7 +144,7 @@ class Evaluation(models.Model):
             models.Index("run", *TASK_ORDER, "id", name="evaluation_task_order"),
             models.Index("run", VERDICT_ORDER, "id", name="evaluation_verdict_order"),
             models.Index("run", "created_at", "id", name="evaluation_newest"),
-            # These hold few records or none when a file comes in, and so cost an import nothing.
+            # Few or no records of a new file are in these indexes, so they cost an import nothing.
             models.Index(
                 "run",
                 "human_review_timestamp",
@@ -180,13 +181,13 @@ class Evaluation(models.Model):
 
     @property
     def title(self) -> str:
-        """What the record is called on a page: its task and who answered it."""
+        """The title of the record on a page: its task and its model."""
         task = f"Task {self.task_id}" if self.task_id else f"Evaluation {self.evaluation_id}"
         return f"{task} · {self.model_id}" if self.model_id else task
 
     @property
     def human(self) -> dict[str, Any]:
-        """The five human_* values, as JSON; the timestamp in ISO 8601."""
+        """The five human_* values as JSON, with the timestamp in ISO 8601."""
         moment = self.human_review_timestamp
         values = {name: getattr(self, name) for name in HUMAN_FIELDS}
         return values | {"human_review_timestamp": moment.isoformat() if moment else None}
@@ -208,7 +209,7 @@ class Evaluation(models.Model):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether it was drawn to be reviewed, and the decision in force corrects nothing."""
+        """Whether it is a sampled record whose current decision changes no score."""
         return self.is_sampled and self.review_id is not None and self.human_review_status == NOT_REQUIRED
 
     @property
@@ -222,7 +223,7 @@ class Evaluation(models.Model):
 
     @property
     def hides_reasons(self) -> bool:
-        """Whether nobody is to see why it is in the queue: some of its run's records were drawn by lot."""
+        """Whether its flag reasons are hidden, because its run has sampled records in the queue."""
         return self.in_queue and self.run.draws
 
     @property
@@ -232,7 +233,7 @@ class Evaluation(models.Model):
 
 
 class Skip(models.Model):
-    """A record a reviewer put off: it comes back to them last, and to everybody else as before."""
+    """A record that a reviewer skipped. It returns last in their queue, and as before in the queues of others."""
 
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="skips", db_index=False)
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="skips", db_index=False)

@@ -1,4 +1,4 @@
-"""Exports that are built by a job, and their files until they are removed."""
+"""Exports that a job builds, and their files until they are removed."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from reviews.models.runs import Import, Run
 
 
 class Export(models.Model):
-    """One export somebody asked for in the browser: what of, and the file that came of it."""
+    """An export requested in the browser, and its file."""
 
     class State(models.TextChoices):
         UNFINISHED = "unfinished"
@@ -44,11 +44,11 @@ class Export(models.Model):
 
 
 class ExportProgress(models.Model):
-    """How far the job is. A row of its own, because it is written beside the transaction that builds."""
+    """Progress of an export job, in a row of its own: a second connection writes it during the job."""
 
     export = models.OneToOneField(Export, models.CASCADE, primary_key=True, related_name="progress")
     bytes_read = models.BigIntegerField(default=0)
-    bytes_to_read = models.BigIntegerField(help_text="Of the kept files.")
+    bytes_to_read = models.BigIntegerField(help_text="Bytes of the source files.")
 
     class Meta:
         db_table = "export_progress"
@@ -58,9 +58,9 @@ class ExportProgress(models.Model):
 
 
 class ExportPart(models.Model):
-    """A stretch of an export's file or of its receipt, one zstd frame.
+    """A part of an export's file or receipt, as one zstd frame.
 
-    In the database, as the imported files are: whichever host built it, each can send it.
+    Stored in the database, so that every web server can send it.
     """
 
     class Kind(models.TextChoices):
@@ -69,10 +69,10 @@ class ExportPart(models.Model):
 
     export = models.ForeignKey(Export, models.CASCADE, related_name="parts", db_index=False)
     kind = models.CharField(max_length=10, choices=Kind)
-    number = models.IntegerField(help_text="From 0; all but the last are of one size.")
+    number = models.IntegerField(help_text="From 0. All parts but the last have the same size.")
     frame = models.BinaryField()
     digest = models.BinaryField(
-        null=True, help_text="SHA-256 of the row's place and frame; a trigger fills it. See `exports`."
+        null=True, help_text="SHA-256 over place and frame, set by a trigger (`frame_checksums.sql`)."
     )
 
     class Meta:

@@ -1,4 +1,4 @@
-"""What people make of lists of evaluations: saved views, and changes of many records at once."""
+"""Saved views, and changes of many records at once."""
 
 from typing import ClassVar
 
@@ -31,7 +31,7 @@ class SavedView(models.Model):
 
 
 class BulkChange(models.Model):
-    """One change a lead made to all records of a list, and can undo."""
+    """A change that a lead made to all records of a list, and can undo."""
 
     class Kind(models.TextChoices):
         ASSIGN = "assign"
@@ -41,10 +41,10 @@ class BulkChange(models.Model):
     run = models.ForeignKey(Run, models.PROTECT, related_name="bulk_changes")
     actor = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     kind = models.CharField(max_length=10, choices=Kind)
-    query = models.TextField(help_text="Which list, as the query string of the page.")
+    query = models.TextField(help_text="The list, as the query string of its page.")
     assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     priority = models.SmallIntegerField(null=True)
-    evaluations = models.BigIntegerField(default=0, help_text="How many records it changed.")
+    evaluations = models.BigIntegerField(default=0, help_text="Number of records changed.")
     at = models.DateTimeField(db_default=Now())
     undone_at = models.DateTimeField(null=True)
 
@@ -56,7 +56,7 @@ class BulkChange(models.Model):
 
 
 class BulkChangeItem(models.Model):
-    """What a bulk change found in one record."""
+    """The state of one record before a bulk change."""
 
     change = models.ForeignKey(BulkChange, models.CASCADE, related_name="items", db_index=False)
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="+", db_index=False)

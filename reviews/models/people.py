@@ -1,4 +1,4 @@
-"""Who has an account, how they like the screen, and the links and tokens by which people get in."""
+"""Accounts, preferences, one-time links and API tokens."""
 
 from typing import ClassVar
 
@@ -12,15 +12,15 @@ from reviews.models import usernames
 
 
 def check_username(username: str) -> None:
-    """Raise `ValidationError` unless a text may be a username."""
+    """Raise `ValidationError` unless the text is a valid username."""
     if problem := usernames.problem(username):
         raise ValidationError(problem, code="invalid")
 
 
 class User(AbstractUser):
-    """A person. What they may do comes from their role, a Django group (see `permissions`).
+    """A person. Their permissions come from their role, a Django group (see `permissions`).
 
-    The username stands in the files as `human_reviewer_id`: a trigger refuses to change it.
+    The username is the `human_reviewer_id` of exported records, so a trigger refuses to change it.
     """
 
     class Theme(models.TextChoices):
@@ -33,12 +33,12 @@ class User(AbstractUser):
         max_length=usernames.LONGEST,
         unique=True,
         validators=[check_username],
-        error_messages={"unique": "There is already somebody with that name."},
+        error_messages={"unique": "This username is taken."},
     )
     theme = models.CharField(max_length=10, choices=Theme, db_default=Theme.SYSTEM)
-    has_shortcuts = models.BooleanField(db_default=True, help_text="Whether single keys are commands.")
+    has_shortcuts = models.BooleanField(db_default=True, help_text="Whether single-key shortcuts are on.")
     shortcuts = models.JSONField(
-        default=dict, blank=True, help_text="Command -> key, where it is not the usual one."
+        default=dict, blank=True, help_text="Command -> key, where it differs from the default."
     )
 
     class Meta:
@@ -53,9 +53,9 @@ class User(AbstractUser):
 
 
 class OneTimeLink(models.Model):
-    """A link that an admin hands to somebody: to join, or to choose a new password.
+    """A link with which a person joins or chooses a new password. An admin creates it.
 
-    Its token is shown once and kept as a hash. Links that are over are removed in the end (`retention`).
+    Its token is shown once and stored as a hash. `retention` deletes expired links.
     """
 
     class Purpose(models.TextChoices):
@@ -64,10 +64,16 @@ class OneTimeLink(models.Model):
 
     purpose = models.CharField(max_length=10, choices=Purpose)
     token_hash = models.CharField(max_length=64, unique=True)
-    role = models.CharField(max_length=10, blank=True, help_text="Of whoever joins.")
-    email = models.EmailField(blank=True, help_text="Of whoever joins, if the admin gave one.")
+    role = models.CharField(max_length=10, blank=True, help_text="Role of the person who joins.")
+    email = models.EmailField(
+        blank=True, help_text="Email address of the person who joins, if the admin gave one."
+    )
     person = models.ForeignKey(
-        User, models.PROTECT, null=True, related_name="one_time_links", help_text="Whose password it is."
+        User,
+        models.PROTECT,
+        null=True,
+        related_name="one_time_links",
+        help_text="The person whose password it sets.",
     )
     created_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     created_at = models.DateTimeField(db_default=Now())
@@ -84,18 +90,18 @@ class OneTimeLink(models.Model):
 
 
 class ApiToken(models.Model):
-    """What a program shows to act as a person over the API, within its scopes.
+    """A bearer token with which a program acts as a person, within its scopes.
 
-    It is shown once and kept as a hash. One that is over stays, for the list and the audit.
+    It is shown once and stored as a hash. Expired and revoked tokens are kept for the list and the audit log.
     """
 
     person = models.ForeignKey(User, models.PROTECT, related_name="api_tokens")
-    prefix = models.CharField(max_length=12, help_text="How it begins: what people tell it by.")
+    prefix = models.CharField(max_length=12, help_text="Its first characters, which identify it for people.")
     token_hash = models.CharField(max_length=64, unique=True)
-    scopes = ArrayField(models.TextField(), help_text="Words of `tokens.SCOPES`.")
+    scopes = ArrayField(models.TextField(), help_text="Keys of `api_tokens.SCOPES`.")
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
-    last_used_at = models.DateTimeField(null=True, help_text="To the minute.")
+    last_used_at = models.DateTimeField(null=True, help_text="Rounded to the minute.")
     revoked_at = models.DateTimeField(null=True)
 
     class Meta:

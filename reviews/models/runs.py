@@ -1,4 +1,4 @@
-"""Runs, the files brought into them, and what became of each line."""
+"""Runs, their imports, and the outcome of each line."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -16,40 +16,39 @@ RUN_NAME_LENGTH = 200
 
 
 def usual_blind_share() -> float:
-    """The blind share of new runs."""
+    """Return the blind share of new runs, from the settings."""
     return float(settings.BLIND_SHARE)
 
 
 class Run(models.Model):
-    """One evaluation output under review: what an admin imports and exports, by name."""
+    """A named set of records that is imported, reviewed and exported together."""
 
     name = models.CharField(max_length=RUN_NAME_LENGTH)
     created_at = models.DateTimeField(db_default=Now())
 
     mapping = models.JSONField(
-        null=True, help_text="How its lines are read, where they are no records as they stand: see `mapping`."
+        null=True,
+        help_text="How lines of another format are read: see `mapping`. None if the lines are records.",
     )
 
-    # How its records are judged. Empty means what the code gives: see `rubric`.
+    # The rubric. Empty values mean the defaults of `rubric.definition`.
     rubric = models.JSONField(
-        default=dict, help_text='{"criteria": [name, ...], "scores": [JSON scalar, ...]}, in their order.'
+        default=dict, help_text='{"criteria": [name, ...], "scores": [JSON scalar, ...]}, in display order.'
     )
-    verdict_rule = models.JSONField(
-        default=dict, help_text="What the scores of a record come to: `verdict.Rule`."
-    )
-    causes = models.JSONField(default=list, help_text="Why a judge may be wrong: [[word, title], ...].")
+    verdict_rule = models.JSONField(default=dict, help_text="How scores make a verdict: see `verdict.Rule`.")
+    causes = models.JSONField(default=list, help_text="Causes of a wrong judge: [[key, title], ...].")
 
-    # How the judge is measured: see `shares`.
+    # How the judge is measured: see `queue.allocation`.
     blind_share = models.FloatField(
-        default=usual_blind_share, help_text="From 0 to 1: of the records, shown without the judge's scores."
+        default=usual_blind_share, help_text="Share of records that are reviewed blind, from 0 to 1."
     )
     sample_share = models.FloatField(
-        default=0, help_text="From 0 to 1: of the records that need no review, reviewed all the same."
+        default=0, help_text="Share of unflagged records that are sampled for review, from 0 to 1."
     )
     overlap_share = models.FloatField(
-        default=0, help_text="From 0 to 1: of the records, reviewed by several people."
+        default=0, help_text="Share of records that several people review, from 0 to 1."
     )
-    overlap = models.SmallIntegerField(default=2, help_text="By how many people those are.")
+    overlap = models.SmallIntegerField(default=2, help_text="Number of people who review each of them.")
 
     class Meta:
         db_table = "run"
@@ -58,8 +57,8 @@ class Run(models.Model):
             ("import_file", "Can import files"),
             ("export_run", "Can export runs"),
             ("review_evaluation", "Can review evaluations"),
-            ("read_audit", "Can read the audit events"),
-            ("lead_review", "Can free what others hold"),
+            ("read_audit", "Can read the audit log"),
+            ("lead_review", "Can release claims of others"),
             ("settle_conflict", "Can settle conflicts"),
             ("configure_run", "Can change how a run is judged"),
             ("import_context", "Can import task context"),
@@ -79,14 +78,14 @@ class Run(models.Model):
 
     @property
     def files(self) -> "models.QuerySet[Import]":
-        """The imports that went through, in the order of their commits, not in which they were sent."""
+        """The finished imports, in commit order."""
         return self.imports.filter(state=Import.State.DONE).order_by("sequence")
 
 
 class Import(models.Model):
-    """One file brought into a run, and what became of each of its lines.
+    """The import of one file into a run, with the number of its lines per outcome.
 
-    `new + unchanged + updated + conflicts + rejected + blank = lines` once it is done.
+    Once it is done, `new + unchanged + updated + conflicts + rejected + blank = lines`.
     """
 
     class State(models.TextChoices):
@@ -107,16 +106,16 @@ class Import(models.Model):
     created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
-    # No clock gives this order: those of two workers differ, and one may step back.
+    # Clocks cannot give this order: those of two workers differ, and a clock may be set back.
     sequence = models.BigIntegerField(
-        null=True, help_text="The place among the run's finished imports, from 1. A trigger sets it."
+        null=True, help_text="Position among the run's finished imports, from 1. Set by a trigger."
     )
-    size = models.BigIntegerField(default=0, help_text="Bytes of the file as it came.")
+    size = models.BigIntegerField(default=0, help_text="Bytes of the file as received.")
     sha256 = models.CharField(max_length=64, default="", blank=True)
     has_bom = models.BooleanField(default=False)
     repeated_lines = models.BigIntegerField(
         default=0,
-        help_text="Lines at its start that repeat an earlier import of the run: the same bytes or record.",
+        help_text="Lines at its start that repeat an earlier import of the run: same bytes or same record.",
     )
     lines = models.BigIntegerField(default=0)
     new = models.BigIntegerField(default=0)
@@ -137,28 +136,28 @@ class Import(models.Model):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Lines and what became of them, by outcome."""
+        """The number of lines, and of lines per outcome."""
         return {name: getattr(self, name) for name in ("lines", *self.OUTCOMES)}
 
     def listed_exceptions(self) -> Iterator[dict[str, Any]]:
-        """Every line that is not a new record or blank: line, outcome, field, reason; in order."""
+        """Yield each line that is neither blank nor a new record, in order: line, outcome, field, reason."""
         with HeldTransaction():
             for row in self.exceptions.order_by("line").iterator():
                 yield from row.listed()
 
 
 class ImportProgress(models.Model):
-    """How far the job of an import is.
+    """Progress of an import job, in a row of its own.
 
-    A row of its own: it is written beside the transaction of the import, which locks the import's row
-    and shows nothing before it is over.
+    A second connection writes it: the transaction of the import locks the row of the import, and nobody sees
+    its changes before it commits.
     """
 
     source = models.OneToOneField(Import, models.CASCADE, primary_key=True, related_name="progress")
-    size = models.BigIntegerField(help_text="Bytes of the file, unpacked.")
+    size = models.BigIntegerField(help_text="Bytes of the decompressed file.")
     bytes_done = models.BigIntegerField(default=0)
-    counts = models.JSONField(default=dict, help_text="As `Import.counts`, so far.")
-    started_at = models.DateTimeField(null=True, help_text="When the first piece was done.")
+    counts = models.JSONField(default=dict, help_text="`Import.counts` so far.")
+    started_at = models.DateTimeField(null=True, help_text="When the first chunk was done.")
     reported_at = models.DateTimeField(null=True)
     cancelled_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
 
@@ -170,7 +169,7 @@ class ImportProgress(models.Model):
 
     @property
     def seconds(self) -> float:
-        """From the first piece to the last report."""
+        """Seconds from the first chunk to the last report."""
         if not self.started_at or not self.reported_at:
             return 0
         return (self.reported_at - self.started_at).total_seconds()
@@ -181,30 +180,27 @@ class ImportProgress(models.Model):
 
     @property
     def seconds_left(self) -> int | None:
-        """At the speed so far."""
+        """Estimated seconds left, at the average speed so far."""
         if not self.seconds:
             return None
         return round((self.size - self.bytes_done) * self.seconds / self.bytes_done)
 
 
 class ImportSums(models.Model):
-    """The sums of an import that every later read of its kept file is checked against.
-
-    Imports made before this table existed have no row.
-    """
+    """Checksums of an import, with which every later read of its source file is compared."""
 
     source = models.OneToOneField(Import, models.PROTECT, primary_key=True, related_name="sums")
-    text_size = models.BigIntegerField(help_text="Bytes of the kept text, after unpacking.")
+    text_size = models.BigIntegerField(help_text="Bytes of the decompressed text.")
     text_lines = models.BigIntegerField()
     text_sha256 = models.CharField(
-        max_length=64, blank=True, help_text="Empty where the file came packed or as an array."
+        max_length=64, blank=True, help_text="Empty if the file was compressed or a JSON array."
     )
     frames_sha256 = models.CharField(max_length=64, help_text="SHA-256 over the checksums of the frames.")
     figures = models.JSONField(
         default=dict,
-        help_text="Columns of the import when it ended; empty while it has not. See `kept_sums`.",
+        help_text="Columns of the finished import; empty before that. See `storage.checksums`.",
     )
-    noted = models.JSONField(default=dict, help_text="Sums over its `import_line` rows, by outcome.")
+    noted = models.JSONField(default=dict, help_text="Sums over the `import_line` rows, by outcome.")
 
     class Meta:
         db_table = "import_sums"
@@ -214,10 +210,10 @@ class ImportSums(models.Model):
 
 
 class RunCount(models.Model):
-    """How many evaluations of a run have a status, as the sum over its rows.
+    """Number of records of a run with one status, as the sum over several rows.
 
-    Triggers on `evaluation` write it, each in the first row nobody else has locked, so that reviewers
-    never wait for each other or for an import.
+    Triggers on `evaluation` write it (`run_counts.sql`), each in a row that nobody else has locked, so that
+    reviewers wait neither for each other nor for an import.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
@@ -230,7 +226,7 @@ class RunCount(models.Model):
 
 
 class SourceChunk(models.Model):
-    """About 1 MiB of a kept file: whole lines, one zstd frame."""
+    """About 1 MiB of a source file: whole lines, as one zstd frame."""
 
     source = models.ForeignKey(Import, models.PROTECT, related_name="chunks", db_index=False)
     number = models.IntegerField(help_text="From 0, in file order.")
@@ -239,7 +235,7 @@ class SourceChunk(models.Model):
     size = models.IntegerField(help_text="Bytes before compression.")
     frame = models.BinaryField()
     digest = models.BinaryField(
-        null=True, help_text="SHA-256 of the row's place and frame; a trigger fills it. See `source`."
+        null=True, help_text="SHA-256 over place and frame, set by a trigger (`frame_checksums.sql`)."
     )
 
     class Meta:
@@ -251,10 +247,10 @@ class SourceChunk(models.Model):
 
 
 class ImportLine(models.Model):
-    """A line that did not become a new record: what became of it, and why.
+    """The outcome of a line that did not become a new record, and its reason.
 
-    Unchanged lines that follow each other are one row, if their records came in one after the other too.
-    Their row refers to the first record by the place where it came in, which never changes.
+    Consecutive unchanged lines share one row if their records are consecutive, too. The row refers to the
+    first record by its first place, which never changes.
     """
 
     class Outcome(models.TextChoices):
@@ -264,9 +260,11 @@ class ImportLine(models.Model):
         REJECTED = "rejected"
 
     source = models.ForeignKey(Import, models.PROTECT, related_name="exceptions", db_index=False)
-    line = models.BigIntegerField(help_text="From 1, split on LF. The first one of a range.")
+    line = models.BigIntegerField(
+        help_text="Line of the file, from 1, split on LF; the first line of a range."
+    )
     lines = models.BigIntegerField(
-        default=1, db_default=1, help_text="The length of the range: more than 1 only for unchanged lines."
+        default=1, db_default=1, help_text="Length of the range; more than 1 only for unchanged lines."
     )
     outcome = models.CharField(max_length=10, choices=Outcome)
     field = models.CharField(max_length=100, default="", blank=True)
@@ -280,10 +278,10 @@ class ImportLine(models.Model):
         null=True,
         related_name="+",
         db_index=False,
-        help_text="Of unchanged lines: the import that brought their records.",
+        help_text="For unchanged lines: the import that added their records.",
     )
     first_line = models.BigIntegerField(
-        null=True, help_text="Of unchanged lines: the line of that import that brought the first record."
+        null=True, help_text="For unchanged lines: the line of that import that added the first record."
     )
 
     class Meta:
@@ -309,6 +307,6 @@ class ImportLine(models.Model):
         ]
 
     def listed(self) -> Iterator[dict[str, Any]]:
-        """Each line of the row: line, outcome, field, reason."""
+        """Yield each line of the row: line, outcome, field, reason."""
         for line in range(self.line, self.line + self.lines):
             yield {"line": line, "outcome": self.outcome, "field": self.field, "reason": self.reason}

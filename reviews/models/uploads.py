@@ -1,4 +1,4 @@
-"""Files on their way from a browser, part by part."""
+"""Uploads that are not imported yet."""
 
 from typing import ClassVar
 from uuid import uuid4
@@ -11,7 +11,7 @@ from reviews.models.runs import RUN_NAME_LENGTH, Import
 
 
 class Upload(models.Model):
-    """A file that arrives in pieces; once it is whole, its import."""
+    """A resumable upload. When it is complete, `source` is its import."""
 
     id = models.UUIDField(primary_key=True, default=uuid4)
     created_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
@@ -32,13 +32,10 @@ class Upload(models.Model):
 
 
 class UploadPart(models.Model):
-    """About 1 MiB of an upload.
-
-    In the database, because the next part may reach another web server.
-    """
+    """About 1 MiB of an upload. Stored in the database: the next part may reach another web server."""
 
     upload = models.ForeignKey(Upload, models.CASCADE, related_name="parts", db_index=False)
-    offset = models.BigIntegerField(help_text="Bytes of the file before it.")
+    offset = models.BigIntegerField(help_text="Offset in the file, in bytes.")
     data = models.BinaryField()
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Webhooks: who is told when a run is reviewed, and what became of telling them."""
+"""Webhooks that are called when a run is reviewed, and their deliveries."""
 
 from typing import ClassVar
 
@@ -10,13 +10,14 @@ from reviews.models.runs import Run
 
 
 class QueueFilled(models.Model):
-    """A transaction in which records came into the queue of a run, since that was last found reviewed.
+    """A transaction that added records to the queue of a run since the run was last found reviewed.
 
-    A trigger writes it, a row of its own for each transaction: nobody waits for anybody.
+    A trigger writes one row per transaction (`run_counts.sql`), so that transactions never wait for each
+    other.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
-    transaction = models.BigIntegerField(help_text="Its id in PostgreSQL.")
+    transaction = models.BigIntegerField(help_text="Transaction id of PostgreSQL.")
 
     class Meta:
         db_table = "queue_filled"
@@ -26,11 +27,11 @@ class QueueFilled(models.Model):
 
 
 class Webhook(models.Model):
-    """An address that is told when a run is reviewed: one run, or each. One that was removed stays."""
+    """A URL that is called when one run, or (None) any run, is reviewed. Rows of removed webhooks stay."""
 
     url = models.CharField(max_length=2000)
     run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="+", db_index=False)
-    secret = models.TextField(help_text="Encrypted: see `ciphers`.")
+    secret = models.TextField(help_text="Encrypted: see `accounts.encryption`.")
     created_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     created_at = models.DateTimeField(db_default=Now())
     removed_at = models.DateTimeField(null=True)
@@ -43,7 +44,7 @@ class Webhook(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """One message for one webhook: the same bytes at each attempt."""
+    """One message for one webhook, with the same bytes in each attempt."""
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -54,7 +55,7 @@ class WebhookDelivery(models.Model):
     message_id = models.CharField(max_length=40, unique=True, help_text="The `webhook-id`.")
     event = models.CharField(max_length=40)
     run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="+", db_index=False)
-    body = models.TextField(help_text="JSON, as it is signed and sent.")
+    body = models.TextField(help_text="The signed JSON.")
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     created_at = models.DateTimeField(db_default=Now())
     next_attempt_at = models.DateTimeField(null=True)
@@ -67,13 +68,13 @@ class WebhookDelivery(models.Model):
 
 
 class WebhookAttempt(models.Model):
-    """What came of one attempt. Of an answer only the status is kept."""
+    """The result of one delivery attempt. Only the status of the response is stored."""
 
     delivery = models.ForeignKey(WebhookDelivery, models.CASCADE, related_name="attempts", db_index=False)
     number = models.SmallIntegerField(help_text="From 1.")
     at = models.DateTimeField(db_default=Now())
-    status = models.SmallIntegerField(null=True, help_text="Of the answer, if there was one.")
-    reason = models.CharField(max_length=300, help_text="In our words.")
+    status = models.SmallIntegerField(null=True, help_text="HTTP status, if there was a response.")
+    reason = models.CharField(max_length=300, help_text="Result in a short sentence.")
 
     class Meta:
         db_table = "webhook_attempt"

@@ -1,4 +1,4 @@
-"""What lists are filtered and searched by where a column of the evaluation does not do: see `facets`."""
+"""Index tables for filters and search (`reviews/search/indexing.py`)."""
 
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from reviews.models.runs import Import, Run
 
 
 class WordsField(models.TextField):  # type: ignore[type-arg]  # Django's takes none at run time
-    """A tsvector. Its one lookup, `have`, takes what `words.query` makes."""
+    """A tsvector column. Its only lookup, `have`, takes a query made by `terms`."""
 
     def db_type(self, connection: Any) -> str:
         return "tsvector"
@@ -20,7 +20,7 @@ class WordsField(models.TextField):  # type: ignore[type-arg]  # Django's takes 
 
 @WordsField.register_lookup
 class Have(Lookup):
-    """Whether words match a query."""
+    """Match words against a query."""
 
     lookup_name = "have"
     prepare_rhs = False
@@ -31,12 +31,12 @@ class Have(Lookup):
 
 
 class RunFacet(models.Model):
-    """A value of a filter that occurs in a run, to choose from; it stays when its last record changes."""
+    """A value that a filter of a run offers. It stays when the last record with this value changes."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
-    name = models.CharField(max_length=20, help_text="Of the filter.")
+    name = models.CharField(max_length=20, help_text="Name of the filter.")
     value = models.TextField()
-    title = models.TextField(help_text="What people read, where it is not the value.")
+    title = models.TextField(help_text="Label, if it differs from the value.")
 
     class Meta:
         db_table = "run_facet"
@@ -49,7 +49,7 @@ class RunFacet(models.Model):
 
 
 class EvaluationFacets(models.Model):
-    """The facets of one record, each as `facets.key` makes it. The rows are narrow: all are read quickly."""
+    """The facets of one record, as hashed keys. The rows are narrow, so that a scan is fast."""
 
     evaluation = models.OneToOneField(Evaluation, models.CASCADE, primary_key=True, related_name="facets")
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
@@ -64,7 +64,7 @@ class EvaluationFacets(models.Model):
 
 
 class EvaluationWords(models.Model):
-    """The words of one record. Apart from its facets, because they are long."""
+    """The searchable words of one record, in a table of their own because they are long."""
 
     evaluation = models.OneToOneField(Evaluation, models.CASCADE, primary_key=True, related_name="words")
     words = WordsField()
@@ -78,11 +78,11 @@ class EvaluationWords(models.Model):
 
 
 class Uncovered(models.Model):
-    """An import whose records do not all have their facets and words yet. The row goes when they have."""
+    """An import that is not fully indexed yet. The row is deleted when it is."""
 
     source = models.OneToOneField(Import, models.CASCADE, primary_key=True, related_name="+")
-    line = models.BigIntegerField(default=0, help_text="The last line that is done.")
-    evaluations = models.BigIntegerField(help_text="How many records are left.")
+    line = models.BigIntegerField(default=0, help_text="The last indexed line.")
+    evaluations = models.BigIntegerField(help_text="Number of records left to index.")
 
     class Meta:
         db_table = "uncovered"

@@ -1,4 +1,4 @@
-"""What is kept to measure the judge by: strata, sums over the decisions in force, and further opinions."""
+"""Tables of the judge's figures: strata, sums over current decisions, independent reviews."""
 
 from typing import ClassVar
 
@@ -12,12 +12,12 @@ from reviews.models.runs import Import, Run
 
 
 class Stratum(models.Model):
-    """Records of a run that figures about the judge keep together."""
+    """A stratum of a run: records with the same judge, judge prompt, model and flag."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="strata", db_index=False)
     judge_llm_model = models.TextField()
     judge_prompt_template_path = models.TextField()
-    model_id = models.TextField(help_text="Empty where the record names no model.")
+    model_id = models.TextField(help_text="Empty if the record has no model.")
     is_flagged = models.BooleanField(help_text="`needs_human_review` of the record.")
 
     class Meta:
@@ -34,15 +34,15 @@ class Stratum(models.Model):
 
 
 class StratumCount(models.Model):
-    """How many records of a stratum the judge gave a verdict. `strata.recount` writes it after an import."""
+    """Number of records of a stratum with one verdict. `strata.recount` writes it after an import."""
 
     stratum = models.ForeignKey(Stratum, models.CASCADE, related_name="counts", db_index=False)
     verdict = models.TextField(
-        help_text="`aggregated_score`, or what the scores in raw output come to; empty where there is none."
+        help_text="`aggregated_score`, or the verdict of the extracted scores; empty without a verdict."
     )
     evaluations = models.BigIntegerField()
     answered = models.BigIntegerField(
-        db_default=0, help_text="Of those, which hold the model's answer themselves."
+        db_default=0, help_text="Records among them that include the model's answer."
     )
 
     class Meta:
@@ -53,10 +53,12 @@ class StratumCount(models.Model):
 
 
 class FacetCount(models.Model):
-    """How many records of a run have a facet. `strata.recount` writes it after an import."""
+    """Number of records of a run with one facet. `strata.recount` writes it after an import."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
-    name = models.TextField(help_text="Of `facets.Facet`; a reason's value is the key of its family.")
+    name = models.TextField(
+        help_text="As in `indexing.Facet`. The value of a flag reason is the key of its family."
+    )
     value = models.TextField()
     evaluations = models.BigIntegerField()
 
@@ -68,20 +70,22 @@ class FacetCount(models.Model):
 
 
 class JudgedCount(models.Model):
-    """How many decisions in force put one score in the place of another.
+    """Number of current decisions with one combination of judge score and human score.
 
-    Triggers write it with `Evaluation.review`, by reviewer, so that people wait for nobody else's rows.
-    Scores are spelled as JSON; of a verdict it is the word.
+    Triggers write it when `Evaluation.review` changes (`judge_counts.sql`). Rows are per reviewer, so that
+    reviewers never wait for each other. Scores are JSON text, verdicts plain words.
     """
 
     stratum = models.ForeignKey(Stratum, models.CASCADE, related_name="+", db_index=False)
     reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
-    criterion = models.TextField(null=True, help_text="None stands for the verdict of the record.")
-    is_blind = models.BooleanField(help_text="Whether the human scored before seeing the judge's scores.")
-    is_sampled = models.BooleanField(help_text="Whether the record was drawn from those that need no review.")
+    criterion = models.TextField(null=True, help_text="None for the verdict of the record.")
+    is_blind = models.BooleanField(help_text="Whether the human scored before the judge's scores were shown.")
+    is_sampled = models.BooleanField(
+        help_text="Whether the record is in the random sample of unflagged records."
+    )
     judge = models.TextField(null=True)
-    human = models.TextField(null=True, help_text="The human's, of a blind review before the judge's showed.")
-    final = models.TextField(null=True, help_text="The human's in force.")
+    human = models.TextField(null=True, help_text="The human's score; in a blind review, the one locked in.")
+    final = models.TextField(null=True, help_text="The human's score in the current decision.")
     reviews = models.BigIntegerField()
 
     class Meta:
@@ -105,18 +109,18 @@ class JudgedCount(models.Model):
 
 
 class ReasonCount(models.Model):
-    """What came of records with a reason of a family: sums over the decisions in force, by reviewer."""
+    """Sums over the current decisions on records with one family of flag reasons, by reviewer."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
     reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
     family = models.TextField(help_text="The key of `reasons.Family`.")
     reviews = models.BigIntegerField()
-    compared = models.BigIntegerField(help_text="Of which it is known what the judge had said.")
-    changed = models.BigIntegerField(help_text="Which changed a criterion.")
-    verdicts = models.BigIntegerField(help_text="With a verdict by the judge and by the human.")
+    compared = models.BigIntegerField(help_text="Reviews for which the judge's scores are known.")
+    changed = models.BigIntegerField(help_text="Reviews that changed a criterion.")
+    verdicts = models.BigIntegerField(help_text="Reviews with a verdict by the judge and by the human.")
     verdict_changed = models.BigIntegerField()
     timed = models.BigIntegerField()
-    active_ms = models.BigIntegerField(help_text="Of those that were timed, together.")
+    active_ms = models.BigIntegerField(help_text="Total over the timed reviews.")
 
     class Meta:
         db_table = "reason_count"
@@ -126,13 +130,13 @@ class ReasonCount(models.Model):
 
 
 class CauseMention(models.Model):
-    """A decision in force that says why the judge was wrong about a criterion. Triggers write it."""
+    """A cause that a current decision names for one criterion. Written by triggers."""
 
     review = models.ForeignKey(Review, models.CASCADE, related_name="+", db_index=False)
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
     stratum = models.ForeignKey(Stratum, models.CASCADE, null=True, related_name="+", db_index=False)
     criterion = models.TextField()
-    cause = models.TextField(help_text="A word of `Run.causes`.")
+    cause = models.TextField(help_text="A key of `Run.causes`.")
 
     class Meta:
         db_table = "cause_mention"
@@ -147,14 +151,16 @@ class CauseMention(models.Model):
 
 
 class BlindScores(models.Model):
-    """The scores a reviewer gave before the judge's were shown. Append-only; there are none without them."""
+    """The scores that a reviewer locked in before the judge's scores were shown. Append-only."""
 
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="blind_scores", db_index=False)
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     source_import = models.ForeignKey(Import, models.PROTECT, related_name="+", db_index=False)
-    source_line = models.BigIntegerField(help_text="With the import: the evidence they were given on.")
+    source_line = models.BigIntegerField(
+        help_text="With the import: the evidence that the scores are based on."
+    )
     scores = models.JSONField(help_text="Criterion -> score.")
-    active_ms = models.IntegerField(null=True, help_text="Until then, as `Review.active_ms`.")
+    active_ms = models.IntegerField(null=True, help_text="Until lock-in, as `Review.active_ms`.")
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -170,10 +176,10 @@ class BlindScores(models.Model):
 
 
 class Reveal(models.Model):
-    """The judge's scores were shown to somebody who could still review the record. Append-only.
+    """The judge's scores were shown to a person who could still review the record. Append-only.
 
-    Their review of the record counts as assisted, unless they had locked in blind scores before. Who was
-    shown the opinions of others gives no independent opinion on the record any more.
+    A later review by this person counts as assisted, unless they had locked in blind scores before. A person
+    who was shown the independent reviews of others cannot give one on this record any more.
     """
 
     class How(models.TextChoices):
@@ -189,7 +195,7 @@ class Reveal(models.Model):
         null=True,
         related_name="reveals",
         db_index=False,
-        help_text="None stands for every record of the run.",
+        help_text="None for every record of the run.",
     )
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     how = models.CharField(max_length=10, choices=How)
@@ -215,12 +221,12 @@ class Reveal(models.Model):
 
 
 class Opinion(models.Model):
-    """One of several independent reviews of a record. While it is open, others are still to come."""
+    """One of several independent reviews of a record. It is open while others are missing."""
 
     review = models.OneToOneField(Review, models.PROTECT, related_name="opinion")
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="opinions", db_index=False)
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
-    is_open = models.BooleanField(default=True, help_text="Whether the record still waits for a decision.")
+    is_open = models.BooleanField(default=True, help_text="Whether the record has no decision yet.")
     is_counted = models.BooleanField(default=False, help_text="Whether `OpinionPattern` has it.")
 
     class Meta:
@@ -240,10 +246,10 @@ class Opinion(models.Model):
 
 
 class OpinionPattern(models.Model):
-    """How many records got the same scores of a criterion from their reviewers, in whatever order."""
+    """Number of records whose reviewers gave one combination of scores for a criterion, in any order."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
-    criterion = models.TextField(null=True, help_text="None stands for the verdict of the record.")
+    criterion = models.TextField(null=True, help_text="None for the verdict of the record.")
     pattern = models.TextField(help_text="A JSON array of the scores, sorted.")
     evaluations = models.BigIntegerField()
 

@@ -1,4 +1,4 @@
-"""What figures about reviews are drawn from beside the reviews themselves."""
+"""Tables of the dashboard: daily counts, overturned decisions and spot checks."""
 
 from typing import ClassVar
 
@@ -11,18 +11,20 @@ from reviews.models.runs import Run
 
 
 class CriterionDay(models.Model):
-    """How often a reviewer's score of a criterion differed from the judge's, on one day in one run.
+    """Overrides of one criterion by one reviewer, on one day in one run.
 
-    Triggers write it with the review or the withdrawal it counts, both of which are append-only: a row
-    is always the sum over the reviews of that day that are not taken back.
+    Triggers write it with each review and each undo (`override_counts.sql`). Both are append-only, so a row
+    is always the sum over the reviews of the day that are not undone.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
     reviewer = models.ForeignKey(User, models.CASCADE, related_name="+")
     day = models.DateField(help_text="In UTC.")
     criterion = models.TextField()
-    judged = models.BigIntegerField(help_text="How many of the reviews had a score by the judge.")
-    overridden = models.BigIntegerField(help_text="In how many of those the human's differs or is missing.")
+    judged = models.BigIntegerField(help_text="Reviews in which the judge had given a score.")
+    overridden = models.BigIntegerField(
+        help_text="Reviews among them whose human score differs or is missing."
+    )
 
     class Meta:
         db_table = "criterion_day"
@@ -37,12 +39,12 @@ class CriterionDay(models.Model):
 
 
 class Overturning(models.Model):
-    """A decision that somebody else changed the scores of, or put back into the queue. Append-only."""
+    """A decision that another person revised or reopened. Append-only."""
 
     class Kind(models.TextChoices):
-        REVISED = "revised", "decided otherwise"
-        REOPENED = "reopened", "put back into the queue"
-        FILE = "file", "settled for what a file says"
+        REVISED = "revised", "revised"
+        REOPENED = "reopened", "reopened"
+        FILE = "file", "replaced by the decision of a file"
 
     review = models.ForeignKey(Review, models.PROTECT, related_name="overturnings")
     by = models.ForeignKey(
@@ -50,7 +52,7 @@ class Overturning(models.Model):
         models.PROTECT,
         null=True,
         related_name="+",
-        help_text="The decision that took its place, if one did: taken back, it overturns nothing.",
+        help_text="The decision that replaced it, if any. If that one is undone, nothing is overturned.",
     )
     kind = models.CharField(max_length=10, choices=Kind)
     reason = models.TextField(blank=True)
@@ -65,7 +67,7 @@ class Overturning(models.Model):
 
 
 class SpotCheck(models.Model):
-    """A decision drawn at random for a lead to look at again. It is drawn once at most."""
+    """A decision drawn at random for a lead to check. Each decision is drawn at most once."""
 
     class Outcome(models.TextChoices):
         OPEN = "open"
@@ -74,7 +76,9 @@ class SpotCheck(models.Model):
 
     review = models.OneToOneField(Review, models.PROTECT, related_name="spot_check")
     run = models.ForeignKey(Run, models.PROTECT, related_name="+", db_index=False)
-    reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", help_text="Whose decision it is.")
+    reviewer = models.ForeignKey(
+        User, models.PROTECT, related_name="+", help_text="The reviewer who made the decision."
+    )
     drawn_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     drawn_at = models.DateTimeField(db_default=Now())
     outcome = models.CharField(max_length=10, choices=Outcome, db_default=Outcome.OPEN)

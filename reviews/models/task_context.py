@@ -1,4 +1,4 @@
-"""What tasks are about: prompts, references and model answers, which evaluations do not carry."""
+"""Task context: prompts, reference answers and model answers that evaluations do not include."""
 
 from typing import ClassVar
 
@@ -10,11 +10,11 @@ from reviews.models.runs import Run
 
 
 class ContextImport(models.Model):
-    """One file of task context; for one run, or (None) for every run that has none of its own."""
+    """A file of task context, for one run or (None) for every run without its own."""
 
     run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="context_imports")
     file_name = models.CharField(max_length=255)
-    size = models.BigIntegerField(help_text="Bytes of the file as it came.")
+    size = models.BigIntegerField(help_text="Bytes of the file as received.")
     sha256 = models.CharField(max_length=64)
     tasks = models.BigIntegerField(default=0)
     answers = models.BigIntegerField(default=0)
@@ -31,11 +31,11 @@ class ContextImport(models.Model):
 
 
 class TaskContext(models.Model):
-    """One task: what was asked, and what was expected. A later file about the task replaces it."""
+    """A task: its prompt and its reference answer. A later file replaces it."""
 
     run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="task_contexts", db_index=False)
     source = models.ForeignKey(ContextImport, models.PROTECT, related_name="contexts", db_index=False)
-    task_id = models.TextField(help_text="As an evaluation has it: a number as spelled.")
+    task_id = models.TextField(help_text="As in an evaluation; a number as written in the file.")
     prompt = models.TextField()
     ideal_response = models.JSONField(null=True, help_text="A string or an object.")
     final_answer = models.JSONField(null=True)
@@ -54,7 +54,7 @@ class TaskContext(models.Model):
 
 
 class TaskAnswer(models.Model):
-    """What one model answered to a task."""
+    """The answer of one model to a task."""
 
     context = models.ForeignKey(TaskContext, models.CASCADE, related_name="answers", db_index=False)
     model_id = models.TextField()
