@@ -112,7 +112,7 @@ class Migration(migrations.Migration):
                     "was_shown",
                     models.BooleanField(
                         db_default=False,
-                        help_text="The record has left the queue before: anybody may know the judge's scores. Set by a trigger.",
+                        help_text="The record has left the queue before, so its scores may be known. Set by a trigger.",
                     ),
                 ),
             ],

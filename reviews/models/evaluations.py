@@ -101,7 +101,7 @@ class Evaluation(models.Model):
     )
     was_shown = models.BooleanField(
         db_default=False,
-        help_text="The record has left the queue before: anybody may know the judge's scores. Set by a trigger.",
+        help_text="The record has left the queue before, so its scores may be known. Set by a trigger.",
     )
 
     class Meta:
@@ -233,7 +233,7 @@ class Evaluation(models.Model):
 
 
 class Skip(models.Model):
-    """A record that a reviewer skipped. It returns last in their queue, and as before in the queues of others."""
+    """A record that a reviewer skipped. It returns last in their own queue only."""
 
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="skips", db_index=False)
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="skips", db_index=False)
