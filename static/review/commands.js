@@ -1,234 +1,234 @@
-/* The keys of the review screen.
+/* The keyboard shortcuts of the review screen.
 
-   A letter of a score scores the current criterion and moves on. Where that is not the judge's score the row waits
-   for one key: a digit says why the judge was wrong, Esc leaves that open, Space or a letter begins the reviewer's
-   own words. The letters that score, submit and move do so as ever, from the next row on: so four scores by hand
-   are four keys, whatever the judge said. */
-(function () {
-  "use strict";
+   A score key scores the current criterion and goes to the next. If it overrides the judge's score, the row waits for
+   one more key: a digit picks the cause, Esc skips the cause, Space or a letter starts the reviewer's own
+   justification. Keys that score, submit or move keep their meaning and apply to the next row, so scoring four
+   criteria by hand takes four keys, whatever the judge scored. */
 
-  const { keys, review } = window;
-  const { one, all } = review;
-  const MEANT_WHILE_WAITING = ["submit", "down", "up"];
-  let shownAt = 0;
-  let lastPane = "";
-  let showsDiff = false;
+import { keys } from "../keys.js";
+import { toggleMathSource } from "../math.js";
+import { all, changed, currentIndex, edit, form, go, isOverridden, missing, one, rows, screenEvents } from "./form.js";
+import { sent } from "./next.js";
 
-  const click = (selector) => () => one(selector)?.click();
-  const digitOf = (event) => (event.shiftKey ? null : /^(?:Digit|Numpad)([0-9])$/.exec(event.code)?.[1]);
-  const waiting = () => one("#criteria > [data-waiting]");
+const MEANT_WHILE_WAITING = ["submit", "down", "up"];
+let shownAt = 0;
+let lastPane = "";
+let showsDiff = false;
 
-  // ---- scores and causes
+const click = (selector) => () => one(selector)?.click();
+const digitOf = (event) => (event.shiftKey ? null : /^(?:Digit|Numpad)([0-9])$/.exec(event.code)?.[1]);
+const waiting = () => one("#criteria > [data-waiting]");
 
-  const levelAt = (row, key) => one(`.level[data-key="${CSS.escape(key)}"] input`, row);
+// ---- scores and causes
 
-  function scoreAll(key) {
-    for (const row of review.rows()) {
-      const radio = levelAt(row, key);
-      if (radio) radio.checked = true;
+const levelAt = (row, key) => one(`.level[data-key="${CSS.escape(key)}"] input`, row);
+
+function scoreAll(key) {
+  for (const row of rows()) {
+    const radio = levelAt(row, key);
+    if (radio) radio.checked = true;
+  }
+  changed();
+  go(currentIndex());
+}
+
+function scoreCurrent(key) {
+  const list = rows();
+  const index = Math.min(currentIndex() + (waiting() ? 1 : 0), list.length - 1);
+  const radio = levelAt(list[index], key);
+  if (!radio) return;
+  radio.checked = true;
+  changed();
+  if (!wait(list[index], index)) go(index + 1);
+}
+
+/** Let the next key pick the cause of the override; return false if there are no causes to pick. */
+function wait(row, index) {
+  if (!keys.isOn || !isOverridden(row) || !one(".cause", row)) return false;
+  go(index);
+  row.setAttribute("data-waiting", "");
+  return true;
+}
+
+function answer(event, key) {
+  const digit = digitOf(event);
+  if (digit) {
+    const cause = one(`.cause[data-cause-key="${digit}"] input`, waiting());
+    if (cause) {
+      cause.checked = true;
+      changed();
+      go(currentIndex() + 1);
     }
-    review.changed();
-    review.go(review.current());
-  }
-
-  function scoreCurrent(key) {
-    const list = review.rows();
-    const index = Math.min(review.current() + (waiting() ? 1 : 0), list.length - 1);
-    const radio = levelAt(list[index], key);
-    if (!radio) return;
-    radio.checked = true;
-    review.changed();
-    if (!wait(list[index], index)) review.go(index + 1);
-  }
-
-  /** Let the next key say why the judge was wrong on the row; false if there is nothing to say. */
-  function wait(row, index) {
-    if (!keys.isOn || !review.isOverridden(row) || !one(".cause", row)) return false;
-    review.go(index);
-    row.setAttribute("data-waiting", "");
-    return true;
-  }
-
-  function answer(event, key) {
-    const digit = digitOf(event);
-    if (digit) {
-      const cause = one(`.cause[data-cause-key="${digit}"] input`, waiting());
-      if (cause) {
-        cause.checked = true;
-        review.changed();
-        review.go(review.current() + 1);
-      }
-    } else if (key === "escape") {
-      review.go(review.current() + 1);
-    } else if (key === " ") {
-      review.edit();
-    } else {
-      if (/^[a-z]$/.test(key) && !MEANT_WHILE_WAITING.includes(keys.nameOf(key))) {
-        review.edit();
-        return true; // the letter is the first of the text
-      }
-      return false;
+  } else if (key === "escape") {
+    go(currentIndex() + 1);
+  } else if (key === " ") {
+    edit();
+  } else {
+    if (/^[a-z]$/.test(key) && !MEANT_WHILE_WAITING.includes(keys.nameOf(key))) {
+      edit();
+      return true; // the letter becomes the first one of the text
     }
+    return false;
+  }
+  event.preventDefault();
+  return true;
+}
+
+keys.before = (event, key) => {
+  // Each pane scrolls on its own; on the heading, scrolling keys apply to the evidence.
+  if (event.target.matches("body, h1") && /^(Arrow|Page|Home|End| )/.test(event.key)) one("#evidence")?.focus();
+  if (!form()) return false;
+  if (event.target.matches(".criterion") && /^Arrow(Up|Down)$/.test(event.key)) {
     event.preventDefault();
+    keys.commands[event.key === "ArrowDown" ? "down" : "up"]();
     return true;
   }
+  const isLevel = key.length === 1 && Boolean(one(`#criteria .level[data-key="${CSS.escape(key)}"]`));
+  if (waiting() && !isLevel && answer(event, key)) return true;
+  const digit = digitOf(event);
+  if (!isLevel && !(digit > 0)) return false;
+  event.preventDefault();
+  if (!isLevel) go(Number(digit) - 1);
+  else if (event.shiftKey) scoreAll(key);
+  else scoreCurrent(key);
+  return true;
+};
 
-  keys.before = (event, key) => {
-    // Each pane scrolls by itself; from the heading the keys that scroll mean the evidence.
-    if (event.target.matches("body, h1") && /^(Arrow|Page|Home|End| )/.test(event.key)) one("#evidence")?.focus();
-    if (!review.form()) return false;
-    if (event.target.matches(".criterion") && /^Arrow(Up|Down)$/.test(event.key)) {
-      event.preventDefault();
-      keys.commands[event.key === "ArrowDown" ? "down" : "up"]();
-      return true;
-    }
-    const isLevel = key.length === 1 && Boolean(one(`#criteria .level[data-key="${CSS.escape(key)}"]`));
-    if (waiting() && !isLevel && answer(event, key)) return true;
-    const digit = digitOf(event);
-    if (!isLevel && !(digit > 0)) return false;
+// ---- commands
+
+// A key meant for the last record must not submit the next.
+const decide = (action) => () => {
+  if (Date.now() - shownAt > Number(one("#screen").dataset.guard)) action();
+};
+
+function submit() {
+  const lacking = missing();
+  if (lacking.length) go(rows().indexOf(lacking[0]));
+  else if (one("#submit")) form().requestSubmit(one("#submit"));
+}
+
+function toggleRaw() {
+  const tabs = all("[name=pane]");
+  const shown = tabs.find((tab) => tab.checked)?.value;
+  const wanted = shown === "raw" ? lastPane || tabs[0].value : "raw";
+  lastPane = shown ?? "";
+  tabs.find((tab) => tab.value === wanted)?.click();
+  if (wanted === "raw") (one("#raw .lit") || one("#raw"))?.scrollIntoView({ block: "nearest" });
+}
+
+function toggleDiff() {
+  const box = one("#show-diff");
+  if (!box) return;
+  const tab = one("[name=pane][value=compare]");
+  const isHidden = tab && !tab.checked;
+  if (isHidden) tab.click();
+  if (!isHidden || !box.checked) box.click();
+}
+
+function toggleLayout() {
+  const layout = document.body.dataset.layout ? "" : "even";
+  document.body.dataset.layout = layout;
+  localStorage.setItem("layout", layout);
+}
+
+Object.assign(keys.commands, {
+  submit: decide(submit),
+  skip: decide(click("#skip")),
+  flag: click("#flag"),
+  escalate: click("#escalate"),
+  undo: () => sent().then(click("#undo")),
+  down: () => go(currentIndex() + 1),
+  up: () => go(currentIndex() - (waiting() ? 0 : 1)),
+  edit,
+  comment: () => one("#comments")?.focus(),
+  raw: toggleRaw,
+  diff: toggleDiff,
+  source: toggleMathSource,
+  layout: toggleLayout,
+  keys: () => one("#keys")?.showModal(),
+});
+Object.assign(keys.shifted, { down: click("#look-next"), up: click("#look-previous") });
+
+// ---- escalation
+
+function openEscalation(link) {
+  const kind = new URL(link.href).searchParams.get("kind");
+  const kinds = all("#escalation [name=kind]");
+  (kinds.find((radio) => radio.value === kind) || kinds[0]).checked = true;
+  one("#escalation").showModal();
+  focusEscalation();
+}
+
+function focusEscalation() {
+  const isQuestion = !one("#escalation .reasons").checkVisibility();
+  one(isQuestion ? "#escalation [name=note]" : "#escalation [name=reason]").focus();
+}
+
+function onDialogKey(event) {
+  const dialog = one("#escalation[open]");
+  if (!dialog || event.altKey) return;
+  const isText = keys.isText(event.target);
+  const hasModifier = event.ctrlKey || event.metaKey;
+  if (event.key === "Enter" && (hasModifier || !(isText || event.target.matches("button")))) {
     event.preventDefault();
-    if (!isLevel) review.go(Number(digit) - 1);
-    else if (event.shiftKey) scoreAll(key);
-    else scoreCurrent(key);
-    return true;
-  };
-
-  // ---- commands
-
-  // A key meant for the last record must not decide the next.
-  const decide = (action) => () => {
-    if (Date.now() - shownAt > Number(one("#screen").dataset.guard)) action();
-  };
-
-  function submit() {
-    const lacking = review.missing();
-    if (lacking.length) review.go(review.rows().indexOf(lacking[0]));
-    else if (one("#submit")) review.form().requestSubmit(one("#submit"));
+    if (!event.repeat) one("#escalation-form").requestSubmit();
   }
-
-  function toggleRaw() {
-    const tabs = all("[name=pane]");
-    const shown = tabs.find((tab) => tab.checked)?.value;
-    const wanted = shown === "raw" ? lastPane || tabs[0].value : "raw";
-    lastPane = shown ?? "";
-    tabs.find((tab) => tab.value === wanted)?.click();
-    if (wanted === "raw") (one("#raw .lit") || one("#raw"))?.scrollIntoView({ block: "nearest" });
+  const digit = keys.isOn && !isText && !hasModifier && digitOf(event);
+  const reason = digit && one(`[data-reason-key="${digit}"] input`, dialog);
+  if (reason) {
+    event.preventDefault();
+    reason.checked = true;
+    reason.focus();
   }
+}
 
-  function toggleDiff() {
-    const box = one("#show-diff");
-    if (!box) return;
-    const tab = one("[name=pane][value=compare]");
-    const isHidden = tab && !tab.checked;
-    if (isHidden) tab.click();
-    if (!isHidden || !box.checked) box.click();
+// ---- shortcuts that work with single keys off
+
+function onKey(event) {
+  if (event.isComposing || one("dialog[open]")) return onDialogKey(event);
+  if (!form()) return;
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    if (!event.repeat) submit();
+  } else if (keys.isText(event.target)) {
+    // Enter in a name would press the first button of the form.
+    const isDone = event.key === "Escape" || (event.key === "Enter" && event.target.matches("#criteria input"));
+    if (isDone) { event.preventDefault(); go(currentIndex()); }
   }
+}
 
-  function toggleLayout() {
-    const layout = document.body.dataset.layout ? "" : "even";
-    document.body.dataset.layout = layout;
-    localStorage.setItem("layout", layout);
+// In the capture phase, before keys.js: a handled key is not looked up as a command.
+document.addEventListener("keydown", onKey, true);
+document.addEventListener("change", (event) => {
+  const row = event.target.matches("[name$='-score']") && event.target.closest("#criteria > .criterion");
+  if (row) {
+    const index = rows().indexOf(row);
+    if (wait(row, index)) event.target.focus();
+  } else if (event.target.matches(".cause.none input")) {
+    event.target.checked = false;
+    changed();
+  } else if (event.target.matches("#show-diff")) {
+    showsDiff = event.target.checked;
   }
-
-  Object.assign(keys.commands, {
-    submit: decide(submit),
-    skip: decide(click("#skip")),
-    flag: click("#flag"),
-    escalate: click("#escalate"),
-    undo: () => review.sent().then(click("#undo")),
-    down: () => review.go(review.current() + 1),
-    up: () => review.go(review.current() - (waiting() ? 0 : 1)),
-    edit: review.edit,
-    comment: () => one("#comments")?.focus(),
-    raw: toggleRaw,
-    diff: toggleDiff,
-    source: window.toggleMathSource,
-    layout: toggleLayout,
-    keys: () => one("#keys")?.showModal(),
-  });
-  Object.assign(keys.shifted, { down: click("#look-next"), up: click("#look-previous") });
-
-  // ---- handing over to a lead
-
-  function openEscalation(link) {
-    const kind = new URL(link.href).searchParams.get("kind");
-    const kinds = all("#escalation [name=kind]");
-    (kinds.find((radio) => radio.value === kind) || kinds[0]).checked = true;
-    one("#escalation").showModal();
-    focusEscalation();
+});
+document.addEventListener("click", (event) => {
+  const control = event.target.closest("button, a");
+  if (!control) return;
+  if (control.id === "show-keys") one("#keys").showModal();
+  else if (control.matches("#flag, #escalate") && one("#escalation")) {
+    event.preventDefault();
+    openEscalation(control);
+  } else if (control.id === "submit" && missing().length) {
+    event.preventDefault();
+    submit();
   }
-
-  function focusEscalation() {
-    const isQuestion = !one("#escalation .reasons").checkVisibility();
-    one(isQuestion ? "#escalation [name=note]" : "#escalation [name=reason]").focus();
-  }
-
-  function onDialogKey(event) {
-    const dialog = one("#escalation[open]");
-    if (!dialog || event.altKey) return;
-    const isText = keys.isText(event.target);
-    const hasModifier = event.ctrlKey || event.metaKey;
-    if (event.key === "Enter" && (hasModifier || !(isText || event.target.matches("button")))) {
-      event.preventDefault();
-      if (!event.repeat) one("#escalation-form").requestSubmit();
-    }
-    const digit = keys.isOn && !isText && !hasModifier && digitOf(event);
-    const reason = digit && one(`[data-reason-key="${digit}"] input`, dialog);
-    if (reason) {
-      event.preventDefault();
-      reason.checked = true;
-      reason.focus();
-    }
-  }
-
-  // ---- keys that hold where single keys are off, too
-
-  function onKey(event) {
-    if (event.isComposing || one("dialog[open]")) return onDialogKey(event);
-    if (!review.form()) return;
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-      event.preventDefault();
-      if (!event.repeat) submit();
-    } else if (keys.isText(event.target)) {
-      // Enter in a name would press the first button of the form.
-      const isDone = event.key === "Escape" || (event.key === "Enter" && event.target.matches("#criteria input"));
-      if (isDone) { event.preventDefault(); review.go(review.current()); }
-    }
-  }
-
-  // Before keys.js: what is done here is no command any more.
-  document.addEventListener("keydown", onKey, true);
-  document.addEventListener("change", (event) => {
-    const row = event.target.matches("[name$='-score']") && event.target.closest("#criteria > .criterion");
-    if (row) {
-      const index = review.rows().indexOf(row);
-      if (wait(row, index)) event.target.focus();
-    } else if (event.target.matches(".cause.none input")) {
-      event.target.checked = false;
-      review.changed();
-    } else if (event.target.matches("#show-diff")) {
-      showsDiff = event.target.checked;
-    }
-  });
-  document.addEventListener("click", (event) => {
-    const control = event.target.closest("button, a");
-    if (!control) return;
-    if (control.id === "show-keys") one("#keys").showModal();
-    else if (control.matches("#flag, #escalate") && one("#escalation")) {
-      event.preventDefault();
-      openEscalation(control);
-    } else if (control.id === "submit" && review.missing().length) {
-      event.preventDefault();
-      submit();
-    }
-  });
-  document.addEventListener("htmx:afterSettle", (event) => {
-    if (event.target.id === "escalation-form") focusEscalation();
-  });
-  document.addEventListener("review:shown", () => {
-    shownAt = Date.now();
-    const box = one("#show-diff");
-    if (box) box.checked = showsDiff;
-  });
-  document.body.dataset.layout = localStorage.getItem("layout") || "";
-})();
+});
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.target.id === "escalation-form") focusEscalation();
+});
+screenEvents.addEventListener("shown", () => {
+  shownAt = Date.now();
+  const box = one("#show-diff");
+  if (box) box.checked = showsDiff;
+});
+document.body.dataset.layout = localStorage.getItem("layout") || "";

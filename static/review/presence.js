@@ -1,91 +1,87 @@
-/* Whether somebody is there: how long they worked on a record and with how many keys, and the sign of life that
-   keeps the record theirs. */
-(function () {
-  "use strict";
+/* The reviewer's presence: the active time and the keys pressed on a record, and the renewal of its claim. */
 
-  const { review } = window;
-  const { one } = review;
-  const LONGEST_PAUSE_MS = 60 * 1000; // thinking is work, up to here
-  const AWAY_MS = 15 * 60 * 1000;
-  const RENEWED_EVERY_MS = 60 * 1000;
-  const WARNED_MS = 2 * 60 * 1000;
-  const LOOK_EVERY_MS = 5 * 1000;
-  let activeMs = 0;
-  let pressed = 0;
-  let isHere = true;
-  let seenAt = Date.now();
-  let renewedAt = Date.now();
+import { showTime } from "../times.js";
+import { form, notice, one, screenEvents } from "./form.js";
 
-  // ---- active time and keys
+const LONGEST_PAUSE_MS = 60 * 1000; // a longer pause counts as this much active time
+const AWAY_MS = 15 * 60 * 1000;
+const WARNING_MS = 2 * 60 * 1000;
+const CHECK_EVERY_MS = 5 * 1000;
+let activeMs = 0;
+let pressed = 0;
+let isHere = true;
+let seenAt = Date.now();
+let renewedAt = Date.now();
 
-  function note() {
-    const now = Date.now();
-    if (isHere) activeMs += Math.min(now - seenAt, LONGEST_PAUSE_MS);
-    isHere = document.visibilityState === "visible" && document.hasFocus();
-    seenAt = now;
-  }
+// ---- active time and keys
 
-  function start() {
-    const fields = review.form()?.elements;
-    activeMs = Number(fields?.active_ms.value) || 0;
-    pressed = Number(fields?.keys.value) || 0;
-    isHere = document.visibilityState === "visible" && document.hasFocus();
-    seenAt = renewedAt = Date.now();
-  }
+function note() {
+  const now = Date.now();
+  if (isHere) activeMs += Math.min(now - seenAt, LONGEST_PAUSE_MS);
+  isHere = document.visibilityState === "visible" && document.hasFocus();
+  seenAt = now;
+}
 
-  document.addEventListener("formdata", (event) => {
-    if (event.target !== review.form()) return;
-    note();
-    event.formData.set("active_ms", Math.round(activeMs));
-    event.formData.set("keys", pressed);
-  });
-  document.addEventListener("keydown", (event) => {
-    if (!event.repeat && !["Shift", "Control", "Alt", "AltGraph", "Meta"].includes(event.key)) pressed += 1;
-  }, true);
-  for (const name of ["keydown", "pointerdown", "pointermove", "scroll", "wheel", "visibilitychange"]) {
-    document.addEventListener(name, note, { capture: true, passive: true });
-  }
-  for (const name of ["focus", "blur"]) window.addEventListener(name, note);
-  document.addEventListener("review:shown", start);
+function start() {
+  const fields = form()?.elements;
+  activeMs = Number(fields?.active_ms.value) || 0;
+  pressed = Number(fields?.keys.value) || 0;
+  isHere = document.visibilityState === "visible" && document.hasFocus();
+  seenAt = renewedAt = Date.now();
+}
 
-  // ---- the claim
+document.addEventListener("formdata", (event) => {
+  if (event.target !== form()) return;
+  note();
+  event.formData.set("active_ms", Math.round(activeMs));
+  event.formData.set("keys", pressed);
+});
+document.addEventListener("keydown", (event) => {
+  if (!event.repeat && !["Shift", "Control", "Alt", "AltGraph", "Meta"].includes(event.key)) pressed += 1;
+}, true);
+for (const name of ["keydown", "pointerdown", "pointermove", "scroll", "wheel", "visibilitychange"]) {
+  document.addEventListener(name, note, { capture: true, passive: true });
+}
+for (const name of ["focus", "blur"]) window.addEventListener(name, note);
+screenEvents.addEventListener("shown", start);
 
-  const held = () => one("#screen[data-claim-until]:not([data-claim-until=''])");
+// ---- the claim
 
-  async function renew() {
-    const screen = held();
-    renewedAt = Date.now();
-    const headers = { "HX-Request": "true", "X-CSRFToken": review.form().elements.csrfmiddlewaretoken.value };
-    const response = await fetch(screen.dataset.renew, { method: "POST", headers }).catch(() => null);
-    if (!response || screen !== one("#screen")) return;
-    const hasNotice = [200, 409].includes(response.status);
-    if (response.ok) hold(response.headers.get("X-Claim-Until"));
-    if (hasNotice) review.notice(await response.text());
-    if (response.status === 409) screen.dataset.claimUntil = "";
-  }
+const claimed = () => one("#screen[data-claim-until]:not([data-claim-until=''])");
 
-  function hold(until) {
-    if (!until || !one("#screen")) return;
-    one("#screen").dataset.claimUntil = until;
-    one("#hold")?.remove();
-  }
+async function renew() {
+  const screen = claimed();
+  renewedAt = Date.now();
+  const headers = { "HX-Request": "true", "X-CSRFToken": form().elements.csrfmiddlewaretoken.value };
+  const response = await fetch(screen.dataset.renew, { method: "POST", headers }).catch(() => null);
+  if (!response || screen !== one("#screen")) return;
+  const hasNotice = [200, 409].includes(response.status);
+  if (response.ok) extendClaim(response.headers.get("X-Claim-Until"));
+  if (hasNotice) notice(await response.text());
+  if (response.status === 409) screen.dataset.claimUntil = "";
+}
 
-  function look() {
-    const screen = held();
-    if (!screen) return;
-    const isVisible = document.visibilityState === "visible";
-    if (isVisible && Date.now() - seenAt < AWAY_MS && Date.now() - renewedAt >= RENEWED_EVERY_MS) renew();
-    const left = Date.parse(screen.dataset.claimUntil) - Date.now();
-    if (left > WARNED_MS || one("#hold")) return;
-    const warning = one("#hold-warning").content.cloneNode(true);
-    one("time", warning).textContent = new Date(screen.dataset.claimUntil).toISOString().slice(11, 16);
-    one("#notices").append(warning);
-  }
+/** Take over the new end of the claim, if the server sent one. */
+export function extendClaim(until) {
+  if (!until || !one("#screen")) return;
+  one("#screen").dataset.claimUntil = until;
+  one("#claim-expiry")?.remove();
+}
 
-  document.addEventListener("click", (event) => { if (event.target.closest("#keep")) renew(); });
-  document.addEventListener("review:held", (event) => hold(event.detail));
-  document.addEventListener("htmx:afterRequest", (event) => {
-    if (event.detail.elt === document.body) hold(event.detail.xhr.getResponseHeader("X-Claim-Until"));
-  });
-  setInterval(look, LOOK_EVERY_MS);
-})();
+function checkClaim() {
+  const screen = claimed();
+  if (!screen) return;
+  const isVisible = document.visibilityState === "visible";
+  if (isVisible && Date.now() - seenAt < AWAY_MS && Date.now() - renewedAt >= 1000 * Number(screen.dataset.renewEvery)) renew();
+  const left = Date.parse(screen.dataset.claimUntil) - Date.now();
+  if (left > WARNING_MS || one("#claim-expiry")) return;
+  const warning = one("#claim-warning").content.cloneNode(true);
+  showTime(one("time", warning), screen.dataset.claimUntil);
+  one("#notices").append(warning);
+}
+
+document.addEventListener("click", (event) => { if (event.target.closest("#renew")) renew(); });
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.elt === document.body) extendClaim(event.detail.xhr.getResponseHeader("X-Claim-Until"));
+});
+setInterval(checkClaim, CHECK_EVERY_MS);

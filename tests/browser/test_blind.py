@@ -12,7 +12,7 @@ from tests.browser.screen import SCORES, heading, is_at, label, press, saved, sc
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SPARE = "document.querySelector('#spare').content.firstElementChild"
+SPARE = "document.querySelector('#prefetched').content.firstElementChild"
 
 
 @pytest.fixture

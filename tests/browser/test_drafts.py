@@ -78,7 +78,7 @@ def test_a_network_that_is_cut_while_typing_loses_nothing(screen: Page) -> None:
     screen.context.set_offline(True)
     comment(screen, "Typed in a tunnel.")
     draft_is(screen, "offline")
-    expect(screen.get_by_text("Offline. Your draft is kept in this browser; retrying.")).to_be_visible()
+    expect(screen.get_by_text("You're offline. Draft saved in this browser; reconnecting…")).to_be_visible()
     screen.keyboard.press("Control+Enter")
     expect(screen.get_by_role("alert")).to_contain_text("This did not go through")
     heading(screen, "a-model")
@@ -142,7 +142,7 @@ def test_what_was_typed_survives_that_another_was_first(screen: Page, ana: User,
     heading(screen, "b-model")
 
 
-def test_a_hold_that_ran_out_is_taken_up_again_and_the_page_says_so(screen: Page) -> None:
+def test_expired_claim_is_renewed_with_a_notice(screen: Page) -> None:
     over = timezone.now() - timedelta(minutes=1)
     Evaluation.objects.filter(model_id="a-model").update(claimed_until=over)
     press(screen, "c")
@@ -151,13 +151,13 @@ def test_a_hold_that_ran_out_is_taken_up_again_and_the_page_says_so(screen: Page
     assert claims.is_held(record("a-model"))
 
 
-def test_a_hold_that_runs_out_is_told_before_and_kept(screen: Page) -> None:
+def test_expiring_claim_warns_and_can_be_renewed(screen: Page) -> None:
     soon = timezone.now() + timedelta(seconds=90)
     Evaluation.objects.filter(model_id="a-model").update(claimed_until=soon)
     screen.reload()
-    warning = screen.get_by_role("alert").filter(has_text="Your hold on this record ends at")
+    warning = screen.get_by_role("alert").filter(has_text="Your claim on this record expires at")
     expect(warning).to_be_visible(timeout=10_000)
-    warning.get_by_role("button", name="Keep it").click()
+    warning.get_by_role("button", name="Keep working").click()
     expect(warning).to_have_count(0)
     until = record("a-model").claimed_until
     assert until is not None
@@ -170,7 +170,7 @@ def test_a_login_that_is_over_loses_nothing(screen: Page) -> None:
     Session.objects.all().delete()
     comment(screen, "Typed after the session.")
     draft_is(screen, "failed")
-    expect(screen.locator("#saved")).to_contain_text("You are logged out.")
+    expect(screen.locator("#saved")).to_contain_text("You've been logged out.")
     address = screen.url
     press(screen, "Control+Enter")
     screen.get_by_label("Name").fill("ana")

@@ -171,7 +171,7 @@ def test_a_key_held_down_decides_one_record(screen: Page) -> None:
 
 
 def test_a_key_meant_for_the_last_record_does_not_decide_the_next(screen: Page) -> None:
-    has_it = "() => document.querySelector('#spare').content.firstElementChild"
+    has_it = "() => document.querySelector('#prefetched').content.firstElementChild"
     screen.wait_for_function(f"{has_it} !== null")
     screen.evaluate(f"({has_it})().dataset.guard = 60000")
     press(screen, "a", "a", "s")

@@ -29,7 +29,7 @@ _WATCH = """() => {
 
 def wait_for_the_spare(page: Page, model: str) -> None:
     """Until the page has fetched the next record."""
-    has_it = "pk => document.querySelector('#spare').content.firstElementChild?.dataset.pk === pk"
+    has_it = "pk => document.querySelector('#prefetched').content.firstElementChild?.dataset.pk === pk"
     page.wait_for_function(has_it, arg=str(record(model).pk))
 
 

@@ -97,7 +97,7 @@ def test_an_upload_can_be_paused_and_gone_on_with(
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("Paused")).to_be_visible()
     cable.cuts = 0
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     expect_import_of(page, large)
 
 
@@ -108,7 +108,7 @@ def test_an_upload_can_be_cancelled(page: Page, live_server: LiveServer, max: Us
     while not Upload.objects.filter(offset=PIECE).exists():
         page.wait_for_timeout(50)
     page.get_by_role("button", name="Cancel the upload").click()
-    expect(page.get_by_text("The upload was cancelled.")).to_be_visible()
+    expect(page.get_by_text("Upload cancelled.")).to_be_visible()
     assert not Upload.objects.exists()
 
 

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse
@@ -30,6 +31,9 @@ from reviews.review.forms.review import EscalationForm, ReviewForm
 from reviews.review.preconditions import Conflict, Reimported
 from reviews.search import listing
 from reviews.search.filters import Filters
+
+# Several renewals may fail before a claim expires.
+_RENEWALS_PER_CLAIM = 15
 
 
 class SeeOther(HttpResponseRedirectBase):
@@ -149,6 +153,7 @@ def record_screen(
         "problem": problem,
         "is_revision": is_revision,
         "is_spare": is_spare,
+        "renew_every": round(settings.CLAIM_LENGTH.total_seconds() / _RENEWALS_PER_CLAIM),
     }
     is_open = context["own"] or is_revision
     if is_revision:

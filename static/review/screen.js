@@ -1,0 +1,9 @@
+/* All scripts of the review screen. */
+
+import "../keys.js";
+import "../math.js";
+import "./form.js";
+import "./commands.js";
+import "./drafts.js";
+import "./next.js";
+import "./presence.js";
