@@ -4,6 +4,6 @@ from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 
 class HashedStaticFiles(CompressedManifestStaticFilesStorage):
-    """Compress static files, name them by their contents, and rewrite the imports of modules to these names."""
+    """Compress static files and name them by their contents, in the imports of modules, too."""
 
     support_js_module_import_aggregation = True

@@ -262,7 +262,7 @@ def summarise_decision(evaluation: Evaluation, offers: list[Offer]) -> DecisionS
     rows = [_judged(rule, name, offered.get(name), human.get(name)) for name in {**offered, **human}]
     judged = (offer.score for offer in offers if offer.origin != "rubric")
     before = evaluation.aggregated_score or rule.aggregate(judged) or ""
-    after = (rule.verdict(human) or "open") if human else before
+    after = (rule.verdict(human) or "incomplete") if human else before
     return DecisionSummary(rows, after if before in {"", after} else f"{before} → {after}")
 
 

@@ -51,7 +51,7 @@ def test_what_was_typed_survives_a_reload_and_can_be_discarded(screen: Page) -> 
     expect(screen.locator("#restored")).to_be_visible()
     expect(screen.get_by_label("Comment")).to_have_value("I was here.")
     expect(screen.get_by_label("Name of the criterion")).to_have_value("brevity")
-    verdict(screen, "open")
+    verdict(screen, "incomplete")
     draft_is(screen, "saved")
     screen.get_by_role("button", name="Discard it").click()
     expect(screen.get_by_label("Comment")).to_have_value("")

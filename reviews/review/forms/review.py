@@ -310,8 +310,8 @@ class ReviewForm(forms.Form):
     @property
     def verdict_change(self) -> str:
         """The verdict in words: the judge's, the person's, or both where they differ."""
-        before, after = self.judged_verdict, self.verdict or "open"
-        return after if before in {"", after} or after == "open" else f"{before} → {after}"
+        before, after = self.judged_verdict, self.verdict or "incomplete"
+        return after if before in {"", after} or after == "incomplete" else f"{before} → {after}"
 
     @property
     def judged_verdict(self) -> str:

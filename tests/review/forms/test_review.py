@@ -218,7 +218,7 @@ def test_a_form_without_version_and_submission_is_out_of_date(record: Evaluation
 def test_a_record_without_any_score_starts_with_one_empty_row() -> None:
     form = ReviewForm(made(parsed_rubric_scores={}, aggregated_score=None))
     assert [(row.typed_name, row.value) for row in form.rows] == [("", "")]
-    assert (form.submit_label, form.verdict_change) == ("1 score missing", "open")
+    assert (form.submit_label, form.verdict_change) == ("1 score missing", "incomplete")
 
 
 def test_while_a_row_is_added_nothing_is_wrong_yet(record: Evaluation) -> None:
