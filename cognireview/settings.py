@@ -335,7 +335,5 @@ KEEP_JOBS = timedelta(days=ENVIRONMENT.keep_jobs_days)
 KEEP_SESSIONS = timedelta(days=ENVIRONMENT.keep_sessions_days)
 KEEP_LINKS = timedelta(days=ENVIRONMENT.keep_links_days)
 CLAIM_LENGTH = timedelta(minutes=ENVIRONMENT.claim_minutes)
-# The record after the one on the screen, fetched ahead: shorter, which also tells the two apart.
-SPARE_CLAIM_LENGTH = CLAIM_LENGTH / 3
 BLIND_SHARE = ENVIRONMENT.blind_share
 WEBHOOK_HOSTS = ENVIRONMENT.webhook_targets

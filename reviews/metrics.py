@@ -83,7 +83,7 @@ def _of_runs() -> Iterator[Metric]:
     with_work_first = sorted(queue_progress.all_progress(), key=lambda pair: not pair[1].left)
     for place, (run, progress) in enumerate(with_work_first):
         name = run.name if place < MOST_RUNS else OTHER_RUNS
-        for state in ("waiting", "held", "escalated", "done"):
+        for state in ("waiting", "claimed", "escalated", "done"):
             sums[name, state] = sums.get((name, state), 0) + getattr(progress, state)
     for labels, number in sums.items():
         records.add_metric(labels, number)

@@ -40,6 +40,7 @@ WRITERS = {
     "maintenance.key_rotation",
     "maintenance.repair",
     "maintenance.retention",
+    "queue.claim_columns",
     "queue.claims",
     "review.blind_scoring",
     "review.decisions",

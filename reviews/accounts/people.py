@@ -22,7 +22,7 @@ from reviews.accounts.permissions import ROLES, role_of
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.models import AuditEvent, Evaluation, OneTimeLink, User, usernames
+from reviews.models import AuditEvent, OneTimeLink, User, usernames
 
 _IS_ADMIN = Q(groups__name="admin") | Q(is_superuser=True)
 
@@ -134,9 +134,9 @@ def reset_second_factor(*, person: User, actor: User) -> None:
 
 @transaction.atomic
 def deactivate(*, person: User, actor: User) -> None:
-    """Deactivate an account: end its sessions and tokens, and release its claims and assignments.
+    """Deactivate an account: end its sessions, tokens and links. Its decisions stay.
 
-    Its decisions stay. Raises `AccountError` if no admin would be left.
+    Raises `AccountError` if no admin would be left. `queue.deactivation` also releases the person's records.
     """
     lock_accounts()
     _check_not_last_admin(person)
@@ -145,10 +145,7 @@ def deactivate(*, person: User, actor: User) -> None:
     locked.is_active = False
     locked.save(update_fields=["is_active"])
     ended, revoked = sessions.end_all(person), api_tokens.revoke_all(person=person, actor=actor)
-    held = Evaluation.objects.filter(claimed_by=person).update(claimed_by=None, claimed_until=None)
-    assigned = Evaluation.objects.filter(assigned_to=person).update(assigned_to=None)
-    withdrawn = _withdraw_links(person)
-    counts: dict[str, Any] = {"claims": held, "assigned": assigned, "links": withdrawn, "tokens": revoked}
+    counts: dict[str, Any] = {"links": _withdraw_links(person), "tokens": revoked}
     events.record("person deactivated", actor=actor, username=person.username, sessions=ended, **counts)
 
 

@@ -70,7 +70,7 @@ def _filters(wanted: ClaimIn) -> Filters:
     if filters.problems:
         raise filter_problem(filters.problems)
     # Claiming changes these two.
-    return filters.with_only("status", "").with_only("held-by", "")
+    return filters.with_only("status", "").with_only("claimed-by", "")
 
 
 @operation(
@@ -174,7 +174,7 @@ def _conflicts(record: Evaluation) -> Iterator[None]:
 
 def _first(record: Evaluation) -> dict[str, Any]:
     """Who holds or decided a record, and since when; empty where nobody does."""
-    if record.claimed_by and record.in_queue and claims.is_held(record):
+    if record.claimed_by and record.in_queue and record.is_claimed:
         return {"who": record.claimed_by.username, "since": claims.claimed_since(record)}
     if record.review:
         return {"who": record.review.reviewer.username, "since": record.review.submitted_at}

@@ -12,7 +12,6 @@ from reviews.evidence import record as evidence_record
 from reviews.evidence import task_context
 from reviews.judge.quality_gates import Outcome
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
-from reviews.queue import claims
 from reviews.queue.progress import Progress
 from reviews.review import blind_scoring
 from reviews.review.forms.blind import BlindForm
@@ -28,7 +27,7 @@ class RunOut(Schema):
     created_at: dt.datetime
     total: int
     waiting: int
-    held: int = Field(description="By somebody now.")
+    claimed: int = Field(description="By a reviewer, now.")
     escalated: int
     done: int
     not_required: int
@@ -225,7 +224,7 @@ def import_out(source: Import) -> dict[str, Any]:
 
 
 def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
-    is_held = claims.is_held(record)
+    is_held = record.is_claimed
     human_verdict = definition.of(record.run).rule.verdict(record.human_corrected_scores)
     names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
     more = ("version", "created_at", "is_escalated", "is_stale")
@@ -247,7 +246,7 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
     """The record as the review screen shows it to that person."""
     is_blind = blind_scoring.is_hidden(record, reader)
     form = BlindForm(record) if is_blind else ReviewForm(record)
-    is_held = claims.is_held(record)
+    is_held = record.is_claimed
     return {
         "evaluation_id": record.evaluation_id,
         "run": record.run.name,

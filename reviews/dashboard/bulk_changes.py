@@ -5,16 +5,15 @@ Each change keeps what it found in every record, so that it can be undone.
 
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Now
 from django.utils import timezone
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.models import BulkChange, BulkChangeItem, Evaluation, Run, User
-from reviews.queue.claims import IN_QUEUE
+from reviews.models.evaluations import CLAIMED, IN_QUEUE, UNCLAIMED
+from reviews.queue.claim_columns import clear_claims, restore_claims
 from reviews.search import listing
 from reviews.search.filters import STATUSES, Filters
 
@@ -89,7 +88,7 @@ def apply(order: Order, actor: User) -> BulkChange:
     elif order.kind == Kind.PRIORITISE:
         changed.update(priority=order.priority)
     else:
-        changed.update(claimed_by=None, claimed_until=None)
+        clear_claims(changed)
     change.evaluations = len(items)
     change.save(update_fields=["evaluations"])
     _record(change, change.kind, actor, evaluations=change.evaluations)
@@ -111,8 +110,7 @@ def undo(*, change_id: int, actor: User) -> Outcome:
     elif change.kind == Kind.PRIORITISE:
         restored.update(priority=Subquery(item.values("priority")))
     else:
-        until = timezone.now() + settings.CLAIM_LENGTH
-        restored.update(claimed_by=Subquery(item.values("claimed_by")), claimed_until=until)
+        restore_claims(restored, change.run, claimed_by=Subquery(item.values("claimed_by")))
     change.undone_at = timezone.now()
     change.save(update_fields=["undone_at"])
     outcome = Outcome(len(unchanged), change.evaluations - len(unchanged))
@@ -131,16 +129,15 @@ def _changing(order: Order) -> QuerySet[Evaluation]:
     if order.kind == Kind.PRIORITISE:
         return found.exclude(priority=order.priority)
     if order.kind == Kind.RELEASE:
-        return found.filter(STATUSES["held"])
-    free = Q(claimed_until=None) | Q(claimed_until__lte=Now())
+        return found.filter(CLAIMED)
     if order.assigned_to is None:
-        return found.filter(free, assigned_to__isnull=False)
+        return found.filter(UNCLAIMED, assigned_to__isnull=False)
     theirs = Q(assigned_to=order.assigned_to)
-    return found.filter(free | Q(claimed_by=order.assigned_to)).filter(Q(assigned_to=None) | ~theirs)
+    return found.filter(UNCLAIMED | Q(claimed_by=order.assigned_to)).filter(Q(assigned_to=None) | ~theirs)
 
 
 def _held_by_others(order: Order) -> QuerySet[Evaluation]:
-    held = listing.matching_records(order.run, order.filters, None).filter(STATUSES["held"])
+    held = listing.matching_records(order.run, order.filters, None).filter(STATUSES["claimed"])
     return held.exclude(claimed_by=order.assigned_to) if order.assigned_to else held
 
 

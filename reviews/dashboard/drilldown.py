@@ -9,7 +9,7 @@ from django.db.models.functions import Cast
 from reviews.dashboard.metrics import STANDS, Selection
 from reviews.evidence.reading_time import MS_PER_WORD
 from reviews.models import Opinion, Overturning, Review, User
-from reviews.queue.claims import LARGE_COLUMNS
+from reviews.models.evaluations import LARGE_COLUMNS
 
 PAGE_SIZE = 50
 LISTED = 200

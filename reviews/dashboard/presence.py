@@ -8,13 +8,13 @@ from django.db import connection
 from django.utils import timezone
 
 from reviews.models import Evaluation, Run, User
-from reviews.queue.claims import IN_QUEUE, LARGE_COLUMNS
+from reviews.queue.claim_columns import CLAIM_LENGTH_SQL
 
 # Whoever holds nothing is at work for so long after a decision or a saved draft.
 RECENTLY = dt.timedelta(minutes=15)
 
 # A claim is renewed while its page is in use, so its end tells when that was last.
-_LAST_SEEN = """
+_LAST_SEEN = f"""
     SELECT person.id, greatest(
         (SELECT submitted_at FROM review
          WHERE reviewer_id = person.id AND before IS NOT NULL
@@ -22,11 +22,11 @@ _LAST_SEEN = """
          ORDER BY id DESC LIMIT 1),
         (SELECT max(saved_at) FROM draft JOIN evaluation ON evaluation.id = draft.evaluation_id
          WHERE reviewer_id = person.id AND (%(run)s::bigint IS NULL OR evaluation.run_id = %(run)s)),
-        (SELECT max(claimed_until) - %(claim)s FROM evaluation
+        (SELECT max(claimed_until - {CLAIM_LENGTH_SQL}) FROM evaluation JOIN run ON run.id = run_id
          WHERE claimed_by_id = person.id AND (%(run)s::bigint IS NULL OR run_id = %(run)s))
     )
     FROM person WHERE is_active
-"""
+"""  # noqa: S608 (a constant)
 
 
 class Presence(NamedTuple):
@@ -43,7 +43,7 @@ def now_working(run: Run | None = None) -> list[Presence]:
     for evaluation in _held(run):
         claims.setdefault(evaluation.claimed_by_id or 0, []).append(evaluation)
     since = timezone.now() - RECENTLY
-    parameters: dict[str, Any] = {"run": run.pk if run else None, "claim": settings.CLAIM_LENGTH}
+    parameters: dict[str, Any] = {"run": run.pk if run else None, "claim_length": settings.CLAIM_LENGTH}
     with connection.cursor() as cursor:
         cursor.execute(_LAST_SEEN, parameters)
         seen = {pk: at for pk, at in cursor.fetchall() if at and (at >= since or pk in claims)}
@@ -53,7 +53,6 @@ def now_working(run: Run | None = None) -> list[Presence]:
 
 
 def _held(run: Run | None) -> list[Evaluation]:
-    held = Evaluation.objects.filter(IN_QUEUE, claimed_by__isnull=False, claimed_until__gt=timezone.now())
-    if run:
-        held = held.filter(run=run)
-    return list(held.select_related("run").defer(*LARGE_COLUMNS).order_by("claimed_until"))
+    rows = run.evaluations.all() if run else Evaluation.objects.all()
+    claimed = rows.in_queue().claimed().order_by("claimed_until")
+    return list(claimed.select_related("run").without_large_columns())

@@ -8,8 +8,8 @@ from reviews.accounts.permissions import Denied, check
 from reviews.audit import events
 from reviews.dashboard.metrics import Selection
 from reviews.models import Review, SpotCheck, User
+from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.queue import claims
-from reviews.queue.claims import LARGE_COLUMNS
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import decisions
 from reviews.review.preconditions import Conflict, check_in_force

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeVar
 from django.db.models import Q, QuerySet
 
 from reviews.models import Escalation, Evaluation, Review, Run, Skip, User
-from reviews.queue.claims import IN_QUEUE_SKIPS, LARGE_COLUMNS
+from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.verdict import Rule, Verdict
 from reviews.rubric import definition
 
@@ -86,7 +86,7 @@ def _decision(review: Review, rule: Rule) -> Decision:
 
 
 def _skips(reviewer: User, run: Run | None) -> list[Skip]:
-    skips = Skip.objects.filter(IN_QUEUE_SKIPS, _in_run(run), reviewer=reviewer)
+    skips = Skip.objects.filter(_in_run(run), evaluation__in=Evaluation.objects.in_queue(), reviewer=reviewer)
     return list(_without_large(skips.select_related("evaluation__run").order_by("-pk"))[:LISTED])
 
 

@@ -27,7 +27,6 @@ from reviews.models import (
     SourceChunk,
     User,
 )
-from reviews.queue.claims import is_held
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review.escalations import REASONS
 from reviews.rubric.definition import Rubric
@@ -247,8 +246,8 @@ def _hold(evaluation: Evaluation, claim: AuditEvent, end: tuple[dt.datetime, str
         at, action = end
         return Hold(None if action == "claim" else at, _ENDS[action])
     if evaluation.claimed_by_id == claim.actor_id and evaluation.claimed_until:
-        return Hold(evaluation.claimed_until, "not over yet" if is_held(evaluation) else "the hold ran out")
-    return Hold(None, "given back unseen" if claim.detail.get("spare") else "given back")
+        return Hold(evaluation.claimed_until, "not over yet" if evaluation.is_claimed else "the hold ran out")
+    return Hold(None, "given back unseen" if claim.detail.get("prefetched") else "given back")
 
 
 # What each says

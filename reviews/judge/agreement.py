@@ -149,7 +149,7 @@ class Figures:
             "criterion": self.criterion,
             "basis": self.basis,
             "population": self.population,
-            "group": self.group and self.group._asdict(),  # noqa: SLF001 (documented API)
+            "group": self.group and self.group._asdict(),
             "n": self.n,
             "judge_only": self.judge_only,
             "human_only": self.human_only,

@@ -11,8 +11,8 @@ from django.db.models import F, Q, QuerySet, Sum
 
 from reviews.judge.agreement import Basis, Population, Scope
 from reviews.models import CauseMention, JudgedCount, Review
+from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.queue import progress
-from reviews.queue.claims import LARGE_COLUMNS
 from reviews.records.scores import Score, identity, is_score
 
 PAGE_SIZE = 50

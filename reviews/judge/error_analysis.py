@@ -11,7 +11,7 @@ from django.db.models import Count, QuerySet
 
 from reviews.judge.agreement import Scope
 from reviews.models import CauseMention, Review, Stratum
-from reviews.queue.claims import LARGE_COLUMNS
+from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.scores import criterion_title, score_of, score_word
 from reviews.rubric import definition
 from reviews.rubric.definition import Rubric

@@ -83,6 +83,13 @@ class Migration(migrations.Migration):
                 ),
                 ("claimed_until", models.DateTimeField(null=True)),
                 (
+                    "claim_is_prefetched",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="Whether the record was claimed ahead of time and is not on a screen yet.",
+                    ),
+                ),
+                (
                     "priority",
                     models.SmallIntegerField(db_default=0, help_text="Higher priorities come first."),
                 ),
@@ -1419,6 +1426,13 @@ class Migration(migrations.Migration):
                     "overlap",
                     models.SmallIntegerField(
                         default=2, help_text="Number of people who review each of them."
+                    ),
+                ),
+                (
+                    "claim_minutes",
+                    models.PositiveSmallIntegerField(
+                        null=True,
+                        help_text="How long a claim lasts, in minutes. Null means the setting of the site.",
                     ),
                 ),
             ],

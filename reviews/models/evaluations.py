@@ -2,11 +2,12 @@
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.db import models
-from django.db.models import Case, Value, When
+from django.db.models import Case, Q, Value, When
 from django.db.models.functions import Coalesce, Collate, Length, Now
+from django.utils import timezone
 
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
@@ -27,6 +28,61 @@ VERDICT_ORDER = Case(
     default=Value(3),
     output_field=models.SmallIntegerField(),
 )
+
+
+# The states of a record. Each is one condition here, one method of the query set and one property.
+IN_QUEUE = Q(human_review_status__in=QUEUE_STATUSES)
+DONE = Q(human_review_status__in=DONE_STATUSES)
+CLAIMED = Q(claimed_by__isnull=False, claimed_until__gt=Now())
+UNCLAIMED = Q(claimed_until=None) | Q(claimed_until__lte=Now())
+WAITING = IN_QUEUE & Q(is_escalated=False) & UNCLAIMED
+CONFIRMED = Q(is_sampled=True, review__isnull=False, human_review_status=NOT_REQUIRED)
+
+# Lists and locks do without these columns: a row may hold megabytes of them.
+LARGE_COLUMNS = (
+    "raw_judge_output",
+    "parsed_rubric_scores",
+    "extracted_scores",
+    "structured_model_response",
+    "structured_ideal_response",
+    "extra",
+)
+
+
+def confirms(*, is_sampled: bool, has_review: bool, status: str) -> bool:
+    """Return whether a record with these columns is a random sample whose decision changes no score.
+
+    Such a record keeps its line of the file in an export.
+    """
+    return is_sampled and has_review and status == NOT_REQUIRED
+
+
+class EvaluationQuerySet(models.QuerySet["Evaluation"]):
+    """Records by their state."""
+
+    def in_queue(self) -> Self:
+        """Records that nobody has decided yet."""
+        return self.filter(IN_QUEUE)
+
+    def waiting(self) -> Self:
+        """Records in the queue that are neither claimed nor escalated."""
+        return self.filter(WAITING)
+
+    def claimed(self) -> Self:
+        """Records with a claim that has not expired."""
+        return self.filter(CLAIMED)
+
+    def unclaimed(self) -> Self:
+        """Records without a claim, or with an expired one."""
+        return self.filter(UNCLAIMED)
+
+    def decided(self) -> Self:
+        """Records with a decision, including confirmed random samples."""
+        return self.filter(DONE | CONFIRMED)
+
+    def without_large_columns(self) -> Self:
+        """Load the large columns only when they are read."""
+        return self.defer(*LARGE_COLUMNS)
 
 
 class Evaluation(models.Model):
@@ -82,9 +138,12 @@ class Evaluation(models.Model):
         help_text="Whether the record has the model's answer: see `responses.has_answer`.",
     )
 
-    # The claim. On the row itself, so that one row lock decides who gets the record.
+    # The claim. On the row itself, so that one row lock decides who gets the record. Written by `queue` only.
     claimed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="claims", db_index=False)
     claimed_until = models.DateTimeField(null=True)
+    claim_is_prefetched = models.BooleanField(
+        db_default=False, help_text="Whether the record was claimed ahead of time and is not on a screen yet."
+    )
     # Set by leads. An escalated record is in nobody's queue.
     assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     priority = models.SmallIntegerField(db_default=0, help_text="Higher priorities come first.")
@@ -103,6 +162,8 @@ class Evaluation(models.Model):
         db_default=False,
         help_text="The record has left the queue before, so its scores may be known. Set by a trigger.",
     )
+
+    objects = EvaluationQuerySet.as_manager()
 
     class Meta:
         db_table = "evaluation"
@@ -204,13 +265,19 @@ class Evaluation(models.Model):
         return self.human_review_status in QUEUE_STATUSES
 
     @property
+    def is_claimed(self) -> bool:
+        """Whether there is a claim that has not expired."""
+        return self.claimed_until is not None and self.claimed_until > timezone.now()
+
+    @property
     def is_done(self) -> bool:
         return self.human_review_status in DONE_STATUSES
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether it is a sampled record whose current decision changes no score."""
-        return self.is_sampled and self.review_id is not None and self.human_review_status == NOT_REQUIRED
+        """Whether it is a random sample whose current decision changes no score."""
+        has_review, status = self.review_id is not None, self.human_review_status
+        return confirms(is_sampled=self.is_sampled, has_review=has_review, status=status)
 
     @property
     def is_decided(self) -> bool:

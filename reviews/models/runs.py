@@ -49,6 +49,9 @@ class Run(models.Model):
         default=0, help_text="Share of records that several people review, from 0 to 1."
     )
     overlap = models.SmallIntegerField(default=2, help_text="Number of people who review each of them.")
+    claim_minutes = models.PositiveSmallIntegerField(
+        null=True, help_text="How long a claim lasts, in minutes. Null means the setting of the site."
+    )
 
     class Meta:
         db_table = "run"

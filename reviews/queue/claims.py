@@ -6,7 +6,6 @@ A claim is two columns on the evaluation itself, so that one locked row decides.
 import datetime as dt
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -15,8 +14,16 @@ from reviews.accounts.permissions import can, check, check_release
 from reviews.audit import events, reveals
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.queue import allocation
+from reviews.queue.claim_columns import (
+    NO_CLAIM,
+    claim_length,
+    clear_claims,
+    renewal_interval,
+    save_claim,
+    start_claim,
+    start_prefetch,
+)
 from reviews.queue.next_record import Claimed, claim_first
-from reviews.records.status import DONE_STATUSES, QUEUE_STATUSES
 
 
 class Taken(Exception):
@@ -27,20 +34,7 @@ class Taken(Exception):
         self.reason = reason
 
 
-IN_QUEUE = Q(human_review_status__in=QUEUE_STATUSES)
-DONE = Q(human_review_status__in=DONE_STATUSES)
-IN_QUEUE_SKIPS = Q(evaluation__human_review_status__in=QUEUE_STATUSES)
 EVERYTHING = Q()
-
-# What lists and locks do without. A row may hold megabytes of it.
-LARGE_COLUMNS = (
-    "raw_judge_output",
-    "parsed_rubric_scores",
-    "extracted_scores",
-    "structured_model_response",
-    "structured_ideal_response",
-    "extra",
-)
 
 
 @transaction.atomic
@@ -51,34 +45,30 @@ def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evalua
     holds, it is the record. What is assigned to them comes first, then what is assigned to nobody.
     """
     _take_turns(reviewer)
-    until = timezone.now() + settings.CLAIM_LENGTH
-    claimed = claim_first(run=run, reviewer=reviewer, until=until, condition=condition)
+    claimed = claim_first(run=run, claim=start_claim(run, reviewer), condition=condition)
     return _claimed(claimed, reviewer) if claimed else None
 
 
 @transaction.atomic
-def prefetch_next(*, run: Run, reviewer: User, beside: int, condition: Q = EVERYTHING) -> Evaluation | None:
-    """The record to come after `beside`, the key of the one on the screen, to be fetched ahead.
+def prefetch_next(*, run: Run, reviewer: User, current: int, condition: Q = EVERYTHING) -> Evaluation | None:
+    """Claim the record to show after `current`, the key of the one on the screen.
 
-    It is held for `settings.SPARE_CLAIM_LENGTH`. A spare that the reviewer holds is returned again.
+    The claim is shorter than usual. A record that the reviewer has prefetched already is returned again.
     """
     _take_turns(reviewer)
-    until = timezone.now() + settings.SPARE_CLAIM_LENGTH
-    claimed = claim_first(run=run, reviewer=reviewer, until=until, condition=condition, beside=beside)
-    return _claimed(claimed, reviewer, spare=True) if claimed else None
+    claim = start_prefetch(run, reviewer)
+    claimed = claim_first(run=run, claim=claim, condition=condition, current=current)
+    return _claimed(claimed, reviewer, prefetched=True) if claimed else None
 
 
 @transaction.atomic
 def release_prefetched(*, run: Run, reviewer: User) -> int:
     """Give back what was fetched ahead and not looked at; returns how many."""
-    now = timezone.now()
-    # A record on a screen is held for longer: the page renews it.
-    short = {"claimed_until__gt": now, "claimed_until__lte": now + settings.SPARE_CLAIM_LENGTH}
-    spares = run.evaluations.filter(IN_QUEUE, claimed_by=reviewer, **short).select_for_update(no_key=True)
-    keys = [spare.pk for spare in spares.only("pk")]
+    prefetched = run.evaluations.in_queue().claimed().filter(claimed_by=reviewer, claim_is_prefetched=True)
+    keys = list(prefetched.select_for_update(no_key=True).values_list("pk", flat=True))
     if keys:
-        run.evaluations.filter(pk__in=keys).update(claimed_by=None, claimed_until=None)
-        events.record("release spares", actor=reviewer, run=run, evaluations=keys)
+        clear_claims(run.evaluations.filter(pk__in=keys))
+        events.record("release prefetched", actor=reviewer, run=run, evaluations=keys)
     return len(keys)
 
 
@@ -90,7 +80,7 @@ def _take_turns(reviewer: User) -> None:
 
 def _claimed(claimed: Claimed, reviewer: User, **detail: Any) -> Evaluation:
     evaluation = claimed.evaluation
-    if not claimed.was_held:
+    if not claimed.was_claimed:
         _tell_of_claim(evaluation, reviewer, claimed.draft, **detail)
     return evaluation
 
@@ -120,8 +110,7 @@ def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
     assignee = evaluation.assigned_to
     if assignee and assignee != reviewer and not can(reviewer, "lead_review"):
         raise Taken(f"This record is assigned to {assignee.name}.")
-    evaluation.claimed_by, evaluation.claimed_until = reviewer, timezone.now() + settings.CLAIM_LENGTH
-    evaluation.save(update_fields=["claimed_by", "claimed_until"])
+    save_claim(evaluation, start_claim(evaluation.run, reviewer))
     evaluation.skips.filter(reviewer=reviewer).delete()
     if evaluation.is_escalated and evaluation.opinions.filter(is_open=True).exists():
         reveals.record_reveal(evaluation, reviewer, reveals.How.OPINIONS)
@@ -142,12 +131,19 @@ def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
 
 def extend_claim(evaluation: Evaluation, reviewer: User) -> dt.datetime:
     """Extend the claim on a locked record. Reclaim the record if the claim had expired."""
-    if not is_held(evaluation):
+    if not evaluation.is_claimed:
         _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer), regained=True)
-    until = timezone.now() + settings.CLAIM_LENGTH
-    evaluation.claimed_until = until
-    evaluation.save(update_fields=["claimed_until"])
-    return until
+    claim = start_claim(evaluation.run, reviewer)
+    save_claim(evaluation, claim)
+    assert claim.claimed_until
+    return claim.claimed_until
+
+
+def extend_claim_if_due(evaluation: Evaluation, reviewer: User) -> None:
+    """Extend the claim on a locked record, once the renewal interval has passed: each time writes the row."""
+    unchanged_until = timezone.now() + claim_length(evaluation.run) - renewal_interval(evaluation.run)
+    if evaluation.claimed_until is None or evaluation.claimed_until < unchanged_until:
+        extend_claim(evaluation, reviewer)
 
 
 @transaction.atomic
@@ -185,9 +181,9 @@ def unskip(*, evaluation_id: int, reviewer: User) -> None:
 @transaction.atomic
 def unskip_all(*, run: Run, reviewer: User) -> int:
     """Bring all that the reviewer skipped in a run back into their queue; returns how many."""
-    count, _ = Skip.objects.filter(IN_QUEUE_SKIPS, evaluation__run=run, reviewer=reviewer).delete()
+    count, _ = Skip.objects.filter(evaluation__in=run.evaluations.in_queue(), reviewer=reviewer).delete()
     if count:
-        events.record("take back skips", actor=reviewer, run=run, count=count)
+        events.record("unskip all", actor=reviewer, run=run, count=count)
     return count
 
 
@@ -200,7 +196,7 @@ def lock_evaluation(evaluation_id: int) -> Evaluation:
     # Only the run, which never changes, is joined: after a wait for the lock PostgreSQL renews the locked row
     # alone, and holder and review would be missing that came meanwhile.
     rows = Evaluation.objects.select_related("run").select_for_update(of=("self",), no_key=True)
-    return rows.defer(*LARGE_COLUMNS).get(pk=evaluation_id)
+    return rows.without_large_columns().get(pk=evaluation_id)
 
 
 def check_available(evaluation: Evaluation, reviewer: User) -> None:
@@ -240,7 +236,7 @@ def _with_a_lead(evaluation: Evaluation) -> str:
 
 def check_unclaimed(evaluation: Evaluation, reviewer: User) -> None:
     """Raise `Taken` if somebody else holds the record."""
-    if evaluation.claimed_by_id != reviewer.pk and evaluation.claimed_by and is_held(evaluation):
+    if evaluation.claimed_by_id != reviewer.pk and evaluation.claimed_by and evaluation.is_claimed:
         since = claimed_since(evaluation) or timezone.now()
         raise Taken(f"{evaluation.claimed_by.name} has been reviewing this since {clock(since)}.")
 
@@ -258,17 +254,12 @@ def check_claimed_by(evaluation: Evaluation, reviewer: User) -> None:
         raise Taken("You do not hold this record any more. Claim it again to go on.")
 
 
-def is_held(evaluation: Evaluation) -> bool:
-    """Whether somebody's claim on the record is still running."""
-    return evaluation.claimed_until is not None and evaluation.claimed_until > timezone.now()
-
-
 def expired_claim_notice(evaluation: Evaluation, reviewer: User) -> str:
     """What to tell a reviewer who comes back to a record their claim on ran out for; empty if it did not.
 
     Of the evaluation as it was loaded before it is renewed.
     """
-    if evaluation.claimed_by_id != reviewer.pk or evaluation.claimed_until is None or is_held(evaluation):
+    if evaluation.claimed_by_id != reviewer.pk or evaluation.claimed_until is None or evaluation.is_claimed:
         return ""
     return (
         f"Your hold ended at {clock(evaluation.claimed_until)}. "
@@ -283,6 +274,5 @@ def clock(moment: dt.datetime) -> str:
 
 
 def clear_claim(evaluation: Evaluation) -> None:
-    """Take the claim off a locked record."""
-    evaluation.claimed_by = evaluation.claimed_until = None
-    evaluation.save(update_fields=["claimed_by", "claimed_until"])
+    """End the claim on a locked record."""
+    save_claim(evaluation, NO_CLAIM)

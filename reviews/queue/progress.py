@@ -12,16 +12,16 @@ from django.db.models import Q
 from django.utils import timezone
 
 from reviews.models import Escalation, Opinion, Reveal, Run, User
-from reviews.queue.claims import EVERYTHING, IN_QUEUE
+from reviews.queue.claims import EVERYTHING
 from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES
 
 
 class Progress(NamedTuple):
-    """Counts of evaluations. `waiting`, `held` (by somebody now) and `escalated` make up the queue."""
+    """Counts of evaluations. `waiting`, `claimed` and `escalated` make up the queue."""
 
     total: int
     waiting: int
-    held: int
+    claimed: int
     escalated: int
     done: int
     not_required: int
@@ -29,7 +29,7 @@ class Progress(NamedTuple):
     @property
     def left(self) -> int:
         """What nobody has decided yet."""
-        return self.waiting + self.held + self.escalated
+        return self.waiting + self.claimed + self.escalated
 
     @property
     def to_review(self) -> int:
@@ -107,17 +107,16 @@ def reviewer_progress(*, run: Run, reviewer: User, condition: Q = EVERYTHING) ->
     What is assigned to others, and whatever a condition leaves, is counted row by row: a matter for the
     page of the queue, not for each record.
     """
-    now = timezone.now()
-    queue = run.evaluations.filter(IN_QUEUE, condition)
+    queue = run.evaluations.in_queue().filter(condition)
     in_queue = queue.count() if condition else run_progress(run).left
     escalated = queue.filter(escalations__outcome=Escalation.Outcome.OPEN).count()
     open_to_all = queue.filter(is_escalated=False)
-    others = open_to_all.filter(claimed_by__isnull=False, claimed_until__gt=now).exclude(claimed_by=reviewer)
+    others = open_to_all.claimed().exclude(claimed_by=reviewer)
     ends = list(others.order_by("claimed_until").values_list("claimed_until", flat=True))
     # Two parts, each with an index of its own: what nobody claimed, and what a claim ran out on.
     free = [
         open_to_all.filter(claimed_by=None),
-        open_to_all.filter(claimed_by__isnull=False, claimed_until__lte=now),
+        open_to_all.filter(claimed_by__isnull=False, claimed_until__lte=timezone.now()),
     ]
     mine_or_nobodys = Q(assigned_to=None) | Q(assigned_to=reviewer)
     assigned = sum(part.exclude(mine_or_nobodys).count() for part in free)

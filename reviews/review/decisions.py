@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 from uuid import UUID, uuid4
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -16,6 +15,7 @@ from reviews.accounts.permissions import can, check, check_revise
 from reviews.audit import events
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
 from reviews.queue import claims
+from reviews.queue.claim_columns import NO_CLAIM, assign_claim, start_claim
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import TRANSITIONS
 from reviews.review import blind_scoring, drafts, opinion_counts, opinions, overturned
@@ -355,7 +355,6 @@ def _settle_escalation(evaluation: Evaluation, reviewer: User) -> int | None:
 def _save_decided(evaluation: Evaluation, holder: User | None = None) -> None:
     """Save what a decision changes in a locked record, and who holds it from then on."""
     evaluation.version += 1
-    evaluation.claimed_by = holder
-    evaluation.claimed_until = timezone.now() + settings.CLAIM_LENGTH if holder else None
-    ours = ("review", "is_sampled", "is_stale", "is_escalated", "version", "claimed_by", "claimed_until")
-    evaluation.save(update_fields=[*HUMAN_FIELDS, *ours])
+    claim = assign_claim(evaluation, start_claim(evaluation.run, holder) if holder else NO_CLAIM)
+    ours = ("review", "is_sampled", "is_stale", "is_escalated", "version")
+    evaluation.save(update_fields=[*HUMAN_FIELDS, *ours, *claim])

@@ -4,23 +4,18 @@ A draft that is saved leaves no audit event: a review of one record saves dozens
 what became of them. A claim that goes on with a draft, after an earlier claim was lost, tells so.
 """
 
-import datetime as dt
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
 from reviews.accounts.permissions import can_revise, check
 from reviews.models import Draft, Evaluation, Review, User
-from reviews.queue.claims import check_claimed_by, extend_claim, lock_evaluation
+from reviews.queue.claims import check_claimed_by, extend_claim_if_due, lock_evaluation
 from reviews.records.scores import identity, is_score, score_of
 from reviews.review import file_decisions
 from reviews.review.file_decisions import text_of
 from reviews.rubric import definition, proposals
-
-# A save renews the claim only when this much of it is gone: each time a new version of the row is written.
-_RENEWED_EVERY = dt.timedelta(minutes=1)
 
 Fields = list[list[str]]
 
@@ -49,7 +44,7 @@ def save(*, evaluation_id: int, reviewer: User, fields: Fields, revision: int) -
             check_claimed_by(evaluation, reviewer)
         draft = _keep(evaluation, reviewer, _storable(fields), revision)
         if not is_revision:
-            _hold_on(evaluation, reviewer)
+            extend_claim_if_due(evaluation, reviewer)
     return draft
 
 
@@ -85,13 +80,6 @@ def _keep(evaluation: Evaluation, reviewer: User, fields: Fields, revision: int)
     draft.fields, draft.revision, draft.saved_at = fields, revision, timezone.now()
     draft.save()
     return draft
-
-
-def _hold_on(evaluation: Evaluation, reviewer: User) -> None:
-    """Renew the reviewer's claim, also one that ran out."""
-    until = timezone.now() + settings.CLAIM_LENGTH
-    if evaluation.claimed_until is None or evaluation.claimed_until < until - _RENEWED_EVERY:
-        extend_claim(evaluation, reviewer)
 
 
 def _storable(fields: Fields) -> Fields:

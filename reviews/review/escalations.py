@@ -4,7 +4,6 @@ A record with an open escalation is in nobody's queue. It goes back there when w
 back or a lead returns it with an answer; or a lead reviews it, or closes it without scores.
 """
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -12,6 +11,7 @@ from reviews.accounts.permissions import check, check_withdraw
 from reviews.audit import events
 from reviews.models import Escalation, Evaluation, User
 from reviews.queue import claims
+from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
 from reviews.review import decisions, opinions
 from reviews.review.preconditions import Conflict, check_open
 
@@ -47,8 +47,7 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
         outcome=Outcome.OPEN,
     )
     evaluation.is_escalated = True
-    evaluation.claimed_by = evaluation.claimed_until = None
-    evaluation.save(update_fields=["is_escalated", "claimed_by", "claimed_until"])
+    evaluation.save(update_fields=["is_escalated", *assign_claim(evaluation, NO_CLAIM)])
     events.record(
         "escalate",
         actor=reviewer,
@@ -72,8 +71,7 @@ def withdraw(*, escalation_id: int, actor: User) -> Evaluation:
     _end(escalation, evaluation, Outcome.WITHDRAWN, actor)
     if evaluation.in_queue:
         check_open(evaluation, actor)
-        evaluation.claimed_by, evaluation.claimed_until = actor, timezone.now() + settings.CLAIM_LENGTH
-        evaluation.save(update_fields=["claimed_by", "claimed_until"])
+        save_claim(evaluation, start_claim(evaluation.run, actor))
     events.record("withdraw escalation", actor=actor, run=evaluation.run, evaluation=evaluation)
     return evaluation
 

@@ -11,7 +11,6 @@ from enum import Enum, auto
 from typing import Any, NamedTuple, Unpack
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -19,6 +18,7 @@ from reviews.accounts.permissions import check
 from reviews.audit import events, reveals
 from reviews.models import Escalation, Evaluation, Opinion, Review, Run, User, Withdrawal
 from reviews.queue import allocation, claims
+from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
 from reviews.records.scores import identity, is_score, score_of
 from reviews.review import drafts, opinion_counts, versions
 from reviews.review.preconditions import Conflict, check_open
@@ -196,7 +196,7 @@ def call(*, evaluation_id: int, actor: User) -> None:
     claims.check_unclaimed(evaluation, actor)
     _hand_to_lead(evaluation, actor, "take opinions")
     reveals.record_reveal(evaluation, actor, reveals.How.OPINIONS)
-    _hold(evaluation, actor)
+    save_claim(evaluation, start_claim(evaluation.run, actor))
 
 
 def close(evaluation: Evaluation, waiting: Sequence[int] | None = None) -> Sequence[int]:
@@ -249,8 +249,8 @@ def take_back(evaluation: Evaluation, review: Review) -> None:
     _end_disagreement(evaluation, reviewer)
     if not evaluation.in_queue:
         close(evaluation)
-    elif not evaluation.is_escalated and not claims.is_held(evaluation):
-        _hold(evaluation, reviewer)
+    elif not evaluation.is_escalated and not evaluation.is_claimed:
+        save_claim(evaluation, start_claim(evaluation.run, reviewer))
     drafts.refill(review)
     _record("take back opinion", evaluation, reviewer, version=review.version)
     recount(evaluation, review)
@@ -258,10 +258,9 @@ def take_back(evaluation: Evaluation, review: Review) -> None:
 
 def _leave_to_others(evaluation: Evaluation, reviewer: User) -> None:
     """Free a record on which a reviewer has said what they have to say."""
-    evaluation.claimed_by = evaluation.claimed_until = None
     if evaluation.assigned_to_id == reviewer.pk:
         evaluation.assigned_to = None
-    evaluation.save(update_fields=["claimed_by", "claimed_until", "assigned_to"])
+    evaluation.save(update_fields=["assigned_to", *assign_claim(evaluation, NO_CLAIM)])
     evaluation.skips.filter(reviewer=reviewer).delete()
 
 
@@ -298,11 +297,6 @@ def _end_disagreement(evaluation: Evaluation, actor: User) -> None:
     if evaluation.escalations.filter(**disagreement).update(**ended):
         evaluation.is_escalated = False
         evaluation.save(update_fields=["is_escalated"])
-
-
-def _hold(evaluation: Evaluation, person: User) -> None:
-    evaluation.claimed_by, evaluation.claimed_until = person, timezone.now() + settings.CLAIM_LENGTH
-    evaluation.save(update_fields=["claimed_by", "claimed_until"])
 
 
 def _record(action: str, evaluation: Evaluation, actor: User, **detail: Any) -> None:

@@ -12,12 +12,11 @@ from operator import or_
 from typing import NamedTuple, Self
 
 from django.db.models import F, Q
-from django.db.models.functions import Now
 from django.http import QueryDict
 from django.utils.http import urlencode
 
 from reviews.models import Run, User
-from reviews.queue.claims import DONE, IN_QUEUE
+from reviews.models.evaluations import CLAIMED, DONE, IN_QUEUE, WAITING
 from reviews.records.schema import EARLIEST_YEAR, VERDICTS
 from reviews.records.status import NOT_REQUIRED
 from reviews.search import hidden_records, indexing, terms
@@ -28,8 +27,8 @@ NOBODY = "nobody"
 LIST_PARAMETERS = ("sort", "after")
 
 STATUSES = {
-    "waiting": IN_QUEUE & Q(is_escalated=False) & (Q(claimed_until=None) | Q(claimed_until__lte=Now())),
-    "held": IN_QUEUE & Q(is_escalated=False, claimed_by__isnull=False, claimed_until__gt=Now()),
+    "waiting": WAITING,
+    "claimed": IN_QUEUE & CLAIMED & Q(is_escalated=False),
     "escalated": IN_QUEUE & Q(is_escalated=True),
     "done": DONE,
     "not-required": Q(human_review_status=NOT_REQUIRED),
@@ -102,7 +101,7 @@ def _parse_search(text: str) -> str:
 _DATES = {"created": "created_at", "reviewed": "human_review_timestamp"}
 _STATUS_TITLES = {
     "waiting": "Waiting",
-    "held": "Held",
+    "claimed": "Claimed",
     "escalated": "Escalated",
     "done": "Done",
     "not-required": "Not required",
@@ -147,7 +146,7 @@ FILTERS: dict[str, Filter] = {
     ),
     "decided-by": Filter("Decided by", _equals("human_reviewer_id")),
     "assigned-to": Filter("Assigned to", _assigned_to),
-    "held-by": Filter("Held by", lambda name: STATUSES["held"] & Q(claimed_by__username=name)),
+    "claimed-by": Filter("Claimed by", lambda name: STATUSES["claimed"] & Q(claimed_by__username=name)),
     "created-from": _from("created"),
     "created-until": _until("created"),
     "reviewed-from": _from("reviewed"),

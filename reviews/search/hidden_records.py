@@ -7,8 +7,8 @@ from django.db.models import BooleanField, Exists, F, FloatField, Func, OuterRef
 from django.db.models.lookups import LessThan
 
 from reviews.models import Reveal, Review, Run, User
+from reviews.models.evaluations import IN_QUEUE
 from reviews.queue import allocation
-from reviews.queue.claims import IN_QUEUE
 
 _NO_RECORD = Q(pk__in=[])
 

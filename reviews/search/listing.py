@@ -21,8 +21,8 @@ from django.utils.http import urlencode
 from psycopg.errors import QueryCanceled
 
 from reviews.models import Evaluation, Run, User
-from reviews.models.evaluations import TASK_ORDER, VERDICT_ORDER
-from reviews.queue.claims import EVERYTHING, LARGE_COLUMNS
+from reviews.models.evaluations import LARGE_COLUMNS, TASK_ORDER, VERDICT_ORDER
+from reviews.queue.claims import EVERYTHING
 from reviews.search import indexing
 from reviews.search.filters import Filters
 from reviews.search.hidden_records import hidden_from

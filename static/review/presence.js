@@ -5,7 +5,6 @@ import { form, notice, one, screenEvents } from "./form.js";
 
 const LONGEST_PAUSE_MS = 60 * 1000; // a longer pause counts as this much active time
 const AWAY_MS = 15 * 60 * 1000;
-const WARNING_MS = 2 * 60 * 1000;
 const CHECK_EVERY_MS = 5 * 1000;
 let activeMs = 0;
 let pressed = 0;
@@ -47,6 +46,7 @@ screenEvents.addEventListener("shown", start);
 
 // ---- the claim
 
+const renewalMs = (screen) => 1000 * Number(screen.dataset.renewEvery);
 const claimed = () => one("#screen[data-claim-until]:not([data-claim-until=''])");
 
 async function renew() {
@@ -72,9 +72,9 @@ function checkClaim() {
   const screen = claimed();
   if (!screen) return;
   const isVisible = document.visibilityState === "visible";
-  if (isVisible && Date.now() - seenAt < AWAY_MS && Date.now() - renewedAt >= 1000 * Number(screen.dataset.renewEvery)) renew();
+  if (isVisible && Date.now() - seenAt < AWAY_MS && Date.now() - renewedAt >= renewalMs(screen)) renew();
   const left = Date.parse(screen.dataset.claimUntil) - Date.now();
-  if (left > WARNING_MS || one("#claim-expiry")) return;
+  if (left > 2 * renewalMs(screen) || one("#claim-expiry")) return;
   const warning = one("#claim-warning").content.cloneNode(true);
   showTime(one("time", warning), screen.dataset.claimUntil);
   one("#notices").append(warning);

@@ -14,6 +14,7 @@ from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import ROLES, role_of
 from reviews.models import AuditEvent, User
 from reviews.queue import claims
+from reviews.queue.deactivation import deactivate_reviewer
 from tests.support.factories import EvaluationFactory, UserFactory
 from tests.support.threads import together
 from tests.support.work import decide
@@ -189,15 +190,16 @@ class TestDeactivating:
         decided = decide(EvaluationFactory.create(), ana).evaluation
         held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         assigned = EvaluationFactory.create(assigned_to=ana)
-        people.deactivate(person=ana, actor=max)
+        deactivate_reviewer(person=ana, actor=max)
         for record in (decided, held, assigned):
             record.refresh_from_db()
         assert (held.claimed_by, held.claimed_until, assigned.assigned_to) == (None, None, None)
         assert decided.human_reviewer_id == "ana"
-        counts = {"sessions": 0, "claims": 1, "assigned": 1, "links": 0, "tokens": 0}
-        event = AuditEvent.objects.first()
-        assert event
-        assert (event.action, event.detail) == ("person deactivated", {"username": "ana", **counts})
+        released, deactivated = AuditEvent.objects.all()[:2]
+        counts = {"username": "ana", "claims": 1, "assigned": 1}
+        assert (released.action, released.detail) == ("release all", counts)
+        counts = {"username": "ana", "sessions": 0, "links": 0, "tokens": 0}
+        assert (deactivated.action, deactivated.detail) == ("person deactivated", counts)
 
     def test_ends_the_links_to_and_from_somebody(self, ana: User, max: User) -> None:
         UserFactory.create(role="admin")

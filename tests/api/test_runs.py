@@ -183,7 +183,7 @@ class TestRuns:
         assert [run["name"] for run in of_ana.get("runs").json()] == ["a/b", "one"]
         told = of_ana.get("runs/a/b").json()
         del told["created_at"]
-        counts = {"waiting": 1, "held": 0, "escalated": 0, "done": 0, "not_required": 0}
+        counts = {"waiting": 1, "claimed": 0, "escalated": 0, "done": 0, "not_required": 0}
         assert told == {"name": "a/b", "total": 1, **counts}
         assert of_ana.get("runs/one").json()["done"] == 1
 

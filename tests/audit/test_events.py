@@ -246,12 +246,12 @@ EVENTS = {
     "people.reset_second_factor": "second factor reset",
     "queue.claim_next": "claim",
     "queue.prefetch_next": "claim",
-    "queue.release_prefetched": "release spares",
+    "queue.release_prefetched": "release prefetched",
     "queue.claim": "claim",
     "queue.release": "release",
     "queue.skip": "skip",
     "queue.unskip": "unskip",
-    "queue.unskip_all": "take back skips",
+    "queue.unskip_all": "unskip all",
     "escalation.escalate": "escalate",
     "escalation.withdraw": "withdraw escalation",
     "escalation.settle": "settle escalation",
@@ -384,7 +384,6 @@ READS_ONLY = {
     "review_version.sent_before",
     "queue.check_available",
     "queue.check_unclaimed",
-    "queue.is_held",
     "queue.lock_evaluation",
     "queue.check_claimed_by",
     "queue.clock",
@@ -770,16 +769,13 @@ class Calls:
     def queue_check_unclaimed(self) -> Call:
         return partial(claims.check_unclaimed, self.held(), self.ana)
 
-    def queue_is_held(self) -> Call:
-        return partial(claims.is_held, self.held())
-
     def queue_lock_evaluation(self) -> Call:
         return partial(claims.lock_evaluation, self.held().pk)
 
     def queue_prefetch_next(self) -> Call:
         beside = self.held()
         self.evaluation()
-        return partial(claims.prefetch_next, run=self.run, reviewer=self.ana, beside=beside.pk)
+        return partial(claims.prefetch_next, run=self.run, reviewer=self.ana, current=beside.pk)
 
     def queue_release_prefetched(self) -> Call:
         self.queue_prefetch_next()()

@@ -148,7 +148,7 @@ def test_expired_claim_is_renewed_with_a_notice(screen: Page) -> None:
     press(screen, "c")
     screen.keyboard.type("Back from lunch.")
     expect(screen.get_by_text("Nobody else opened this record, so it is yours again.")).to_be_visible()
-    assert claims.is_held(record("a-model"))
+    assert record("a-model").is_claimed
 
 
 def test_expiring_claim_warns_and_can_be_renewed(screen: Page) -> None:

@@ -159,7 +159,7 @@ class TestHolds:
 
     def test_of_a_record_fetched_ahead_end_unseen(self, record: Evaluation, ana: User) -> None:
         first = EvaluationFactory.create(run=record.run)
-        claims.prefetch_next(run=record.run, reviewer=ana, beside=first.pk)
+        claims.prefetch_next(run=record.run, reviewer=ana, current=first.pk)
         claims.release_prefetched(run=record.run, reviewer=ana)
         assert self.hold(record) == (False, "given back unseen")
 

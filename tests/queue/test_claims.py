@@ -134,7 +134,7 @@ class TestOrder:
         evaluations(run, tasks=["1"], assigned_to=bo)
         evaluations(run, tasks=["2"], is_escalated=True)
         assert claims.claim_next(run=run, reviewer=ana) is None
-        assert claims.prefetch_next(run=run, reviewer=ana, beside=0) is None
+        assert claims.prefetch_next(run=run, reviewer=ana, current=0) is None
 
     def test_has_nothing_that_was_assigned_to_others_when_its_claim_ran_out(
         self, run: Run, ana: User, bo: User
@@ -183,7 +183,7 @@ class TestClaimSpare:
 
     def spare(self, current: Evaluation, reviewer: User, condition: Q = claims.EVERYTHING) -> Evaluation:
         found = claims.prefetch_next(
-            run=current.run, reviewer=reviewer, beside=current.pk, condition=condition
+            run=current.run, reviewer=reviewer, current=current.pk, condition=condition
         )
         assert found
         return found
@@ -194,11 +194,11 @@ class TestClaimSpare:
         spare = self.spare(current, ana)
         assert (spare.task_id, spare.claimed_by) == ("1", ana)
         assert spare != current
-        assert held_until(spare) <= timezone.now() + settings.SPARE_CLAIM_LENGTH < held_until(current)
+        assert held_until(spare) <= timezone.now() + settings.CLAIM_LENGTH / 3 < held_until(current)
 
     def test_gives_the_same_one_again_and_leaves_one_event(self, current: Evaluation, ana: User) -> None:
         assert self.spare(current, ana) == self.spare(current, ana)
-        spare_events = AuditEvent.objects.filter(action="claim", detail={"spare": True})
+        spare_events = AuditEvent.objects.filter(action="claim", detail={"prefetched": True})
         assert spare_events.count() == 1
 
     def test_is_what_comes_next_when_the_other_is_decided(self, current: Evaluation, ana: User) -> None:
@@ -221,13 +221,30 @@ class TestClaimSpare:
         assert claims.claim(evaluation_id=spare.pk, reviewer=bo) == spare
         assert claims.claim_next(run=current.run, reviewer=ana) == current
 
+    def test_raising_the_claim_length_keeps_the_claim_of_the_record_on_screen(
+        self, current: Evaluation, ana: User, settings: Settings
+    ) -> None:
+        prefetched = self.spare(current, ana)
+        settings.CLAIM_LENGTH *= 8
+        assert claims.release_prefetched(run=current.run, reviewer=ana) == 1
+        for evaluation, is_claimed in ((current, True), (prefetched, False)):
+            evaluation.refresh_from_db()
+            assert evaluation.is_claimed == is_claimed
+
+    def test_a_prefetched_record_that_comes_on_screen_is_not_released(
+        self, current: Evaluation, ana: User
+    ) -> None:
+        shown = self.spare(current, ana)
+        claims.claim(evaluation_id=shown.pk, reviewer=ana)
+        assert claims.release_prefetched(run=current.run, reviewer=ana) == 0
+
     def test_released_when_there_is_none_leaves_no_event(self, current: Evaluation, ana: User) -> None:
         assert claims.release_prefetched(run=current.run, reviewer=ana) == 0
-        assert names("release spares") == []
+        assert names("release prefetched") == []
 
     def test_is_not_for_people_without_a_role(self, run: Run, eve: User) -> None:
         with pytest.raises(Denied):
-            claims.prefetch_next(run=run, reviewer=eve, beside=0)
+            claims.prefetch_next(run=run, reviewer=eve, current=0)
 
 
 class TestClaim:
@@ -406,5 +423,5 @@ class TestSkip:
         decide(decided, bo)
         assert claims.unskip_all(run=run, reviewer=ana) == 1
         assert claims.unskip_all(run=run, reviewer=ana) == 0
-        assert names("take back skips") == ["ana"]
+        assert names("unskip all") == ["ana"]
         assert claims.claim_next(run=run, reviewer=bo) == waits

@@ -38,7 +38,7 @@ class TestProgress:
         end_claim(expired)
         hand_to_a_lead(escalated, ana)
         progress = run_progress(run)
-        assert progress == Progress(total=14, waiting=5, held=1, escalated=1, done=3, not_required=4)
+        assert progress == Progress(total=14, waiting=5, claimed=1, escalated=1, done=3, not_required=4)
         assert (progress.left, progress.to_review) == (7, 10)
 
     def test_follows_each_decision(self, run: Run, ana: User) -> None:
@@ -59,13 +59,13 @@ class TestProgress:
         [evaluation] = evaluations(run, tasks=["1"])
         hand_to_a_lead(evaluation, ana)
         claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
-        assert run_progress(run) == Progress(1, waiting=0, held=0, escalated=1, done=0, not_required=0)
+        assert run_progress(run) == Progress(1, waiting=0, claimed=0, escalated=1, done=0, not_required=0)
 
     def test_has_an_escalated_record_that_a_file_decided_as_done(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         hand_to_a_lead(evaluation, ana)
         Evaluation.objects.filter(pk=evaluation.pk).update(human_review_status="Completed")
-        assert run_progress(run) == Progress(1, waiting=0, held=0, escalated=0, done=1, not_required=0)
+        assert run_progress(run) == Progress(1, waiting=0, claimed=0, escalated=0, done=1, not_required=0)
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_of_all_runs_comes_newest_first_in_two_queries(

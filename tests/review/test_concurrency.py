@@ -42,7 +42,7 @@ def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
     """Decide until nothing is left, each time with the record after it fetched ahead; what was decided."""
     decided = []
     while evaluation := claims.claim_next(run=run, reviewer=reviewer, condition=condition):
-        spare = claims.prefetch_next(run=run, reviewer=reviewer, beside=evaluation.pk, condition=condition)
+        spare = claims.prefetch_next(run=run, reviewer=reviewer, current=evaluation.pk, condition=condition)
         assert spare != evaluation
         decide(evaluation, reviewer)
         decided.append(evaluation.pk)

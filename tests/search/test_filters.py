@@ -119,10 +119,10 @@ class TestCondition:
         EvaluationFactory.create(task_id="held", claimed_by=ana, claimed_until=SOON)
         EvaluationFactory.create(task_id="was held", claimed_by=ana, claimed_until=AGO)
         EvaluationFactory.create(task_id="assigned", assigned_to=bo)
-        assert found("held-by=ana") == found("status=held") == {"held"}
+        assert found("claimed-by=ana") == found("status=claimed") == {"held"}
         assert found("assigned-to=bo") == {"assigned"}
         assert found("assigned-to=nobody") == {"held", "was held"}
-        assert found("held-by=nobody-we-know") == set()
+        assert found("claimed-by=nobody-we-know") == set()
 
     def test_of_several_values_is_any_and_of_several_filters_all(self) -> None:
         for task, model, verdict in (

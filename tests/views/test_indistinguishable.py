@@ -161,7 +161,7 @@ class World:
         fixed = [(name, value) for name, one in FILTERS.items() for value in one.words]
         typed = [("created-from", "2025-01-01"), ("reviewed-until", "2030-01-01")]
         people = [
-            (name, who) for name in ("decided-by", "assigned-to", "held-by") for who in ("bo", "nobody")
+            (name, who) for name in ("decided-by", "assigned-to", "claimed-by") for who in ("bo", "nobody")
         ]
         texts = [str(value) for secrets in (FAILS, PASSES, FLAGGED) for value in secrets.values()]
         searched = [("q", word) for word in distinct_words(texts)]

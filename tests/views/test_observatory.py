@@ -214,7 +214,7 @@ def no_token(_: pytest.MonkeyPatch, browser: Browser) -> Any:
 
 
 def our_error(patch: pytest.MonkeyPatch, browser: Browser) -> Any:
-    patch.setattr("reviews.queue.progress.of_all", failing)
+    patch.setattr("reviews.queue.progress.all_progress", failing)
     browser.raise_request_exception = False
     return browser.get(reverse("runs"))
 

@@ -91,7 +91,7 @@ class TestARunIsTold:
         assert told() == ["nightly"]
         assert told() == []
         body = json.loads(WebhookDelivery.objects.get().body)
-        counted = {"total": 2, "waiting": 0, "held": 0, "escalated": 0, "done": 2, "not_required": 0}
+        counted = {"total": 2, "waiting": 0, "claimed": 0, "escalated": 0, "done": 2, "not_required": 0}
         completed = AuditEvent.objects.get(action="submit", evaluation=review.evaluation).at
         assert body["type"] == "run.reviewed"
         assert body["data"] == {
@@ -238,7 +238,7 @@ class TestAtOnce:
     ) -> None:
         decide(EvaluationFactory.create(), ana)
         with monkeypatch.context() as broken:
-            broken.setattr(progress, "of", broken_off)
+            broken.setattr(progress, "run_progress", broken_off)
             with pytest.raises(ZeroDivisionError):
                 deliveries.notify_reviewed_runs()
         assert QueueFilled.objects.count() == 1

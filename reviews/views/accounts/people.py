@@ -16,6 +16,7 @@ from reviews.accounts import api_tokens, one_time_links, people
 from reviews.accounts.permissions import ROLES, check, role_of
 from reviews.http.request import Request
 from reviews.models import User
+from reviews.queue.deactivation import deactivate_reviewer
 
 P = ParamSpec("P")
 
@@ -114,7 +115,7 @@ def deactivate(request: Request, found: User) -> HttpResponse:
     return _after(
         request,
         found,
-        lambda: people.deactivate(person=found, actor=request.user),
+        lambda: deactivate_reviewer(person=found, actor=request.user),
         f"{found.name} is logged out everywhere and cannot log in. What they decided stays.",
     )
 

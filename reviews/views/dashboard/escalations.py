@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Escalation, Run
-from reviews.queue.claims import LARGE_COLUMNS
+from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.review import decisions, escalations
 
 PAGE_SIZE = 20

@@ -113,7 +113,7 @@ def now(scope: Scope) -> Table:
 def _held(claim: Evaluation) -> list[Cell]:
     until = f"{claim.claimed_until:%H:%M} UTC" if claim.claimed_until else ""
     run = reverse("run", args=[claim.run_id])
-    return [_record(claim), words(claim.run.name, url=f"{run}?status=held"), words(until)]
+    return [_record(claim), words(claim.run.name, url=f"{run}?status=claimed"), words(until)]
 
 
 def _release(claim: Evaluation, scope: Scope) -> str:
@@ -130,7 +130,7 @@ def runs(scope: Scope) -> Table:
     with_a_lead = dict(asked.annotate(Count("pk")).order_by())
     columns = [
         Column("run", "Run", is_number=False),
-        *(Column(name, name.replace("_", " ").capitalize()) for name in ("waiting", "held", "done")),
+        *(Column(name, name.replace("_", " ").capitalize()) for name in ("waiting", "claimed", "done")),
         Column("with_a_lead", "With a lead", "Records that reviewers handed to a lead, or differ on."),
         Column("conflicts", "Conflicts", "A file says something else than was decided here."),
         Column("change", "Change", is_number=False, is_action=True),
@@ -143,7 +143,7 @@ def runs(scope: Scope) -> Table:
                 [
                     words(run.name, url=place),
                     count(progress.waiting, f"{place}?status=waiting"),
-                    count(progress.held, f"{place}?status=held"),
+                    count(progress.claimed, f"{place}?status=claimed"),
                     count(progress.done, f"{place}?status=done"),
                     count(with_a_lead.get(run.pk, 0), reverse("open-escalations", args=[run.pk])),
                     count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),

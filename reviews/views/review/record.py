@@ -93,7 +93,7 @@ def spare(request: Request, run_pk: int) -> HttpResponse:
     """Claim the record to come after `beside` for a short while and send its screen; 204 if none is free."""
     run, beside = screen.load_run(request, run_pk), screen.posted_key(request, "beside")
     condition = screen.working_condition(request, run)
-    found = claims.prefetch_next(run=run, reviewer=request.user, beside=beside or 0, condition=condition)
+    found = claims.prefetch_next(run=run, reviewer=request.user, current=beside or 0, condition=condition)
     if found is None:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return screen.record_screen(request, screen.load(request, found.pk), is_spare=True)

@@ -9,7 +9,6 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from django.conf import settings
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse
@@ -24,16 +23,13 @@ from reviews.history import changes, versions
 from reviews.history.versions import Version
 from reviews.http.request import Request
 from reviews.models import Draft, Evaluation, Opinion, Run
-from reviews.queue import claims, progress
+from reviews.queue import claim_columns, claims, progress
 from reviews.review import adjudication, blind_scoring, drafts, escalations, opinions
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import EscalationForm, ReviewForm
 from reviews.review.preconditions import Conflict, Reimported
 from reviews.search import listing
 from reviews.search.filters import Filters
-
-# Several renewals may fail before a claim expires.
-_RENEWALS_PER_CLAIM = 15
 
 
 class SeeOther(HttpResponseRedirectBase):
@@ -61,7 +57,8 @@ def load_run(request: Request, pk: int) -> Run:
 def working_filters(request: Request) -> Filters:
     """Which part of the queue the reviewer works in, whoever holds it: claiming changes that."""
     sent = request.POST if request.method == "POST" else request.GET
-    return Filters.from_query_string(sent.get("queue", "")).with_only("status", "").with_only("held-by", "")
+    filters = Filters.from_query_string(sent.get("queue", ""))
+    return filters.with_only("status", "").with_only("claimed-by", "")
 
 
 def working_condition(request: Request, run: Run) -> Q:
@@ -153,7 +150,7 @@ def record_screen(
         "problem": problem,
         "is_revision": is_revision,
         "is_spare": is_spare,
-        "renew_every": round(settings.CLAIM_LENGTH.total_seconds() / _RENEWALS_PER_CLAIM),
+        "renew_every": round(claim_columns.renewal_interval(record.run).total_seconds()),
     }
     is_open = context["own"] or is_revision
     if is_revision:
@@ -194,7 +191,7 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
     """Who holds a record, and what the person may do with it."""
     user = request.user
     leads = can(user, "lead_review")
-    is_held = record.in_queue and claims.is_held(record)
+    is_held = record.in_queue and record.is_claimed
     own = is_held and record.claimed_by_id == user.pk
     held = is_held and not own
     standing = opinions.standing(record, user)

@@ -13,7 +13,6 @@ from reviews.accounts.permissions import can, check
 from reviews.history import file_conflicts
 from reviews.http.request import Request
 from reviews.models import Evaluation, Run
-from reviews.queue import claims
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
 from reviews.records.verdict import Rule
@@ -40,7 +39,7 @@ _RARE = (
     "parse-error",
     "decided-by",
     "assigned-to",
-    "held-by",
+    "claimed-by",
     *list(_TYPED)[2:],
 )
 
@@ -84,7 +83,7 @@ class Row(NamedTuple):
     evaluation: Evaluation
     judge_verdict: str | None
     human_verdict: str | None
-    held: bool
+    is_claimed: bool
     is_blind: bool
 
 
@@ -167,7 +166,7 @@ def _sizes(progress: Progress) -> dict[str, int]:
     return {
         "": progress.total,
         "waiting": progress.waiting,
-        "held": progress.held,
+        "claimed": progress.claimed,
         "escalated": progress.escalated,
         "done": progress.done,
         "not-required": progress.not_required,
@@ -211,7 +210,7 @@ def _choices(run: Run) -> dict[str, list[FilterOption]]:
         | {
             "decided-by": [FilterOption(name, name) for name in filter_options.decided_by_names(run)],
             "assigned-to": [FilterOption(NOBODY, NOBODY), *people],
-            "held-by": people,
+            "claimed-by": people,
         }
     )
 
@@ -233,8 +232,7 @@ def _chips(view: RecordList, offered: dict[str, list[FilterOption]]) -> list[Chi
 
 
 def _row(evaluation: Evaluation, page: RecordPage, rule: Rule) -> Row:
-    held = claims.is_held(evaluation)
     if evaluation.pk in page.hidden:
-        return Row(evaluation, None, None, held, is_blind=True)
+        return Row(evaluation, None, None, evaluation.is_claimed, is_blind=True)
     human = rule.verdict(evaluation.human_corrected_scores)
-    return Row(evaluation, evaluation.aggregated_score, human, held, is_blind=False)
+    return Row(evaluation, evaluation.aggregated_score, human, evaluation.is_claimed, is_blind=False)

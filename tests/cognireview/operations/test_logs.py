@@ -113,7 +113,7 @@ class TestALineAsJson:
         def fail(*_: object, **__: object) -> None:
             raise RuntimeError("broken")
 
-        monkeypatch.setattr("reviews.queue.progress.of_all", fail)
+        monkeypatch.setattr("reviews.queue.progress.all_progress", fail)
         client.force_login(ana)
         client.raise_request_exception = False
         response = client.get(reverse("runs"))

@@ -111,7 +111,7 @@ def test_a_page_under_which_it_goes_away_is_503_and_starts_the_watch(
         raise wrapped(errors.AdminShutdown("terminating connection"))
 
     begun: list[object] = []
-    monkeypatch.setattr("reviews.queue.progress.of_all", fail)
+    monkeypatch.setattr("reviews.queue.progress.all_progress", fail)
     monkeypatch.setattr(outage._watch, "start", lambda: begun.append(True))
     client.force_login(ana)
     client.raise_request_exception = False

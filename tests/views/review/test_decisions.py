@@ -122,7 +122,7 @@ class TestTheSpareRecord:
         assert as_ana.post(url("release-prefetched", held.run)).status_code == 204
         for record, is_held in ((held, True), (spare, False)):
             record.refresh_from_db()
-            assert claims.is_held(record) == is_held
+            assert record.is_claimed == is_held
 
 
 class TestUndo:

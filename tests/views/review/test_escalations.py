@@ -33,7 +33,7 @@ class TestHandingOver:
         assert (raised.kind, raised.reason) == ("cannot judge", "no reference")
         held.refresh_from_db()
         assert held.is_escalated
-        assert not claims.is_held(held)
+        assert not held.is_claimed
 
     def test_leads_to_the_next_record(self, as_ana: Client, held: Evaluation) -> None:
         other = EvaluationFactory.create(run=held.run)

@@ -115,7 +115,7 @@ class TestClaiming:
         assert response.status_code == 200
         assert "Nobody else opened this record, so it is yours again." in text(response)
         held.refresh_from_db()
-        assert claims.is_held(held)
+        assert held.is_claimed
 
     def test_an_open_page_learns_that_its_claim_is_lost(
         self, as_ana: Client, held: Evaluation, bo: User

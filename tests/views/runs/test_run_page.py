@@ -50,7 +50,7 @@ def test_each_tab_lists_as_many_as_it_says(as_ana: Client, run: Run, bo: User) -
     EvaluationFactory.create(run=run, claimed_by=bo, claimed_until=timezone.now() + timedelta(hours=1))
     tabs = [tab for tab in as_ana.get(address(run)).context["tabs"] if tab.size is not None]
     assert {tab.value: tab.size for tab in tabs} == {
-        "": 6, "waiting": 2, "held": 1, "escalated": 0, "done": 2, "not-required": 1,
+        "": 6, "waiting": 2, "claimed": 1, "escalated": 0, "done": 2, "not-required": 1,
     }  # fmt: skip
     for tab in tabs:
         assert len(listed(as_ana.get(f"{address(run)}?{tab.query}"))) == tab.size

@@ -83,9 +83,9 @@ class TestFiguresOfTheDatabase:
         found = samples(client)
         states = {
             state: value(found, "records", run="algebra", state=state)
-            for state in ("waiting", "held", "done")
+            for state in ("waiting", "claimed", "done")
         }
-        assert states == {"waiting": 1, "held": 1, "done": 1}
+        assert states == {"waiting": 1, "claimed": 1, "done": 1}
         assert value(found, "database_up") == 1
 
     def test_have_one_series_for_all_runs_beyond_those_with_work(

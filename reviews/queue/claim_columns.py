@@ -1,0 +1,73 @@
+"""The claim on a record: its value, its length, and the columns of `evaluation` that hold it.
+
+Only this package writes these columns.
+"""
+
+import datetime as dt
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from reviews.models import Evaluation, Run, User
+
+# The length of a claim in SQL, as `claim_length` computes it. Takes the table `run` and `%(claim_length)s`.
+CLAIM_LENGTH_SQL = "coalesce(make_interval(mins => run.claim_minutes), %(claim_length)s)"
+_LONGEST_RENEWAL_INTERVAL = dt.timedelta(minutes=1)
+
+
+class Claim(NamedTuple):
+    """The claim columns of a record, by their names."""
+
+    #: The reviewer, or None where the record is not claimed.
+    claimed_by: User | None
+    #: When the claim expires. A claim that has expired stays in the columns until somebody else claims.
+    claimed_until: dt.datetime | None
+    #: Whether the record was claimed ahead of time and is not on a screen yet.
+    claim_is_prefetched: bool = False
+
+
+NO_CLAIM = Claim(None, None)
+
+
+def claim_length(run: Run) -> dt.timedelta:
+    """Return how long a claim lasts in a run: the run's own setting, or else the site's."""
+    return dt.timedelta(minutes=run.claim_minutes) if run.claim_minutes else settings.CLAIM_LENGTH
+
+
+def renewal_interval(run: Run) -> dt.timedelta:
+    """Return how often an open page renews its claim: several times before the claim could expire."""
+    return min(_LONGEST_RENEWAL_INTERVAL, claim_length(run) / 5)
+
+
+def start_claim(run: Run, reviewer: User) -> Claim:
+    """Return a claim of full length that starts now."""
+    return Claim(reviewer, timezone.now() + claim_length(run))
+
+
+def start_prefetch(run: Run, reviewer: User) -> Claim:
+    """Return a claim on a prefetched record, which expires sooner: its page may never be shown."""
+    return Claim(reviewer, timezone.now() + claim_length(run) / 3, claim_is_prefetched=True)
+
+
+def assign_claim(evaluation: Evaluation, claim: Claim) -> tuple[str, ...]:
+    """Set the claim columns of a locked record. Return their names, for the caller to save."""
+    for name, value in claim._asdict().items():
+        setattr(evaluation, name, value)
+    return Claim._fields
+
+
+def save_claim(evaluation: Evaluation, claim: Claim) -> None:
+    """Save a claim to a locked record."""
+    evaluation.save(update_fields=assign_claim(evaluation, claim))
+
+
+def clear_claims(rows: QuerySet[Evaluation]) -> int:
+    """Clear the claim columns of these records. Return how many there are."""
+    return rows.update(**NO_CLAIM._asdict())
+
+
+def restore_claims(rows: QuerySet[Evaluation], run: Run, *, claimed_by: Any) -> None:
+    """Claim these records of a run again, each for the reviewer that the expression `claimed_by` gives."""
+    rows.update(**start_claim(run, claimed_by)._asdict())

@@ -1,0 +1,155 @@
+-- Claims the next record of a run for a reviewer: finds, locks and updates one row of evaluation.
+--
+-- Parameters: run, reviewer, until (when the claim expires), is_prefetched, and current: the record on the
+-- reviewer's screen when the next one is prefetched, otherwise null. Each "filter" comment is replaced by a condition.
+--
+-- Records that others have locked are skipped, and PostgreSQL checks the claim columns again on the newest
+-- version of the row that it locks: two reviewers never get the same record. (A claim in a table of its own was
+-- tried, and handed out 381 of 1,600 records twice.)
+--
+-- Records come task by task (shorter ids first, so 9 comes before 10), then by model. The index
+-- evaluation_queue_order has this order and contains only records that nobody has claimed.
+WITH excluded AS MATERIALIZED (
+    SELECT evaluation_id FROM skip WHERE reviewer_id = %(reviewer)s
+    UNION ALL SELECT evaluation_id FROM opinion WHERE reviewer_id = %(reviewer)s AND is_open
+    UNION ALL SELECT evaluation_id FROM reveal
+        WHERE reviewer_id = %(reviewer)s AND how = 'opinions' AND evaluation_id IS NOT NULL
+    UNION ALL SELECT %(current)s::bigint WHERE %(current)s::bigint IS NOT NULL
+),
+
+-- The task to continue: that of the record on the screen, or of the last review if that was in this run.
+task AS MATERIALIZED (
+    SELECT CASE WHEN %(current)s::bigint IS NOT NULL
+    THEN (SELECT task_id FROM evaluation WHERE id = %(current)s)
+    ELSE (
+        SELECT CASE last.run_id WHEN %(run)s THEN last.task_id END
+        FROM review JOIN evaluation last ON last.id = review.evaluation_id
+        WHERE review.reviewer_id = %(reviewer)s ORDER BY review.id DESC LIMIT 1
+    ) END AS id
+),
+
+-- Tasks that other reviewers are working on.
+busy AS MATERIALIZED (
+    SELECT task_id FROM evaluation
+    WHERE run_id = %(run)s AND claimed_by_id <> %(reviewer)s AND claimed_until > now() AND task_id IS NOT NULL
+    ORDER BY claimed_until DESC LIMIT 500
+),
+
+-- The record that the reviewer has claimed already; to prefetch, the one that is prefetched already.
+claimed AS MATERIALIZED (
+    SELECT id FROM evaluation
+    WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending')
+      AND claimed_by_id = %(reviewer)s AND claimed_until > now()
+      AND (%(current)s::bigint IS NULL OR (claim_is_prefetched AND id <> %(current)s)) /* filter */
+    ORDER BY claim_is_prefetched, claimed_until DESC LIMIT 1 FOR NO KEY UPDATE
+),
+
+-- The highest priority among the records assigned to the reviewer, and among those assigned to nobody. These rows
+-- are not locked: otherwise others would find the last record but one locked, too.
+own_priority AS MATERIALIZED (
+    SELECT priority FROM evaluation
+    WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+      AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s AND id NOT IN (TABLE excluded) /* filter */
+    ORDER BY priority DESC, length(task_id), task_id, model_id, id LIMIT 1
+),
+open_priority AS MATERIALIZED (
+    SELECT priority FROM evaluation
+    WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+      AND claimed_by_id IS NULL AND assigned_to_id IS NULL AND id NOT IN (TABLE excluded) /* filter */
+    ORDER BY priority DESC, length(task_id), task_id, model_id, id LIMIT 1
+),
+
+-- Each part is evaluated, and locks a row, only if the parts before it found nothing.
+next AS MATERIALIZED (
+    SELECT coalesce(
+        (SELECT id FROM claimed),
+
+        -- A record whose claim has expired was first before, and is first again.
+        (
+            SELECT id FROM evaluation
+            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NOT NULL AND claimed_until <= now()
+              AND (assigned_to_id IS NULL OR assigned_to_id = %(reviewer)s)
+              AND id NOT IN (TABLE excluded) /* filter */
+            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ),
+
+        -- Assigned to the reviewer, of the highest priority: a record of the task to continue.
+        (
+            SELECT id FROM evaluation
+            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
+              AND priority = (TABLE own_priority)
+              AND length(task_id) = (SELECT length(id) FROM task) AND task_id = (TABLE task)
+              AND id NOT IN (TABLE excluded) /* filter */
+            ORDER BY length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ),
+        -- Otherwise one of the next 500 records whose task nobody else is working on.
+        (
+            SELECT id FROM evaluation
+            WHERE id = ANY(ARRAY(
+                SELECT id FROM evaluation
+                WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+                  AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
+                  AND priority = (TABLE own_priority)
+                  AND id NOT IN (TABLE excluded) /* filter */
+                ORDER BY length(task_id), task_id, model_id, id LIMIT 500
+            ))
+              AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
+              AND task_id NOT IN (TABLE busy)
+            ORDER BY length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ),
+        -- Otherwise the first record that is assigned to the reviewer.
+        (
+            SELECT id FROM evaluation
+            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
+              AND id NOT IN (TABLE excluded) /* filter */
+            ORDER BY priority DESC, length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ),
+
+        -- Assigned to nobody: the same three choices.
+        (
+            SELECT id FROM evaluation
+            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id IS NULL
+              AND priority = (TABLE open_priority)
+              AND length(task_id) = (SELECT length(id) FROM task) AND task_id = (TABLE task)
+              AND id NOT IN (TABLE excluded) /* filter */
+            ORDER BY length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ),
+        (
+            SELECT id FROM evaluation
+            WHERE id = ANY(ARRAY(
+                SELECT id FROM evaluation
+                WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+                  AND claimed_by_id IS NULL AND assigned_to_id IS NULL
+                  AND priority = (TABLE open_priority)
+                  AND id NOT IN (TABLE excluded) /* filter */
+                ORDER BY length(task_id), task_id, model_id, id LIMIT 500
+            ))
+              AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id IS NULL
+              AND task_id NOT IN (TABLE busy)
+            ORDER BY length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ),
+        (
+            SELECT id FROM evaluation
+            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id IS NULL
+              AND id NOT IN (TABLE excluded) /* filter */
+            ORDER BY priority DESC, length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        )
+    ) AS id
+)
+
+UPDATE evaluation SET
+    claimed_by_id = %(reviewer)s, claimed_until = %(until)s, claim_is_prefetched = %(is_prefetched)s
+FROM next WHERE evaluation.id = next.id
+RETURNING
+    evaluation.*,
+    EXISTS (SELECT FROM claimed) AS was_claimed,
+    -- The revision of a draft that the reviewer left on the record.
+    (SELECT revision FROM draft WHERE evaluation_id = evaluation.id AND reviewer_id = %(reviewer)s) AS draft
