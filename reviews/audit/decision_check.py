@@ -1,7 +1,7 @@
-"""Compare the decisions in the database with the audit log, which holds a copy of each. Reads only.
+"""Compare the decisions in the database with their copies in the audit log. Reads only.
 
-The hash chain protects the log alone. Somebody who writes to the tables past their triggers changes a
-decision and leaves the log as it was: then the two differ.
+The hash chain protects only the log. A change of a decision that bypasses the triggers of its table leaves
+the log as it was, so the two differ.
 """
 
 import datetime as dt
@@ -13,15 +13,15 @@ from django.db import connection
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import NOT_REQUIRED
 
-# The events that put a version in force or bring it. `undo` and `reopen` end one.
+# Actions that make a version the current decision. `undo` and `reopen` end a current decision.
 _DECIDING = ("submit", "resolve", "revise", "restore", "close", "settle conflict")
-# A file's decision becomes a version when it is reopened.
-_BRINGING = (*_DECIDING, "opinion", "reopen")
+# Actions that create a version. Reopening turns a file's decision into a version.
+_CREATING = (*_DECIDING, "opinion", "reopen")
 _WITHDRAWING = ("undo", "take back opinion")
 
-# The newest event with human_* values of each record, beside the record. JSON is compared as text: as jsonb,
-# 1 equals 1.0. The log spells times in its own way, so those are compared in Python.
-_IN_FORCE = """
+# Each record with its newest event that has human_* values. JSON is compared as text: as jsonb, 1 = 1.0.
+# Timestamps are compared in Python because the log has another format.
+_CURRENT = """
     WITH newest AS (
         SELECT event.evaluation_id, max(seal.position) AS position
         FROM audit_event event JOIN audit_seal seal ON seal.event_id = event.id
@@ -113,49 +113,47 @@ _REMOVED = """
 
 
 def find_differences() -> Iterator[str]:
-    """Yield a sentence for each decision that differs from the audit log.
+    """Yield a sentence for each decision that differs from the audit log. Call it in a transaction.
 
-    Compared are the human_* values and the version in force of each record, the scores, comments, causes and
-    reviewer of each version, blind scores, and which versions were undone. The caller opens the transaction.
+    Compares the human_* values and the current version of each record; the scores, comments, causes and
+    reviewer of each version; blind scores; and undone versions.
     """
     yield from _current_decisions()
-    for record, version, reviewer in _rows(_VERSIONS, [*_BRINGING]):
-        yield f"{record}: version {version} by {reviewer} is not in the audit log as it is in the database"
+    for record, version, reviewer in _rows(_VERSIONS, [*_CREATING]):
+        yield f"{record}: version {version} by {reviewer} differs from the audit log"
     for record, reviewer in _rows(_BLIND_SCORES):
-        yield f"{record}: the blind scores of {reviewer} are not in the audit log as they are in the database"
+        yield f"{record}: the blind scores of {reviewer} differ from the audit log"
     for record, version in _rows(_WITHDRAWALS, [*_WITHDRAWING]):
-        yield f"{record}: version {version} is marked as undone, and the audit log has no undo of it"
-    for event, action, actor, record, version in _rows(_REMOVED, [*_BRINGING], [*_WITHDRAWING]):
+        yield f"{record}: version {version} is marked as undone, but the audit log has no such undo"
+    for event, action, actor, record, version in _rows(_REMOVED, [*_CREATING], [*_WITHDRAWING]):
         gone = "the undo" if action in _WITHDRAWING else "the decision"
         yield f"{record}: {gone} of version {version} in event {event} ({action} by {actor}) was removed"
 
 
 def _current_decisions() -> Iterator[str]:
-    for record, status, is_sampled, *row in _rows(_IN_FORCE):
-        review, version, moment, event, action, actor, is_its, keeps_line, told_moment, before, differing = (
-            row
-        )
+    for record, status, is_sampled, *row in _rows(_CURRENT):
+        review, version, moment, event, action, actor, is_same, keeps_line, logged, before, differing = row
         if event is None:
-            yield f"{record}: a decision is in force, and the audit log has none"
+            yield f"{record}: has a current decision, but the audit log has none"
             continue
         name = f"event {event} ({action} by {actor or 'the program'})"
         if keeps_line or review is None:
             is_kept = review is None or (is_sampled and status == NOT_REQUIRED)
             may_be_open = keeps_line or (action == "undo" and before is None)
             if not (is_kept and may_be_open):
-                yield f"{record}: the decision of {name} is not in force"
-        elif (action in _DECIDING and is_its is False) or (action == "undo" and before != str(review)):
-            yield f"{record}: version {version} is in force, which is not that of {name}"
+                yield f"{record}: the decision of {name} is not the current one"
+        elif (action in _DECIDING and is_same is False) or (action == "undo" and before != str(review)):
+            yield f"{record}: the current version {version} is not the one of {name}"
         else:
-            found = {*differing, *_differing_moment(moment, told_moment)}
+            found = {*differing, *_differing_moment(moment, logged)}
             if found:
                 fields = ", ".join(name for name in HUMAN_FIELDS if name in found)
-                yield f"{record}: {fields} not as {name} left it"
+                yield f"{record}: {fields} changed since {name}"
 
 
-def _differing_moment(moment: dt.datetime | None, told: str | None) -> list[str]:
+def _differing_moment(moment: dt.datetime | None, logged: str | None) -> list[str]:
     try:
-        same = moment == (dt.datetime.fromisoformat(told) if told else None)
+        same = moment == (dt.datetime.fromisoformat(logged) if logged else None)
     except ValueError:
         same = False
     return [] if same else ["human_review_timestamp"]

@@ -1,4 +1,4 @@
-"""The audit events: `record` is the only writer, called inside the transaction of what it tells of."""
+"""Record audit events in the transaction of the change they describe. Nothing else writes them."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -7,12 +7,12 @@ from django.db import connection
 
 from reviews.models import AuditEvent, Evaluation, Import, Run, User
 
-# Beside `before` and `after` in the `human` of an event: see `record`.
+# Added to `before` and `after` in an event's `human`: see `record`.
 KEEPS_LINE = {"keeps_line": True}
 
 
 class NoTransaction(Exception):
-    """An audit event is written in the transaction of the change it tells of, or not at all."""
+    """An audit event must be recorded in the transaction of the change it describes."""
 
 
 def record(
@@ -24,12 +24,12 @@ def record(
     evaluation: Evaluation | None = None,
     **detail: Any,
 ) -> AuditEvent:
-    """Write one event; `actor=None` is the program itself. `detail` holds JSON values.
+    """Record one event. `actor=None` is the program itself. `detail` has JSON values.
 
     An event that changes human_* values of a record has them in `human`: {"before": {...}, "after": {...}},
-    five values each, the timestamp in ISO 8601; with `KEEPS_LINE` where the line stays as it came all the
-    same. `verify_log` compares them with an export. The database seals the event when the transaction
-    commits, which must be READ COMMITTED.
+    five values each, with the timestamp in ISO 8601, and `KEEPS_LINE` if the exported line stays unchanged.
+    `verify_log` compares these values with an export. The database seals the event when the transaction
+    commits; the transaction must be READ COMMITTED.
 
     Raises `NoTransaction` outside a transaction.
     """
@@ -49,15 +49,17 @@ def record(
 
 
 class RecordEvent(NamedTuple):
-    """A record that one of many events is about: its key, its evaluation_id, and the detail."""
+    """The part of an event that differs from record to record."""
 
+    #: The primary key of the record.
     evaluation: int
+    #: The evaluation_id of the record.
     record: str
     detail: dict[str, Any]
 
 
 def record_each(action: str, *, source: Import, about: Iterable[RecordEvent]) -> None:
-    """Write an event for each record that an import does the same to, in the import's transaction."""
+    """Record one event per record for the same action of an import, in the import's transaction."""
     actor = source.created_by
     AuditEvent.objects.bulk_create(
         AuditEvent(

@@ -1,9 +1,9 @@
-"""The chain of the audit events: each seal holds the hash of the one before. No database.
+"""The hash chain of the audit events: each seal includes the hash of the previous seal. No database.
 
-hash = SHA-256(previous + SHA-256(text)), where `text` is the event as the audit log spells it, and `previous`
-is the hash of the seal before, in the first one 32 zero bytes. So no event can be altered, removed, slipped
-in or put elsewhere without every later hash being another. Somebody who can write all of those anew is found
-out by a hash that was kept outside of the database: the head.
+hash = SHA-256(previous + SHA-256(text)), where `text` is the event as serialised in the audit log, and
+`previous` is the hash of the previous seal (32 zero bytes for the first). Altering, removing, inserting or
+moving an event therefore changes every later hash. A head stored outside the database reveals even a chain
+that was completely recomputed.
 """
 
 import hashlib
@@ -18,9 +18,11 @@ _HEAD_IN_TEXT = re.compile(rf"(?<![0-9A-Za-z]){_HEAD.pattern}(?![0-9A-Za-z])")
 
 
 class Head(NamedTuple):
-    """How far a chain goes: the place of its last seal, and that one's hash."""
+    """The end of a chain."""
 
+    #: The position of the last seal, counted from 1; 0 for an empty chain.
     position: int
+    #: The hash of the last seal.
     hash: bytes
 
     def __str__(self) -> str:
@@ -28,15 +30,17 @@ class Head(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Head":
-        """A head as it is printed. Raises ValueError."""
+        """Parse a printed head. Raises ValueError."""
         found = _HEAD.fullmatch(text.strip())
         if not found:
-            raise ValueError(f"{text!r} is no head, which is a position, a colon and 64 hexadecimal digits")
+            raise ValueError(
+                f"{text!r} is not a chain head: expected a position, a colon and 64 hexadecimal digits"
+            )
         return cls(int(found[1]), bytes.fromhex(found[2]))
 
     @classmethod
     def find_all(cls, text: str) -> "list[Head]":
-        """Every head in a text, such as the lines of a log."""
+        """Return every head in a text, such as the lines of a log."""
         return [cls(int(found[1]), bytes.fromhex(found[2])) for found in _HEAD_IN_TEXT.finditer(text)]
 
 
@@ -45,15 +49,14 @@ EMPTY = Head(0, GENESIS)
 
 @dataclass(frozen=True, slots=True)
 class SealedEvent:
-    """A seal, and the digest (SHA-256) of the text of its event as it is now; None if that is gone.
-
-    `event` is the event's key, None where only its digest is known.
-    """
+    """A seal with the current digest of its event."""
 
     position: int
+    #: The primary key of the event; None if only its digest is known.
     event: int | None
     previous: bytes
     hash: bytes
+    #: SHA-256 of the event's current text; None if the event is missing.
     digest: bytes | None
 
     @property
@@ -63,7 +66,7 @@ class SealedEvent:
 
     @property
     def fits(self) -> bool:
-        """Whether the event is the one that was sealed here."""
+        """Whether the event is unchanged since it was sealed."""
         return self.digest is not None and seal_hash(self.previous, self.digest) == self.hash
 
 
@@ -76,10 +79,10 @@ def seal_hash(previous: bytes, digest: bytes) -> bytes:
 
 
 class ChainVerifier:
-    """Takes seals in the order of their positions, and says what is wrong with them.
+    """Verify seals in the order of their positions.
 
-    `kept` are heads known from elsewhere: the chain has to lead to each of them or past it. Without one,
-    nothing shows that the chain was not cut off at its end or written again from the start.
+    `kept` are heads from outside the database, which the chain must contain. Without one, a truncated or
+    completely recomputed chain is not recognised.
     """
 
     def __init__(self, *kept: Head) -> None:
@@ -87,46 +90,46 @@ class ChainVerifier:
         self._kept: dict[int, set[bytes]] = {}
         for head in kept:
             self._kept.setdefault(head.position, set()).add(head.hash)
-        # The last one, if it does not fit: the next tells whether the seal is as the chain knows it.
+        # The last event, if it does not match its seal. The next seal shows whether that seal was altered.
         self._doubtful: SealedEvent | None = None
 
     def verify_next(self, sealed: SealedEvent) -> Iterator[str]:
-        """The next seal; gives sentences about what is found by it."""
+        """Verify the next seal. Yield a sentence for each fault."""
         expected = self.head.position + 1
         follows = sealed.position == expected
         yield from self._verdict(sealed.previous if follows else None)
         if sealed.position < expected:
-            yield f"{sealed.name} stands behind position {self.head.position}"
+            yield f"{sealed.name} comes after position {self.head.position}"
         elif not follows:
             yield _missing(expected, sealed.position - 1)
         elif sealed.previous != self.head.hash and not self._doubtful:
-            yield f"{sealed.name} does not follow on the seal before it: one of the two seals was altered"
+            yield f"{sealed.name} does not continue the previous seal: one of the two seals was altered"
         self._doubtful = None if sealed.fits else sealed
         self.head = Head(sealed.position, sealed.hash)
         if self._kept.get(sealed.position, set()) - {sealed.hash}:
-            yield f"{sealed.name} has another hash than the head that was kept: the chain was written anew"
+            yield f"{sealed.name} differs from the stored head: the chain was rewritten"
 
     def verify_end(self) -> Iterator[str]:
-        """Once all were taken."""
+        """Verify the end of the chain, after the last seal. Yield a sentence for each fault."""
         yield from self._verdict(None)
         last = max(self._kept, default=0)
         if last > self.head.position:
             gone = _missing(self.head.position + 1, last)
-            yield f"{gone}: the chain ends before the head that was kept"
+            yield f"{gone}: the chain ends before the stored head"
 
     def _verdict(self, known_hash: bytes | None) -> Iterator[str]:
-        """About the doubtful one, by the hash that the seal behind it knows it by."""
+        """Yield the fault of the doubtful event. `known_hash` is its hash according to the next seal."""
         doubtful = self._doubtful
         if doubtful is None:
             return
         if doubtful.digest is None:
-            yield f"{doubtful.name} is missing: its seal is there, it is not"
+            yield f"{doubtful.name} is missing, but its seal exists"
         elif known_hash is None:
-            yield f"{doubtful.name} is not what was sealed: the event or its seal was altered"
+            yield f"{doubtful.name} does not match its seal: the event or the seal was altered"
         elif known_hash == doubtful.hash:
-            yield f"{doubtful.name} is not what was sealed: it was altered, or another stands in its place"
+            yield f"{doubtful.name} does not match its seal: the event was altered or replaced"
         else:
-            yield f"{doubtful.name} is not what was sealed: its seal was altered"
+            yield f"{doubtful.name} does not match its seal: the seal was altered"
 
 
 def _missing(first: int, last: int) -> str:

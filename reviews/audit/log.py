@@ -1,4 +1,4 @@
-"""The audit log: the audit events in the order of their seals, to check and to hand out. Reads only."""
+"""Verify and export the audit log: the audit events in the order of their seals. Reads only."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -15,8 +15,8 @@ from reviews.models import AuditEvent, Evaluation, Run, User
 
 log = logging.getLogger(__name__)
 
-# An event as it is sealed, every column of it. It is sent from here and not asked of the function that the
-# trigger calls: who can alter events can alter that one too.
+# The sealed text of an event, with every column. Not taken from the function in the database: an attacker who
+# can alter events can alter that function, too.
 EVENT_TEXT = """jsonb_build_object(
     'id', event.id, 'at', to_char(event.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     'actor', event.actor_id, 'actor_name', event.actor_name, 'action', event.action,
@@ -24,7 +24,7 @@ EVENT_TEXT = """jsonb_build_object(
     'evaluation', event.evaluation_id, 'record', event.record, 'detail', event.detail
 )::text"""
 _BATCH = 2_000
-# In batches, by both primary keys: whole, it would be a join and a sort of all events on disk.
+# In batches by primary key: a single query would join and sort all events on disk.
 _NEXT = f"""
     SELECT seal.position, seal.event_id, seal.previous, seal.hash, event.run_id,
            CASE WHEN event.id IS NOT NULL THEN {EVENT_TEXT} END
@@ -37,30 +37,31 @@ _UNSEALED = """
     WHERE NOT EXISTS (SELECT FROM audit_seal seal WHERE seal.event_id = event.id)
     ORDER BY id
 """
-# Events with the scores that somebody gave.
-_SAYS = ("opinion", "blind scores")
+# Actions whose events contain a reviewer's scores.
+_WITH_SCORES = ("opinion", "blind scores")
 _HEAD = "SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1"
 
 
 class LogEntry(NamedTuple):
-    """A seal with its event: the key of its run, and its text, empty if it is gone."""
+    """A seal with its event."""
 
     sealed: SealedEvent
     run_id: int | None
+    #: The sealed text of the event; empty if the event is missing.
     text: bytes
 
     def line(self, *, whole: bool) -> bytes:
-        """The entry as a line of JSON; not `whole`, it holds the digest of the event in its place."""
+        """Return the entry as a line of JSON, with the event's digest instead of the event unless `whole`."""
         sealed = self.sealed
-        what = b'"event": %b' % (self.text or b"null")
+        event = b'"event": %b' % (self.text or b"null")
         if not whole and sealed.digest:
-            what = b'"digest": "%b"' % sealed.digest.hex().encode()
+            event = b'"digest": "%b"' % sealed.digest.hex().encode()
         hashes = (sealed.previous.hex().encode(), sealed.hash.hex().encode())
-        return b'{"position": %d, "previous": "%b", "hash": "%b", %b}\n' % (sealed.position, *hashes, what)
+        return b'{"position": %d, "previous": "%b", "hash": "%b", %b}\n' % (sealed.position, *hashes, event)
 
 
 def chain_head() -> Head:
-    """Where the chain is, as this transaction sees it. Of what it sees, exactly that much is sealed."""
+    """Return the head of the chain in the snapshot of this transaction."""
     with connection.cursor() as cursor:
         cursor.execute(_HEAD)
         row = cursor.fetchone()
@@ -68,7 +69,7 @@ def chain_head() -> Head:
 
 
 def log_chain_head() -> None:
-    """Log the head of the chain. Where that log is kept, the chain cannot be rewritten unseen up to there."""
+    """Write the chain head to the program's log. A copy of that log reveals a rewritten chain."""
     if (last := chain_head()) != EMPTY:
         log.info("audit head %s", last)
 
@@ -76,41 +77,42 @@ def log_chain_head() -> None:
 def verify(chain: ChainVerifier) -> Iterator[str]:
     """Yield a sentence for each fault of the audit log, and for each decision that differs from it.
 
-    Afterwards the chain has its head.
+    Afterwards, `chain.head` is the head of the log.
     """
-    with _one_moment():
+    with _snapshot():
         for entry in _entries():
             yield from chain.verify_next(entry.sealed)
         yield from chain.verify_end()
         for event in _unsealed():
-            yield f"event {event} has no seal: it was slipped in, or its seal was removed"
+            yield f"event {event} has no seal: the event was inserted, or its seal was removed"
         yield from decision_check.find_differences()
 
 
 def jsonl_lines(run: Run | None = None, *, after: int = 0, reader: User | None = None) -> Iterator[bytes]:
-    """The audit log as JSONL, behind a position. Of a run, other events are digests: the chain stays whole.
+    """Yield the audit log as JSONL, from the entry after a position.
 
-    So are the opinions and blind scores of others on records that the `reader` may still give an opinion on.
+    With a run, the events of other runs are digests, so that the chain can still be verified. Independent
+    reviews and blind scores are digests, too, if the `reader` may still review their records independently.
     """
-    with _one_moment():
+    with _snapshot():
         for entries in _batches(after):
             withheld = _withheld(entries, reader) if reader else set()
             for entry in entries:
-                is_asked = run is None or entry.run_id == run.pk
-                yield entry.line(whole=is_asked and entry.sealed.event not in withheld)
+                is_wanted = run is None or entry.run_id == run.pk
+                yield entry.line(whole=is_wanted and entry.sealed.event not in withheld)
 
 
 def _withheld(entries: Sequence[LogEntry], reader: User) -> set[int]:
-    """The keys of events that would show the reader what others say of records they may still judge."""
+    """Return the keys of events with other reviewers' scores that the reader must not see yet."""
     keys = [entry.sealed.event for entry in entries if entry.sealed.event is not None]
-    said = AuditEvent.objects.filter(pk__in=keys, action__in=_SAYS).exclude(actor=reader).order_by()
-    sealed = Evaluation.objects.filter(opinions_hidden_from(reader))
-    return set(said.filter(evaluation__in=sealed).values_list("pk", flat=True))
+    scored = AuditEvent.objects.filter(pk__in=keys, action__in=_WITH_SCORES).exclude(actor=reader).order_by()
+    undecided = Evaluation.objects.filter(opinions_hidden_from(reader))
+    return set(scored.filter(evaluation__in=undecided).values_list("pk", flat=True))
 
 
 @contextmanager
-def _one_moment() -> Iterator[None]:
-    """Let all queries see the same moment (inside another transaction: as that has it)."""
+def _snapshot() -> Iterator[None]:
+    """Run all queries on one snapshot. Inside another transaction, keep its isolation level."""
     with HeldTransaction():
         if not connection.savepoint_ids:
             with connection.cursor() as cursor:
@@ -135,9 +137,9 @@ def _batches(position: int = 0) -> Iterator[list[LogEntry]]:
 
 def _entry(row: tuple[int, int, bytes, bytes, int | None, str | None]) -> LogEntry:
     position, event, previous, hash_, run_id, text = row
-    spelled = text.encode() if text is not None else b""
-    digest = event_digest(spelled) if spelled else None
-    return LogEntry(SealedEvent(position, event, bytes(previous), bytes(hash_), digest), run_id, spelled)
+    encoded = text.encode() if text is not None else b""
+    digest = event_digest(encoded) if encoded else None
+    return LogEntry(SealedEvent(position, event, bytes(previous), bytes(hash_), digest), run_id, encoded)
 
 
 def _unsealed() -> Iterator[int]:

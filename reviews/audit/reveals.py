@@ -1,4 +1,4 @@
-"""Record to whom the judge's scores were shown, and the opinions of others. Nothing removes such a row."""
+"""Record who has seen the judge's scores or other people's independent reviews. Rows are never removed."""
 
 from django.db.models import Q
 
@@ -7,7 +7,7 @@ from reviews.models import Evaluation, Reveal, Run, User
 from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 
 How = Reveal.How
-# Records in the queue, and those that a sample may draw into it.
+# Records in the queue, and records that a random sample may add to it.
 _MAY_BE_REVIEWED = Q(human_review_status__in=(*QUEUE_STATUSES, NOT_REQUIRED), review=None)
 
 
@@ -18,28 +18,28 @@ def were_scores_shown_to(evaluation: Evaluation, reader: User) -> bool:
 
 
 def has_read_opinions(evaluation: Evaluation, reader: User) -> bool:
-    """Return whether a person took the record over to decide between opinions."""
+    """Return whether a person took over the record to adjudicate it."""
     return Reveal.objects.filter(evaluation=evaluation, reviewer=reader, how=How.OPINIONS).exists()
 
 
 def opinions_hidden_from(reader: User) -> Q:
-    """Return the records of which a person may not read what others say: they may still say it themselves.
+    """Return the condition for records whose independent reviews the reader must not see yet.
 
-    These are in the queue, and not taken over by the person to decide between opinions.
+    These records are in the queue, and the reader has not taken them over to adjudicate them.
     """
     read = Reveal.objects.filter(reviewer=reader, how=How.OPINIONS)
     return Q(human_review_status__in=QUEUE_STATUSES) & ~Q(pk__in=read.values("evaluation"))
 
 
 def record_reveal(evaluation: Evaluation, reader: User, how: Reveal.How) -> None:
-    """Record once that a record was revealed, in the transaction that reveals it."""
+    """Record once that a record was revealed to a person, in the transaction that reveals it."""
     _record(evaluation.run, evaluation, reader, how)
 
 
 def record_download(run: Run, reader: User) -> None:
-    """Record once that somebody gets a file with the judge's scores of all records of a run.
+    """Record once that a person downloads a file with the judge's scores of a whole run.
 
-    A run in which nothing is left to review, now or by a later sample, has nothing to reveal.
+    Skip runs without records left to review, now or by a later random sample.
     """
     if run.evaluations.filter(_MAY_BE_REVIEWED).exists():
         _record(run, None, reader, How.DOWNLOADED)

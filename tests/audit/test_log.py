@@ -23,7 +23,7 @@ from tests.support.work import decide
 pytestmark = pytest.mark.django_db
 
 Capture = pytest.CaptureFixture[bytes]
-NOT_SEALED = "is not what was sealed: it was altered, or another stands in its place"
+NOT_SEALED = "does not match its seal: the event was altered or replaced"
 
 
 def execute(statement: str, *parameters: Any) -> None:
@@ -164,7 +164,7 @@ class TestWhatIsFound:
 
     def test_an_altered_seal(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper("UPDATE audit_seal SET hash = sha256(hash) WHERE position = 3")
-        assert found() == [f"event {events[2]} (position 3) is not what was sealed: its seal was altered"]
+        assert found() == [f"event {events[2]} (position 3) does not match its seal: the seal was altered"]
 
     def test_an_event_altered_with_its_seal(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper("UPDATE audit_event SET action = 'submit' WHERE id = %s", events[2])
@@ -174,25 +174,25 @@ class TestWhatIsFound:
             " FROM audit_event event WHERE event.id = event_id AND position = 3"
         )
         [problem] = found()
-        assert problem.startswith(f"event {events[3]} (position 4) does not follow on the seal before it")
+        assert problem.startswith(f"event {events[3]} (position 4) does not continue the previous seal")
 
     def test_an_event_or_a_seal_altered_at_the_end(
         self, events: list[int], tamper: Callable[..., None]
     ) -> None:
         tamper("UPDATE audit_event SET action = 'submit' WHERE id = %s", events[4])
         assert found() == [
-            f"event {events[4]} (position 5) is not what was sealed: the event or its seal was altered"
+            f"event {events[4]} (position 5) does not match its seal: the event or the seal was altered"
         ]
 
     def test_an_event_removed_from_the_middle(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper("DELETE FROM audit_event WHERE id = %s", events[2])
-        assert found() == [f"event {events[2]} (position 3) is missing: its seal is there, it is not"]
+        assert found() == [f"event {events[2]} (position 3) is missing, but its seal exists"]
 
     def test_a_seal_removed_from_the_middle(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper("DELETE FROM audit_seal WHERE position = 3")
         assert found() == [
             "position 3 is missing",
-            f"event {events[2]} has no seal: it was slipped in, or its seal was removed",
+            f"event {events[2]} has no seal: the event was inserted, or its seal was removed",
         ]
 
     def test_both_removed_from_the_middle(self, events: list[int], tamper: Callable[..., None]) -> None:
@@ -207,7 +207,7 @@ class TestWhatIsFound:
         tamper("DELETE FROM audit_event WHERE id = ANY(%s)", events[3:])
         tamper("DELETE FROM audit_seal WHERE position > 3")
         assert found() == []
-        assert found(kept) == ["positions 4 to 5 are missing: the chain ends before the head that was kept"]
+        assert found(kept) == ["positions 4 to 5 are missing: the chain ends before the stored head"]
 
     def test_a_chain_written_anew_by_a_head_that_was_kept(
         self, events: list[int], tamper: Callable[..., None]
@@ -231,7 +231,7 @@ class TestWhatIsFound:
             )
         assert found() == []
         [problem] = found(kept)
-        assert problem.startswith(f"event {events[4]} (position 5) has another hash than the head")
+        assert problem.startswith(f"event {events[4]} (position 5) differs from the stored head")
 
     def test_an_event_slipped_in(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper(
@@ -239,7 +239,7 @@ class TestWhatIsFound:
             " VALUES ('submit', 'ana', '', '', '{}', now())"
         )
         slipped_in = AuditEvent.objects.latest("pk").pk
-        assert found() == [f"event {slipped_in} has no seal: it was slipped in, or its seal was removed"]
+        assert found() == [f"event {slipped_in} has no seal: the event was inserted, or its seal was removed"]
 
     def test_two_events_swapped(self, events: list[int], tamper: Callable[..., None]) -> None:
         # In two steps, because no event may have two seals.
@@ -291,7 +291,7 @@ class TestVerifyAudit:
         assert manage(capsysbinary, "verify_audit", "--head", kept).status == 0
         another = f"5:{'0' * 64}"
         finished = manage(capsysbinary, "verify_audit", "--head", another)
-        assert (finished.status, "was written anew" in finished.err) == (1, True)
+        assert (finished.status, "the chain was rewritten" in finished.err) == (1, True)
 
     def test_finds_a_removed_end_by_a_head_in_a_log(
         self, events: list[int], tamper: Callable[..., None], tmp_path: Path, capsysbinary: Capture
@@ -306,7 +306,7 @@ class TestVerifyAudit:
         assert manage(capsysbinary, "verify_audit").status == 0
         finished = manage(capsysbinary, "verify_audit", "--heads", str(log))
         assert finished.status == 1
-        assert "position 5 is missing: the chain ends before the head that was kept" in finished.err
+        assert "position 5 is missing: the chain ends before the stored head" in finished.err
 
     def test_says_which_heads_it_checked(self, events: list[int], ana: User, capsysbinary: Capture) -> None:
         early = str(audit_log.chain_head())
@@ -314,7 +314,7 @@ class TestVerifyAudit:
         seal()
         late = str(audit_log.chain_head())
         finished = manage(capsysbinary, "verify_audit", "--head", late, "--head", early)
-        assert finished.out.decode().endswith("Checked against 2 kept heads, the last at position 6\n")
+        assert finished.out.decode().endswith("Checked against 2 stored heads, the last at position 6\n")
         another = f"5:{'0' * 64}"
         assert manage(capsysbinary, "verify_audit", "--head", another, "--head", late).status == 1
 

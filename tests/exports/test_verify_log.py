@@ -260,12 +260,12 @@ class TestDoesNotHold:
     def test_where_an_event_was_altered(self, decided: Files) -> None:
         decided.audit_log.write_bytes(decided.audit_log.read_bytes().replace(b"Checked.", b"Never checked."))
         decided.change_export("eval_a", human_review_comments="Never checked.")
-        assert any("is not what was sealed" in problem for problem in decided.problems())
+        assert any("does not match its seal" in problem for problem in decided.problems())
 
     def test_where_the_end_of_the_audit_log_is_missing(self, decided: Files) -> None:
         lines = decided.audit_log.read_bytes().splitlines(keepends=True)
         decided.audit_log.write_bytes(b"".join(lines[:-1]))
-        assert any("before the head that was kept" in one for one in decided.problems(with_receipt=True))
+        assert any("before the stored head" in one for one in decided.problems(with_receipt=True))
 
     def test_where_an_event_of_the_audit_log_is_missing(self, decided: Files) -> None:
         lines = decided.audit_log.read_bytes().splitlines(keepends=True)
@@ -275,7 +275,7 @@ class TestDoesNotHold:
     def test_where_the_audit_log_goes_back(self, decided: Files) -> None:
         lines = decided.audit_log.read_bytes().splitlines(keepends=True)
         decided.audit_log.write_bytes(b"".join([*lines, lines[0]]))
-        assert any(f"stands behind position {len(lines)}" in one for one in decided.problems())
+        assert any(f"comes after position {len(lines)}" in one for one in decided.problems())
 
 
 class TestFilesThatAreNoAuditLog:
