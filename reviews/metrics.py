@@ -35,7 +35,7 @@ _QUEUES = ("import", "export", "default")
 _STATUSES = ("todo", "doing", "failed")
 
 
-class OfTheDatabase(Collector):
+class DatabaseCollector(Collector):
     """Collected anew at each scrape. Where the database does not answer in time, that alone is told."""
 
     def collect(self) -> Iterator[Metric]:

@@ -10,7 +10,7 @@ from ninja import Field
 from reviews.api.bodies import Body
 from reviews.api.problems import Problem
 from reviews.models import BlindScores, Evaluation, Review
-from reviews.records.scores import identity, is_score, score_of, score_word
+from reviews.records.scores import format_score, identity, is_score, score_of
 from reviews.review.file_decisions import text_of
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import ReviewForm
@@ -130,7 +130,7 @@ def _errors(
     for name, entry in entries.items():
         known = form.choices_of(name)
         if entry is not None and _chosen(known, entry.score) is None:
-            words = ", ".join(score_word(choice.score) for choice in known)
+            words = ", ".join(format_score(choice.score) for choice in known)
             yield f"{field}.{name}{of_score}", f"Is none of the scores: {words}."
 
 

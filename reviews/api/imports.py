@@ -71,7 +71,7 @@ def map_run(request: ApiRequest, run: str) -> dict[str, Any]:
     """
     check_type(request, MAPPINGS)
     try:
-        wanted = mapping.read(request.read(mapping.MOST_BYTES + 1))
+        wanted = mapping.parse_mapping(request.read(mapping.MOST_BYTES + 1))
     except mapping.MappingError as error:
         sentence = "Nothing is saved: this is no mapping."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, error.problems) from error

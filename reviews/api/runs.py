@@ -16,7 +16,7 @@ from reviews.exports import jobs
 from reviews.exports.jobs import ExportOptions
 from reviews.http.streaming import download
 from reviews.judge import quality_gates, report
-from reviews.judge.agreement import Scope
+from reviews.judge.accuracy import JudgeScope
 from reviews.queue import progress as queue_progress
 
 router = Router(tags=["runs"])
@@ -65,14 +65,14 @@ def judge_report(
     interval), n, and why, where there is none.
     """
     check(request.user, "lead_review")
-    found = report.of(Scope(get_run(run)))
-    return quality_gates.as_json(found, quality_gates.check(found, _required(require)))
+    found = report.build_report(JudgeScope(get_run(run)))
+    return quality_gates.as_json(found, quality_gates.check_requirements(found, _required(require)))
 
 
 def _required(texts: list[str]) -> list[quality_gates.Requirement]:
     try:
-        return [quality_gates.parse(text) for text in texts]
-    except quality_gates.NotUnderstood as error:
+        return [quality_gates.parse_requirement(text) for text in texts]
+    except quality_gates.InvalidRequirement as error:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         raise Problem(status, str(error), [("require", str(error))]) from error
 

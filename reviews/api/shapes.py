@@ -10,7 +10,7 @@ from ninja import Field, Schema
 
 from reviews.evidence import record as evidence_record
 from reviews.evidence import task_context
-from reviews.judge.quality_gates import Outcome
+from reviews.judge.quality_gates import GateOutcome
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
 from reviews.queue.progress import Progress
 from reviews.review import blind_scoring
@@ -44,7 +44,7 @@ class RequirementOut(Schema):
     """What was required of a figure, and what came of it."""
 
     require: str
-    outcome: Outcome = Field(
+    outcome: GateOutcome = Field(
         description="missed or met where the interval shows it; cannot tell where it holds the bar, is of "
         "fewer than 10, or is undefined, as while records are still being counted"
     )

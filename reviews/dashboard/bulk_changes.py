@@ -22,7 +22,7 @@ FIRST, USUAL = 1, 0
 Kind = BulkChange.Kind
 
 
-class Refused(Exception):
+class UndoRefused(Exception):
     """The change cannot be undone; the reason is a sentence."""
 
     def __init__(self, reason: str) -> None:
@@ -30,7 +30,7 @@ class Refused(Exception):
         self.reason = reason
 
 
-class Order(NamedTuple):
+class BulkOrder(NamedTuple):
     """What to change in which records: who they are assigned to (None: nobody), or their priority.
 
     Filters leave out records that are hidden from anybody, because everybody sees the change.
@@ -43,7 +43,7 @@ class Order(NamedTuple):
     priority: int = USUAL
 
 
-class Plan(NamedTuple):
+class BulkPreview(NamedTuple):
     """What would come of an order: `changes` is None for more than one change takes, `MOST_AT_ONCE`.
 
     `held` are the records that stay as they are because others hold them.
@@ -53,23 +53,23 @@ class Plan(NamedTuple):
     held: int
 
 
-class Outcome(NamedTuple):
+class UndoResult(NamedTuple):
     """How many records an undo brought back, and how many stay because they were changed since."""
 
     restored: int
     stayed: int
 
 
-def plan(order: Order) -> Plan:
+def preview(order: BulkOrder) -> BulkPreview:
     """Look what an order would do. Raises `listing.QueryTooSlow`."""
     with listing.time_limit():
         changes = _changing(order)[: MOST_AT_ONCE + 1].count()
         held = _held_by_others(order)[: MOST_AT_ONCE + 1].count() if order.kind == Kind.ASSIGN else 0
-    return Plan(changes if changes <= MOST_AT_ONCE else None, held)
+    return BulkPreview(changes if changes <= MOST_AT_ONCE else None, held)
 
 
 @transaction.atomic
-def apply(order: Order, actor: User) -> BulkChange:
+def apply(order: BulkOrder, actor: User) -> BulkChange:
     """Do it, to at most `MOST_AT_ONCE` records; what somebody is deciding on this moment is passed over."""
     check(actor, "lead_review")
     change = BulkChange.objects.create(
@@ -96,12 +96,12 @@ def apply(order: Order, actor: User) -> BulkChange:
 
 
 @transaction.atomic
-def undo(*, change_id: int, actor: User) -> Outcome:
-    """Give each record back what the change found, unless it was changed since. Raises `Refused`."""
+def undo(*, change_id: int, actor: User) -> UndoResult:
+    """Give each record back what the change found, unless it was changed since. Raises `UndoRefused`."""
     check(actor, "lead_review")
     change = BulkChange.objects.select_for_update(of=("self",)).select_related("run").get(pk=change_id)
     if change.undone_at:
-        raise Refused("This change has been undone already.")
+        raise UndoRefused("This change has been undone already.")
     item = change.items.filter(evaluation=OuterRef("pk"))
     unchanged = [evaluation.pk for evaluation in _locked(_as_changed(change))]
     restored = Evaluation.objects.filter(pk__in=unchanged)
@@ -113,17 +113,17 @@ def undo(*, change_id: int, actor: User) -> Outcome:
         restore_claims(restored, change.run, claimed_by=Subquery(item.values("claimed_by")))
     change.undone_at = timezone.now()
     change.save(update_fields=["undone_at"])
-    outcome = Outcome(len(unchanged), change.evaluations - len(unchanged))
+    outcome = UndoResult(len(unchanged), change.evaluations - len(unchanged))
     _record(change, f"undo {change.kind}", actor, restored=outcome.restored, stayed=outcome.stayed)
     return outcome
 
 
-def latest(run: Run) -> QuerySet[BulkChange]:
+def latest_changes(run: Run) -> QuerySet[BulkChange]:
     """The last changes of a run, newest first."""
     return run.bulk_changes.select_related("actor", "assigned_to").order_by("-pk")[:20]
 
 
-def _changing(order: Order) -> QuerySet[Evaluation]:
+def _changing(order: BulkOrder) -> QuerySet[Evaluation]:
     """The records that an order changes."""
     found = listing.matching_records(order.run, order.filters, None).filter(IN_QUEUE, is_escalated=False)
     if order.kind == Kind.PRIORITISE:
@@ -136,7 +136,7 @@ def _changing(order: Order) -> QuerySet[Evaluation]:
     return found.filter(UNCLAIMED | Q(claimed_by=order.assigned_to)).filter(Q(assigned_to=None) | ~theirs)
 
 
-def _held_by_others(order: Order) -> QuerySet[Evaluation]:
+def _held_by_others(order: BulkOrder) -> QuerySet[Evaluation]:
     held = listing.matching_records(order.run, order.filters, None).filter(STATUSES["claimed"])
     return held.exclude(claimed_by=order.assigned_to) if order.assigned_to else held
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from django.db.models import BigIntegerField, F, Q
 from django.db.models.functions import Cast
 
-from reviews.dashboard.metrics import STANDS, Selection
+from reviews.dashboard.reviewer_activity import NOT_WITHDRAWN, WorkSelection
 from reviews.evidence.reading_time import MS_PER_WORD
 from reviews.models import Opinion, Overturning, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
@@ -38,8 +38,8 @@ class Page(NamedTuple):
     next_after: str
 
 
-def decisions(
-    selection: Selection, *, reader: User | None = None, signal: str = "all", after: str = ""
+def list_decisions(
+    selection: WorkSelection, *, reader: User | None = None, signal: str = "all", after: str = ""
 ) -> Page:
     """A page of the decisions that a figure counts, newest first. Raises `KeyError` for an unknown signal.
 
@@ -60,8 +60,8 @@ def decisions(
     return Page(list(rows), str(shown[-1]) if keys[PAGE_SIZE:] else "")
 
 
-def overturned(selection: Selection) -> list[Overturning]:
+def list_overturned(selection: WorkSelection) -> list[Overturning]:
     """The newest of what others changed or put back, with reason; by the day of the overturned decision."""
-    found = Overturning.objects.filter(STANDS, selection.of_reviews()).order_by("-pk")
+    found = Overturning.objects.filter(NOT_WITHDRAWN, selection.of_reviews()).order_by("-pk")
     found = found.select_related("review__reviewer", "review__evaluation__run", "actor", "by")
     return list(found.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))[:LISTED])

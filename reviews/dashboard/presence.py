@@ -29,7 +29,7 @@ _LAST_SEEN = f"""
 """  # noqa: S608 (a constant)
 
 
-class Presence(NamedTuple):
+class ActiveReviewer(NamedTuple):
     """Somebody at work: what they hold, soonest free first, and their last sign of life that is kept."""
 
     reviewer: User
@@ -37,7 +37,7 @@ class Presence(NamedTuple):
     last_seen: dt.datetime
 
 
-def now_working(run: Run | None = None) -> list[Presence]:
+def active_reviewers(run: Run | None = None) -> list[ActiveReviewer]:
     """Whoever holds a record, or did anything of late; in one run or in all. Last seen first."""
     claims: dict[int, list[Evaluation]] = {}
     for evaluation in _held(run):
@@ -48,7 +48,7 @@ def now_working(run: Run | None = None) -> list[Presence]:
         cursor.execute(_LAST_SEEN, parameters)
         seen = {pk: at for pk, at in cursor.fetchall() if at and (at >= since or pk in claims)}
     people = User.objects.filter(pk__in=seen)
-    present = [Presence(person, claims.get(person.pk, []), seen[person.pk]) for person in people]
+    present = [ActiveReviewer(person, claims.get(person.pk, []), seen[person.pk]) for person in people]
     return sorted(present, key=lambda one: one.last_seen, reverse=True)
 
 

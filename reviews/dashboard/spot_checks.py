@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import Denied, check
 from reviews.audit import events
-from reviews.dashboard.metrics import Selection
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import Review, SpotCheck, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.queue import claims
@@ -20,7 +20,7 @@ LISTED = 200
 
 
 @transaction.atomic
-def draw(*, selection: Selection, count: int, actor: User) -> list[SpotCheck]:
+def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck]:
     """Draw decisions of the selection's reviewer that are in force and were never drawn, each as likely.
 
     `count` is from 0 on and counts up to `MOST_DRAWN`; fewer come where there are fewer. Nobody checks
@@ -77,7 +77,7 @@ def open_checks(actor: User) -> list[SpotCheck]:
     return list(_loaded(decided.order_by("pk")))
 
 
-def settled(selection: Selection) -> list[SpotCheck]:
+def settled(selection: WorkSelection) -> list[SpotCheck]:
     """The newest checks that are settled, by the day of the decision."""
     found = SpotCheck.objects.filter(selection.of_reviews()).exclude(outcome=Outcome.OPEN)
     return list(_loaded(found).order_by("-settled_at", "-pk")[:LISTED])

@@ -13,7 +13,7 @@ from reviews.models import Run, User
 DEMO_PEOPLE = {"ana": "reviewer", "bo": "reviewer", "lea": "lead", "max": "admin"}
 
 
-def address(url: str) -> str:
+def start_message(url: str) -> str:
     """The line that says where to open the site at `url`, or where to become its first admin."""
     if people.needs_first_admin():
         return f"Open this link once, to become the first admin: {url}/welcome/{people.welcome_token()}/"
@@ -21,7 +21,7 @@ def address(url: str) -> str:
 
 
 @transaction.atomic
-def demonstrate() -> list[str]:
+def create_demo() -> list[str]:
     """Bring in the demo runs and people where they are missing; return a line for each person added."""
     if not Run.objects.filter(name=run.DEMO_RUN).exists():
         importer.import_stream(run.demo_lines(), run_name=run.DEMO_RUN, file_name="demo.jsonl", actor=None)
@@ -39,7 +39,7 @@ def _review() -> None:
     """Bring in the run that was worked on, if nobody else has the names of those who did."""
     people = {user.username: user for user in User.objects.filter(username__in=DEMO_PEOPLE)}
     if all(name in people and role_of(people[name]) == role for name, role in DEMO_PEOPLE.items()):
-        reviews.bring_in(reviewers=[people["ana"], people["bo"]], lead=people["lea"])
+        reviews.import_reviewed_run(reviewers=[people["ana"], people["bo"]], lead=people["lea"])
 
 
 def _added(name: str) -> str:

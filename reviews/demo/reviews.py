@@ -14,7 +14,7 @@ from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
 from reviews.imports import importer
 from reviews.imports.task_context import import_context
 from reviews.judge import measurement_settings
-from reviews.judge.measurement_settings import Measures
+from reviews.judge.measurement_settings import MeasurementSettings
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
 from reviews.records import extracted_scores
@@ -25,20 +25,20 @@ from reviews.rubric.proposals import Offer
 
 REVIEWED_RUN = "Demo, reviewed"
 _COUNT, _SEED = 150, 8
-_MEASURES = Measures(blind_share=0.4, sample_share=0.3, overlap_share=0.15, overlap=2)
+_MEASURES = MeasurementSettings(blind_share=0.4, sample_share=0.3, overlap_share=0.15, overlap=2)
 _SLIPS = 0.06
 _LEANS = 0.35  # how often a wrong score of the judge is taken over by whoever sees it
 _SENTENCES = {"Yes": "Checked against the reference: it holds.", "No": "The final answer does not follow."}
 _CAUSES = {"Yes": "too lenient", "No": "too strict"}
 
 
-def bring_in(*, reviewers: Sequence[User], lead: User) -> None:
+def import_reviewed_run(*, reviewers: Sequence[User], lead: User) -> None:
     """Import the run and decide all of it. What the reviewers disagree about is the lead's."""
     context = demo_context(_COUNT, _SEED)
     lines = demo_lines(_COUNT, _SEED)
     run = importer.import_stream(lines, run_name=REVIEWED_RUN, file_name="reviewed.jsonl", actor=None).run
     import_context(context, run_name=REVIEWED_RUN, file_name="reviewed-tasks.jsonl", actor=None)
-    seen = measurement_settings.of(run).fingerprint
+    seen = measurement_settings.current_settings(run).fingerprint
     run = measurement_settings.configure(run_id=run.pk, actor=lead, measures=_MEASURES, seen=seen)
     work = _Work()
     while sum(work.decide_next(run, reviewer) for reviewer in reviewers):
@@ -93,7 +93,7 @@ class _Work:
             active_ms=active_ms,
             keys=len(offers) + 1,
             words=words,
-            extractor=extracted_scores.of(evaluation).version
+            extractor=extracted_scores.read_extracted(evaluation).version
             if any(offer.origin == "extracted" for offer in offers)
             else None,
         )

@@ -18,7 +18,7 @@ from typing import Any
 from reviews.demo import mathematics, science
 from reviews.demo.rubrics import RUBRICS, Criterion, Rubric
 from reviews.demo.tasks import Mistake, Task, draw
-from reviews.records.verdict import Rule
+from reviews.records.verdict import VerdictRule
 
 DEMO_RUN = "Demo"
 
@@ -164,7 +164,7 @@ def _record(case: _Case) -> dict[str, Any]:
         "judge_prompt_template_path": case.rubric.template,
         "raw_judge_output": {"raw_content": raw},
         "parsed_rubric_scores": {} if error else scores,
-        "aggregated_score": None if error else Rule().verdict(scores),
+        "aggregated_score": None if error else VerdictRule().verdict(scores),
         "final_answer_verified": verified,
         "verification_message": message,
         "needs_human_review": bool(reasons),

@@ -10,12 +10,12 @@ from reviews.evidence.siblings import Siblings
 from reviews.evidence.task_context import RecordContext
 from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, responses
-from reviews.records.contradictions import Contradiction, contradictions
-from reviews.records.responses import FINAL_ANSWER, Part
+from reviews.records.contradictions import Contradiction, find_contradictions
+from reviews.records.responses import FINAL_ANSWER, ResponsePart
 from reviews.records.schema import FIELDS
 from reviews.records.score_extraction import raw_text
-from reviews.records.scores import criterion_title, score_of, score_word
-from reviews.records.verdict import Rule, Verification, read_verification
+from reviews.records.scores import criterion_title, format_score, score_of
+from reviews.records.verdict import VerdictRule, Verification, read_verification
 from reviews.rubric import definition
 from reviews.rubric.proposals import Offer
 
@@ -41,7 +41,7 @@ _OF_TASK = "from the task context"
 class Response:
     """A response in parts, empty where there is none; `origin` says where it is from if not the record."""
 
-    parts: list[Part]
+    parts: list[ResponsePart]
     origin: str = ""
 
 
@@ -59,7 +59,7 @@ class Evidence:
     reference: str
     contradictions: list[Contradiction]
     question: str
-    facts: list[Part]
+    facts: list[ResponsePart]
     model: Response
     ideal: Response
     rows: list[DiffRow]
@@ -124,7 +124,7 @@ def read_evidence(
         siblings=of_task,
         raw=raw_text(evaluation.raw_judge_output),
         raw_spans=[offer.span or (0, 0) for offer in offers],
-        raw_note=extracted_scores.TOO_LONG if extracted_scores.of(evaluation).is_too_long else "",
+        raw_note=extracted_scores.TOO_LONG if extracted_scores.read_extracted(evaluation).is_too_long else "",
         fields=visible_fields(evaluation),
     )
     return _without_judge(found) if is_blind else found
@@ -147,32 +147,32 @@ def _without_judge(evidence: Evidence) -> Evidence:
 
 
 def _model_response(evaluation: Evaluation, context: RecordContext | None) -> Response:
-    own = responses.parts(evaluation.structured_model_response)
+    own = responses.read_parts(evaluation.structured_model_response)
     if own or not (context and context.response):
         return Response(own)
-    return Response(responses.parts(context.response), _OF_TASK)
+    return Response(responses.read_parts(context.response), _OF_TASK)
 
 
 def _ideal_response(evaluation: Evaluation, context: RecordContext | None) -> Response:
-    own = responses.parts(evaluation.structured_ideal_response)
+    own = responses.read_parts(evaluation.structured_ideal_response)
     if own or not (context and context.has_reference):
         return Response(own)
-    found = responses.parts(context.ideal_response)
+    found = responses.read_parts(context.ideal_response)
     return Response([*_final_answer(found, context.final_answer), *found], _OF_TASK)
 
 
-def _final_answer(found: list[Part], answer: Any, note: str = "") -> list[Part]:
+def _final_answer(found: list[ResponsePart], answer: Any, note: str = "") -> list[ResponsePart]:
     """The answer as a part, where there is one and the parts hold none."""
     if answer in (None, "") or any(part.label == FINAL_ANSWER for part in found):
         return []
-    return [responses.part(FINAL_ANSWER, answer, note=note)]
+    return [responses.make_part(FINAL_ANSWER, answer, note=note)]
 
 
 def _reference(context: RecordContext | None) -> str:
     """The task's reference answer, for where the verifier had none."""
     if context is None or context.final_answer in (None, ""):
         return ""
-    return responses.part(FINAL_ANSWER, context.final_answer).source
+    return responses.make_part(FINAL_ANSWER, context.final_answer).source
 
 
 def _rows(
@@ -186,12 +186,12 @@ def _rows(
     return response_diff.align_parts([*extracted, *model.parts], [*expected, *ideal.parts])
 
 
-def _facts(context: RecordContext | None) -> list[Part]:
+def _facts(context: RecordContext | None) -> list[ResponsePart]:
     """What a file says of the task beside its question, as subject and complexity."""
     if context is None:
         return []
     told = [(name, value) for name, value in context.metadata.items() if value not in (None, "", [], {})]
-    return [responses.part(criterion_title(name), value) for name, value in told[:_MAX_FACTS]]
+    return [responses.make_part(criterion_title(name), value) for name, value in told[:_MAX_FACTS]]
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:
@@ -209,7 +209,7 @@ def _reasons(evaluation: Evaluation) -> list[str]:
 def _contradictions(evaluation: Evaluation, offers: list[Offer], of_task: Siblings) -> list[Contradiction]:
     """What cannot all be right, but for the missing reference: the verifier's sentence says that."""
     scores = {offer.criterion: offer.given for offer in offers}
-    found = contradictions(evaluation, scores, definition.of(evaluation.run).rule, of_task.criteria)
+    found = find_contradictions(evaluation, scores, definition.of(evaluation.run).rule, of_task.criteria)
     return [contradiction for contradiction in found if contradiction.kind != "no reference"]
 
 
@@ -266,14 +266,14 @@ def summarise_decision(evaluation: Evaluation, offers: list[Offer]) -> DecisionS
     return DecisionSummary(rows, after if before in {"", after} else f"{before} → {after}")
 
 
-def _judged(rule: Rule, name: str, offer: Offer | None, entry: Any) -> CriterionSummary:
+def _judged(rule: VerdictRule, name: str, offer: Offer | None, entry: Any) -> CriterionSummary:
     text = entry.get("justification") if isinstance(entry, Mapping) else None
     if not isinstance(text, str):
         text = offer.justification if offer else ""
     return CriterionSummary(
         title=criterion_title(name),
         judge=offer.word if offer else "",
-        human=score_word(score_of(entry)),
+        human=format_score(score_of(entry)),
         judge_counts=(rule.level(offer.score) if offer else None) or "",
         human_counts=rule.level(score_of(entry)) or "",
         text=text,

@@ -34,7 +34,7 @@ from pygments.lexers import JsonLexer
 from reviews.evidence.formulas import CLOSING, DISPLAY, content_end, find_formulas
 from reviews.evidence.formulas import MAX_CHARS as MAX_FORMULA_CHARS
 from reviews.records.json_text import indented
-from reviews.records.latex import Mending, undamaged
+from reviews.records.latex import LatexRepair, restore_latex
 
 MAX_CHARS = 50_000
 MAX_INLINE_CHARS = 1_000
@@ -100,13 +100,13 @@ def inline(text: str, limit: int = MAX_INLINE_CHARS) -> SafeString:
 
 def plain(text: str, limit: int = MAX_CHARS) -> SafeString:
     """Render text as it is, for texts on which `markdown` would be too slow."""
-    shown, mendings = undamaged(_start(text, limit))
+    shown, mendings = restore_latex(_start(text, limit))
     html = f'<p class="plain">{escape(shown.translate(_VISIBLE_CONTROLS))}</p>'
     return _trusted(html + _mending_details(mendings) + _cut_note(text, limit))
 
 
 def _blocks(text: str, limit: int) -> SafeString:
-    shown, mendings = undamaged(_start(text, limit))
+    shown, mendings = restore_latex(_start(text, limit))
     if _is_costly(shown):
         return plain(text, limit)
     html = _CLEANER.clean(_MARKDOWN.render(shown.translate(_VISIBLE_CONTROLS)))
@@ -114,7 +114,7 @@ def _blocks(text: str, limit: int) -> SafeString:
 
 
 def _in_line(text: str, limit: int) -> SafeString:
-    shown, mendings = undamaged(_start(text, limit))
+    shown, mendings = restore_latex(_start(text, limit))
     html: str = escape(shown.translate(_VISIBLE_CONTROLS))
     if not _is_costly(shown):
         html = _CLEANER.clean(_MARKDOWN.renderInline(shown.translate(_VISIBLE_CONTROLS)))
@@ -181,18 +181,18 @@ def _start(text: str, limit: int) -> str:
     return text[:cut]
 
 
-def _mending_details(mendings: Sequence[Mending]) -> str:
+def _mending_details(mendings: Sequence[LatexRepair]) -> str:
     if not mendings:
         return ""
     html = '<details class="repairs"><summary>{}</summary>{}</details>'
     return format_html(html, _counted(mendings), _listed(mendings))
 
 
-def _counted(mendings: Sequence[Mending]) -> str:
+def _counted(mendings: Sequence[LatexRepair]) -> str:
     return "1 repair" if len(mendings) == 1 else f"{len(mendings):,} repairs"
 
 
-def _listed(mendings: Sequence[Mending]) -> str:
+def _listed(mendings: Sequence[LatexRepair]) -> str:
     """List each repair: the original and the shown characters."""
     each = format_html_join(
         "; ",

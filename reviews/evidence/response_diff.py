@@ -9,8 +9,8 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from reviews.evidence.formulas import find_formulas
-from reviews.records.latex import undamaged
-from reviews.records.responses import FINAL_ANSWER, WHOLE, Part
+from reviews.records.latex import restore_latex
+from reviews.records.responses import FINAL_ANSWER, WHOLE, ResponsePart
 
 # Beyond so much of a part nothing is compared.
 MAX_WORDS = 5_000
@@ -45,8 +45,8 @@ class DiffRow:
     """
 
     label: str
-    model: list[Part]
-    ideal: list[Part]
+    model: list[ResponsePart]
+    ideal: list[ResponsePart]
     in_model: list[DiffPiece] = field(default_factory=list)
     in_ideal: list[DiffPiece] = field(default_factory=list)
     is_too_long: bool = False
@@ -60,7 +60,7 @@ class DiffRow:
         return bool(self.in_model) and all(piece.kind == "same" for piece in (*self.in_model, *self.in_ideal))
 
 
-def align_parts(model: Sequence[Part], ideal: Sequence[Part]) -> list[DiffRow]:
+def align_parts(model: Sequence[ResponsePart], ideal: Sequence[ResponsePart]) -> list[DiffRow]:
     """Put parts of the same name in line. If one side is plain text, so is all but the final answer."""
     whole = any(part.label == WHOLE for part in (*model, *ideal))
     of_model, of_ideal = _by_label(model, whole=whole), _by_label(ideal, whole=whole)
@@ -68,15 +68,15 @@ def align_parts(model: Sequence[Part], ideal: Sequence[Part]) -> list[DiffRow]:
     return [_row(label, of_model.get(label, []), of_ideal.get(label, [])) for label in labels]
 
 
-def _by_label(parts: Sequence[Part], *, whole: bool) -> dict[str, list[Part]]:
-    found: dict[str, list[Part]] = {}
+def _by_label(parts: Sequence[ResponsePart], *, whole: bool) -> dict[str, list[ResponsePart]]:
+    found: dict[str, list[ResponsePart]] = {}
     for part in parts:
         if not part.is_around:
             found.setdefault(WHOLE if whole and part.label != FINAL_ANSWER else part.label, []).append(part)
     return found
 
 
-def _row(label: str, model: list[Part], ideal: list[Part]) -> DiffRow:
+def _row(label: str, model: list[ResponsePart], ideal: list[ResponsePart]) -> DiffRow:
     if not (model and ideal):
         return DiffRow(label, model, ideal)
     texts = [_text(side) for side in (model, ideal)]
@@ -86,8 +86,8 @@ def _row(label: str, model: list[Part], ideal: list[Part]) -> DiffRow:
     return DiffRow(label, model, ideal, *diff_words(one, other))
 
 
-def _text(side: list[Part]) -> str:
-    return undamaged("\n".join(part.source for part in side)).text
+def _text(side: list[ResponsePart]) -> str:
+    return restore_latex("\n".join(part.source for part in side)).text
 
 
 def split_words(text: str) -> list[Word]:

@@ -10,7 +10,7 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Left
 
 from reviews.models import Evaluation, User
-from reviews.records.verdict import Rule, read_verification
+from reviews.records.verdict import VerdictRule, read_verification
 from reviews.rubric import definition
 from reviews.search.hidden_records import hidden_from
 
@@ -155,7 +155,7 @@ def _given(row: dict[str, Any]) -> str:
 
 
 def _sibling(
-    row: dict[str, Any], unparsed: dict[str, Any], rule: Rule, *, is_this: bool, is_hidden: bool
+    row: dict[str, Any], unparsed: dict[str, Any], rule: VerdictRule, *, is_this: bool, is_hidden: bool
 ) -> Sibling:
     judged = row["aggregated_score"] or rule.aggregate(unparsed.values()) or ""
     return Sibling(

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import zstandard
 
-from reviews.records.mapping import Mapping, read_line
+from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import Record
 
 ENDINGS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
@@ -68,7 +68,7 @@ def check_installed(format_name: str) -> None:
         )
 
 
-def convert(jsonl: Iterable[bytes], format_name: str, mapping: Mapping | None = None) -> Iterator[bytes]:
+def convert(jsonl: Iterable[bytes], format_name: str, mapping: FieldMapping | None = None) -> Iterator[bytes]:
     """JSONL, read by the mapping, in another format, a key of `ENDINGS`. Raises `PackageMissing`."""
     check_installed(format_name)
     return _CONVERTERS[format_name](jsonl, mapping)
@@ -99,7 +99,7 @@ def _lines(jsonl: Iterable[bytes]) -> Iterator[bytes]:
         yield pending
 
 
-def _groups(jsonl: Iterable[bytes], mapping: Mapping | None, size: int) -> Iterator[list[Record]]:
+def _groups(jsonl: Iterable[bytes], mapping: FieldMapping | None, size: int) -> Iterator[list[Record]]:
     """The records, as many together as have `size` bytes in JSONL."""
     group: list[Record] = []
     taken = 0
@@ -117,7 +117,7 @@ def _json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _as_it_is(jsonl: Iterable[bytes], _mapping: Mapping | None) -> Iterator[bytes]:
+def _as_it_is(jsonl: Iterable[bytes], _mapping: FieldMapping | None) -> Iterator[bytes]:
     return iter(jsonl)
 
 
@@ -135,7 +135,7 @@ _CELL_BEGIN = re.compile(rf"(\A|[;\t\r\n])([;{_SKIPPED}]*+)([{_SIGNS}]?)")
 _LEADING_TAB = re.compile(r"'*[\t\r\n]")
 
 
-def _csv(jsonl: Iterable[bytes], mapping: Mapping | None) -> Iterator[bytes]:
+def _csv(jsonl: Iterable[bytes], mapping: FieldMapping | None) -> Iterator[bytes]:
     yield csv_row(Record._fields)
     for group in _groups(jsonl, mapping, _CSV_BLOCK_BYTES):
         yield b"".join(csv_row(map(_csv_value, Record._fields, record)) for record in group)
@@ -193,7 +193,7 @@ def _cell(value: str | float | None) -> str:
 # Parquet
 
 
-def _parquet(jsonl: Iterable[bytes], mapping: Mapping | None) -> Iterator[bytes]:
+def _parquet(jsonl: Iterable[bytes], mapping: FieldMapping | None) -> Iterator[bytes]:
     pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     schema = _schema(pyarrow)
     drain = _Drain()
@@ -273,7 +273,7 @@ class _Drain:
         return taken
 
 
-_CONVERTERS: dict[str, Callable[[Iterable[bytes], Mapping | None], Iterator[bytes]]] = {
+_CONVERTERS: dict[str, Callable[[Iterable[bytes], FieldMapping | None], Iterator[bytes]]] = {
     "jsonl": _as_it_is,
     "csv": _csv,
     "parquet": _parquet,

@@ -24,7 +24,7 @@ from reviews.exports.receipt import ExportTally, LineSource, ReceiptInput
 from reviews.imports.runs import run_mapping
 from reviews.models import Evaluation, Import, ImportLine, Run
 from reviews.records.line_splice import splice
-from reviews.records.mapping import Mapping
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import DONE_STATUSES
 from reviews.storage import integrity, source_files, unchanged_ranges
@@ -202,7 +202,7 @@ class _Stretch:
         piece: Chunk,
         tally: ExportTally,
         reader: source_files.LineReader,
-        mapping: Mapping | None,
+        mapping: FieldMapping | None,
         *,
         after_line_end: bool = False,
     ) -> None:

@@ -7,9 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 from reviews.records.line_splice import Member, members
-from reviews.records.mapping import Mapping
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Limits
-from reviews.records.shared_prefix import Repeats, held_in
+from reviews.records.shared_prefix import PrefixCounter, read_record_id
 
 SHOWN_PROBLEMS = 20
 _BOM = b"\xef\xbb\xbf"
@@ -79,7 +79,7 @@ def compare(
     exported: Iterable[bytes],
     limits: Limits = Limits(),  # noqa: B008 (immutable)
     *,
-    mapping: Mapping | None = None,
+    mapping: FieldMapping | None = None,
     may_go: Callable[[int], bool] = lambda _line: False,
     changes: Callable[[ChangedLine], None] = lambda _change: None,
     witness: Callable[[MatchedRecord], Iterable[str]] = lambda _met: (),
@@ -93,7 +93,7 @@ def compare(
     """
     result = Comparison()
     ids: set[str] = set()
-    held = partial(held_in, limits, mapping)
+    held = partial(read_record_id, limits, mapping)
     export = _Export(exported)
     if not export.is_empty and any(map(_has_bom, originals[:1])) != export.has_bom:
         result.found("one of the files begins with a byte order mark, the other does not")
@@ -121,7 +121,7 @@ def compare(
     return result
 
 
-# As `held_in`, which knows of limits and mapping already.
+# As `read_record_id`, which knows of limits and mapping already.
 _Held = Callable[[bytes], str | None]
 
 
@@ -131,7 +131,7 @@ class _Source(NamedTuple):
     number: int
     line: bytes
     breaks_off: bool
-    repeats: Repeats
+    repeats: PrefixCounter
 
     def as_before(self, exported: bytes) -> bytes:
         """The line with the line end that it has for a next file, if the line of the export has it."""
@@ -142,7 +142,7 @@ def _lines_of(originals: Sequence[FileLines], held: _Held) -> Iterator[_Source]:
     number = 0
     for place, file in enumerate(originals):
         earlier = (map(_bare, _without_bom(other)) for other in reversed(originals[:place]))
-        repeats, is_last = Repeats(earlier, held), place == len(originals) - 1
+        repeats, is_last = PrefixCounter(earlier, held), place == len(originals) - 1
         for line in _without_bom(file):
             number += 1
             yield _Source(number, line, not line.endswith(b"\n") and not is_last, repeats)

@@ -14,7 +14,7 @@ from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, ev
 from reviews.exports import verify_receipt
 from reviews.exports.verify_export import Comparison, MatchedRecord, compare
 from reviews.exports.verify_receipt import InvalidReceipt
-from reviews.records.mapping import Mapping, read_line
+from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.records.status import DONE_STATUSES
 
@@ -143,7 +143,7 @@ def verify_with_log(
     limits: Limits,
     receipt: dict[str, Any] | None = None,
     *,
-    mapping: Mapping | None = None,
+    mapping: FieldMapping | None = None,
 ) -> Comparison:
     """Compare an export with its originals, and each decision in it with the audit log.
 
@@ -176,7 +176,7 @@ def _head_in(receipt: dict[str, Any]) -> Head:
         raise InvalidReceipt(f"The receipt does not say how far the audit log was: {error}") from error
 
 
-def _unexplained(audit_log: AuditLogFile, mapping: Mapping | None, met: MatchedRecord) -> Iterator[str]:
+def _unexplained(audit_log: AuditLogFile, mapping: FieldMapping | None, met: MatchedRecord) -> Iterator[str]:
     """What in a record of an export the audit log does not explain."""
     decision = audit_log.take(met.evaluation_id)
     place = f"line {met.line} of the export ({met.evaluation_id})"
@@ -201,7 +201,7 @@ def _unseen(audit_log: AuditLogFile, run_name: str) -> Iterator[str]:
             yield f"{decision.record} was decided in {decision.event}, and is in none of the files"
 
 
-def _differing(line: bytes, mapping: Mapping | None, values: dict[str, Any]) -> list[str]:
+def _differing(line: bytes, mapping: FieldMapping | None, values: dict[str, Any]) -> list[str]:
     record = read_line(line.removesuffix(b"\n"), mapping=mapping)
     return [name for name in HUMAN_FIELDS if _spelled(getattr(record, name)) != _spelled(values[name])]
 

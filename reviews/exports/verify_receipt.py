@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from reviews.exports.receipt import END, RECEIPT_VERSION, SIGNATURE, signed_message
 from reviews.exports.verify_export import ChangedLine, Comparison, FileLines, MatchedRecord, compare
-from reviews.records.mapping import Mapping
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits
 from reviews.storage import decompression
 from reviews.storage.source_files import ImportRefused, read_blocks
@@ -93,7 +93,7 @@ def verify_with_receipt(
     exported: Path,
     limits: Limits,
     *,
-    mapping: Mapping | None = None,
+    mapping: FieldMapping | None = None,
     witness: Witness = lambda _met: (),
 ) -> Comparison:
     """Compare an export with its originals, in the order of their imports, and all with the receipt.

@@ -9,8 +9,8 @@ from django.db.models import QuerySet
 
 from reviews.models import Evaluation, FileConflict, Run
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.records.scores import criterion_title, score_word
-from reviews.records.verdict import Rule
+from reviews.records.scores import criterion_title, format_score
+from reviews.records.verdict import VerdictRule
 from reviews.rubric import definition
 
 PAGE_SIZE = 20
@@ -36,7 +36,7 @@ class Side:
     verdict: str
 
     @classmethod
-    def of(cls, human: Mapping[str, Any], rule: Rule) -> "Side":
+    def of(cls, human: Mapping[str, Any], rule: VerdictRule) -> "Side":
         status, reviewer, at, scores, comments = (human[name] for name in HUMAN_FIELDS)
         moment = dt.datetime.fromisoformat(at) if isinstance(at, str) else at
         return cls(status, reviewer or "", moment, scores or {}, comments or "", rule.verdict(scores) or "")
@@ -101,7 +101,7 @@ def _open(run: Run) -> QuerySet[FileConflict]:
     return FileConflict.objects.filter(run=run, outcome=FileConflict.Outcome.OPEN)
 
 
-def _compare(conflict: FileConflict, rule: Rule) -> Comparison:
+def _compare(conflict: FileConflict, rule: VerdictRule) -> Comparison:
     evaluation = conflict.evaluation
     ours = Side.of({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rule)
     theirs = Side.of(conflict.human, rule)
@@ -120,7 +120,7 @@ def _compare(conflict: FileConflict, rule: Rule) -> Comparison:
 
 
 def _criterion(name: str, judged: Any, ours: Any, theirs: Any) -> Criterion:
-    words = [score_word(_part(entry, "score")) for entry in (judged, ours, theirs)]
+    words = [format_score(_part(entry, "score")) for entry in (judged, ours, theirs)]
     texts = [_part(entry, "justification") for entry in (ours, theirs)]
     return Criterion(
         criterion_title(name), *words, *(text if isinstance(text, str) else "" for text in texts)

@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 
 from reviews.models import Escalation, Evaluation, Review, Run, Skip, User
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.records.verdict import Rule, Verdict
+from reviews.records.verdict import Verdict, VerdictRule
 from reviews.rubric import definition
 
 PAGE_SIZE = 50
@@ -79,7 +79,7 @@ def decisions(*, reviewer: User, run: Run | None = None, after: str = "") -> Pag
     )
 
 
-def _decision(review: Review, rule: Rule) -> Decision:
+def _decision(review: Review, rule: VerdictRule) -> Decision:
     decided_before = rule.verdict((review.before or {})["human_corrected_scores"])
     before = decided_before or review.evaluation.aggregated_score or ""
     return Decision(review, before, rule.verdict(review.corrected_scores))

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from reviews.history import changes as history_changes
 from reviews.models import Evaluation, Review, User
-from reviews.records.scores import criterion_title, score_of, score_word
+from reviews.records.scores import criterion_title, format_score, score_of
 from reviews.rubric.definition import Rubric
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Offer
@@ -74,7 +74,7 @@ def _texts(before: Review, after: Review) -> Iterator[tuple[str, str, str]]:
     for name in {**new, **old}:
         title = criterion_title(name)
         was, is_now = old.get(name), new.get(name)
-        yield f"{title}: score", score_word(score_of(was)), score_word(score_of(is_now))
+        yield f"{title}: score", format_score(score_of(was)), format_score(score_of(is_now))
         yield title, _justification(was), _justification(is_now)
     yield "Comments", before.comments or "", after.comments or ""
 
@@ -107,5 +107,5 @@ def _changes(review: Review, judged: dict[str, Any], rubric: Rubric) -> list[Cha
         if cause or not is_same_score(before, after):
             known = rubric.cause(cause)
             title = known.title if known else cause
-            found.append(Change(criterion_title(name), score_word(before), score_word(after), title))
+            found.append(Change(criterion_title(name), format_score(before), format_score(after), title))
     return found

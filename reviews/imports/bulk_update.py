@@ -10,7 +10,7 @@ from django.utils import timezone
 from reviews.audit import events
 from reviews.imports.reconcile import IncomingRecord, Reconciled
 from reviews.models import Evaluation, FileConflict, Import
-from reviews.records.extracted_scores import extract
+from reviews.records.extracted_scores import encode_extracted
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.review import blind_scoring, opinions
 
@@ -57,7 +57,7 @@ def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
             place = _place(one.evaluation, one.takes)
             if one.values:
                 values = dict(zip(Record._fields, one.values, strict=True))
-                values["extracted_scores"] = extract(
+                values["extracted_scores"] = encode_extracted(
                     one.values.parsed_rubric_scores, one.values.raw_judge_output
                 )
                 stands = {name: getattr(one, name) for name in ("is_sampled", "is_stale", "keeps_review")}

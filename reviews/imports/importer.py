@@ -33,9 +33,9 @@ from reviews.imports.rejection_limit import (
 )
 from reviews.imports.runs import get_or_create_run, run_mapping
 from reviews.models import Import, ImportLine, ImportProgress, User
-from reviews.records.mapping import Mapping
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import LineError
-from reviews.records.shared_prefix import Repeats, held_in
+from reviews.records.shared_prefix import PrefixCounter, read_record_id
 from reviews.rubric import inference
 from reviews.sampling import draws
 from reviews.search import indexing
@@ -93,7 +93,7 @@ def import_stream(
     file_name: str,
     actor: User | None,
     strict: bool = False,
-    mapping: Mapping | None = None,
+    mapping: FieldMapping | None = None,
     progress: Progress | None = None,
 ) -> Import:
     """Import a file in the transaction of the caller and return the finished import.
@@ -365,7 +365,7 @@ def _parsed_ahead(
 
 
 def _count_repeats(
-    repeats: Repeats, lines: source_files.ChunkLines, parsed: parser_pool.ParsedLines, new: set[int]
+    repeats: PrefixCounter, lines: source_files.ChunkLines, parsed: parser_pool.ParsedLines, new: set[int]
 ) -> None:
     """Count those of the next lines of a file; `new` holds the numbers of those that are new records."""
     if repeats.ended:
@@ -379,9 +379,11 @@ def _count_repeats(
             return
 
 
-def _repeats_of(target: Import, mapping: Mapping | None) -> Repeats:
+def _repeats_of(target: Import, mapping: FieldMapping | None) -> PrefixCounter:
     """How the file of an import repeats those that the run has."""
-    return Repeats(map(_all_lines, target.run.files.reverse()), partial(held_in, settings.LIMITS, mapping))
+    return PrefixCounter(
+        map(_all_lines, target.run.files.reverse()), partial(read_record_id, settings.LIMITS, mapping)
+    )
 
 
 def _all_lines(kept: Import) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from contextlib import ExitStack, closing
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-from reviews.records.mapping import Mapping
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits, LineError
 from reviews.storage.copy_encoding import RowKeys, content_hash, encode_line
 
@@ -48,7 +48,7 @@ class ParseRequest(NamedTuple):
     begins_inside: bool
     target: RowKeys
     limits: Limits
-    mapping: Mapping | None = None
+    mapping: FieldMapping | None = None
 
 
 class ParsedLines(NamedTuple):

@@ -15,7 +15,7 @@ import orjson
 from django.db import connection
 
 from reviews.models import FileConflict, Import, ImportLine
-from reviews.records.mapping import Mapping, read_line
+from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES, TRANSITIONS
 from reviews.storage.source_files import ChunkLines, LineReader
@@ -34,7 +34,7 @@ class IncomingRecord:
         row: memoryview,
         lines: ChunkLines,
         *,
-        mapping: Mapping | None,
+        mapping: FieldMapping | None,
     ) -> None:
         self.line = line
         self.evaluation_id = evaluation_id

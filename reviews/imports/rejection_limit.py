@@ -6,7 +6,7 @@ good ones comes in completely, each bad line accounted for.
 
 from collections.abc import Iterable, Iterator
 
-from reviews.records.mapping import Mapping, read_line
+from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import Limits, LineError
 from reviews.storage import source_files
 from reviews.storage.source_files import ChunkLines, ImportRefused
@@ -64,7 +64,7 @@ def _line(number: int, field: str, reason: str) -> str:
 
 
 def require_first_record(
-    pieces: Iterable[source_files.Chunk], limits: Limits, mapping: Mapping | None, most: int
+    pieces: Iterable[source_files.Chunk], limits: Limits, mapping: FieldMapping | None, most: int
 ) -> Iterator[source_files.Chunk]:
     """Pass chunks on, reading lines until the first record. Raises `TooManyRejections`."""
     refusals = RejectionLimit(most)
@@ -80,7 +80,9 @@ def require_first_record(
     yield from passed
 
 
-def _try(refusals: RejectionLimit, number: int, line: bytes, limits: Limits, mapping: Mapping | None) -> None:
+def _try(
+    refusals: RejectionLimit, number: int, line: bytes, limits: Limits, mapping: FieldMapping | None
+) -> None:
     if not line.strip():
         refusals.take(blank=1)
         return

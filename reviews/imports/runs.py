@@ -5,12 +5,12 @@ from django.db import transaction
 from reviews.audit import events
 from reviews.models import RUN_NAME_LENGTH, Import, Run, User
 from reviews.records import mapping
-from reviews.records.mapping import Mapping
+from reviews.records.mapping import FieldMapping
 from reviews.storage.source_files import ImportRefused
 
 
 @transaction.atomic
-def get_or_create_run(name: str, *, mapping: Mapping | None = None, actor: User | None) -> Run:
+def get_or_create_run(name: str, *, mapping: FieldMapping | None = None, actor: User | None) -> Run:
     """The run of that name, made if there is none; its lines are read by the mapping, if one is given.
 
     Raises `ImportRefused` for an invalid name, and for a mapping that differs from that of the run's records.
@@ -29,9 +29,9 @@ def get_or_create_run(name: str, *, mapping: Mapping | None = None, actor: User 
     return run
 
 
-def run_mapping(run: Run) -> Mapping | None:
+def run_mapping(run: Run) -> FieldMapping | None:
     """How the lines of a run are read; None where they are records as they stand."""
-    return mapping.of(run.mapping) if run.mapping else None
+    return mapping.mapping_from_json(run.mapping) if run.mapping else None
 
 
 def clean_run_name(name: str) -> str:

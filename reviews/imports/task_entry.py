@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from reviews.records.line_splice import members
-from reviews.records.schema import Limits, LineError, kind, read_object
+from reviews.records.schema import Limits, LineError, read_object, type_name
 
 
 class Answer(NamedTuple):
@@ -53,7 +53,7 @@ def _id(name: str, value: Any, limits: Limits) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise LineError(name, f"is {kind(value)}, but takes a string or a number")
+        raise LineError(name, f"is {type_name(value)}, but takes a string or a number")
     if not value.strip():
         raise LineError(name, "is empty")
     if len(value.encode()) > limits.id_bytes:
@@ -66,20 +66,20 @@ def _prompt(data: dict[str, Any]) -> str:
     if value is None:
         raise LineError("prompt", "is missing")
     if not isinstance(value, str):
-        raise LineError("prompt", f"is {kind(value)}, but takes a string")
+        raise LineError("prompt", f"is {type_name(value)}, but takes a string")
     return value
 
 
 def _text_or_object(name: str, value: Any) -> Any:
     if value is not None and not isinstance(value, str | dict):
-        raise LineError(name, f"is {kind(value)}, but takes a string or an object")
+        raise LineError(name, f"is {type_name(value)}, but takes a string or an object")
     return value
 
 
 def _metadata(data: dict[str, Any]) -> dict[str, Any]:
     value = data.get("metadata")
     if value is not None and not isinstance(value, dict):
-        raise LineError("metadata", f"is {kind(value)}, but takes an object")
+        raise LineError("metadata", f"is {type_name(value)}, but takes an object")
     return value or {}
 
 
@@ -87,7 +87,7 @@ def _answers(data: dict[str, Any], limits: Limits) -> list[Answer]:
     """The answers, each model's once: one that is repeated word for word is passed over."""
     listed = data.get("model_responses")
     if listed is not None and not isinstance(listed, list):
-        raise LineError("model_responses", f"is {kind(listed)}, but takes an array")
+        raise LineError("model_responses", f"is {type_name(listed)}, but takes an array")
     found: dict[tuple[str, str | None], Answer] = {}
     for number, entry in enumerate(listed or []):
         answer = _answer(f"model_responses[{number}]", entry, limits)
@@ -99,7 +99,7 @@ def _answers(data: dict[str, Any], limits: Limits) -> list[Answer]:
 
 def _answer(name: str, entry: Any, limits: Limits) -> Answer:
     if not isinstance(entry, dict):
-        raise LineError(name, f"is {kind(entry)}, but takes an object")
+        raise LineError(name, f"is {type_name(entry)}, but takes an object")
     response_id, response = entry.get("response_id"), entry.get("response_text")
     if response is None:
         raise LineError(f"{name}.response_text", "is missing")

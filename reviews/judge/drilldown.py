@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 from django.db import connection
 from django.db.models import F, Q, QuerySet, Sum
 
-from reviews.judge.agreement import Basis, Population, Scope
+from reviews.judge.accuracy import Basis, JudgeScope, Population
 from reviews.models import CauseMention, JudgedCount, Review
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.queue import progress
@@ -25,7 +25,7 @@ _CURSOR = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
-class Asked:
+class DecisionFilter:
     """Which decisions: as an address says it, everything empty that does not narrow.
 
     `judge_said` and `human_said` are scores as JSON spells them, of a `criterion`; without one, verdicts.
@@ -92,7 +92,7 @@ _SAMPLED = {
 _NEWEST = 2**63 - 1
 
 
-def records(scope: Scope, asked: Asked, *, after: str = "") -> Page:
+def list_decisions(scope: JudgeScope, asked: DecisionFilter, *, after: str = "") -> Page:
     """A page of decisions in force, newest first. A cursor that is none gives the first page."""
     start = int(after) if _CURSOR.fullmatch(after) else _NEWEST
     keys = _mentioning(scope, asked, start) if asked.cause else _counted(scope, asked, start)
@@ -102,7 +102,7 @@ def records(scope: Scope, asked: Asked, *, after: str = "") -> Page:
     return Page(list(rows), str(shown[-1]) if keys[PAGE_SIZE:] else "")
 
 
-def _mentioning(scope: Scope, asked: Asked, start: int) -> list[int]:
+def _mentioning(scope: JudgeScope, asked: DecisionFilter, start: int) -> list[int]:
     """Those that name a cause, which are in force by their nature."""
     mentions = CauseMention.objects.filter(scope.condition(), cause=asked.cause, review__lt=start)
     if asked.criterion:
@@ -113,7 +113,7 @@ def _mentioning(scope: Scope, asked: Asked, start: int) -> list[int]:
     return list(keys[: PAGE_SIZE + 1])
 
 
-def _counted(scope: Scope, asked: Asked, start: int) -> list[int]:
+def _counted(scope: JudgeScope, asked: DecisionFilter, start: int) -> list[int]:
     counted = _cells(scope, asked)
     is_common = _is_common(scope, counted)
     values: dict[str, Any] = {
@@ -129,7 +129,7 @@ def _counted(scope: Scope, asked: Asked, start: int) -> list[int]:
         return [key for (key,) in cursor.fetchall()]
 
 
-def _cells(scope: Scope, asked: Asked) -> QuerySet[JudgedCount]:
+def _cells(scope: JudgeScope, asked: DecisionFilter) -> QuerySet[JudgedCount]:
     """The counts that the decisions are in: they tell whose these are, and of what."""
     strata = list(scope.strata().values_list("pk", flat=True))
     counted = JudgedCount.objects.filter(stratum__in=strata, reviews__gt=0, criterion=asked.criterion or None)
@@ -154,13 +154,13 @@ def _spellings(counted: QuerySet[JudgedCount], name: str) -> list[str]:
     return [score for score in counted.values_list(name, flat=True).distinct() if score is not None]
 
 
-def _is_common(scope: Scope, counted: QuerySet[JudgedCount]) -> bool:
+def _is_common(scope: JudgeScope, counted: QuerySet[JudgedCount]) -> bool:
     """Whether a page is filled soonest by looking through the run's decisions, from the newest on."""
     reviews = counted.aggregate(all=Sum("reviews", default=0))["all"]
     return bool(reviews * _RARE > progress.run_progress(scope.run).done)
 
 
-def _conditions(asked: Asked, *, is_common: bool) -> str:
+def _conditions(asked: DecisionFilter, *, is_common: bool) -> str:
     judge, human = (_JUDGE, _HUMAN) if asked.criterion else (_JUDGE_VERDICT, _HUMAN_VERDICT)
     found = (
         "judged ? %(criterion)s" if asked.criterion else "",

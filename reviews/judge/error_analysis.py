@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import Count, QuerySet
 
-from reviews.judge.agreement import Scope
+from reviews.judge.accuracy import JudgeScope
 from reviews.models import CauseMention, Review, Stratum
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.records.scores import criterion_title, score_of, score_word
+from reviews.records.scores import criterion_title, format_score, score_of
 from reviews.rubric import definition
 from reviews.rubric.definition import Rubric
 from reviews.search import indexing
@@ -73,7 +73,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class OfCriterion:
+class CriterionMentions:
     """How often a cause was named for a criterion."""
 
     criterion: str
@@ -85,12 +85,12 @@ class OfCriterion:
 
 
 @dataclass(frozen=True)
-class Cause:
+class NamedCause:
     """A cause, and the criteria for which it was named, most often first."""
 
     word: str
     title: str
-    criteria: tuple[OfCriterion, ...]
+    criteria: tuple[CriterionMentions, ...]
     examples: tuple[Example, ...]
 
     @property
@@ -108,11 +108,11 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Template:
+class TemplateErrors:
     """The causes that were named for a prompt template, most often first."""
 
     path: str
-    causes: tuple[Cause, ...]
+    causes: tuple[NamedCause, ...]
 
     @property
     def mentions(self) -> int:
@@ -124,11 +124,11 @@ class Template:
 
 
 @dataclass(frozen=True)
-class Defects:
+class ErrorAnalysis:
     """The templates for which causes were named, most often first."""
 
-    scope: Scope
-    templates: tuple[Template, ...]
+    scope: JudgeScope
+    templates: tuple[TemplateErrors, ...]
 
     @property
     def mentions(self) -> int:
@@ -153,7 +153,7 @@ class _Named(NamedTuple):
 _Sums = Mapping[tuple[str, str], Counter[str]]
 
 
-def mentions(scope: Scope) -> QuerySet[CauseMention]:
+def find_mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
     """The causes named in a scope, by whomever."""
     named = CauseMention.objects.filter(run=scope.run, stratum__isnull=False)
     # By its index, which has no need of the strata where all of them are asked for.
@@ -161,10 +161,10 @@ def mentions(scope: Scope) -> QuerySet[CauseMention]:
     return named.filter(scope.condition()) if narrowed else named
 
 
-def of(scope: Scope, *, examples: int = 2) -> Defects:
+def analyse_errors(scope: JudgeScope, *, examples: int = 2) -> ErrorAnalysis:
     """The causes named in a scope, each with so many examples. Four queries at any size."""
     kept = definition.of(scope.run)
-    rows = mentions(scope).values_list("stratum", "cause", "criterion").annotate(Count("review"))
+    rows = find_mentions(scope).values_list("stratum", "cause", "criterion").annotate(Count("review"))
     rows = rows.order_by("stratum", "cause", "criterion")
     named = {_Named(*row): count for *row, count in rows}
     paths = dict(Stratum.objects.filter(run=scope.run).values_list("pk", "judge_prompt_template_path"))
@@ -172,15 +172,15 @@ def of(scope: Scope, *, examples: int = 2) -> Defects:
     for one, count in named.items():
         sums[paths[one.stratum], one.cause][one.criterion] += count
     quoted = _quoted(scope, kept, sums, [(paths[one.stratum], one) for one in named], examples)
-    by_template: dict[str, list[Cause]] = defaultdict(list)
+    by_template: dict[str, list[NamedCause]] = defaultdict(list)
     for (path, word), criteria in sums.items():
-        of_criteria = tuple(OfCriterion(*pair) for pair in criteria.most_common())
-        by_template[path].append(Cause(word, _title(kept, word), of_criteria, quoted[path, word]))
+        of_criteria = tuple(CriterionMentions(*pair) for pair in criteria.most_common())
+        by_template[path].append(NamedCause(word, _title(kept, word), of_criteria, quoted[path, word]))
     templates = [
-        Template(path, tuple(sorted(causes, key=lambda cause: (-cause.mentions, cause.word))))
+        TemplateErrors(path, tuple(sorted(causes, key=lambda cause: (-cause.mentions, cause.word))))
         for path, causes in by_template.items()
     ]
-    return Defects(scope, tuple(sorted(templates, key=lambda one: (-one.mentions, one.path))))
+    return ErrorAnalysis(scope, tuple(sorted(templates, key=lambda one: (-one.mentions, one.path))))
 
 
 def _title(kept: Rubric, word: str) -> str:
@@ -206,7 +206,7 @@ _NEWEST = """
 
 
 def _quoted(
-    scope: Scope, kept: Rubric, sums: _Sums, named: Iterable[tuple[str, _Named]], most: int
+    scope: JudgeScope, kept: Rubric, sums: _Sums, named: Iterable[tuple[str, _Named]], most: int
 ) -> dict[tuple[str, str], tuple[Example, ...]]:
     """Examples by template and cause: one of each of the criteria named most often, newest first."""
     often = {key: [name for name, _ in criteria.most_common(most)] for key, criteria in sums.items()}
@@ -229,7 +229,7 @@ def _quoted(
     }
 
 
-def _newest(scope: Scope, wanted: Sequence[_Named], most: int) -> Iterator[tuple[_Named, int]]:
+def _newest(scope: JudgeScope, wanted: Sequence[_Named], most: int) -> Iterator[tuple[_Named, int]]:
     """The newest reviews that mention each of these, by an index."""
     columns = zip(*wanted, strict=True) if wanted else ((), (), ())
     strata, causes, criteria = map(list, columns)
@@ -262,9 +262,9 @@ def _example(review: Review, criterion: str, cause: str) -> Example:
         judge=record.judge_llm_model,
         criterion=criterion,
         cause=cause,
-        judge_score=score_word(quoted.judge_score),
+        judge_score=format_score(quoted.judge_score),
         judge_justification=quoted.judge_justification,
-        human_score=score_word(quoted.human_score),
+        human_score=format_score(quoted.human_score),
         human_justification=quoted.human_justification,
         comment=review.comments or "",
         reviewer=review.reviewer.username,
@@ -273,7 +273,7 @@ def _example(review: Review, criterion: str, cause: str) -> Example:
 
 def quote(review: Review, criterion: str) -> Quote:
     """What a decision says of a criterion, and what the judge had said."""
-    judged = indexing.judged_criteria(review.evaluation) if is_of_record(review) else []
+    judged = indexing.judged_criteria(review.evaluation) if is_unchanged(review) else []
     said = next((one.justification for one in judged if one.criterion == criterion), "")
     entry = (review.corrected_scores or {}).get(criterion)
     own = entry.get("justification") if isinstance(entry, Mapping) else None
@@ -285,7 +285,7 @@ def quote(review: Review, criterion: str) -> Quote:
     )
 
 
-def is_of_record(review: Review) -> bool:
+def is_unchanged(review: Review) -> bool:
     """Whether the record is still what was decided on."""
     record = review.evaluation
     return (review.source_import_id, review.source_line) == (record.source_import_id, record.source_line)

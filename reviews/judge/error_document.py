@@ -3,15 +3,15 @@
 import re
 from collections.abc import Callable, Iterator
 
-from reviews.judge.error_analysis import Cause, Defects, Example, Template
-from reviews.judge.run_facts import counted
+from reviews.judge.data_summary import counted
+from reviews.judge.error_analysis import ErrorAnalysis, Example, NamedCause, TemplateErrors
 
 # What Markdown would take for a sign of its own.
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>#!|~$&])")
 _TICKS = re.compile(r"`+")
 
 
-def markdown(defects: Defects, link: Callable[[Example], str]) -> Iterator[str]:
+def markdown(defects: ErrorAnalysis, link: Callable[[Example], str]) -> Iterator[str]:
     """The document, line by line with line ends. `link` gives the address of an example's record.
 
     What records say stands in code blocks, so that nothing in it is formatted, run or fetched.
@@ -23,7 +23,7 @@ def markdown(defects: Defects, link: Callable[[Example], str]) -> Iterator[str]:
         yield from _template(template, link)
 
 
-def _template(template: Template, link: Callable[[Example], str]) -> Iterator[str]:
+def _template(template: TemplateErrors, link: Callable[[Example], str]) -> Iterator[str]:
     yield f"## {_plain(template.path)}\n\n"
     yield "| Cause | Named | For |\n|---|---:|---|\n"
     for cause in template.causes:
@@ -34,7 +34,7 @@ def _template(template: Template, link: Callable[[Example], str]) -> Iterator[st
         yield from _cause(cause, link)
 
 
-def _cause(cause: Cause, link: Callable[[Example], str]) -> Iterator[str]:
+def _cause(cause: NamedCause, link: Callable[[Example], str]) -> Iterator[str]:
     yield f"### {_plain(cause.title)}, named {counted(cause.mentions, 'time')}\n\n"
     for example in cause.examples:
         yield f"[{_plain(example.title)}]({link(example)}), {_plain(example.criterion_title)}\n\n"

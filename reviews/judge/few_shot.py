@@ -12,7 +12,7 @@ from reviews.database.replica import by_replica_in_steps
 from reviews.evidence import task_context
 from reviews.evidence.task_context import RecordContext
 from reviews.judge import error_analysis
-from reviews.judge.agreement import Scope
+from reviews.judge.accuracy import JudgeScope
 from reviews.models import CauseMention
 
 # Examples that are read at once. Each has a record with all its texts.
@@ -20,7 +20,7 @@ _BATCH = 50
 
 
 @by_replica_in_steps
-def lines(scope: Scope) -> Iterator[bytes]:
+def stream_examples(scope: JudgeScope) -> Iterator[bytes]:
     """An example a line for each cause that a reviewer named, oldest first; memory stays within a batch.
 
     Decisions whose record has changed since are left out: the judge was asked something else.
@@ -30,13 +30,13 @@ def lines(scope: Scope) -> Iterator[bytes]:
         while batch := list(islice(named, _BATCH)):
             records = [mention.review.evaluation for mention in batch]
             for mention, context in zip(batch, task_context.find_contexts(records), strict=True):
-                if error_analysis.is_of_record(mention.review):
+                if error_analysis.is_unchanged(mention.review):
                     yield orjson.dumps(_example(mention, context), option=orjson.OPT_APPEND_NEWLINE)
 
 
-def _mentions(scope: Scope) -> QuerySet[CauseMention]:
+def _mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
     related = ("review__evaluation", "review__reviewer")
-    return error_analysis.mentions(scope).select_related(*related).order_by("review", "criterion")
+    return error_analysis.find_mentions(scope).select_related(*related).order_by("review", "criterion")
 
 
 def _example(mention: CauseMention, context: RecordContext | None) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from django.db.models import Sum
 
-from reviews.judge.agreement import Scope
-from reviews.judge.run_facts import percent
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.data_summary import percent
 from reviews.models import FacetCount, ReasonCount, RunFacet
 from reviews.sampling import strata
 from reviews.statistics.intervals import Estimate, wilson
@@ -24,7 +24,7 @@ RULE = (
     f"does not tell yet, or fewer than {FEWEST} records with the reason are reviewed. Before you retire a "
     "reason, compare its precision with the escape rate, which is that of records without any."
 )
-# By the names of `Family`: what it is, of which records, where it is from, and what it does not say.
+# By the names of `FlagReason`: what it is, of which records, where it is from, and what it does not say.
 DEFINITIONS = {
     "flagged": "Records of the run with a reason of the family in `review_reasons`. One with reasons of "
     "several families counts for each.",
@@ -46,7 +46,7 @@ _SUMS = ("reviews", "compared", "changed", "verdicts", "verdict_changed", "timed
 
 
 @dataclass(frozen=True)
-class Family:
+class FlagReason:
     """One family of reasons.
 
     `flagged` is None while the records of the run are not all counted. `timed` is how many of its decisions
@@ -123,13 +123,13 @@ class Family:
 
 
 @dataclass(frozen=True)
-class Reasons:
+class FlagPrecision:
     """The families of a run, those that flag most records first.
 
     While its records are not all counted, `unknown` says so, and only families with a decision are here.
     """
 
-    families: tuple[Family, ...]
+    families: tuple[FlagReason, ...]
     unknown: str = ""
 
     @property
@@ -141,7 +141,7 @@ class Reasons:
         return {"rule": self.rule, "families": families, "unknown": self.unknown}
 
 
-def of(scope: Scope) -> Reasons:
+def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
     """The families of a run's reasons; what came of them, by one reviewer if the scope has one."""
     run = scope.run
     unknown = strata.why_not_counted(run)
@@ -150,7 +150,7 @@ def of(scope: Scope) -> Reasons:
     titles, sums = dict(facets), _sums(scope)
     records = {} if unknown else dict(flagged)
     keys = sorted({*records, *sums}, key=lambda key: (-records.get(key, 0), key))
-    return Reasons(
+    return FlagPrecision(
         tuple(
             _family(key, titles.get(key, key), None if unknown else records.get(key, 0), sums.get(key, {}))
             for key in keys
@@ -159,7 +159,7 @@ def of(scope: Scope) -> Reasons:
     )
 
 
-def _sums(scope: Scope) -> dict[str, dict[str, int]]:
+def _sums(scope: JudgeScope) -> dict[str, dict[str, int]]:
     counted = ReasonCount.objects.filter(run=scope.run)
     if scope.reviewer:
         counted = counted.filter(reviewer=scope.reviewer)
@@ -168,8 +168,8 @@ def _sums(scope: Scope) -> dict[str, dict[str, int]]:
     return {family: sums for family, sums in found.items() if sums["reviews"] > 0}
 
 
-def _family(key: str, title: str, flagged: int | None, sums: dict[str, int]) -> Family:
-    return Family(
+def _family(key: str, title: str, flagged: int | None, sums: dict[str, int]) -> FlagReason:
+    return FlagReason(
         key=key,
         title=title,
         flagged=flagged,

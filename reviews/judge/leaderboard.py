@@ -6,18 +6,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reviews.judge import population as judge_population
-from reviews.judge.agreement import Scope
-from reviews.judge.population import Cell
-from reviews.judge.run_facts import counted
-from reviews.records.verdict import VERDICTS
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.data_summary import counted
+from reviews.judge.population import PopulationCell
+from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.sampling import strata
 from reviews.statistics import intervals
-from reviews.statistics.intervals import Estimate, Part, stratified, undefined
+from reviews.statistics.intervals import Estimate, StratumSample, stratified_share, undefined
 
-Basis = Literal["measured", "assumed", "nothing"]
+EstimateBasis = Literal["measured", "assumed", "nothing"]
 
-_PASS = VERDICTS["yes"]
-# By the names of `Model` and `Swap`: what it is, of which records, where it is from, what it does not say.
+_PASS = VERDICT_OF_LEVEL["yes"]
+# Explanations by the names of the fields below.
 DEFINITIONS = {
     "judge_rate": "Of all records of the model in which the judge came to a verdict, the share that it "
     "passes. A count, not an estimate: it has no interval.",
@@ -36,7 +36,7 @@ DEFINITIONS = {
 
 
 @dataclass(frozen=True)
-class Model:
+class RankedModel:
     """`judged` records have a verdict by the judge, `passes` of these a Pass; `reviewed` have one by a human.
 
     The estimate is about `measured` records (reviewed, or like reviewed ones) and `assumed` ones, of which
@@ -66,7 +66,7 @@ class Model:
         return self.passes / self.judged if self.judged else None
 
     @property
-    def basis(self) -> Basis:
+    def basis(self) -> EstimateBasis:
         if not self.reviewed:
             return "nothing"
         return "assumed" if self.assumed else "measured"
@@ -93,7 +93,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Swap:
+class RankingDisagreement:
     """The judge has one model ahead of another, and humans have it behind.
 
     `difference` is how far the corrected rate of `behind` lies above that of `ahead`.
@@ -117,16 +117,16 @@ class Swap:
 
 
 @dataclass(frozen=True)
-class Scoreboard:
+class Leaderboard:
     """The models by their estimates, those without one last by the judge's rate. `pairs` were compared.
 
     While the records of the run are not all counted there are no models, and `unknown` says why. `left_out`
     says which records no figure counts.
     """
 
-    scope: Scope
-    models: tuple[Model, ...]
-    swaps: tuple[Swap, ...]
+    scope: JudgeScope
+    models: tuple[RankedModel, ...]
+    swaps: tuple[RankingDisagreement, ...]
     pairs: int
     unknown: str = ""
     left_out: str = ""
@@ -144,27 +144,27 @@ class Scoreboard:
         }
 
 
-def of(scope: Scope) -> Scoreboard:
+def rank_models(scope: JudgeScope) -> Leaderboard:
     """The scoreboard of a run, by one judge or prompt if the scope has one, whoever reviewed."""
     if unknown := strata.why_not_counted(scope.run):
-        return Scoreboard(scope, (), (), 0, unknown)
-    by_model: dict[str, list[Cell]] = defaultdict(list)
-    population = judge_population.read(replace(scope, model=None))
+        return Leaderboard(scope, (), (), 0, unknown)
+    by_model: dict[str, list[PopulationCell]] = defaultdict(list)
+    population = judge_population.read_population(replace(scope, model=None))
     for cell in population.cells:
         by_model[cell.model].append(cell)
     models = _ranked([_model(name, cells) for name, cells in by_model.items()])
-    compared = intervals.pairs([model.estimate for model in models])
+    compared = intervals.compare_pairs([model.estimate for model in models])
     swaps = [swap for pair in compared if (swap := _swap(models[pair.first], models[pair.second], pair))]
     swaps.sort(key=lambda swap: (swap.p, swap.ahead, swap.behind))
-    return Scoreboard(scope, tuple(models), tuple(swaps), len(compared), left_out=population.sentence)
+    return Leaderboard(scope, tuple(models), tuple(swaps), len(compared), left_out=population.sentence)
 
 
-def _model(name: str, cells: Sequence[Cell]) -> Model:
+def _model(name: str, cells: Sequence[PopulationCell]) -> RankedModel:
     measured = [cell for cell in cells if cell.reviewed]
     assumed = [cell for cell in cells if not cell.reviewed and cell.verdict]
     judged = [cell for cell in cells if cell.verdict]
     reviewed = sum(cell.reviewed for cell in measured)
-    return Model(
+    return RankedModel(
         name=name,
         records=_records(cells),
         judged=_records(judged),
@@ -178,19 +178,25 @@ def _model(name: str, cells: Sequence[Cell]) -> Model:
     )
 
 
-def _records(cells: Iterable[Cell]) -> int:
+def _records(cells: Iterable[PopulationCell]) -> int:
     return sum(cell.records for cell in cells)
 
 
-def _estimate(measured: Sequence[Cell], assumed: Sequence[Cell], reviewed: int) -> Estimate:
+def _estimate(
+    measured: Sequence[PopulationCell], assumed: Sequence[PopulationCell], reviewed: int
+) -> Estimate:
     if not reviewed:
         return undefined("No record of this model is reviewed yet.")
-    parts = [Part(cell.records, cell.reviewed, cell.said.get(_PASS, 0), cell.label) for cell in measured]
-    taken = [Part(cell.records, cell.records, cell.records * (cell.verdict == _PASS)) for cell in assumed]
-    return replace(stratified([*parts, *taken], finite=False).share, n=reviewed)
+    parts = [
+        StratumSample(cell.records, cell.reviewed, cell.said.get(_PASS, 0), cell.label) for cell in measured
+    ]
+    taken = [
+        StratumSample(cell.records, cell.records, cell.records * (cell.verdict == _PASS)) for cell in assumed
+    ]
+    return replace(stratified_share([*parts, *taken], finite=False).share, n=reviewed)
 
 
-def _ranked(models: Iterable[Model]) -> list[Model]:
+def _ranked(models: Iterable[RankedModel]) -> list[RankedModel]:
     """In their order, with their ranks."""
     found = list(models)
     judged = _ranks([model.judge_rate for model in found])
@@ -208,7 +214,7 @@ def _ranks(rates: Sequence[float | None]) -> list[int | None]:
     return [None if rate is None else known.index(rate) + 1 for rate in rates]
 
 
-def _swap(one: Model, other: Model, pair: intervals.Pair) -> Swap | None:
+def _swap(one: RankedModel, other: RankedModel, pair: intervals.PairComparison) -> RankingDisagreement | None:
     """The pair as a swap, if the judge has its models in the opposite order."""
     if one.judge_rate is None or other.judge_rate is None or pair.difference.value is None:
         return None
@@ -217,10 +223,10 @@ def _swap(one: Model, other: Model, pair: intervals.Pair) -> Swap | None:
         return None
     ahead, behind = (one, other) if by_judge > 0 else (other, one)
     difference = intervals.difference(behind.estimate, ahead.estimate)
-    return Swap(ahead.title, behind.title, difference, pair.p, pair.is_real)
+    return RankingDisagreement(ahead.title, behind.title, difference, pair.p, pair.is_real)
 
 
-def _notes(model: Model) -> Iterator[str]:
+def _notes(model: RankedModel) -> Iterator[str]:
     if model.assumed_not_flagged:
         others = counted(model.assumed_not_flagged, "record")
         yield f"Assumes the judge to be right about {others} that nobody flagged: none like them was sampled."
@@ -230,7 +236,7 @@ def _notes(model: Model) -> Iterator[str]:
         yield f"Leaves out {counted(model.unknown, 'record')} without a verdict: none like them is reviewed."
 
 
-def _sentences(board: Scoreboard) -> Iterator[str]:
+def _sentences(board: Leaderboard) -> Iterator[str]:
     if board.unknown:
         yield board.unknown
         return

@@ -23,7 +23,7 @@ from reviews.sampling import draws, strata
 FEWEST_OPINIONS, MOST_OPINIONS = 2, 9
 
 
-class WrongMeasures(ValueError):
+class InvalidSettings(ValueError):
     """The measures cannot be; `problems` says why, in a sentence for each that is wrong."""
 
     def __init__(self, problems: dict[str, str]) -> None:
@@ -31,12 +31,12 @@ class WrongMeasures(ValueError):
         self.problems = problems
 
 
-class Outdated(Exception):
+class SettingsChanged(Exception):
     """Somebody else changed the measures since they were read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
+class MeasurementSettings:
     """Shares are from 0 to 1; `overlap` is how many people review each record of `overlap_share`."""
 
     blind_share: float
@@ -54,28 +54,28 @@ class Measures:
         return sha256(json.dumps(self.as_json()).encode()).hexdigest()
 
 
-def of(run: Run) -> Measures:
+def current_settings(run: Run) -> MeasurementSettings:
     # A run that was just made may hold whole numbers, which are others as JSON.
     blind_share, sample_share, overlap_share = map(
         float, (run.blind_share, run.sample_share, run.overlap_share)
     )
-    return Measures(blind_share, sample_share, overlap_share, run.overlap)
+    return MeasurementSettings(blind_share, sample_share, overlap_share, run.overlap)
 
 
 @transaction.atomic
-def configure(*, run_id: int, actor: User, measures: Measures, seen: str) -> Run:
+def configure(*, run_id: int, actor: User, measures: MeasurementSettings, seen: str) -> Run:
     """Give a run other measures. `seen` is the fingerprint of those that the actor changed.
 
     Another sample is drawn at once, or by a job. Of records that a larger blind share takes in, who has
-    claimed one was shown it, and is asked as before. Raises `WrongMeasures`, and `Outdated` if others are in
-    force by now.
+    claimed one was shown it, and is asked as before. Raises `InvalidSettings`, and
+    `SettingsChanged` if somebody else has changed them since.
     """
     check(actor, "configure_run")
     _check(measures)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
-    before = of(run)
+    before = current_settings(run)
     if before.fingerprint != seen:
-        raise Outdated
+        raise SettingsChanged
     if measures.blind_share > before.blind_share:
         blind_scoring.reveal_served(run.evaluations.all(), share=measures.blind_share)
     for name, value in measures.as_json().items():
@@ -89,15 +89,15 @@ def configure(*, run_id: int, actor: User, measures: Measures, seen: str) -> Run
     return run
 
 
-def _check(measures: Measures) -> None:
-    """Raise `WrongMeasures` with everything that is wrong."""
+def _check(measures: MeasurementSettings) -> None:
+    """Raise `InvalidSettings` with everything that is wrong."""
     names = ("blind_share", "sample_share", "overlap_share")
     wrong = {name: getattr(measures, name) for name in names if not 0 <= getattr(measures, name) <= 1}
     problems = {name: f"A share is from 0 to 100 %, not {share * 100:g} %." for name, share in wrong.items()}
     if not FEWEST_OPINIONS <= measures.overlap <= MOST_OPINIONS:
         problems["overlap"] = f"{FEWEST_OPINIONS} to {MOST_OPINIONS} people review such a record."
     if problems:
-        raise WrongMeasures(problems)
+        raise InvalidSettings(problems)
 
 
 # What the shares come to
@@ -106,7 +106,7 @@ _NO_RECORDS = "This run has no records yet."
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ShareDescriptions:
     """What the measures of a run come to now, and what stands in their way: sentences for a lead."""
 
     blind: str
@@ -115,11 +115,11 @@ class Reach:
     obstacles: tuple[str, ...]
 
 
-def reach(run: Run) -> Reach:
+def describe_shares(run: Run) -> ShareDescriptions:
     """What the measures in force come to. Costs the same at any size, but for what is drawn."""
     possibility = blind_scoring.possibility(run)
     obstacles = (possibility.sentence if run.blind_share else "", opinions.problem(run))
-    return Reach(
+    return ShareDescriptions(
         blind=_blind(run, possibility),
         sample=_sample(run),
         overlap=_part(run.overlap_share, progress.run_progress(run).to_review, "to review"),

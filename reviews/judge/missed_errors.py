@@ -12,25 +12,25 @@ from typing import Any
 from django.db.models import Sum
 
 from reviews.judge import population as judge_population
-from reviews.judge.agreement import Scope, read_score
-from reviews.judge.population import Cell
-from reviews.judge.run_facts import counted
+from reviews.judge.accuracy import JudgeScope, read_score
+from reviews.judge.data_summary import counted
+from reviews.judge.population import PopulationCell
 from reviews.models import JudgedCount
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.sampling import strata
 from reviews.statistics.intervals import (
     Estimate,
-    Part,
-    Stratified,
-    part_of_sum,
-    scaled,
-    stratified,
+    StratifiedEstimate,
+    StratumSample,
+    scale,
+    share_of_sum,
+    stratified_share,
     undefined,
     wilson,
 )
 
-# By the names of `Escapes`: what it is, of which records, where it is from, and what it does not say.
+# By the names of `MissedErrors`: what it is, of which records, where it is from, and what it does not say.
 DEFINITIONS = {
     "rate": "Escape rate: of the records that were not flagged, the share whose verdict a human changes. "
     "From a random sample of them, drawn within judge, prompt, model and verdict, each weighted by all its "
@@ -50,11 +50,11 @@ DEFINITIONS = {
 }
 
 
-_NONE_COULD_ESCAPE = Stratified(undefined("Every record with a verdict is flagged."), 0, 0, ())
+_NONE_COULD_ESCAPE = StratifiedEstimate(undefined("Every record with a verdict is flagged."), 0, 0, ())
 
 
 @dataclass(frozen=True)
-class CriterionEscapes:
+class CriterionMissRate:
     """How often a score was wrong in sampled records."""
 
     criterion: str
@@ -69,7 +69,7 @@ class CriterionEscapes:
 
 
 @dataclass(frozen=True)
-class Escapes:
+class MissedErrors:
     """What the flags miss, and what they catch.
 
     `records` were not flagged and have a verdict; `reviewed` of these were sampled and have a human's,
@@ -79,14 +79,14 @@ class Escapes:
     no figure counts.
     """
 
-    scope: Scope
+    scope: JudgeScope
     records: int | None
     reviewed: int
     blind: int
     unsampled: int
-    rate: Stratified
-    caught: Stratified
-    criteria: tuple[CriterionEscapes, ...]
+    rate: StratifiedEstimate
+    caught: StratifiedEstimate
+    criteria: tuple[CriterionMissRate, ...]
     unknown: str = ""
     left_out: str = ""
 
@@ -97,11 +97,11 @@ class Escapes:
 
     @property
     def escaped(self) -> Estimate:
-        return scaled(self.rate.share, self.rate.population)
+        return scale(self.rate.share, self.rate.population)
 
     @property
     def recall(self) -> Estimate:
-        return part_of_sum(scaled(self.caught.share, self.caught.population), self.escaped)
+        return share_of_sum(scale(self.caught.share, self.caught.population), self.escaped)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -122,37 +122,37 @@ class Escapes:
         )
 
 
-def of(scope: Scope) -> Escapes:
+def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     """What the flags miss in a scope, whoever reviewed."""
     if unknown := strata.why_not_counted(scope.run):
         return _unknown(scope, unknown)
-    population = judge_population.read(scope)
+    population = judge_population.read_population(scope)
     if population.withheld and not population.cells:
         return _unknown(scope, population.sentence)
     cells = [cell for cell in population.cells if cell.verdict]
     others = [cell for cell in cells if not cell.is_flagged]
-    return Escapes(
+    return MissedErrors(
         scope=scope,
         records=sum(cell.records for cell in others),
         reviewed=sum(cell.reviewed for cell in others),
         blind=sum(cell.blind for cell in others),
         unsampled=sum(cell.aside for cell in others),
-        rate=stratified(_parts(others)) if others else _NONE_COULD_ESCAPE,
-        caught=stratified(_parts(cell for cell in cells if cell.is_flagged)),
+        rate=stratified_share(_parts(others)) if others else _NONE_COULD_ESCAPE,
+        caught=stratified_share(_parts(cell for cell in cells if cell.is_flagged)),
         criteria=tuple(_criteria(scope)),
         left_out=population.sentence,
     )
 
 
-def _unknown(scope: Scope, why: str) -> Escapes:
+def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
     """Count the decisions of a scope about whose other records nothing is said."""
     verdicts = JudgedCount.objects.filter(
         scope.condition(), stratum__is_flagged=False, criterion=None, judge__isnull=False, final__isnull=False
     )
     rows = verdicts.values_list("is_sampled", "is_blind").annotate(Sum("reviews")).order_by()
     reviews = {(is_sampled, is_blind): int(count) for is_sampled, is_blind, count in rows}
-    nothing = Stratified(undefined(why), 0, 0, ())
-    return Escapes(
+    nothing = StratifiedEstimate(undefined(why), 0, 0, ())
+    return MissedErrors(
         scope=scope,
         records=None,
         reviewed=reviews.get((True, True), 0) + reviews.get((True, False), 0),
@@ -165,12 +165,12 @@ def _unknown(scope: Scope, why: str) -> Escapes:
     )
 
 
-def _parts(cells: Iterable[Cell]) -> Iterator[Part]:
+def _parts(cells: Iterable[PopulationCell]) -> Iterator[StratumSample]:
     for cell in cells:
-        yield Part(cell.records, cell.reviewed, cell.wrong, cell.label)
+        yield StratumSample(cell.records, cell.reviewed, cell.wrong, cell.label)
 
 
-def _criteria(scope: Scope) -> Iterator[CriterionEscapes]:
+def _criteria(scope: JudgeScope) -> Iterator[CriterionMissRate]:
     """By criterion, the most often wrong one first."""
     sampled = JudgedCount.objects.filter(
         scope.condition(), stratum__is_flagged=False, is_sampled=True, criterion__isnull=False
@@ -183,14 +183,14 @@ def _criteria(scope: Scope) -> Iterator[CriterionEscapes]:
             scored[criterion] += reviews
             wrong[criterion] += 0 if is_same_score(said, read_score(final)) else reviews
     found = [
-        CriterionEscapes(criterion, wilson(int(wrong[criterion]), int(reviews), "sampled records"))
+        CriterionMissRate(criterion, wilson(int(wrong[criterion]), int(reviews), "sampled records"))
         for criterion, reviews in scored.items()
         if reviews > 0
     ]
     yield from sorted(found, key=lambda one: (-(one.escaped.value or 0), one.criterion))
 
 
-def _sentences(found: Escapes) -> Iterator[str]:
+def _sentences(found: MissedErrors) -> Iterator[str]:
     if found.records is None:
         yield found.unknown
     else:
@@ -199,7 +199,7 @@ def _sentences(found: Escapes) -> Iterator[str]:
         yield found.left_out
 
 
-def _sentences_of(found: Escapes, records: int) -> Iterator[str]:
+def _sentences_of(found: MissedErrors, records: int) -> Iterator[str]:
     others = counted(records, "record")
     if not records:
         yield "Every record here that has a verdict is flagged: there is nothing the flags could have missed."

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Sum
 
-from reviews.judge.agreement import Scope
-from reviews.judge.run_facts import counted
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.data_summary import counted
 from reviews.models import JudgedCount, Run, StratumCount
 from reviews.search.hidden_records import hidden_from
 
@@ -25,7 +25,7 @@ FEWEST = 10
 
 
 @dataclass
-class Cell:
+class PopulationCell:
     """`verdict` is the judge's, empty where it gave none; `said` counts the humans' verdicts in force.
 
     `blind` is how many of those reviews were given before the judge's scores showed; `aside` is how many
@@ -61,7 +61,7 @@ class Cell:
 class Population(NamedTuple):
     """The cells of a scope. `withheld` is how many records are left out: see `FEWEST`."""
 
-    cells: list[Cell]
+    cells: list[PopulationCell]
     withheld: int
 
     @property
@@ -75,14 +75,14 @@ class Population(NamedTuple):
         )
 
 
-def read(scope: Scope) -> Population:
+def read_population(scope: JudgeScope) -> Population:
     """Read the cells of a scope, whoever reviewed. Two queries, three if a model has few records.
 
     Call it only for a run whose records are all counted (`strata.why_not_counted`). A review of a record that
     has left its cell since counts nowhere if no record is left there.
     """
     found = [cell for cell in _cells(scope) if cell.records]
-    models: dict[str, list[Cell]] = defaultdict(list)
+    models: dict[str, list[PopulationCell]] = defaultdict(list)
     for cell in found:
         models[cell.model].append(cell)
     few = [name for name, cells in models.items() if _are_few(cells)]
@@ -92,7 +92,7 @@ def read(scope: Scope) -> Population:
     return Population(shown, sum(cell.records for name in few for cell in models[name]))
 
 
-def _are_few(cells: list[Cell]) -> bool:
+def _are_few(cells: list[PopulationCell]) -> bool:
     """Return whether there are too few records, of which some are not reviewed."""
     records = sum(cell.records for cell in cells)
     return sum(cell.reviewed + cell.aside for cell in cells) < records < FEWEST
@@ -103,11 +103,11 @@ def _hides_any(run: Run) -> bool:
     return bool(run.blind_share) and run.evaluations.filter(hidden_from(None, run)).exists()
 
 
-def _cells(scope: Scope) -> Iterable[Cell]:
-    found: dict[tuple[Any, ...], Cell] = {}
+def _cells(scope: JudgeScope) -> Iterable[PopulationCell]:
+    found: dict[tuple[Any, ...], PopulationCell] = {}
 
-    def cell(place: tuple[Any, ...]) -> Cell:
-        return found.setdefault(place, Cell(*place))
+    def cell(place: tuple[Any, ...]) -> PopulationCell:
+        return found.setdefault(place, PopulationCell(*place))
 
     columns = [f"stratum__{name}" for name in _STRATUM]
     strata = StratumCount.objects.filter(scope.condition())

@@ -1,7 +1,7 @@
 """Is a figure of the report good enough? What a pipeline requires of a judge before it believes it.
 
 A requirement is a sentence in the report's own words: `blind flagged kappa of Clarity >= 0.6`. What counts is
-not the figure but its interval: see `Outcome`.
+not the figure but its interval: see `GateOutcome`.
 """
 
 import re
@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from reviews.judge import agreement, reviewer_agreement
+from reviews.judge import accuracy, reviewer_agreement
 from reviews.judge.flag_precision import FEWEST
-from reviews.judge.missed_errors import Escapes
-from reviews.judge.report import Report
+from reviews.judge.missed_errors import MissedErrors
+from reviews.judge.report import JudgeReport
 from reviews.statistics.intervals import Estimate, undefined
 
 # Bars and limits are compared to so many decimals: what differs by less is a matter of floating point.
 _DECIMALS = 9
 
 
-class Outcome(StrEnum):
+class GateOutcome(StrEnum):
     """The outcome of a requirement, the worst first. Of several, the worst decides.
 
     | Outcome     | Exit status | The figure's interval                                               |
@@ -37,16 +37,16 @@ class Outcome(StrEnum):
     @property
     def status(self) -> int:
         """The exit status of a command."""
-        return {Outcome.MISSED: 1, Outcome.CANNOT_TELL: 2, Outcome.MET: 0}[self]
+        return {GateOutcome.MISSED: 1, GateOutcome.CANNOT_TELL: 2, GateOutcome.MET: 0}[self]
 
 
-ESCAPES: dict[str, Callable[[Escapes], Estimate]] = {
+ESCAPES: dict[str, Callable[[MissedErrors], Estimate]] = {
     "rate": lambda escapes: escapes.rate.share,
     "caught": lambda escapes: escapes.caught.share,
     "recall": lambda escapes: escapes.recall,
 }
 FORMS = (
-    f"{'|'.join(agreement.BASES)} {'|'.join(agreement.POPULATIONS)} {'|'.join(agreement.FIGURES)}",
+    f"{'|'.join(accuracy.BASES)} {'|'.join(accuracy.POPULATIONS)} {'|'.join(accuracy.FIGURES)}",
     f"reviewers {'|'.join(reviewer_agreement.FIGURES)}",
     f"escapes {'|'.join(ESCAPES)}",
 )
@@ -55,7 +55,7 @@ _LONGEST = 60
 _MOST_NAMED = 10
 
 
-class NotUnderstood(Exception):
+class InvalidRequirement(Exception):
     """What was required is no sentence about a figure; the message says what is."""
 
 
@@ -77,22 +77,22 @@ class Requirement:
         return f"{' '.join(self.words)} of {self.criterion or 'the verdict'}"
 
 
-class Checked(NamedTuple):
+class GateResult(NamedTuple):
     """A requirement and what the report has of it."""
 
     requirement: Requirement
     estimate: Estimate
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> GateOutcome:
         """Compare the interval with the bar."""
         low, high, n = self.estimate.low, self.estimate.high, self.estimate.n
         if self.estimate.value is None or low is None or high is None or n < FEWEST:
-            return Outcome.CANNOT_TELL
+            return GateOutcome.CANNOT_TELL
         bar, low, high = (round(number, _DECIMALS) for number in (self.requirement.bar, low, high))
         is_met = low >= bar if self.requirement.at_least else high <= bar
         is_missed = high < bar if self.requirement.at_least else low > bar
-        return Outcome.MET if is_met else Outcome.MISSED if is_missed else Outcome.CANNOT_TELL
+        return GateOutcome.MET if is_met else GateOutcome.MISSED if is_missed else GateOutcome.CANNOT_TELL
 
     @property
     def sentence(self) -> str:
@@ -117,26 +117,26 @@ class Checked(NamedTuple):
         }
 
 
-def parse(text: str) -> Requirement:
-    """Raises `NotUnderstood`."""
+def parse_requirement(text: str) -> Requirement:
+    """Raises `InvalidRequirement`."""
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     at = max(text.rfind(">="), text.rfind("<="))
     if at < 0 or not text.isprintable():
-        raise NotUnderstood(f"“{shown}” does not say FIGURE >= BAR or FIGURE <= BAR.")
+        raise InvalidRequirement(f"“{shown}” does not say FIGURE >= BAR or FIGURE <= BAR.")
     named, _, about = text[:at].partition(" of ")
     words, criterion, bar = tuple(named.split()), about.strip() or None, text[at + 2 :].strip()
     if not _is_figure(words) or (criterion and words[0] == "escapes"):
-        raise NotUnderstood(f"“{shown}” names no figure. There are: {'; '.join(FORMS)}.")
+        raise InvalidRequirement(f"“{shown}” names no figure. There are: {'; '.join(FORMS)}.")
     if not _BAR.fullmatch(bar) or abs(float(bar)) > 1:
-        raise NotUnderstood(f"“{shown}” has no bar from -1 to 1: 60 % is 0.6.")
+        raise InvalidRequirement(f"“{shown}” has no bar from -1 to 1: 60 % is 0.6.")
     return Requirement(text, words, criterion, text[at] == ">", float(bar))
 
 
 def _is_figure(words: tuple[str, ...]) -> bool:
     match words:
         case (basis, population, figure):
-            known = basis in agreement.BASES and population in agreement.POPULATIONS
-            return known and figure in agreement.FIGURES
+            known = basis in accuracy.BASES and population in accuracy.POPULATIONS
+            return known and figure in accuracy.FIGURES
         case ("reviewers", figure):
             return figure in reviewer_agreement.FIGURES
         case ("escapes", figure):
@@ -144,12 +144,12 @@ def _is_figure(words: tuple[str, ...]) -> bool:
     return False
 
 
-def check(report: Report, required: Iterable[Requirement]) -> list[Checked]:
+def check_requirements(report: JudgeReport, required: Iterable[Requirement]) -> list[GateResult]:
     """What a report says of each, in their order."""
-    return [Checked(one, _estimate(report, one)) for one in required]
+    return [GateResult(one, _estimate(report, one)) for one in required]
 
 
-def _estimate(report: Report, required: Requirement) -> Estimate:
+def _estimate(report: JudgeReport, required: Requirement) -> Estimate:
     """The figure that is named; undefined where no decision is of that kind."""
     kind, figure = required.words[:-1], required.words[-1]
     if kind == ("escapes",):
@@ -162,7 +162,7 @@ def _estimate(report: Report, required: Requirement) -> Estimate:
     return getattr(row, figure) if row else undefined(_why_none(report, required))
 
 
-def _why_none(report: Report, required: Requirement) -> str:
+def _why_none(report: JudgeReport, required: Requirement) -> str:
     """Say that there is no such figure; of an unknown criterion, which ones there are: it may be misspelt."""
     none = "No decision of that kind is in force."
     known = dict.fromkeys(one.criterion for one in report.judge.overall if one.criterion)
@@ -172,12 +172,12 @@ def _why_none(report: Report, required: Requirement) -> str:
     return f"{none} Criteria with decisions: {listed}{', and more' if len(known) > _MOST_NAMED else ''}."
 
 
-def as_json(report: Report, checked: Iterable[Checked]) -> dict[str, Any]:
+def as_json(report: JudgeReport, checked: Iterable[GateResult]) -> dict[str, Any]:
     """The report with its `requirements`, as the API and the command give it."""
     return report.as_json() | {"requirements": [one.as_json() for one in checked]}
 
 
-def worst(checked: Iterable[Checked]) -> Outcome:
+def worst_outcome(checked: Iterable[GateResult]) -> GateOutcome:
     """Return the worst outcome of several requirements; `MET` without any."""
     outcomes = {one.outcome for one in checked}
-    return next((outcome for outcome in Outcome if outcome in outcomes), Outcome.MET)
+    return next((outcome for outcome in GateOutcome if outcome in outcomes), GateOutcome.MET)

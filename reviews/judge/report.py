@@ -8,20 +8,20 @@ from django.utils import timezone
 
 from reviews.database.replica import by_replica
 from reviews.judge import (
-    agreement,
+    accuracy,
+    data_summary,
     error_analysis,
     flag_precision,
     leaderboard,
     missed_errors,
     reviewer_agreement,
-    run_facts,
 )
-from reviews.judge.agreement import JudgeVsHuman, Scope
-from reviews.judge.error_analysis import Defects
-from reviews.judge.flag_precision import Reasons
-from reviews.judge.leaderboard import Scoreboard
-from reviews.judge.missed_errors import Escapes
-from reviews.judge.run_facts import Facts
+from reviews.judge.accuracy import JudgeScope, JudgeVsHuman
+from reviews.judge.data_summary import DataSummary
+from reviews.judge.error_analysis import ErrorAnalysis
+from reviews.judge.flag_precision import FlagPrecision
+from reviews.judge.leaderboard import Leaderboard
+from reviews.judge.missed_errors import MissedErrors
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
 
@@ -30,19 +30,19 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
-class Report:
+class JudgeReport:
     """The parts in reading order; each says itself what it is about."""
 
-    scope: Scope
+    scope: JudgeScope
     at: dt.datetime
     progress: Progress
-    facts: Facts
+    facts: DataSummary
     judge: JudgeVsHuman
-    reviewers: tuple[reviewer_agreement.Figures, ...]
-    reasons: Reasons
-    escapes: Escapes
-    scoreboard: Scoreboard
-    defects: Defects
+    reviewers: tuple[reviewer_agreement.ReviewerAgreement, ...]
+    reasons: FlagPrecision
+    escapes: MissedErrors
+    scoreboard: Leaderboard
+    defects: ErrorAnalysis
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values. An estimate has its 95 % interval, and says why where there is none."""
@@ -62,17 +62,17 @@ class Report:
 
 
 @by_replica
-def of(scope: Scope) -> Report:
+def build_report(scope: JudgeScope) -> JudgeReport:
     """The report of a run, or of a part of it. Each part says what it can be narrowed by."""
-    return Report(
+    return JudgeReport(
         scope=scope,
         at=timezone.now(),
         progress=queue_progress.run_progress(scope.run),
-        facts=run_facts.of(scope.run),
-        judge=agreement.compare(scope),
-        reviewers=reviewer_agreement.of(scope.run),
-        reasons=flag_precision.of(scope),
-        escapes=missed_errors.of(scope),
-        scoreboard=leaderboard.of(scope),
-        defects=error_analysis.of(scope),
+        facts=data_summary.summarize_data(scope.run),
+        judge=accuracy.compare_with_humans(scope),
+        reviewers=reviewer_agreement.measure_reviewer_agreement(scope.run),
+        reasons=flag_precision.measure_flag_precision(scope),
+        escapes=missed_errors.estimate_missed_errors(scope),
+        scoreboard=leaderboard.rank_models(scope),
+        defects=error_analysis.analyse_errors(scope),
     )

@@ -18,7 +18,7 @@ DEFINITIONS = {name: coefficients.DEFINITIONS[name] for name in FIGURES}
 
 
 @dataclass(frozen=True)
-class Figures:
+class ReviewerAgreement:
     """Agreement on one criterion, or on the verdict (None); `n` of each is how many records it is out of."""
 
     criterion: str | None
@@ -35,7 +35,7 @@ class Figures:
         return {"criterion": self.criterion} | {name: getattr(self, name).as_json() for name in FIGURES}
 
 
-def of(run: Run) -> tuple[Figures, ...]:
+def measure_reviewer_agreement(run: Run) -> tuple[ReviewerAgreement, ...]:
     """The verdict, then the criteria in the rubric's order; nothing where nobody gave a second opinion."""
     kept = definition.of(run)
     patterns = opinion_counts.agreement(run)
@@ -46,12 +46,14 @@ def of(run: Run) -> tuple[Figures, ...]:
     found = []
     for name in names:
         scores = [score for pattern in patterns[name] for score in pattern]
-        scale = Scale.of_verdicts() if name is None else Scale.of(kept, scores)
+        scale = Scale.of_verdicts() if name is None else Scale.from_scores(kept, scores)
         found.append(_figures(name, scale, patterns[name]))
     return tuple(found)
 
 
-def _figures(criterion: str | None, scale: Scale, patterns: Mapping[tuple[Any, ...], int]) -> Figures:
+def _figures(
+    criterion: str | None, scale: Scale, patterns: Mapping[tuple[Any, ...], int]
+) -> ReviewerAgreement:
     places, ranks = Counter[tuple[Hashable, ...]](), Counter[tuple[Hashable, ...]]()
     for pattern, records in patterns.items():
         found = [place for score in pattern if (place := scale.place(score)) is not None]
@@ -59,7 +61,7 @@ def _figures(criterion: str | None, scale: Scale, patterns: Mapping[tuple[Any, .
         ranked = (scale.categories[place].rank for place in found)
         ranks[tuple(sorted(rank for rank in ranked if rank is not None))] += records
     order = sorted({category.rank for category in scale.categories if category.rank is not None})
-    return Figures(
+    return ReviewerAgreement(
         criterion,
         alpha=coefficients.alpha(places),
         ordinal_alpha=coefficients.alpha(ranks, order=order),

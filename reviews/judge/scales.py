@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from reviews.records.scores import Score, identity, is_score, score_word
-from reviews.records.verdict import LEVELS, VERDICTS, Level
+from reviews.records.scores import Score, format_score, identity, is_score
+from reviews.records.verdict import LEVELS, VERDICT_OF_LEVEL, Level
 from reviews.rubric.definition import Rubric
 from reviews.statistics.agreement import Category
 
@@ -24,7 +24,7 @@ class Scale:
     places: dict[tuple[str, Score], int]
 
     @classmethod
-    def of(cls, rubric: Rubric, found: Iterable[Any]) -> Self:
+    def from_scores(cls, rubric: Rubric, found: Iterable[Any]) -> Self:
         """The scores of a run and the others that were found, which are JSON values.
 
         Of more than `MOST_SCORES` different ones those that count as the same are one category, and those
@@ -37,7 +37,7 @@ class Scale:
             return cls._by_level(rubric, scores)
         rank = _Ranking(rubric)
         categories = {
-            key: Category(score_word(score), rubric.rule.level(score), rank.of(score), _json(score))
+            key: Category(format_score(score), rubric.rule.level(score), rank.rank_of(score), _json(score))
             for key, score in scores.items()
         }
         # Python's sorting keeps the rubric's order where the ranks are the same.
@@ -49,8 +49,8 @@ class Scale:
     @classmethod
     def of_verdicts(cls) -> Self:
         return cls(
-            tuple(Category(word, level, RANKS[level], word) for level, word in VERDICTS.items()),
-            {identity(word): place for place, word in enumerate(VERDICTS.values())},
+            tuple(Category(word, level, RANKS[level], word) for level, word in VERDICT_OF_LEVEL.items()),
+            {identity(word): place for place, word in enumerate(VERDICT_OF_LEVEL.values())},
         )
 
     @classmethod
@@ -77,7 +77,7 @@ class _Ranking:
             first, last = float(rubric.scores[0]), float(rubric.scores[-1])
             self._sign = -1 if first < last and rubric.rule.kind == "worst" else 1
 
-    def of(self, score: Score) -> float | None:
+    def rank_of(self, score: Score) -> float | None:
         if self._sign:
             return self._sign * float(score) if _is_number(score) else None
         level = self._rule.level(score)

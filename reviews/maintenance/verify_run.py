@@ -17,7 +17,7 @@ from reviews.exports import jobs
 from reviews.exports.jsonl import use_snapshot
 from reviews.imports.runs import run_mapping
 from reviews.models import Evaluation, Export, ExportPart, Import, ImportSums, Run
-from reviews.records.mapping import Mapping
+from reviews.records.mapping import FieldMapping
 from reviews.storage import integrity
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, Fault, SourceFile
@@ -199,7 +199,9 @@ def _expected(source: Import, line: int, newest_import: int, newest_line: int, l
     return bytes(line_hash) if newest_line == line else b"elsewhere in this file"
 
 
-def _wrong(lines: ChunkLines, rows: list[_Row], mapping: Mapping | None, *, is_whole: bool) -> Iterator[str]:
+def _wrong(
+    lines: ChunkLines, rows: list[_Row], mapping: FieldMapping | None, *, is_whole: bool
+) -> Iterator[str]:
     """Compare the lines of a piece with the rows about them, and yield each fault."""
     first = lines.piece.first_line
     here = [row for row in rows if row.line >= first]

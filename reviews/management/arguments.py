@@ -6,7 +6,7 @@ from pathlib import Path
 from django.core.management.base import CommandError
 
 from reviews.models import Run
-from reviews.records.mapping import Mapping, MappingError, read
+from reviews.records.mapping import FieldMapping, MappingError, parse_mapping
 
 
 def add_output(parser: argparse.ArgumentParser, more: str = "") -> None:
@@ -28,12 +28,12 @@ def find_run(name: str) -> Run:
     return run
 
 
-def read_mapping(name: str | None) -> Mapping | None:
+def read_mapping(name: str | None) -> FieldMapping | None:
     """Read the mapping file, if there is one. Raises `CommandError` with a line for each problem."""
     if name is None:
         return None
     try:
-        return read(Path(name).read_bytes())
+        return parse_mapping(Path(name).read_bytes())
     except OSError as error:
         raise CommandError(f"{name}: {error.strerror}", returncode=2) from error
     except MappingError as error:

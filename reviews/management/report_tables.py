@@ -6,20 +6,20 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from reviews.judge.agreement import JudgeVsHuman
-from reviews.judge.error_analysis import Defects
-from reviews.judge.flag_precision import Reasons
-from reviews.judge.leaderboard import Scoreboard
-from reviews.judge.missed_errors import Escapes
-from reviews.judge.report import Report
-from reviews.judge.reviewer_agreement import Figures
-from reviews.judge.run_facts import percent
+from reviews.judge.accuracy import JudgeVsHuman
+from reviews.judge.data_summary import percent
+from reviews.judge.error_analysis import ErrorAnalysis
+from reviews.judge.flag_precision import FlagPrecision
+from reviews.judge.leaderboard import Leaderboard
+from reviews.judge.missed_errors import MissedErrors
+from reviews.judge.report import JudgeReport
+from reviews.judge.reviewer_agreement import ReviewerAgreement
 from reviews.statistics.intervals import Estimate
 
 NOTHING = "-"
 
 
-def tables(report: Report) -> Iterator[RenderableType]:
+def tables(report: JudgeReport) -> Iterator[RenderableType]:
     """Yield the sections of a report in reading order."""
     yield _title(f"Judge accuracy of {report.scope.run.name!r}, {report.at:%Y-%m-%d %H:%M} UTC")
     yield _sentences(
@@ -53,7 +53,7 @@ def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
         yield _sentences(["Assisted reviewers saw the judge's scores, which may overstate agreement."])
 
 
-def _reviewers(reviewers: Iterable[Figures]) -> Iterator[RenderableType]:
+def _reviewers(reviewers: Iterable[ReviewerAgreement]) -> Iterator[RenderableType]:
     yield _title("Inter-reviewer agreement")
     rows = []
     for one in reviewers:
@@ -62,7 +62,7 @@ def _reviewers(reviewers: Iterable[Figures]) -> Iterator[RenderableType]:
     yield _table(("Score", "n", "Unanimous", "Alpha", "Ordinal alpha"), rows)
 
 
-def _reasons(reasons: Reasons) -> Iterator[RenderableType]:
+def _reasons(reasons: FlagPrecision) -> Iterator[RenderableType]:
     yield _title("Flag reasons")
     if not reasons.families:
         yield _sentences([reasons.unknown or "No record of the run has a flag reason."])
@@ -78,7 +78,7 @@ def _reasons(reasons: Reasons) -> Iterator[RenderableType]:
     yield _sentences(filter(None, [reasons.rule, reasons.unknown]))
 
 
-def _escapes(escapes: Escapes) -> Iterator[RenderableType]:
+def _escapes(escapes: MissedErrors) -> Iterator[RenderableType]:
     yield _title("Missed errors")
     figures = {
         "Miss rate": escapes.rate.share,
@@ -90,7 +90,7 @@ def _escapes(escapes: Escapes) -> Iterator[RenderableType]:
     yield _sentences(escapes.sentences)
 
 
-def _scoreboard(board: Scoreboard) -> Iterator[RenderableType]:
+def _scoreboard(board: Leaderboard) -> Iterator[RenderableType]:
     yield _title("Models")
     headings = ("Model", "Records", "Judge passes", "Rank", "Humans would pass", "Rank", "Reviewed", "Basis")
     rows = []
@@ -103,7 +103,7 @@ def _scoreboard(board: Scoreboard) -> Iterator[RenderableType]:
     yield _sentences([*board.sentences, *swaps])
 
 
-def _defects(defects: Defects) -> Iterator[RenderableType]:
+def _defects(defects: ErrorAnalysis) -> Iterator[RenderableType]:
     yield _title("Why the judge was wrong")
     rows = [
         (template.path, cause.title, _count(cause.mentions), cause.criteria[0].title)

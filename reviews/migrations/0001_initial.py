@@ -1395,7 +1395,7 @@ class Migration(migrations.Migration):
                 (
                     "verdict_rule",
                     models.JSONField(
-                        default=dict, help_text="How scores make a verdict: see `verdict.Rule`."
+                        default=dict, help_text="How scores make a verdict: see `verdict.VerdictRule`."
                     ),
                 ),
                 (

@@ -35,7 +35,9 @@ class Run(models.Model):
     rubric = models.JSONField(
         default=dict, help_text='{"criteria": [name, ...], "scores": [JSON scalar, ...]}, in display order.'
     )
-    verdict_rule = models.JSONField(default=dict, help_text="How scores make a verdict: see `verdict.Rule`.")
+    verdict_rule = models.JSONField(
+        default=dict, help_text="How scores make a verdict: see `verdict.VerdictRule`."
+    )
     causes = models.JSONField(default=list, help_text="Causes of a wrong judge: [[key, title], ...].")
 
     # How the judge is measured: see `queue.allocation`.

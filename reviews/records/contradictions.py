@@ -4,13 +4,13 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from reviews.records.praise import is_praise
-from reviews.records.scores import criterion_title, is_score, score_of, score_word
-from reviews.records.verdict import Level, Rule, Verification, read_verification
+from reviews.records.scores import criterion_title, format_score, is_score, score_of
+from reviews.records.verdict import Level, VerdictRule, Verification, read_verification
 
 _MOST_NAMED = 5
 
 
-class Judged(Protocol):
+class JudgedRecord(Protocol):
     """What of an evaluation bears on its scores."""
 
     @property
@@ -39,10 +39,10 @@ class _Score(NamedTuple):
     level: Level | None
 
 
-def contradictions(
-    evaluation: Judged,
+def find_contradictions(
+    evaluation: JudgedRecord,
     scores: Mapping[str, Any],
-    rule: Rule,
+    rule: VerdictRule,
     siblings_criteria: Collection[str] = (),
 ) -> list[Contradiction]:
     """Find what in a record cannot all be right.
@@ -62,9 +62,9 @@ def contradictions(
     ]
 
 
-def _read(criterion: str, entry: Any, rule: Rule) -> _Score:
+def _read(criterion: str, entry: Any, rule: VerdictRule) -> _Score:
     score = score_of(entry) if isinstance(entry, Mapping) else None
-    word = score_word(score) if is_score(score) else ""
+    word = format_score(score) if is_score(score) else ""
     return _Score(criterion_title(criterion), word, rule.level(score))
 
 
@@ -92,7 +92,7 @@ def _scores_against_verifier(
 
 
 def _verifier_without_reference(
-    evaluation: Judged, about_answer: list[_Score], verification: Verification
+    evaluation: JudgedRecord, about_answer: list[_Score], verification: Verification
 ) -> Iterator[Contradiction]:
     if evaluation.final_answer_verified is not False or verification.outcome != "no reference":
         return

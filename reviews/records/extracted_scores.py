@@ -7,19 +7,19 @@ Reading them costs up to a few hundred milliseconds for hostile output, so pages
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from reviews.records.score_extraction import VERSION, Proposal, Repair, salvage
+from reviews.records.score_extraction import VERSION, Proposal, Repair, extract_scores
 
 TOO_LONG = "The judge's output is too long to read scores from it automatically."
 
 
-class Stored(Protocol):
+class StoresExtracted(Protocol):
     """The part of an evaluation that holds extracted scores."""
 
     @property
     def extracted_scores(self) -> Mapping[str, Any] | None: ...
 
 
-class Extracted(NamedTuple):
+class ExtractedScores(NamedTuple):
     """The scores read from a record's raw output.
 
     `version` is that of the extractor, None where nothing was extracted because the scores were parsed.
@@ -30,11 +30,11 @@ class Extracted(NamedTuple):
     version: int | None = None
 
 
-def extract(parsed: Mapping[str, Any], raw_judge_output: Mapping[str, Any]) -> dict[str, Any] | None:
+def encode_extracted(parsed: Mapping[str, Any], raw_judge_output: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what `Evaluation.extracted_scores` holds for a record. None where its scores are parsed."""
     if parsed:
         return None
-    found = salvage(raw_judge_output)
+    found = extract_scores(raw_judge_output)
     return {
         "version": VERSION,
         "is_too_long": found.is_too_long,
@@ -53,13 +53,13 @@ def _as_json(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def of(evaluation: Stored) -> Extracted:
+def read_extracted(evaluation: StoresExtracted) -> ExtractedScores:
     """Return the scores that were extracted from a record's raw output at import."""
     stored = evaluation.extracted_scores
     if not stored:
-        return Extracted()
+        return ExtractedScores()
     proposals = tuple(_proposal(entry) for entry in stored["proposals"])
-    return Extracted(proposals, stored["is_too_long"], stored["version"])
+    return ExtractedScores(proposals, stored["is_too_long"], stored["version"])
 
 
 def _proposal(entry: Mapping[str, Any]) -> Proposal:

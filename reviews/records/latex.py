@@ -1,7 +1,7 @@
 r"""LaTeX inside JSON that a language model wrote: its backslashes, doubled where JSON would eat them.
 
 A parser refuses `"\("`, and reads `"\frac"` as a form feed and "rac" without a word. Both are mended
-in the text, before it is parsed. What a parser has eaten before we got the text, `undamaged` gives back.
+in the text, before it is parsed. What a parser has eaten before we got the text, `restore_latex` gives back.
 """
 
 import re
@@ -37,14 +37,14 @@ _WORDS = frozenset(
 _BACKSLASH = re.compile(r'\\(?:(?P<json>[\\"/]|u[0-9A-Fa-f]{4})|(?P<either>[bfnrt][A-Za-z]*)|.)', re.DOTALL)
 
 
-class Doubled(NamedTuple):
+class EscapedText(NamedTuple):
     """The text with backslashes put in, and where each of those stands in it, in order."""
 
     text: str
     places: list[int]
 
 
-def double_backslashes(text: str) -> Doubled:
+def double_backslashes(text: str) -> EscapedText:
     r"""Double each backslash that starts no JSON escape, and each that starts a whole known LaTeX word.
 
     `\(` and `\alpha` become `\\(` and `\\alpha`, as do `\frac` and `\theta`; `\\frac` stays as it is, and so
@@ -52,9 +52,9 @@ def double_backslashes(text: str) -> Doubled:
     """
     found = [escape.start() for escape in _BACKSLASH.finditer(text) if _is_latex(escape)]
     if not found:
-        return Doubled(text, [])
+        return EscapedText(text, [])
     parts = [text[start:end] for start, end in pairwise([0, *found, len(text)])]
-    return Doubled("\\".join(parts), [place + number for number, place in enumerate(found)])
+    return EscapedText("\\".join(parts), [place + number for number, place in enumerate(found)])
 
 
 def _is_latex(escape: re.Match[str]) -> bool:
@@ -71,33 +71,33 @@ _DAMAGE = re.compile(r"(?P<eaten>[\b\f\n\r\t])(?P<rest>[A-Za-z]+)")
 _SPACE = "\n\t"
 
 
-class Mending(NamedTuple):
+class LatexRepair(NamedTuple):
     """What stood in a text, and what is shown in its place."""
 
     was: str
     shown: str
 
 
-class Undamaged(NamedTuple):
+class RestoredText(NamedTuple):
     """A text to show, and how it differs from the one that was kept."""
 
     text: str
-    mendings: list[Mending]
+    mendings: list[LatexRepair]
 
 
-def undamaged(text: str) -> Undamaged:
+def restore_latex(text: str) -> RestoredText:
     r"""Give back the backslashes that a JSON reader took for its own: form feed and "rac" is `\frac`.
 
     Only where that makes a whole known LaTeX word. Text without control characters comes back as it is.
     """
-    mendings: list[Mending] = []
+    mendings: list[LatexRepair] = []
 
     def mended(damage: re.Match[str]) -> str:
         eaten, rest = damage["eaten"], damage["rest"]
         word = _EATEN[eaten] + rest
         if word not in _WORDS or (eaten in _SPACE and (len(rest) == 1 or rest in _REAL)):
             return damage[0]
-        mendings.append(Mending(damage[0], f"\\{word}"))
+        mendings.append(LatexRepair(damage[0], f"\\{word}"))
         return f"\\{word}"
 
-    return Undamaged(_DAMAGE.sub(mended, text), mendings)
+    return RestoredText(_DAMAGE.sub(mended, text), mendings)

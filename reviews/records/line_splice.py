@@ -97,7 +97,7 @@ def _members_at_end(line: bytes, keys: tuple[str, ...]) -> list[Member] | None:
     - From there on come members without a bracket, and a brace with which the line ends. So there is
       one object to close, which is the whole line, and the members are its own.
     """
-    ending = _Ending.of(keys)
+    ending = _Ending.for_keys(keys)
     start = line.find(ending.opening)
     if start < 1 or line[start - 1 : start] == b"\\":
         return None
@@ -124,7 +124,7 @@ class _Ending(NamedTuple):
 
     @classmethod
     @cache
-    def of(cls, keys: tuple[str, ...]) -> "_Ending":
+    def for_keys(cls, keys: tuple[str, ...]) -> "_Ending":
         """A pattern that matches nothing, if a key has other spellings than letters and their escapes."""
         quoted = [b'"%b"' % key.encode() for key in keys]
         if not keys or not all(map(_LETTERS.fullmatch, keys)):
@@ -146,7 +146,7 @@ def splice(line: bytes, values: Mapping[str, Any], changed: list[str] | None = N
     """
     changed = [] if changed is None else changed
     found = _members_at_end(line, tuple(values)) or list(members(line))
-    style = _Style.of(line, found)
+    style = _Style.detect(line, found)
     parts: list[bytes] = []
     position = 0
     for key, _, _, start, end in found:
@@ -189,7 +189,7 @@ class _Style(NamedTuple):
     encoder: json.JSONEncoder
 
     @classmethod
-    def of(cls, line: bytes, found: list[Member]) -> "_Style":
+    def detect(cls, line: bytes, found: list[Member]) -> "_Style":
         between, after = b", ", b": "
         if found:
             after = line[found[-1].key_end : found[-1].start]

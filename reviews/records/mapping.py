@@ -8,8 +8,7 @@ that is read like any other. Decisions go into the tool's own line, as human_* k
 import datetime as dt
 import json
 import tomllib
-from collections.abc import Iterator
-from collections.abc import Mapping as Dict
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
@@ -27,9 +26,9 @@ from reviews.records.schema import (
     Limits,
     LineError,
     Record,
-    kind,
     parse_line,
     read_object,
+    type_name,
 )
 
 MOST_BYTES = 64 * 1024
@@ -63,7 +62,7 @@ class MappingError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Criteria:
+class CriteriaMapping:
     """Criteria of a line: one, or with `each` one of each member of that list or object.
 
     All are expressions, those of `name`, `score` and `justification` with `each` on the member; of an object
@@ -77,7 +76,7 @@ class Criteria:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ReviewRule:
     """A record needs a review where `when` (an expression) is true, for that reason."""
 
     when: str
@@ -85,15 +84,15 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Mapping:
+class FieldMapping:
     """How lines are read: an expression for each field, criteria, and rules for what needs a review."""
 
     fields: tuple[tuple[str, str], ...]
-    criteria: tuple[Criteria, ...] = ()
-    review: tuple[Rule, ...] = ()
+    criteria: tuple[CriteriaMapping, ...] = ()
+    review: tuple[ReviewRule, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """What `of` takes."""
+        """What `mapping_from_json` takes."""
         return {
             "fields": dict(self.fields),
             "criteria": [asdict(criteria) for criteria in self.criteria],
@@ -125,13 +124,13 @@ class Mapping:
         except TypeError as error:  # too deep by now, or made by an expression
             raise LineError("", f"gives what is no JSON by the mapping: {error}") from None
 
-    def _values(self, source: Dict[str, Any], budget: Budget) -> Iterator[tuple[str, Any]]:
+    def _values(self, source: Mapping[str, Any], budget: Budget) -> Iterator[tuple[str, Any]]:
         for name, expression in self.fields:
             value = _value(name, expression, source, budget)
             if value is not None:
                 yield name, value
 
-    def _scores(self, source: Dict[str, Any], budget: Budget) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _scores(self, source: Mapping[str, Any], budget: Budget) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each criterion with its score; one of a name that stood before is numbered."""
         met: dict[str, int] = {}
         for criteria in self.criteria:
@@ -141,7 +140,7 @@ class Mapping:
                     continue
                 if isinstance(score, dict | list):
                     raise LineError(
-                        _SCORES, f"has {kind(score)} as a score: {_short(criteria.score)} gives that"
+                        _SCORES, f"has {type_name(score)} as a score: {_short(criteria.score)} gives that"
                     )
                 name = _name_of(criteria, member, budget)
                 met[name] = met.get(name, 0) + 1
@@ -159,14 +158,14 @@ class Mapping:
         return LineError(error.field, told)
 
 
-def read_line(line: bytes, limits: Limits = NO_LIMITS, mapping: Mapping | None = None) -> Record:
+def read_line(line: bytes, limits: Limits = NO_LIMITS, mapping: FieldMapping | None = None) -> Record:
     """The record in a line, by the mapping if there is one. Raises `LineError`."""
     if mapping is None:
         return parse_line(line, limits)
     return read_translated(mapping.translated(line, limits), limits, mapping)
 
 
-def read_translated(line: bytes, limits: Limits, mapping: Mapping) -> Record:
+def read_translated(line: bytes, limits: Limits, mapping: FieldMapping) -> Record:
     """The record in a line that `mapping.translated` made. Raises `LineError`."""
     try:
         return parse_line(line, limits)
@@ -233,7 +232,7 @@ _FITTED = (
 _KNOWN = frozenset(FIELDS)
 
 
-def _members(each: str, source: Dict[str, Any], budget: Budget) -> list[Any]:
+def _members(each: str, source: Mapping[str, Any], budget: Budget) -> list[Any]:
     if not each:
         return [source]
     found = _value(_SCORES, each, source, budget)
@@ -241,11 +240,11 @@ def _members(each: str, source: Dict[str, Any], budget: Budget) -> list[Any]:
         return [{"key": key, "value": value} for key, value in found.items()]
     if found is not None and not isinstance(found, list):
         takes = f"takes a list or an object: {_short(each)}"
-        raise LineError(_SCORES, f"is {kind(found)} by the mapping, but {takes}")
+        raise LineError(_SCORES, f"is {type_name(found)} by the mapping, but {takes}")
     return found or []
 
 
-def _name_of(criteria: Criteria, member: Any, budget: Budget) -> str:
+def _name_of(criteria: CriteriaMapping, member: Any, budget: Budget) -> str:
     name = _value(_SCORES, criteria.name, member, budget)
     if name is None or not _text(name).strip():
         raise LineError(_SCORES, f"has a score without a name: {_short(criteria.name)} gives nothing")
@@ -270,7 +269,7 @@ def _short(expression: str) -> str:
 # Reading a mapping
 
 
-def read(toml: bytes) -> Mapping:
+def parse_mapping(toml: bytes) -> FieldMapping:
     """The mapping in a TOML file. Raises `MappingError`."""
     if len(toml) > MOST_BYTES:
         raise MappingError([_Problem("mapping", f"is longer than {MOST_BYTES:,} bytes")])
@@ -280,31 +279,31 @@ def read(toml: bytes) -> Mapping:
         raise MappingError([_Problem("mapping", f"is not UTF-8: byte {error.start + 1}")]) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise MappingError([_Problem("mapping", f"is not TOML: {first_line(error)}")]) from None
-    return of(data)
+    return mapping_from_json(data)
 
 
-def of(data: dict[str, Any]) -> Mapping:
+def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
     """The mapping that is spelled so. Raises `MappingError` with all that is wrong with it."""
     known = ", ".join(_PARTS)
     problems = [_Problem(name, f"is no part of a mapping: {known}") for name in data if name not in _PARTS]
     fields = _table("fields", data.get("fields", {}), problems)
-    criteria = _entries("criteria", Criteria, data, problems)
-    review = _entries("review", Rule, data, problems)
+    criteria = _entries("criteria", CriteriaMapping, data, problems)
+    review = _entries("review", ReviewRule, data, problems)
     problems += _problems_of_fields(fields, has_criteria=bool(criteria), has_review=bool(review))
     problems += filter(None, starmap(_problem_of, _expressions(fields, criteria, review)))
     if problems:
         raise MappingError(problems)
-    return Mapping(
+    return FieldMapping(
         tuple((name, fields[name]) for name in FIELDS if name in fields),
-        tuple(Criteria(**entry) for entry in criteria),
-        tuple(Rule(**entry) for entry in review),
+        tuple(CriteriaMapping(**entry) for entry in criteria),
+        tuple(ReviewRule(**entry) for entry in review),
     )
 
 
 def _table(place: str, value: Any, problems: list[_Problem]) -> dict[str, str]:
     """The texts of a table, without those that are none."""
     if not isinstance(value, dict):
-        problems.append(_Problem(place, f"is {kind(value)}, but takes a table"))
+        problems.append(_Problem(place, f"is {type_name(value)}, but takes a table"))
         return {}
     for name, text in value.items():
         if not isinstance(text, str):
@@ -315,7 +314,7 @@ def _table(place: str, value: Any, problems: list[_Problem]) -> dict[str, str]:
 
 
 def _entries(
-    part: str, shape: type[Criteria] | type[Rule], data: dict[str, Any], problems: list[_Problem]
+    part: str, shape: type[CriteriaMapping] | type[ReviewRule], data: dict[str, Any], problems: list[_Problem]
 ) -> list[dict[str, str]]:
     listed = data.get(part, [])
     if not isinstance(listed, list):
@@ -379,4 +378,4 @@ def _problem_of(place: str, expression: str) -> _Problem | None:
 def _kind(value: Any) -> str:
     """What a TOML value is, in words."""
     is_time = isinstance(value, dt.date | dt.time)
-    return "a date or time" if is_time else kind(value)
+    return "a date or time" if is_time else type_name(value)

@@ -14,7 +14,7 @@ LEFT_OUT = "…"
 NOTHING_SAID = "No reason given"
 
 
-class Family(NamedTuple):
+class ReasonFamily(NamedTuple):
     """`key` is for addresses; `title` is what is common to the reasons, as a person reads it."""
 
     key: str
@@ -43,13 +43,13 @@ _PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), instead) for patte
 _NO_KEY = re.compile(r"[\W_]+")
 
 
-def family(reason: str) -> Family:
+def reason_family(reason: str) -> ReasonFamily:
     """The family of a reason. The family of a family's title is that family."""
     title, before = reason[: 10 * LONGEST_TITLE], None
     while title != before:
         before, title = title, _without_particulars(title)
     title = title or NOTHING_SAID
-    return Family(_NO_KEY.sub("-", title.casefold())[:LONGEST_KEY].strip("-") or "other", title)
+    return ReasonFamily(_NO_KEY.sub("-", title.casefold())[:LONGEST_KEY].strip("-") or "other", title)
 
 
 def _without_particulars(text: str) -> str:

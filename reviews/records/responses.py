@@ -19,7 +19,7 @@ _MAX_ITEMS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ResponsePart:
     """One part of a response: a text, a list of texts, or anything else as JSON (`data`).
 
     `is_around` is what stands beside the response, as the model that put it into parts; `note` says where
@@ -41,29 +41,31 @@ class Part:
         return self.text or "\n".join(self.items)
 
 
-def parts(response: Any) -> list[Part]:
+def read_parts(response: Any) -> list[ResponsePart]:
     """Read a structured response: `{"model": ..., "response": {...}}`, the inner object, or plain text."""
     if not response:
         return []
     if not isinstance(response, str) and len(json.dumps(response)) > _MAX_CHARS:
-        return [Part(WHOLE, data=response)]
+        return [ResponsePart(WHOLE, data=response)]
     if not isinstance(response, Mapping):
-        return [part(WHOLE, response)]
+        return [make_part(WHOLE, response)]
     if "response" not in response or len(response) > _MAX_ITEMS:
         return _parts(response)
     inner = response["response"]
     found = _parts(inner) if isinstance(inner, Mapping) else _parts({"response": inner})
     # What stands around the response keeps its own name: "model" there is not who answered.
     around = [name for name in response if name != "response"]
-    return [*found, *(part(name, response[name], is_around=True) for name in around)]
+    return [*found, *(make_part(name, response[name], is_around=True) for name in around)]
 
 
-def _parts(response: Mapping[str, Any]) -> list[Part]:
+def _parts(response: Mapping[str, Any]) -> list[ResponsePart]:
     if len(response) > _MAX_ITEMS:
-        return [Part(WHOLE, data=response)]
+        return [ResponsePart(WHOLE, data=response)]
     order = {name: place for place, name in enumerate(_ORDER)}
     names = sorted(response, key=lambda name: order.get(name, len(order)))
-    return [part(criterion_title(name), response[name]) for name in names if response[name] not in _NOTHING]
+    return [
+        make_part(criterion_title(name), response[name]) for name in names if response[name] not in _NOTHING
+    ]
 
 
 def has_answer(response: Any) -> bool:
@@ -76,7 +78,7 @@ def has_answer(response: Any) -> bool:
     return any(value not in _NOTHING for value in inner.values())
 
 
-def part(label: str, value: Any, *, is_around: bool = False, note: str = "") -> Part:
+def make_part(label: str, value: Any, *, is_around: bool = False, note: str = "") -> ResponsePart:
     """A JSON value as a part."""
     text, items, data = "", [], None
     if isinstance(value, str):
@@ -87,4 +89,4 @@ def part(label: str, value: Any, *, is_around: bool = False, note: str = "") -> 
         data = value
     else:
         text = json.dumps(value)
-    return Part(label, text, items, data, is_around, note)
+    return ResponsePart(label, text, items, data, is_around, note)

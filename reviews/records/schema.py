@@ -124,7 +124,7 @@ def read_object(line: bytes, limits: Limits) -> dict[str, Any]:
     plain = line.translate(_ZEROS, b"[{")
     data, odd = _load(line, has_long_number=_LONG_NUMBER in plain)
     if not isinstance(data, dict):
-        raise LineError("", f"is not a JSON object but {kind(data)}")
+        raise LineError("", f"is not a JSON object but {type_name(data)}")
     if len(line) - len(plain) > limits.nesting:
         _check_nesting(data, limits)
     return _clean(data) if odd or b"\\u0000" in line else data
@@ -220,14 +220,14 @@ def _check_nesting(data: Any, limits: Limits) -> None:
 # Reading one field: (name, value, line) -> the value to store; never called with None
 
 
-def kind(value: Any) -> str:
+def type_name(value: Any) -> str:
     """What a JSON value is, in words."""
     names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
     return "null" if value is None else names.get(type(value), "an object")
 
 
 def _wrong(name: str, value: Any, takes: str) -> LineError:
-    return LineError(name, f"is {kind(value)}, but takes {takes}")
+    return LineError(name, f"is {type_name(value)}, but takes {takes}")
 
 
 def _text(name: str, value: Any, _: _Line) -> str:
@@ -277,7 +277,7 @@ def _scores(name: str, value: Any, line: _Line) -> dict[str, Any]:
     for criterion, judged in _object(name, value, line).items():
         if not isinstance(judged, dict):
             takes = "an object with score and justification"
-            raise LineError(name, f"has {kind(judged)} for {criterion[:40]!r}, but takes {takes}")
+            raise LineError(name, f"has {type_name(judged)} for {criterion[:40]!r}, but takes {takes}")
     return value  # type: ignore[no-any-return]
 
 
@@ -286,7 +286,7 @@ def _strings(name: str, value: Any, _: _Line) -> list[str]:
         raise _wrong(name, value, "an array of strings")
     for number, part in enumerate(value, start=1):
         if not isinstance(part, str):
-            raise LineError(name, f"has {kind(part)} in place {number}, but takes strings")
+            raise LineError(name, f"has {type_name(part)} in place {number}, but takes strings")
     return value
 
 
@@ -311,10 +311,10 @@ _TIMESTAMP = re.compile(
 
 
 def _timestamp(name: str, value: Any, line: _Line) -> dt.datetime:
-    return moment(name, _text(name, value, line))
+    return parse_timestamp(name, _text(name, value, line))
 
 
-def moment(name: str, text: str) -> dt.datetime:
+def parse_timestamp(name: str, text: str) -> dt.datetime:
     """The moment that a timestamp of that field names, in UTC. Raises `LineError`."""
     try:
         named = dt.datetime.fromisoformat(text.upper() if _TIMESTAMP.fullmatch(text) else "")

@@ -64,7 +64,7 @@ class Proposal(NamedTuple):
     repairs: tuple[Repair, ...]
 
 
-class Salvage(NamedTuple):
+class Extraction(NamedTuple):
     """What could be read, in the order of the text, and which of `STEPS` it took.
 
     `is_too_long` where reading the text would have cost more than its budget: nothing is read then.
@@ -86,27 +86,27 @@ class _Part(NamedTuple):
     repairs: tuple[Repair, ...]
 
 
-def salvage(raw_judge_output: Mapping[str, Any]) -> Salvage:
-    """Read criteria and scores out of a judge's raw output. Raises nothing; garbage gives an empty `Salvage`.
+def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
+    """Read criteria and scores from a judge's raw output. Never raises: garbage gives an empty `Extraction`.
 
     A criterion that stands there twice is proposed once, as it stands last.
     """
     raw = raw_text(raw_judge_output)
     if len(raw) > MAX_CHARACTERS:
-        return Salvage(is_too_long=True)
+        return Extraction(is_too_long=True)
     doubled = double_backslashes(raw)
     reader = _Reader(doubled.text)
     try:
         reader.read()
     except (OverBudget, RecursionError):
-        return Salvage(is_too_long=True)
+        return Extraction(is_too_long=True)
     if not reader.parts:
-        return Salvage()
+        return Extraction()
     last_of_each = {part.criterion: part for part in reader.parts}.values()
     proposals = tuple(_proposal(part, raw, doubled.places) for part in sorted(last_of_each, key=_START))
     steps = reader.steps_around()
     steps.update(repair.step for proposal in proposals for repair in proposal.repairs)
-    return Salvage(proposals, tuple(step for step in STEPS if step in steps))
+    return Extraction(proposals, tuple(step for step in STEPS if step in steps))
 
 
 def _proposal(part: _Part, raw: str, doubled: list[int]) -> Proposal:

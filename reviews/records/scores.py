@@ -30,15 +30,15 @@ def identity(score: Score) -> tuple[str, Score]:
     return kind, score
 
 
-def spelled(score: Score) -> str:
+def encode_score(score: Score) -> str:
     """A score in a form: a text as it is, unless it reads as something else; the rest as JSON."""
     if isinstance(score, str) and _is_plain(score):
         return score
     return json.dumps(score)
 
 
-def read_spelled(text: str) -> Score:
-    """The score that `spelled` writes so. What is no JSON number, truth value or quoted text is a text."""
+def decode_score(text: str) -> Score:
+    """Decode a form value. Anything but a JSON number, boolean or quoted string is a string."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -48,7 +48,7 @@ def read_spelled(text: str) -> Score:
 
 def _is_plain(text: str) -> bool:
     is_taken = text in {AS_JUDGED, AS_IN_FILE}
-    return text.isprintable() and text == text.strip() and not is_taken and read_spelled(text) == text
+    return text.isprintable() and text == text.strip() and not is_taken and decode_score(text) == text
 
 
 def score_of(entry: Any) -> Any:
@@ -56,7 +56,7 @@ def score_of(entry: Any) -> Any:
     return entry.get("score") if isinstance(entry, Mapping) else entry
 
 
-def score_word(score: Any) -> str:
+def format_score(score: Any) -> str:
     """A score as people read it: a number or truth value as JSON spells it, nothing for none."""
     if score is None:
         return ""

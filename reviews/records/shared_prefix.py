@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from reviews.records.mapping import Mapping, read_line
+from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import Limits, LineError
 
 
-def held_in(limits: Limits, mapping: Mapping | None, line: bytes) -> str | None:
+def read_record_id(limits: Limits, mapping: FieldMapping | None, line: bytes) -> str | None:
     """The id of the record in a line (without LF), "" for a blank line, None for one that is no record."""
     try:
         return read_line(line, limits, mapping).evaluation_id if line.strip() else ""
@@ -14,12 +14,12 @@ def held_in(limits: Limits, mapping: Mapping | None, line: bytes) -> str | None:
         return None
 
 
-class Repeats:
+class PrefixCounter:
     """Counts how many lines at the start of a file repeat an earlier file of the run.
 
     That is the latest that begins alike. Lines repeat each other if they are the same bytes, or hold the same
     record, or are both blank. `earlier` are those files, the latest first, each as its lines without LF and
-    byte order mark; `held` is `held_in` with their limits and mapping.
+    byte order mark; `held` is `read_record_id` with their limits and mapping.
     """
 
     def __init__(self, earlier: Iterable[Iterable[bytes]], held: Callable[[bytes], str | None]) -> None:

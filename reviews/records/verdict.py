@@ -7,19 +7,19 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, get_args
 
-from reviews.records.scores import Score, identity, is_score, score_of, score_word
+from reviews.records.scores import Score, format_score, identity, is_score, score_of
 
 Verdict = Literal["Pass", "Partial", "Fail"]
 # What a score counts as, best first.
 Level = Literal["yes", "partial", "no"]
 Kind = Literal["worst", "mean"]
-Outcome = Literal["match", "mismatch", "no reference", "skipped", "none"]
+VerificationOutcome = Literal["match", "mismatch", "no reference", "skipped", "none"]
 
 LEVELS: tuple[Level, ...] = get_args(Level)
-VERDICTS: dict[Level, Verdict] = {"yes": "Pass", "partial": "Partial", "no": "Fail"}
+VERDICT_OF_LEVEL: dict[Level, Verdict] = {"yes": "Pass", "partial": "Partial", "no": "Fail"}
 
 
-class WrongRule(ValueError):
+class InvalidRule(ValueError):
     """The data make no rule; `problems` are sentences that say why."""
 
     def __init__(self, *problems: str) -> None:
@@ -28,7 +28,7 @@ class WrongRule(ValueError):
 
 
 @dataclass(frozen=True)
-class Rule:
+class VerdictRule:
     """What the scores of a record come to.
 
     "worst": each score counts as yes, partial or no, and the worst of them decides. Texts are compared
@@ -44,8 +44,8 @@ class Rule:
     partial_from: float = 0
 
     @classmethod
-    def of(cls, data: Any) -> "Rule":
-        """Read what `as_json` gives; nothing at all is the usual rule. Raises `WrongRule`."""
+    def from_json(cls, data: Any) -> "VerdictRule":
+        """Read what `as_json` gives; nothing at all is the usual rule. Raises `InvalidRule`."""
         if not data and isinstance(data, dict):
             return cls()
         match data:
@@ -55,7 +55,7 @@ class Rule:
             case {"kind": "mean", "pass": pass_from, "partial": partial_from}:
                 rule = cls("mean", (), (), (), pass_from, partial_from)
             case _:
-                raise WrongRule("The rule is neither the worst score nor the mean of numbers.")
+                raise InvalidRule("The rule is neither the worst score nor the mean of numbers.")
         rule.check()
         return rule
 
@@ -66,10 +66,10 @@ class Rule:
         return {"kind": "worst", "yes": [*self.yes], "partial": [*self.partial], "no": [*self.no]}
 
     def check(self) -> None:
-        """Raise `WrongRule` unless every score counts as one thing, and the thresholds are in order."""
+        """Raise `InvalidRule` unless every score counts as one thing, and the thresholds are in order."""
         problems = self._problems_of_mean() if self.kind == "mean" else self._problems_of_worst()
         if problems:
-            raise WrongRule(*problems)
+            raise InvalidRule(*problems)
 
     def _problems_of_mean(self) -> list[str]:
         if not _is_number(self.pass_from) or not _is_number(self.partial_from):
@@ -81,7 +81,7 @@ class Rule:
     def _problems_of_worst(self) -> list[str]:
         scores = [*self.yes, *self.partial, *self.no]
         keys = [_key(score) for score in scores]
-        twice = {score_word(score) for score, key in zip(scores, keys, strict=True) if keys.count(key) > 1}
+        twice = {format_score(score) for score, key in zip(scores, keys, strict=True) if keys.count(key) > 1}
         problems = [f"“{word}” counts as more than one thing." for word in sorted(twice)]
         if not (self.yes and self.no):
             problems.append("Some score has to count as Yes, and some as No.")
@@ -100,8 +100,8 @@ class Rule:
         if not given or None in levels:
             return None
         if self.kind == "mean":
-            return VERDICTS[self._level_of_number(fmean(given))]
-        return next(VERDICTS[level] for level in reversed(LEVELS) if level in levels)
+            return VERDICT_OF_LEVEL[self._level_of_number(fmean(given))]
+        return next(VERDICT_OF_LEVEL[level] for level in reversed(LEVELS) if level in levels)
 
     def verdict(self, scores: Mapping[str, Any] | None) -> Verdict | None:
         """The verdict of scores in the shape of `parsed_rubric_scores`: criterion -> {score, ...}."""
@@ -128,7 +128,7 @@ def _is_number(value: Any) -> bool:
 
 def _scores(data: Any) -> tuple[Score, ...]:
     if not isinstance(data, list) or not all(is_score(score) for score in data):
-        raise WrongRule("The scores of a rule are texts that are not blank, numbers or truth values.")
+        raise InvalidRule("The scores of a rule are texts that are not blank, numbers or truth values.")
     return tuple(data)
 
 
@@ -141,7 +141,7 @@ class Verification(NamedTuple):
     `extracted` and `correct` are the answers it compared, None where its message does not tell.
     """
 
-    outcome: Outcome
+    outcome: VerificationOutcome
     extracted: str | None
     correct: str | None
     sentence: str

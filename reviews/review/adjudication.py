@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reviews.models import Opinion, Review, User
-from reviews.records.scores import criterion_title, score_of, score_word
+from reviews.records.scores import criterion_title, format_score, score_of
 from reviews.review.forms.criterion import Earlier
 from reviews.rubric.definition import Rubric
 from reviews.rubric.overrides import is_same_score
@@ -120,7 +120,7 @@ def _said(name: str, review: Review, offer: Offer | None, rubric: Rubric) -> Sai
     known = rubric.cause(cause)
     return Said(
         reviewer=review.reviewer.name,
-        score=score_word(score_of(entry)),
+        score=format_score(score_of(entry)),
         counts=rubric.rule.level(score_of(entry)) or "",
         cause=known.title if known else cause,
         text=text,

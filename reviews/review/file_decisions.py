@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from reviews.models import Evaluation
-from reviews.records.scores import criterion_title, score_of, score_word
+from reviews.records.scores import criterion_title, format_score, score_of
 
 MOST_ROWS = 150
 
@@ -40,7 +40,7 @@ class FileDecision:
         """The first criteria, at most `MOST_ROWS`."""
         shown = [*self.scores.items()][:MOST_ROWS]
         return [
-            Row(criterion_title(name), score_word(score_of(entry)), text_of(entry)) for name, entry in shown
+            Row(criterion_title(name), format_score(score_of(entry)), text_of(entry)) for name, entry in shown
         ]
 
     @property

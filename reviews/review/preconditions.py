@@ -6,7 +6,7 @@ from typing import Any
 
 from reviews.models import AuditEvent, Evaluation, Review, User
 from reviews.queue.claims import Taken, check_available, clock
-from reviews.records.scores import score_of, score_word
+from reviews.records.scores import format_score, score_of
 
 Scores = Mapping[str, Mapping[str, Any]]
 
@@ -61,7 +61,7 @@ def check_open(evaluation: Evaluation, reviewer: User, scores: Scores | None = N
 
 def _difference(decided: Scores, scores: Scores) -> str:
     ours, theirs = (
-        {(name, score_word(score_of(entry))) for name, entry in one.items()} for one in (decided, scores)
+        {(name, format_score(score_of(entry))) for name, entry in one.items()} for one in (decided, scores)
     )
     count = len({name for name, _ in ours ^ theirs})
     if not count:

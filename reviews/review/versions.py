@@ -22,8 +22,9 @@ class Decision(TypedDict, total=False):
 
     `scores` holds every criterion they stand by, criterion -> {score, justification}; `origins` says for
     each where its score came from (judge, extracted or human), `causes` for some why the judge was wrong
-    there, a word of the run's rubric. `extractor` is `salvage.VERSION` where scores were extracted. `judged`
-    is what the judge had said, criterion -> score, and `words` how many words of evidence there were to read.
+    there, a word of the run's rubric. `extractor` is `score_extraction.VERSION` where scores were extracted.
+    `judged` is what the judge had said, criterion -> score, and `words` how many words of evidence
+    there were to read.
     """
 
     scores: Required[Scores]
@@ -118,7 +119,9 @@ def add(
         judged_verdict=compared.judged_verdict,
         verdict=compared.verdict,
         stratum_id=ground.stratum,
-        families=sorted({reason_families.family(str(reason)).key for reason in evaluation.review_reasons}),
+        families=sorted(
+            {reason_families.reason_family(str(reason)).key for reason in evaluation.review_reasons}
+        ),
         is_sampled=evaluation.is_sampled,
         blind_scores=committed,
         blind_verdict=None if committed is None else rule.aggregate(committed.values()),

@@ -21,12 +21,12 @@ from reviews.records.scores import (
     AS_JUDGED,
     Score,
     criterion_title,
+    encode_score,
+    format_score,
     identity,
     is_score,
-    score_word,
-    spelled,
 )
-from reviews.records.verdict import Level, Rule, WrongRule
+from reviews.records.verdict import InvalidRule, Level, VerdictRule
 
 SCORES: tuple[Score, ...] = ("Yes", "Partial", "No")
 CAUSES = (
@@ -100,7 +100,7 @@ class Choice(NamedTuple):
     number: float | None
 
 
-_USUAL_RULE = Rule()
+_USUAL_RULE = VerdictRule()
 _USUAL_CAUSES = causes_named(CAUSES)
 
 
@@ -110,7 +110,7 @@ class Rubric:
 
     criteria: tuple[str, ...] = ()
     scores: tuple[Score, ...] = SCORES
-    rule: Rule = _USUAL_RULE
+    rule: VerdictRule = _USUAL_RULE
     causes: tuple[Cause, ...] = _USUAL_CAUSES
     criteria_left_out: tuple[str, ...] = ()
     scores_left_out: tuple[Score, ...] = ()
@@ -124,13 +124,13 @@ class Rubric:
         The judge's own score and that of a decision in the file come last if the run does not have them:
         `AS_JUDGED` and `AS_IN_FILE`.
         """
-        pairs = [(score, spelled(score)) for score in self.scores]
+        pairs = [(score, encode_score(score)) for score in self.scores]
         for given, value in ((judged, AS_JUDGED), (in_file, AS_IN_FILE)):
             if is_score(given) and identity(given) not in [identity(score) for score, _ in pairs]:
                 pairs.append((given, value))
-        keys = _keys(score_word(score) for score, _ in pairs)
+        keys = _keys(format_score(score) for score, _ in pairs)
         return tuple(
-            Choice(score, value, score_word(score), key, self.rule.level(score), _number(score))
+            Choice(score, value, format_score(score), key, self.rule.level(score), _number(score))
             for (score, value), key in zip(pairs, keys, strict=True)
         )
 
@@ -155,7 +155,7 @@ def of(run: Run) -> Rubric:
     return Rubric(
         criteria=tuple(kept.get("criteria", ())),
         scores=tuple(kept.get("scores") or SCORES),
-        rule=Rule.of(run.verdict_rule),
+        rule=VerdictRule.from_json(run.verdict_rule),
         causes=causes_named(title for _, title in run.causes) if run.causes else _USUAL_CAUSES,
         criteria_left_out=tuple(kept.get("criteria_left_out", ())),
         scores_left_out=tuple(kept.get("scores_left_out", ())),
@@ -276,7 +276,7 @@ def _problems_of_names(one: str, many: str, names: Sequence[str], most: int, lon
         problems.append(f"A run has at most {most} {many}, not {len(names):,}.")
     if any(len(name) > longest or not name.isprintable() or not name.strip() for name in names[:most]):
         problems.append(f"Each {one} has 1 to {longest} characters, all of them printable.")
-    problems += [f"“{score_word(name)}” stands there twice." for name in _repeated(names)]
+    problems += [f"“{format_score(name)}” stands there twice." for name in _repeated(names)]
     return problems
 
 
@@ -291,16 +291,16 @@ def _problems_of_scores(rubric: Rubric) -> list[str]:
         problems.append(
             f"A score is a number, true, false, or a text of 1 to {MAX_SCORE} printable characters."
         )
-    problems += [f"“{score_word(score)}” stands there twice." for score in _repeated(scores)]
+    problems += [f"“{format_score(score)}” stands there twice." for score in _repeated(scores)]
     if rubric.rule.kind == "mean" and not any(map(rubric.rule.level, scores)):
         problems.append("A mean needs numbers among the scores.")
     return problems
 
 
-def _problems_of_rule(rule: Rule) -> list[str]:
+def _problems_of_rule(rule: VerdictRule) -> list[str]:
     try:
         rule.check()
-    except WrongRule as wrong:
+    except InvalidRule as wrong:
         return [*wrong.problems]
     return []
 

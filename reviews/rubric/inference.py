@@ -85,7 +85,7 @@ def _sample(run: Run) -> list[Evaluation]:
 def _scores(record: Evaluation) -> dict[str, Score]:
     parsed = {name: score_of(entry) for name, entry in record.parsed_rubric_scores.items()}
     found = parsed or {
-        proposal.criterion: proposal.score for proposal in extracted_scores.of(record).proposals
+        proposal.criterion: proposal.score for proposal in extracted_scores.read_extracted(record).proposals
     }
     return {name: score for name, score in found.items() if is_score(score) and _is_name(name)}
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from reviews.records.scores import identity, is_score, score_of
-from reviews.records.verdict import VERDICTS, Rule
+from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule
 
 
 class Compared(NamedTuple):
@@ -23,7 +23,7 @@ def compare(
     judged: Mapping[str, Any] | None,
     scores: Mapping[str, Mapping[str, Any]],
     causes: Mapping[str, str],
-    rule: Rule,
+    rule: VerdictRule,
     aggregated_score: str | None,
 ) -> Compared:
     """Compare the scores a reviewer stands by with the judge's, criterion -> score.
@@ -34,7 +34,7 @@ def compare(
     if judged is None:
         return Compared(None, None, verdict)
     changed = {name for name in {*judged, *scores} if not _is_same(judged, scores, name)}
-    is_known = aggregated_score in VERDICTS.values()
+    is_known = aggregated_score in VERDICT_OF_LEVEL.values()
     judged_verdict = aggregated_score if is_known else rule.aggregate(judged.values())
     return Compared(len(changed | {*causes}), judged_verdict, verdict)
 

@@ -9,7 +9,7 @@ from reviews.models import Evaluation, SourceChunk
 from reviews.records import extracted_scores
 from reviews.records.schema import LineError
 from reviews.records.score_extraction import Repair
-from reviews.records.scores import identity, is_score, score_word
+from reviews.records.scores import format_score, identity, is_score
 from reviews.rubric.definition import Choice, Rubric
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
@@ -45,7 +45,7 @@ class Offer:
 
     @property
     def word(self) -> str:
-        return score_word(self.score)
+        return format_score(self.score)
 
     @property
     def fingerprint(self) -> str:
@@ -86,7 +86,7 @@ def read(evaluation: Evaluation, rubric: Rubric) -> list[Offer]:
             repairs=proposal.repairs,
             span=proposal.span,
         )
-        for proposal in extracted_scores.of(evaluation).proposals
+        for proposal in extracted_scores.read_extracted(evaluation).proposals
     ]
 
 

@@ -19,11 +19,11 @@ from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFacet, Uncovered
 from reviews.records import extracted_scores
-from reviews.records.contradictions import contradictions
-from reviews.records.reason_families import family
+from reviews.records.contradictions import find_contradictions
+from reviews.records.reason_families import reason_family
 from reviews.records.score_extraction import raw_text
-from reviews.records.scores import is_score, score_of, score_word
-from reviews.records.verdict import VERDICTS, Rule, read_verification
+from reviews.records.scores import format_score, is_score, score_of
+from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule, read_verification
 from reviews.rubric import definition
 from reviews.sampling import strata
 from reviews.search.terms import distinct_words, name_words
@@ -41,7 +41,7 @@ MAX_VALUE_LENGTH = 512
 MAX_FACETS = 500
 _VERIFIED = {"match": "yes", "mismatch": "no", "no reference": "no reference"}
 _NOT_VERIFIED = "none"
-# Kinds of contradictions that a record tells by itself, and nothing else says: see `contradictions`.
+# Kinds of contradictions that a record tells by itself, and nothing else says: see `find_contradictions`.
 CONTRADICTIONS = ("verdict", "verifier", "justification")
 
 
@@ -62,7 +62,7 @@ def facet_key(name: str, value: str) -> int:
 
 def score_value(criterion: str, score: Any) -> str:
     """A criterion and its score as the value of a facet."""
-    return f"{criterion}={score_word(score)}"[:MAX_VALUE_LENGTH]
+    return f"{criterion}={format_score(score)}"[:MAX_VALUE_LENGTH]
 
 
 # A record
@@ -100,7 +100,7 @@ def judged_criteria(record: Evaluation) -> list[JudgedCriterion]:
     """What the judge said, parsed by the pipeline, or else found in its raw output."""
     parsed = record.parsed_rubric_scores
     if not parsed:
-        found = extracted_scores.of(record).proposals
+        found = extracted_scores.read_extracted(record).proposals
         return [JudgedCriterion(one.criterion, one.score, one.justification) for one in found]
     return [
         JudgedCriterion(
@@ -110,7 +110,7 @@ def judged_criteria(record: Evaluation) -> list[JudgedCriterion]:
     ]
 
 
-def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rule: Rule) -> Iterator[Facet]:
+def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rule: VerdictRule) -> Iterator[Facet]:
     """The facets of a record, some of them perhaps twice. `rule` is its run's."""
     if record.model_id is not None:
         yield Facet("model", record.model_id)
@@ -125,15 +125,17 @@ def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rule: Rule)
         if is_score(score):
             yield Facet("score", score_value(criterion, score))
     for reason in record.review_reasons:
-        yield Facet("reason", *family(reason))
+        yield Facet("reason", *reason_family(reason))
 
 
-def _facets_by_rule(record: Evaluation, judged: Sequence[JudgedCriterion], rule: Rule) -> Iterator[Facet]:
+def _facets_by_rule(
+    record: Evaluation, judged: Sequence[JudgedCriterion], rule: VerdictRule
+) -> Iterator[Facet]:
     read = None if record.aggregated_score else rule.aggregate(one.score for one in judged)
     if read:
         yield Facet(strata.READ_VERDICT, read)
     scores = {one.criterion: {"score": one.score, "justification": one.justification} for one in judged}
-    for kind, _ in contradictions(record, scores, rule):
+    for kind, _ in find_contradictions(record, scores, rule):
         if kind in CONTRADICTIONS:
             yield Facet("contradiction", kind)
 
@@ -250,7 +252,7 @@ def _update_counts(run: Run) -> None:
         "reason": RunFacet.objects.filter(run=run, name="reason").values_list("value", flat=True),
         "verified": [*_VERIFIED.values(), _NOT_VERIFIED],
         "contradiction": CONTRADICTIONS,
-        strata.READ_VERDICT: VERDICTS.values(),
+        strata.READ_VERDICT: VERDICT_OF_LEVEL.values(),
     }
     strata.recount(
         run, {(name, value): facet_key(name, value) for name in counted for value in counted[name]}

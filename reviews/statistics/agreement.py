@@ -38,7 +38,7 @@ DEFINITIONS = {
 
 _NO_PAIRS = "There are no pairs of scores to compare."
 _NO_ORDER = "The scores stand in no order."
-NOTHING = 1e-12  # a variance below it comes of rounding
+NEGLIGIBLE = 1e-12  # a variance below it comes of rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Category:
 
 
 @dataclass(frozen=True)
-class Confusion:
+class ConfusionMatrix:
     """How many records got which pair of scores: `counts[judge][human]`, both by the place in `categories`.
 
     These are all scores that could have been given, also those that nobody gave.
@@ -85,12 +85,12 @@ class Confusion:
             for human, count in zip(self.categories, row, strict=True):
                 yield judge, human, count
 
-    def ranked(self) -> "Confusion":
+    def ranked(self) -> "ConfusionMatrix":
         """The part of it that stands in an order."""
         places = [place for place, category in enumerate(self.categories) if category.rank is not None]
         if len(places) == len(self.categories):
             return self
-        return Confusion(
+        return ConfusionMatrix(
             tuple(self.categories[place] for place in places),
             tuple(tuple(self.counts[judge][human] for human in places) for judge in places),
         )
@@ -100,16 +100,16 @@ class Confusion:
         return {"scores": [category.label for category in self.categories], "judge_by_human": self.counts}
 
 
-def agreement(table: Confusion) -> Estimate:
+def agreement(table: ConfusionMatrix) -> Estimate:
     """See `DEFINITIONS`."""
     return wilson(_agreed(table), table.n, "pairs of scores")
 
 
-def _agreed(table: Confusion) -> int:
+def _agreed(table: ConfusionMatrix) -> int:
     return sum(row[place] for place, row in enumerate(table.counts))
 
 
-def kappa(table: Confusion) -> Estimate:
+def kappa(table: ConfusionMatrix) -> Estimate:
     """Cohen's kappa. Undefined where either side gave one score only."""
     why = _why_no_kappa(table)
     if why:
@@ -118,7 +118,7 @@ def kappa(table: Confusion) -> Estimate:
     return _weighted(table, [[float(i == j) for j in range(size)] for i in range(size)])
 
 
-def weighted_kappa(table: Confusion) -> Estimate:
+def weighted_kappa(table: ConfusionMatrix) -> Estimate:
     """Cohen's kappa with linear weights, by the ranks of the scores."""
     ordered = table.ranked()
     ranks = [category.rank or 0.0 for category in ordered.categories]
@@ -131,7 +131,7 @@ def weighted_kappa(table: Confusion) -> Estimate:
     return _weighted(ordered, [[1 - abs(one - other) / widest for other in ranks] for one in ranks])
 
 
-def _why_no_kappa(table: Confusion) -> str:
+def _why_no_kappa(table: ConfusionMatrix) -> str:
     if table.n < 2:
         return "There is only one pair of scores, which tells nothing of chance." if table.n else _NO_PAIRS
     judge, human = _only_score(table, table.row_totals), _only_score(table, table.column_totals)
@@ -146,14 +146,14 @@ def _why_no_kappa(table: Confusion) -> str:
     return f"{pairs}, so kappa would be 0 whatever the {other} says: it is undefined.{end}"
 
 
-def _only_score(table: Confusion, totals: Sequence[int]) -> str | None:
+def _only_score(table: ConfusionMatrix, totals: Sequence[int]) -> str | None:
     """The score that one side gave each time, if it did."""
     return next(
         (one.label for one, count in zip(table.categories, totals, strict=True) if count == table.n), None
     )
 
 
-def _weighted(table: Confusion, weights: list[list[float]]) -> Estimate:
+def _weighted(table: ConfusionMatrix, weights: list[list[float]]) -> Estimate:
     """Kappa where a pair counts as agreed by its weight; of the same score it is 1.
 
     The variance is from Fleiss, Cohen & Everitt 1969.
@@ -171,10 +171,10 @@ def _weighted(table: Confusion, weights: list[list[float]]) -> Estimate:
         for i, j, share in pairs
     )
     variance = (squares - (agreed * chance - 2 * chance + agreed) ** 2) / (n * (1 - chance) ** 4)
-    return beyond_chance(agreed, chance, n, variance)
+    return chance_corrected(agreed, chance, n, variance)
 
 
-def ac1(table: Confusion) -> Estimate:
+def ac1(table: ConfusionMatrix) -> Estimate:
     """Gwet's AC1; the scores that could have been given are the table's."""
     n, size = table.n, len(table.categories)
     if not n:
@@ -198,45 +198,45 @@ def ac1(table: Confusion) -> Estimate:
         - 4 * left * (on_diagonal - agreed * chance)
         + 4 * left**2 * (squares - chance**2)
     ) / (n * (1 - chance) ** 2)
-    return beyond_chance(agreed, chance, n, variance)
+    return chance_corrected(agreed, chance, n, variance)
 
 
-def beyond_chance(agreed: float, chance: float, n: int, variance: float | None) -> Estimate:
+def chance_corrected(agreed: float, chance: float, n: int, variance: float | None) -> Estimate:
     """What is agreed on of what chance does not explain, and its interval by a variance.
 
     Where the variance is 0, as when all agree, or unknown, an interval of no width would promise too much:
     there it is what the coefficient would be at the limits of the agreement (Wilson), chance being as it is.
     """
     value = (agreed - chance) / (1 - chance)
-    if variance is None or variance < NOTHING:
+    if variance is None or variance < NEGLIGIBLE:
         low, high = ((limit - chance) / (1 - chance) for limit in wilson_limits(min(1.0, agreed), n))
     else:
         low, high = value - Z * sqrt(variance), value + Z * sqrt(variance)
     return Estimate(value, min(value, max(-1.0, low)), max(value, min(1.0, high)), n)
 
 
-def false_pass(table: Confusion) -> Estimate:
+def false_pass(table: ConfusionMatrix) -> Estimate:
     """See `DEFINITIONS`; `n` is the number of scores that count as No for the human."""
     return _taken_for(
         table, "no", "yes", "The human gave no score that counts as No, so none can pass falsely."
     )
 
 
-def false_fail(table: Confusion) -> Estimate:
+def false_fail(table: ConfusionMatrix) -> Estimate:
     """See `DEFINITIONS`; `n` is the number of scores that count as Yes for the human."""
     return _taken_for(
         table, "yes", "no", "The human gave no score that counts as Yes, so none can fail falsely."
     )
 
 
-def _taken_for(table: Confusion, human: Level, judge: Level, why: str) -> Estimate:
+def _taken_for(table: ConfusionMatrix, human: Level, judge: Level, why: str) -> Estimate:
     """Of the human's scores of a level, the share that the judge gave another level."""
     rows = [(theirs.level, count) for theirs, ours, count in table.cells() if ours.level == human]
     n = sum(count for _, count in rows)
     return wilson(sum(count for level, count in rows if level == judge), n) if n else undefined(why)
 
 
-def leniency(table: Confusion) -> Estimate:
+def leniency(table: ConfusionMatrix) -> Estimate:
     """See `DEFINITIONS`; `n` counts pairs of scores that stand in an order."""
     ordered = table.ranked()
     n = ordered.n

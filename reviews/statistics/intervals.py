@@ -75,7 +75,7 @@ def wilson_limits(share: float, n: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StratumSample:
     """A stratum of a population: of its records some were reviewed, drawn at random, and some of these hit.
 
     `label` names it where a page says that it is not covered.
@@ -88,7 +88,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Stratified:
+class StratifiedEstimate:
     """The share of hits in the covered part of a population; `share.n` is how many records were reviewed.
 
     A part of which nothing was reviewed is not covered: nothing is known of it, and nothing assumed.
@@ -97,12 +97,12 @@ class Stratified:
     share: Estimate
     population: int
     covered: int
-    uncovered: tuple[Part, ...]
+    uncovered: tuple[StratumSample, ...]
 
     @property
     def total(self) -> Estimate:
         """How many records hit in the covered part."""
-        return scaled(self.share, self.covered)
+        return scale(self.share, self.covered)
 
     @property
     def note(self) -> str:
@@ -124,7 +124,7 @@ class Stratified:
         }
 
 
-def stratified(parts: Iterable[Part], *, finite: bool = True) -> Stratified:
+def stratified_share(parts: Iterable[StratumSample], *, finite: bool = True) -> StratifiedEstimate:
     """The share of hits in a population, each part weighted by its records (Cochran 1977, chapter 5).
 
     Parts of which a reviewed record stands for about as many others, within a factor of 2, are taken
@@ -139,7 +139,7 @@ def stratified(parts: Iterable[Part], *, finite: bool = True) -> Stratified:
     present = [part for part in parts if part.population > 0]
     reviewed = [part for part in present if part.reviewed > 0]
     covered = sum(part.population for part in reviewed)
-    return Stratified(
+    return StratifiedEstimate(
         share=_share(reviewed, covered, finite) if reviewed else undefined("No record was reviewed."),
         population=sum(part.population for part in present),
         covered=covered,
@@ -147,8 +147,8 @@ def stratified(parts: Iterable[Part], *, finite: bool = True) -> Stratified:
     )
 
 
-def _share(parts: Iterable[Part], population: int, finite: bool) -> Estimate:  # noqa: FBT001 (a value)
-    alike: dict[int | None, list[Part]] = defaultdict(list)
+def _share(parts: Iterable[StratumSample], population: int, finite: bool) -> Estimate:  # noqa: FBT001 (a value)
+    alike: dict[int | None, list[StratumSample]] = defaultdict(list)
     for part in parts:
         others = part.population / part.reviewed - finite
         alike[frexp(others)[1] if others > 0 else None].append(part)
@@ -168,7 +168,7 @@ def _share(parts: Iterable[Part], population: int, finite: bool) -> Estimate:  #
     )
 
 
-def _together(parts: list[Part], finite: bool) -> Estimate:  # noqa: FBT001 (a value)
+def _together(parts: list[StratumSample], finite: bool) -> Estimate:  # noqa: FBT001 (a value)
     population = sum(part.population for part in parts)
     share = spread = 0.0
     for part in parts:
@@ -184,7 +184,7 @@ def _together(parts: list[Part], finite: bool) -> Estimate:  # noqa: FBT001 (a v
 # What is made of independent estimates
 
 
-def scaled(estimate: Estimate, factor: float) -> Estimate:
+def scale(estimate: Estimate, factor: float) -> Estimate:
     """The estimate times a number that is known and not negative, as a share times a population."""
 
     def times(limit: float | None) -> float | None:
@@ -247,7 +247,7 @@ def ratio(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(value, min(value, low), max(value, high), n)
 
 
-def part_of_sum(one: Estimate, other: Estimate) -> Estimate:
+def share_of_sum(one: Estimate, other: Estimate) -> Estimate:
     """One divided by the sum of both, independent and neither of them negative: as recall is.
 
     It grows with the ratio of the two, whose limits (see `ratio`) are put in.
@@ -286,7 +286,7 @@ def _ratio_limits(one: _Limited, other: _Limited) -> tuple[float, float]:
 # Which of several differ
 
 
-class Pair(NamedTuple):
+class PairComparison(NamedTuple):
     """Two of a list of estimates by their places; `difference` is the first less the second.
 
     `p` is adjusted for the number of pairs.
@@ -299,7 +299,7 @@ class Pair(NamedTuple):
     is_real: bool
 
 
-def pairs(estimates: Sequence[Estimate]) -> list[Pair]:
+def compare_pairs(estimates: Sequence[Estimate]) -> list[PairComparison]:
     """All pairs of independent estimates, and which of them differ by more than chance (Holm over all).
 
     An estimate that is undefined takes no part.
@@ -309,7 +309,7 @@ def pairs(estimates: Sequence[Estimate]) -> list[Pair]:
     differences = [difference(estimates[first], estimates[second]) for first, second in places]
     adjusted = holm([p_value(one) for one in differences])
     return [
-        Pair(first, second, one, p, is_real=p < SIGNIFICANT)
+        PairComparison(first, second, one, p, is_real=p < SIGNIFICANT)
         for (first, second), one, p in zip(places, differences, adjusted, strict=True)
     ]
 

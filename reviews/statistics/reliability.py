@@ -9,7 +9,7 @@ from functools import partial
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from reviews.statistics.agreement import NOTHING, beyond_chance
+from reviews.statistics.agreement import NEGLIGIBLE, chance_corrected
 from reviews.statistics.intervals import Estimate, undefined, wilson
 
 # What a figure is, and where it is from. By the names of the functions here; alpha has two forms.
@@ -96,14 +96,14 @@ def _among(
         (parts_of({**sums, **{key: sums[key] - amount for key, amount in amounts[scores].items()}}), count)
         for scores, count in paired.items()
     ]
-    return beyond_chance(*parts_of(sums), n, _jackknife_variance(without_one, n))
+    return chance_corrected(*parts_of(sums), n, _jackknife_variance(without_one, n))
 
 
 def _jackknife_variance(without_one: Iterable[tuple[_Parts, int]], n: int) -> float | None:
     """How a coefficient varies with one record left out; None if it is undefined without some record."""
     found = []
     for (agreed, chance), count in without_one:
-        if 1 - chance < NOTHING:
+        if 1 - chance < NEGLIGIBLE:
             return None
         found.append(((agreed - chance) / (1 - chance), count))
     mean = sum(value * count for value, count in found) / n

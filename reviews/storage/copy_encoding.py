@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
-from reviews.records.extracted_scores import extract
-from reviews.records.mapping import Mapping, read_translated
+from reviews.records.extracted_scores import encode_extracted
+from reviews.records.mapping import FieldMapping, read_translated
 from reviews.records.schema import (
     VERDICTS,
     Limits,
     LineError,
     Record,
     holds_too_many_values,
-    moment,
     parse_line,
+    parse_timestamp,
 )
 from reviews.records.status import ALL_STATUSES
 
@@ -69,7 +69,7 @@ def encode_line(
     number: int,
     line_hash: bytes,
     *,
-    mapping: Mapping | None = None,
+    mapping: FieldMapping | None = None,
 ) -> tuple[str, bytes]:
     """The id and the row of the record in the line of that number. Raises `LineError`."""
     if mapping:
@@ -93,7 +93,7 @@ def encode_record(record: Record, target: RowKeys, number: int, line_hash: bytes
 
 def _extracted(raw_judge_output: dict[str, Any]) -> bytes:
     """The scores in the raw output of a record whose own scores are empty."""
-    return orjson.dumps(extract({}, raw_judge_output))
+    return orjson.dumps(encode_extracted({}, raw_judge_output))
 
 
 def _row(values: list[Any], target: RowKeys, number: int, line_hash: bytes) -> bytes:
@@ -213,7 +213,7 @@ def _values(read: _Line, limits: Limits) -> list[Any]:
             values[place] = _id(values[place], limits)
     for name, place in _MOMENTS:
         if values[place] is not None:
-            values[place] = moment(name, values[place])
+            values[place] = parse_timestamp(name, values[place])
     values[_REASONS] = orjson.dumps(values[_REASONS])
     _put_json(values, limits)
     scores = _read_scores(read.parsed_rubric_scores)

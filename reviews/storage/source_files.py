@@ -22,7 +22,7 @@ from django.db.models import F
 
 from reviews.models import Evaluation, Import, ImportSums, SourceChunk
 from reviews.records import mapping
-from reviews.records.mapping import Mapping, read_line
+from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import LineError, Record
 from reviews.storage import integrity
 from reviews.storage.copy_encoding import content_hash
@@ -262,7 +262,7 @@ def _newest(evaluation: Evaluation) -> tuple[int, int, str, bytes]:
     return *place, evaluation.evaluation_id, bytes(evaluation.content_hash)
 
 
-def line_has_record(line: bytes, evaluation_id: str, mapping: Mapping | None) -> bool:
+def line_has_record(line: bytes, evaluation_id: str, mapping: FieldMapping | None) -> bool:
     """Whether a line holds the record of that id."""
     if b'"%b"' % evaluation_id.encode() in line:
         return True
@@ -282,7 +282,7 @@ class _Read(NamedTuple):
 
     source_id: int
     lines: ChunkLines
-    mapping: Mapping | None
+    mapping: FieldMapping | None
 
     def has(self, source_id: int, line: int) -> bool:
         return self.source_id == source_id and 0 <= line - self.lines.piece.first_line < len(self.lines)
@@ -330,7 +330,7 @@ class LineReader:
         found = self.verified(source_id, line, evaluation_id, line_hash)
         return read_line(found, mapping=self._mapping(source_id, line))
 
-    def _mapping(self, source_id: int, line: int) -> Mapping | None:
+    def _mapping(self, source_id: int, line: int) -> FieldMapping | None:
         return self._read(source_id, line).mapping
 
     def _read(self, source_id: int, line: int) -> _Read:
@@ -360,7 +360,7 @@ def _read_at(source_id: int, line: int) -> _Read:
         raise SourceChunk.DoesNotExist
     kept = SourceFile(chunk.run_name, source_id, chunk.name)
     [lines] = split_lines([decode_chunk(chunk, kept, zstandard.ZstdDecompressor())])
-    return _Read(source_id, lines, mapping.of(chunk.mapping) if chunk.mapping else None)
+    return _Read(source_id, lines, mapping.mapping_from_json(chunk.mapping) if chunk.mapping else None)
 
 
 def decode_chunk(chunk: SourceChunk, kept: SourceFile, decompressor: zstandard.ZstdDecompressor) -> Chunk:

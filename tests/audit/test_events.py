@@ -21,7 +21,7 @@ from reviews.accounts import api_tokens, one_time_links, people, preferences, se
 from reviews.audit import events, reveals
 from reviews.audit.events import NoTransaction
 from reviews.dashboard import bulk_changes, spot_checks
-from reviews.dashboard.metrics import Selection
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.exports import jobs
 from reviews.imports import importer, runs, task_context, uploads
 from reviews.imports import jobs as import_jobs
@@ -41,7 +41,7 @@ from reviews.models import (
     Webhook,
 )
 from reviews.queue import claims, next_record
-from reviews.records.mapping import Mapping
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import (
     blind_scoring,
@@ -533,7 +533,7 @@ class Calls:
 
     def receiving_run_named(self) -> Call:
         fields = dict.fromkeys(("evaluation_id", "judge_llm_model", "judge_prompt_template_path"), "id")
-        mapping = Mapping((*fields.items(), ("created_at", "at")))
+        mapping = FieldMapping((*fields.items(), ("created_at", "at")))
         return partial(runs.get_or_create_run, "run", mapping=mapping, actor=self.lea)
 
     def receiving_checked_run_name(self) -> Call:
@@ -888,18 +888,18 @@ class Calls:
         return partial(definition.configure, **names, actor=self.lea, rubric=usual)
 
     def measuring_configure(self) -> Call:
-        measures = measurement_settings.of(self.run)
+        measures = measurement_settings.current_settings(self.run)
         names = {"run_id": self.run.pk, "measures": measures, "seen": measures.fingerprint}
         return partial(measurement_settings.configure, **names, actor=self.lea)
 
     def measuring_of(self) -> Call:
-        return partial(measurement_settings.of, self.run)
+        return partial(measurement_settings.current_settings, self.run)
 
     def measuring_percent(self) -> Call:
         return partial(measurement_settings.percent, 0.15)
 
     def measuring_reach(self) -> Call:
-        return partial(measurement_settings.reach, self.run)
+        return partial(measurement_settings.describe_shares, self.run)
 
     def sampling_draw_sample(self) -> Call:
         self.unflagged()
@@ -934,12 +934,12 @@ class Calls:
     def rubric_causes_named(self) -> Call:
         return partial(definition.causes_named, ["Typo"])
 
-    def order(self) -> bulk_changes.Order:
+    def order(self) -> bulk_changes.BulkOrder:
         self.held()
-        return bulk_changes.Order(self.run, Filters(), bulk_changes.Kind.RELEASE)
+        return bulk_changes.BulkOrder(self.run, Filters(), bulk_changes.Kind.RELEASE)
 
     def bulk_plan(self) -> Call:
-        return partial(bulk_changes.plan, self.order())
+        return partial(bulk_changes.preview, self.order())
 
     def bulk_apply(self) -> Call:
         return partial(bulk_changes.apply, self.order(), self.lea)
@@ -951,7 +951,7 @@ class Calls:
 
     def bulk_latest(self) -> Call:
         bulk_changes.apply(self.order(), self.lea)
-        return lambda: list(bulk_changes.latest(self.run))
+        return lambda: list(bulk_changes.latest_changes(self.run))
 
     def saved_views_save(self) -> Call:
         names = {"name": "Fails of o1", "query": "model=o1&verdict=Fail"}
@@ -966,7 +966,7 @@ class Calls:
 
     def spot_checks_draw(self) -> Call:
         decide(self.held(), self.ana)
-        selection = Selection(self.run, reviewer=self.ana)
+        selection = WorkSelection(self.run, reviewer=self.ana)
         return partial(spot_checks.draw, selection=selection, count=1, actor=self.lea)
 
     def spot_checks_agree(self) -> Call:
@@ -982,7 +982,7 @@ class Calls:
 
     def spot_checks_settled(self) -> Call:
         self.spot_checks_agree()()
-        return partial(spot_checks.settled, Selection(self.run))
+        return partial(spot_checks.settled, WorkSelection(self.run))
 
     def workflow_submit_review(self) -> Call:
         return partial(decide, self.held(), self.ana)

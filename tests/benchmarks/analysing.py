@@ -6,8 +6,8 @@ from statistics import median
 
 from django.contrib.auth.models import Group
 
-from reviews.dashboard import drilldown, metrics, presence, spot_checks
-from reviews.dashboard.metrics import Selection
+from reviews.dashboard import drilldown, presence, reviewer_activity, spot_checks
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import Run, User
 from tests.benchmarks import database, reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, seconds
@@ -67,21 +67,25 @@ _OVERTURNED = """
 def reports(scale: float) -> Iterator[Figure]:
     """Each report over everything, then over one month of one reviewer."""
     run, people = _filled(scale)
-    month = Selection(run, dt.date(2026, 3, 1), dt.date(2026, 3, 31), people[0])
-    for name, selection in (("", Selection()), (", a run", Selection(run)), (", a month of one", month)):
+    month = WorkSelection(run, dt.date(2026, 3, 1), dt.date(2026, 3, 31), people[0])
+    for name, selection in (
+        ("", WorkSelection()),
+        (", a run", WorkSelection(run)),
+        (", a month of one", month),
+    ):
         for report, action in _reports(selection).items():
             yield _figure(f"{report}{name}", action)
-    yield _figure("who is working", presence.now_working)
+    yield _figure("who is working", presence.active_reviewers)
 
 
-def _reports(selection: Selection) -> dict[str, Callable[[], object]]:
+def _reports(selection: WorkSelection) -> dict[str, Callable[[], object]]:
     return {
-        "reviewers": lambda: metrics.reviewers(selection),
-        "criteria": lambda: metrics.criteria(selection),
-        "criteria by reviewer": lambda: metrics.criteria_by_reviewer(selection),
-        "days": lambda: metrics.days(selection),
-        "fast decisions": lambda: drilldown.decisions(selection, signal="fast"),
-        "overturned": lambda: drilldown.overturned(selection),
+        "reviewers": lambda: reviewer_activity.reviewer_figures(selection),
+        "criteria": lambda: reviewer_activity.criterion_overrides(selection),
+        "criteria by reviewer": lambda: reviewer_activity.criterion_overrides_by_reviewer(selection),
+        "days": lambda: reviewer_activity.day_figures(selection),
+        "fast decisions": lambda: drilldown.list_decisions(selection, signal="fast"),
+        "overturned": lambda: drilldown.list_overturned(selection),
         "spot checks": lambda: spot_checks.settled(selection),
     }
 

@@ -6,17 +6,17 @@ from statistics import median
 from django.contrib.auth.models import Group
 
 from reviews.judge import (
-    agreement,
+    accuracy,
+    data_summary,
     drilldown,
     error_analysis,
     flag_precision,
     leaderboard,
     missed_errors,
     report,
-    run_facts,
 )
-from reviews.judge.agreement import Scope
-from reviews.judge.drilldown import Asked
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.drilldown import DecisionFilter
 from reviews.models import Run, User
 from tests.benchmarks import database, reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, seconds
@@ -109,22 +109,22 @@ _CAUSES = """
 def figures(scale: float) -> Iterator[Figure]:
     """Each figure of the whole run, then of one judge in it; and the report, which has them all."""
     run = _filled(scale)
-    for name, scope in (("", Scope(run)), (", one judge", Scope(run, judge=ONE_JUDGE))):
+    for name, scope in (("", JudgeScope(run)), (", one judge", JudgeScope(run, judge=ONE_JUDGE))):
         for figure, action in _figures(scope).items():
             yield _figure(f"{figure}{name}", action)
 
 
-def _figures(scope: Scope) -> dict[str, Callable[[], object]]:
-    changed = Asked(criterion="Rigor", judge_said='"No"', human_said='"Yes"')
+def _figures(scope: JudgeScope) -> dict[str, Callable[[], object]]:
+    changed = DecisionFilter(criterion="Rigor", judge_said='"No"', human_said='"Yes"')
     return {
-        "facts": lambda: run_facts.of(scope.run).as_json(),
-        "judge vs human": lambda: agreement.compare(scope).as_json(),
-        "reasons": lambda: flag_precision.of(scope).as_json(),
-        "escapes": lambda: missed_errors.of(scope).as_json(),
-        "scoreboard": lambda: leaderboard.of(scope).as_json(),
-        "defects with examples": lambda: error_analysis.of(scope).as_json(),
-        "decisions behind a cell": lambda: drilldown.records(scope, changed),
-        "the whole report": lambda: report.of(scope).as_json(),
+        "facts": lambda: data_summary.summarize_data(scope.run).as_json(),
+        "judge vs human": lambda: accuracy.compare_with_humans(scope).as_json(),
+        "reasons": lambda: flag_precision.measure_flag_precision(scope).as_json(),
+        "escapes": lambda: missed_errors.estimate_missed_errors(scope).as_json(),
+        "scoreboard": lambda: leaderboard.rank_models(scope).as_json(),
+        "defects with examples": lambda: error_analysis.analyse_errors(scope).as_json(),
+        "decisions behind a cell": lambda: drilldown.list_decisions(scope, changed),
+        "the whole report": lambda: report.build_report(scope).as_json(),
     }
 
 

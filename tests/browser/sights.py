@@ -21,7 +21,7 @@ from playwright.sync_api import Page, Route
 from cognireview.environment import BASE_DIR
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.dashboard import bulk_changes, spot_checks
-from reviews.dashboard.metrics import Selection
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.exports import jobs
 from reviews.imports import importer
 from reviews.imports.runs import get_or_create_run
@@ -37,7 +37,7 @@ from reviews.models import (
     Webhook,
 )
 from reviews.queue import claims
-from reviews.records.mapping import read
+from reviews.records.mapping import parse_mapping
 from reviews.review import decisions, drafts, escalations, opinions
 from reviews.sampling import strata
 from reviews.search import saved_views
@@ -113,11 +113,11 @@ def saved_view() -> int:
 def changed_list() -> int:
     """The run, with its waiting records put first."""
     made = Run.objects.get(pk=run())
-    order = bulk_changes.Order(
+    order = bulk_changes.BulkOrder(
         made,
         Filters.from_query_string("verdict=Pass"),
         bulk_changes.Kind.PRIORITISE,
-        priority=bulk_changes.FIRST,
+        priority=bulk_changes.PRIORITY_FIRST,
     )
     bulk_changes.apply(order, User.objects.get(username="lea"))
     return made.pk
@@ -334,11 +334,11 @@ def decided_blind(record: Evaluation, person: User) -> None:
 def spot_checks_drawn() -> None:
     run()
     bo, lea = (User.objects.get(username=name) for name in ("bo", "lea"))
-    spot_checks.draw(selection=Selection(reviewer=bo), count=5, actor=lea)
+    spot_checks.draw(selection=WorkSelection(reviewer=bo), count=5, actor=lea)
 
 
 def mapped_run() -> None:
-    mapping = read((BASE_DIR / "docs" / "mappings" / "promptfoo.toml").read_bytes())
+    mapping = parse_mapping((BASE_DIR / "docs" / "mappings" / "promptfoo.toml").read_bytes())
     get_or_create_run(f"Nightly {LONG}"[:200], mapping=mapping, actor=None)
 
 

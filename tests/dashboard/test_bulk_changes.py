@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import bulk_changes
-from reviews.dashboard.bulk_changes import Kind, Order, Outcome, Plan
+from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind, UndoResult
 from reviews.models import AuditEvent, BulkChange, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.search.filters import Filters
@@ -26,8 +26,8 @@ def run() -> Run:
     return RunFactory.create()
 
 
-def everything(run: Run, kind: Kind, **what: object) -> Order:
-    return Order(run, Filters(), kind, **what)  # type: ignore[arg-type]
+def everything(run: Run, kind: Kind, **what: object) -> BulkOrder:
+    return BulkOrder(run, Filters(), kind, **what)  # type: ignore[arg-type]
 
 
 def assigned(run: Run) -> list[User | None]:
@@ -37,8 +37,8 @@ def assigned(run: Run) -> list[User | None]:
 class TestAssign:
     def test_gives_the_records_of_the_list_to_somebody(self, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2", "3"])
-        order = Order(run, Filters.from_query_string("task=1&task=3"), Kind.ASSIGN, bo)
-        assert bulk_changes.plan(order) == Plan(2, 0)
+        order = BulkOrder(run, Filters.from_query_string("task=1&task=3"), Kind.ASSIGN, bo)
+        assert bulk_changes.preview(order) == BulkPreview(2, 0)
         change = bulk_changes.apply(order, lea)
         assert change.evaluations == 2
         assert assigned(run) == [bo, None, bo]
@@ -49,7 +49,7 @@ class TestAssign:
         evaluations(run, tasks=["1"], claimed_by=ana, claimed_until=SOON)
         evaluations(run, tasks=["2"], claimed_by=bo, claimed_until=SOON)
         order = everything(run, Kind.ASSIGN, assigned_to=bo)
-        assert bulk_changes.plan(order) == Plan(1, 1)
+        assert bulk_changes.preview(order) == BulkPreview(1, 1)
         bulk_changes.apply(order, lea)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", None), ("2", bo.pk)}
 
@@ -57,7 +57,7 @@ class TestAssign:
         evaluations(run, tasks=["1"], human_review_status="Completed")
         evaluations(run, tasks=["2"], is_escalated=True)
         evaluations(run, tasks=["3"], assigned_to=bo)
-        assert bulk_changes.plan(everything(run, Kind.ASSIGN, assigned_to=bo)) == Plan(0, 0)
+        assert bulk_changes.preview(everything(run, Kind.ASSIGN, assigned_to=bo)) == BulkPreview(0, 0)
 
     def test_to_nobody_gives_records_back_to_everybody(self, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2"], assigned_to=bo)
@@ -70,7 +70,7 @@ class TestAssign:
         monkeypatch.setattr(bulk_changes, "MOST_AT_ONCE", 2)
         evaluations(run, tasks=["1", "2", "3"])
         order = everything(run, Kind.ASSIGN, assigned_to=bo)
-        assert bulk_changes.plan(order).changes is None
+        assert bulk_changes.preview(order).changes is None
         assert [bulk_changes.apply(order, lea).evaluations for _ in range(3)] == [2, 1, 0]
 
     def test_decides_who_gets_a_record(self, run: Run, lea: User, ana: User, bo: User) -> None:
@@ -82,8 +82,10 @@ class TestAssign:
 
 def test_what_is_prioritised_is_handed_out_first(run: Run, lea: User, ana: User) -> None:
     evaluations(run, tasks=["1", "2"])
-    order = Order(run, Filters.from_query_string("task=2"), Kind.PRIORITISE, priority=bulk_changes.FIRST)
-    assert bulk_changes.plan(order) == Plan(1, 0)
+    order = BulkOrder(
+        run, Filters.from_query_string("task=2"), Kind.PRIORITISE, priority=bulk_changes.PRIORITY_FIRST
+    )
+    assert bulk_changes.preview(order) == BulkPreview(1, 0)
     bulk_changes.apply(order, lea)
     claimed = claims.claim_next(run=run, reviewer=ana)
     assert claimed
@@ -95,7 +97,7 @@ def test_release_frees_what_is_held_and_nothing_else(run: Run, lea: User, ana: U
     held = claims.claim_next(run=run, reviewer=ana)
     assert held
     order = everything(run, Kind.RELEASE)
-    assert bulk_changes.plan(order) == Plan(1, 0)
+    assert bulk_changes.preview(order) == BulkPreview(1, 0)
     bulk_changes.apply(order, lea)
     assert not run.evaluations.exclude(claimed_by=None).exists()
 
@@ -105,21 +107,23 @@ class TestUndo:
         evaluations(run, tasks=["1"], assigned_to=ana)
         evaluations(run, tasks=["2"])
         change = bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == Outcome(2, 0)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(2, 0)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
     def test_leaves_what_was_changed_since(self, run: Run, lea: User, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2"])
         change = bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
-        bulk_changes.apply(Order(run, Filters.from_query_string("task=1"), Kind.ASSIGN, ana), lea)
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == Outcome(1, 1)
+        bulk_changes.apply(BulkOrder(run, Filters.from_query_string("task=1"), Kind.ASSIGN, ana), lea)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
     def test_of_a_priority_brings_the_order_back(self, run: Run, lea: User) -> None:
         evaluations(run, tasks=["1"])
-        change = bulk_changes.apply(everything(run, Kind.PRIORITISE, priority=bulk_changes.FIRST), lea)
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == Outcome(1, 0)
-        assert run.evaluations.get().priority == bulk_changes.USUAL
+        change = bulk_changes.apply(
+            everything(run, Kind.PRIORITISE, priority=bulk_changes.PRIORITY_FIRST), lea
+        )
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 0)
+        assert run.evaluations.get().priority == bulk_changes.PRIORITY_NORMAL
 
     def test_of_a_release_gives_back_what_nobody_took(self, run: Run, lea: User, ana: User, bo: User) -> None:
         one, other = evaluations(run, tasks=["1", "2"])
@@ -127,7 +131,7 @@ class TestUndo:
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
         claims.claim(evaluation_id=one.pk, reviewer=bo)
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == Outcome(1, 1)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
         assert set(run.evaluations.values_list("task_id", "claimed_by")) == {("1", bo.pk), ("2", ana.pk)}
 
     def test_of_a_release_gives_nobody_what_was_decided(
@@ -138,12 +142,12 @@ class TestUndo:
         change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
         claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         decide(evaluation, bo)
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == Outcome(0, 1)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(0, 1)
 
     def test_is_done_once(self, run: Run, lea: User) -> None:
         change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
         bulk_changes.undo(change_id=change.pk, actor=lea)
-        with pytest.raises(bulk_changes.Refused, match="undone already"):
+        with pytest.raises(bulk_changes.UndoRefused, match="undone already"):
             bulk_changes.undo(change_id=change.pk, actor=lea)
 
 
@@ -157,7 +161,9 @@ def test_changes_of_many_records_are_for_leads(run: Run, lea: User, ana: User) -
 
 def test_the_event_says_what_was_done_to_how_many(run: Run, lea: User, bo: User) -> None:
     evaluations(run, tasks=["1", "2"])
-    change = bulk_changes.apply(Order(run, Filters.from_query_string("verdict=Fail"), Kind.ASSIGN, bo), lea)
+    change = bulk_changes.apply(
+        BulkOrder(run, Filters.from_query_string("verdict=Fail"), Kind.ASSIGN, bo), lea
+    )
     event = AuditEvent.objects.get(action="bulk assign")
     assert (event.actor, event.run) == (lea, run)
     assert event.detail == {

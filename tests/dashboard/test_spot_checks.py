@@ -4,7 +4,7 @@ import pytest
 
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import spot_checks
-from reviews.dashboard.metrics import Selection
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import AuditEvent, Evaluation, Run, SpotCheck, User
 from reviews.review import decisions
 from reviews.review.preconditions import Conflict
@@ -23,7 +23,7 @@ def run() -> Run:
 def drawn(run: Run, ana: User, lea: User) -> SpotCheck:
     """A decision of ana's that lea has drawn."""
     decide(evaluations(run, tasks=["1"])[0], ana)
-    [one] = spot_checks.draw(selection=Selection(run, reviewer=ana), count=1, actor=lea)
+    [one] = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=1, actor=lea)
     return one
 
 
@@ -36,7 +36,7 @@ class TestDraw:
         decide(EvaluationFactory.create(), ana)
         decisions.reopen(evaluation_id=reopened.pk, actor=ana, reason="Again.")
         Evaluation.objects.filter(pk=stale.pk).update(is_stale=True)
-        selection = Selection(run, reviewer=ana)
+        selection = WorkSelection(run, reviewer=ana)
         first = spot_checks.draw(selection=selection, count=1, actor=lea)
         second = spot_checks.draw(selection=selection, count=10, actor=lea)
         assert [len(first), len(second)] == [1, 1]
@@ -54,20 +54,20 @@ class TestDraw:
         monkeypatch.setattr(spot_checks, "MOST_DRAWN", 2)
         for evaluation in evaluations(run, tasks=["1"] * 3):
             decide(evaluation, ana)
-        assert len(spot_checks.draw(selection=Selection(run, reviewer=ana), count=10**9, actor=lea)) == 2
+        assert len(spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=10**9, actor=lea)) == 2
 
     def test_is_for_leads_and_not_of_their_own_work(self, run: Run, ana: User, lea: User) -> None:
         for actor, reviewer in ((ana, lea), (lea, lea), (lea, None)):
             with pytest.raises(Denied):
-                spot_checks.draw(selection=Selection(run, reviewer=reviewer), count=1, actor=actor)
+                spot_checks.draw(selection=WorkSelection(run, reviewer=reviewer), count=1, actor=actor)
 
 
 class TestOpenChecks:
     def test_are_those_one_drew_oldest_first(self, run: Run, ana: User, lea: User, max: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 3):
             decide(evaluation, ana)
-        mine = spot_checks.draw(selection=Selection(run, reviewer=ana), count=2, actor=lea)
-        theirs = spot_checks.draw(selection=Selection(run, reviewer=ana), count=2, actor=max)
+        mine = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=2, actor=lea)
+        theirs = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=2, actor=max)
         assert spot_checks.open_checks(lea) == mine
         assert spot_checks.open_checks(max) == theirs
 
@@ -79,14 +79,14 @@ class TestOpenChecks:
 class TestSettling:
     def test_agree_leaves_the_decision_and_keeps_the_note(self, drawn: SpotCheck, lea: User) -> None:
         spot_checks.agree(check_id=drawn.pk, actor=lea, note="Well argued.")
-        [settled] = spot_checks.settled(Selection(drawn.run))
+        [settled] = spot_checks.settled(WorkSelection(drawn.run))
         assert (settled.outcome, settled.note, settled.settled_by) == ("agreed", "Well argued.", lea)
         assert settled.review.evaluation.is_done
         assert spot_checks.open_checks(lea) == []
 
     def test_reopen_puts_the_record_back_for_a_reason(self, drawn: SpotCheck, lea: User) -> None:
         spot_checks.reopen(check_id=drawn.pk, actor=lea, reason="Step two.")
-        [settled] = spot_checks.settled(Selection(drawn.run))
+        [settled] = spot_checks.settled(WorkSelection(drawn.run))
         assert (settled.outcome, settled.note) == ("reopened", "Step two.")
         assert settled.review.evaluation.in_queue
         assert AuditEvent.objects.get(action="reopen").detail["reason"] == "Step two."

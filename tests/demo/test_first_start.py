@@ -23,17 +23,17 @@ URL = "https://review.example.org"
 
 class TestTheAddress:
     def test_is_the_welcome_page_until_there_is_an_admin(self) -> None:
-        assert f"{URL}/welcome/{people.welcome_token()}/" in first_start.address(URL)
+        assert f"{URL}/welcome/{people.welcome_token()}/" in first_start.start_message(URL)
 
     def test_is_the_site_from_then_on(self, max: User) -> None:
-        assert first_start.address(URL).endswith(f" {URL}/")
+        assert first_start.start_message(URL).endswith(f" {URL}/")
 
 
 @pytest.fixture(scope="class")
 def said(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[str]]:
     """What the demonstration says. It takes seconds, so it is there for a class, and gone after that."""
     with django_db_blocker.unblock(), transaction.atomic(), override_settings(BLIND_SHARE=0):
-        yield first_start.demonstrate()
+        yield first_start.create_demo()
         transaction.set_rollback(True)
 
 
@@ -51,7 +51,7 @@ class TestTheDemonstration:
 
     def test_changes_nothing_the_second_time(self) -> None:
         before = list(User.objects.values())
-        assert first_start.demonstrate() == []
+        assert first_start.create_demo() == []
         assert list(User.objects.values()) == before
         assert Run.objects.get(name=DEMO_RUN).imports.count() == 1
 
@@ -76,5 +76,5 @@ class TestTheDemonstration:
 
 def test_the_demonstration_leaves_somebody_of_that_name_alone() -> None:
     UserFactory.create(username="Ana")
-    assert [line.split()[0] for line in first_start.demonstrate()] == ["bo", "lea", "max"]
+    assert [line.split()[0] for line in first_start.create_demo()] == ["bo", "lea", "max"]
     assert role_of(User.objects.get(username="Ana")) == ""

@@ -16,10 +16,10 @@ from reviews.demo import mathematics, science
 from reviews.demo.run import demo_context, demo_lines
 from reviews.demo.tasks import Pattern, Task, draw
 from reviews.queue.allocation import BLIND, position
-from reviews.records.contradictions import contradictions
+from reviews.records.contradictions import find_contradictions
 from reviews.records.schema import FIELDS, Record, parse_line
-from reviews.records.score_extraction import salvage
-from reviews.records.verdict import Rule
+from reviews.records.score_extraction import extract_scores
+from reviews.records.verdict import VerdictRule
 
 PATTERNS = [*mathematics.PATTERNS, *science.PATTERNS]
 
@@ -38,7 +38,7 @@ def judged(record: Record) -> dict[str, Any]:
     """The judge's scores, parsed or read out of its raw output."""
     return record.parsed_rubric_scores or {
         proposal.criterion: {"score": proposal.score, "justification": proposal.justification}
-        for proposal in salvage(record.raw_judge_output).proposals
+        for proposal in extract_scores(record.raw_judge_output).proposals
     }
 
 
@@ -98,14 +98,18 @@ class TestTheRecords:
         assert "missing the required top-level key: 'evaluation'" in errors
         assert "Invalid \\escape" in errors
         assert "Could not find JSON block" in errors
-        steps = {step for record in records for step in salvage(record.raw_judge_output).steps}
+        steps = {step for record in records for step in extract_scores(record.raw_judge_output).steps}
         assert steps == {"fence", "unwrap", "backslash", "truncation"}
-        kinds = {found.kind for record in records for found in contradictions(record, judged(record), Rule())}
+        kinds = {
+            found.kind
+            for record in records
+            for found in find_contradictions(record, judged(record), VerdictRule())
+        }
         assert kinds == {"verifier", "no reference", "justification"}
 
     def test_that_need_no_review_contradict_nothing(self, records: list[Record]) -> None:
         clean = [record for record in records if not record.needs_human_review]
-        assert not any(contradictions(record, judged(record), Rule()) for record in clean)
+        assert not any(find_contradictions(record, judged(record), VerdictRule()) for record in clean)
         assert Counter(record.aggregated_score for record in clean)["Pass"] > len(clean) / 2
 
     def test_have_scores_that_can_be_read(self, records: list[Record]) -> None:
@@ -114,7 +118,7 @@ class TestTheRecords:
             if record.parsing_error:
                 assert (record.parsed_rubric_scores, record.aggregated_score) == ({}, None)
             else:
-                assert record.aggregated_score == Rule().verdict(record.parsed_rubric_scores)
+                assert record.aggregated_score == VerdictRule().verdict(record.parsed_rubric_scores)
 
     def test_hold_responses_as_objects_and_as_plain_text(self, records: list[Record]) -> None:
         ideal = {type(record.structured_ideal_response) for record in records}

@@ -6,7 +6,7 @@ import pytest
 
 from reviews.evidence.record import Evidence, Response, read_evidence, summarise_decision
 from reviews.models import Evaluation
-from reviews.records.responses import Part
+from reviews.records.responses import ResponsePart
 from reviews.rubric import definition
 from reviews.rubric.proposals import offers
 from tests.support.contexts import bring, task
@@ -77,7 +77,7 @@ class TestTaskContext:
         found = self.read(record)
         assert found.question == "What is $6 \\cdot 10$?"
         assert found.panes == ["compare", "question", "model", "ideal", "raw"]
-        assert found.model == Response([Part("Response", text="It is 54.")], "from the task context")
+        assert found.model == Response([ResponsePart("Response", text="It is 54.")], "from the task context")
         assert [part.source for part in found.ideal.parts] == ["60", "It is 60."]
         assert [part.source for part in found.facts] == ["Algebra"]
 
@@ -96,8 +96,8 @@ class TestTaskContext:
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
         record.structured_model_response, record.structured_ideal_response = "It is 1.", {"final_answer": "2"}
         found = self.read(record)
-        assert found.model == Response([Part("Response", text="It is 1.")])
-        assert found.ideal == Response([Part("Final answer", text="2")])
+        assert found.model == Response([ResponsePart("Response", text="It is 1.")])
+        assert found.ideal == Response([ResponsePart("Final answer", text="2")])
 
 
 def test_a_decision_stands_beside_the_judges() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.evidence.response_diff import MAX_WORDS, DiffPiece, align_parts, diff_words, split_words
-from reviews.records.responses import Part, parts
+from reviews.records.responses import ResponsePart, read_parts
 
 MODEL = {"steps": ["Add.", "Halve."], "final_answer": r"$\frac{1}{2}$", "assumptions": "None."}
 IDEAL = {"assumptions": "None.", "steps": ["Add.", "Divide."], "final_answer": "$2$", "format_notes": "exact"}
@@ -20,14 +20,14 @@ def differing(one: str, other: str) -> list[str]:
 
 
 def test_parts_of_the_same_name_stand_in_line_with_the_answer_first() -> None:
-    found = align_parts(parts(MODEL), parts(IDEAL))
+    found = align_parts(read_parts(MODEL), read_parts(IDEAL))
     assert [row.label for row in found] == ["Final answer", "Assumptions", "Steps", "Format notes"]
     assert [row.is_same for row in found] == [False, True, False, False]
     assert found[3].model == []
 
 
 def test_of_plain_text_only_the_final_answer_stands_apart() -> None:
-    found = align_parts(parts(MODEL), [Part("Final answer", text="2"), *parts("It is 2.")])
+    found = align_parts(read_parts(MODEL), [ResponsePart("Final answer", text="2"), *read_parts("It is 2.")])
     assert [(row.label, len(row.model), len(row.ideal)) for row in found] == [
         ("Final answer", 1, 1),
         ("Response", 2, 1),
@@ -36,7 +36,7 @@ def test_of_plain_text_only_the_final_answer_stands_apart() -> None:
 
 def test_what_stands_around_a_response_is_not_compared() -> None:
     around = {"model": "gpt-4o", "response": MODEL}
-    assert "model" not in [row.label for row in align_parts(parts(around), parts(IDEAL))]
+    assert "model" not in [row.label for row in align_parts(read_parts(around), read_parts(IDEAL))]
 
 
 def test_words_that_differ_are_marked_on_their_side() -> None:
@@ -84,11 +84,11 @@ def test_long_texts_are_compared_by_the_words_that_occur_once() -> None:
 
 
 def test_damaged_latex_is_compared_as_it_is_shown() -> None:
-    [row] = align_parts(parts("a \x0crac{1}{2}"), parts(r"a \frac{1}{2}"))
+    [row] = align_parts(read_parts("a \x0crac{1}{2}"), read_parts(r"a \frac{1}{2}"))
     assert row.is_same
 
 
 def test_of_texts_that_are_too_long_nothing_is_marked() -> None:
-    [row] = align_parts(parts("x " * (MAX_WORDS + 1)), parts("y"))
+    [row] = align_parts(read_parts("x " * (MAX_WORDS + 1)), read_parts("y"))
     assert row.is_too_long
     assert row.in_model == row.in_ideal == []

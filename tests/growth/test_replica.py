@@ -23,7 +23,7 @@ from reviews.database.replica import Lost, by_replica
 from reviews.exports import jobs, jsonl
 from reviews.exports.jobs import ExportOptions
 from reviews.judge import report
-from reviews.judge.agreement import Scope
+from reviews.judge.accuracy import JudgeScope
 from reviews.models import Evaluation, Export, Run, User
 from tests.support import servers
 from tests.support.commands import manage_py
@@ -364,7 +364,7 @@ class TestAReport:
     def test_inside_a_transaction_tells_of_that(self, run: Run, ana: User) -> None:
         with transaction.atomic():
             decided(run, ana, "a9")
-            assert report.of(Scope(run)).progress.done == 1
+            assert report.build_report(JudgeScope(run)).progress.done == 1
             assert by_replica(where)() == "primary"
 
     def test_within_a_report_is_read_where_that_is(self) -> None:

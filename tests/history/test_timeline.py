@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from reviews.audit import events
 from reviews.dashboard import bulk_changes
-from reviews.dashboard.bulk_changes import Kind, Order
+from reviews.dashboard.bulk_changes import BulkOrder, Kind
 from reviews.history import timeline
 from reviews.history.timeline import Entry, Page
 from reviews.models import Evaluation, User
@@ -105,9 +105,16 @@ class TestWhatHappened:
         )
 
     def test_has_changes_of_lists_it_stood_in(self, record: Evaluation, bo: User, lea: User) -> None:
-        bulk_changes.apply(Order(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=bo), lea)
+        bulk_changes.apply(
+            BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=bo), lea
+        )
         change = bulk_changes.apply(
-            Order(record.run, Filters.from_query_string(""), Kind.PRIORITISE, priority=bulk_changes.FIRST),
+            BulkOrder(
+                record.run,
+                Filters.from_query_string(""),
+                Kind.PRIORITISE,
+                priority=bulk_changes.PRIORITY_FIRST,
+            ),
             lea,
         )
         bulk_changes.undo(change_id=change.pk, actor=lea)
@@ -119,7 +126,7 @@ class TestWhatHappened:
         other = EvaluationFactory.create(run=record.run)
         claims.claim(evaluation_id=other.pk, reviewer=ana)
         bulk_changes.apply(
-            Order(record.run, Filters.from_query_string(f"task={other.task_id}"), Kind.RELEASE), lea
+            BulkOrder(record.run, Filters.from_query_string(f"task={other.task_id}"), Kind.RELEASE), lea
         )
         assert len(told(record)) == 1
 
@@ -153,7 +160,7 @@ class TestHolds:
 
     def test_end_when_a_lead_frees_a_list(self, record: Evaluation, ana: User, lea: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
-        bulk_changes.apply(Order(record.run, Filters.from_query_string(""), Kind.RELEASE), lea)
+        bulk_changes.apply(BulkOrder(record.run, Filters.from_query_string(""), Kind.RELEASE), lea)
         freed, claimed, _file = entries(record)
         assert claimed.hold == (freed.at, "given back")
 
@@ -246,9 +253,9 @@ class TestPages:
             claims.release(evaluation_id=record.pk, actor=ana)
             bring_in(file_of(line("eval_1", aggregated_score=score)))
             bulk_changes.apply(
-                Order(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=ana), lea
+                BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=ana), lea
             )
-            bulk_changes.apply(Order(record.run, Filters.from_query_string(""), Kind.ASSIGN), lea)
+            bulk_changes.apply(BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN), lea)
         whole = entries(record)
         monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
         found, after = [], ""

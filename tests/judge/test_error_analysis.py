@@ -7,8 +7,8 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.judge import error_analysis, error_document, few_shot
-from reviews.judge.agreement import Scope
-from reviews.judge.error_analysis import Defects
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.error_analysis import ErrorAnalysis
 from reviews.models import Evaluation, Run, User
 from reviews.review import decisions
 from tests.support import contexts
@@ -45,12 +45,12 @@ def decided(
     return evaluation
 
 
-def found(**scope: Any) -> Defects:
-    return error_analysis.of(Scope(Run.objects.get(), **scope))
+def found(**scope: Any) -> ErrorAnalysis:
+    return error_analysis.analyse_errors(JudgeScope(Run.objects.get(), **scope))
 
 
 def examples() -> list[dict[str, Any]]:
-    return [json.loads(one) for one in few_shot.lines(Scope(Run.objects.get()))]
+    return [json.loads(one) for one in few_shot.stream_examples(JudgeScope(Run.objects.get()))]
 
 
 class TestTheList:
@@ -129,7 +129,13 @@ class TestAnExample:
             ("d", "Clarity"),
         ]
         assert (
-            len(error_analysis.of(Scope(Run.objects.get()), examples=4).templates[0].causes[0].examples) == 4
+            len(
+                error_analysis.analyse_errors(JudgeScope(Run.objects.get()), examples=4)
+                .templates[0]
+                .causes[0]
+                .examples
+            )
+            == 4
         )
 
 

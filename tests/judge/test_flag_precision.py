@@ -3,8 +3,8 @@
 import pytest
 
 from reviews.judge import flag_precision
-from reviews.judge.agreement import Scope
-from reviews.judge.flag_precision import Family
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.flag_precision import FlagReason
 from reviews.models import Evaluation, FacetCount, ReasonCount, Run, User
 from reviews.review import decisions
 from reviews.statistics.intervals import wilson
@@ -25,7 +25,7 @@ def run() -> Run:
 
 def counted(
     run: Run, reviewer: User, *, changed: int, of: int, minutes: float = 0, family: str = "sampled"
-) -> Family:
+) -> FlagReason:
     """The family with so many reviewed records, of which so many were changed."""
     FacetCount.objects.create(run=run, name="reason", value=family, evaluations=1000)
     ReasonCount.objects.create(
@@ -40,7 +40,9 @@ def counted(
         timed=of if minutes else 0,
         active_ms=minutes * 60_000,
     )
-    return next(one for one in flag_precision.of(Scope(run)).families if one.key == family)
+    return next(
+        one for one in flag_precision.measure_flag_precision(JudgeScope(run)).families if one.key == family
+    )
 
 
 class TestAFamily:
@@ -61,7 +63,7 @@ class TestAFamily:
                 judged={"Clarity": "Yes"},
                 active_ms=90_000,
             )
-        parsing, sampled = flag_precision.of(Scope(done.run)).families
+        parsing, sampled = flag_precision.measure_flag_precision(JudgeScope(done.run)).families
         assert (parsing.title, parsing.flagged, parsing.reviewed) == ("Parsing failed", 3, 2)
         assert (parsing.changed, parsing.verdict_changed) == (1, 1)
         assert parsing.precision == wilson(1, 2, "reviewed records")
@@ -78,14 +80,14 @@ class TestAFamily:
             judged={"Clarity": "Yes"},
         )
         decisions.undo(run=done.run, reviewer=ana)
-        [family] = flag_precision.of(Scope(done.run)).families
+        [family] = flag_precision.measure_flag_precision(JudgeScope(done.run)).families
         assert (family.flagged, family.reviewed) == (1, 0)
 
     def test_is_of_one_reviewer_where_the_scope_says_so(self, run: Run, ana: User, bo: User) -> None:
         counted(run, ana, changed=1, of=4)
-        [family] = flag_precision.of(Scope(run, reviewer=bo)).families
+        [family] = flag_precision.measure_flag_precision(JudgeScope(run, reviewer=bo)).families
         assert (family.flagged, family.reviewed) == (1000, 0)
-        [family] = flag_precision.of(Scope(run, reviewer=ana)).families
+        [family] = flag_precision.measure_flag_precision(JudgeScope(run, reviewer=ana)).families
         assert family.reviewed == 4
 
 
@@ -128,7 +130,7 @@ class TestTheAdvice:
         assert family.because.lower().startswith(advice)
 
     def test_comes_with_its_rule(self, run: Run) -> None:
-        reasons = flag_precision.of(Scope(run))
+        reasons = flag_precision.measure_flag_precision(JudgeScope(run))
         assert reasons.families == ()
         assert "one in 10" in reasons.rule
         assert reasons.as_json()["rule"] == reasons.rule
@@ -143,4 +145,7 @@ class TestTheAdvice:
 def test_the_reason_that_flags_most_comes_first(run: Run, ana: User) -> None:
     FacetCount.objects.create(run=run, name="reason", value="rare", evaluations=2)
     counted(run, ana, changed=0, of=1)
-    assert [family.key for family in flag_precision.of(Scope(run)).families] == ["sampled", "rare"]
+    assert [family.key for family in flag_precision.measure_flag_precision(JudgeScope(run)).families] == [
+        "sampled",
+        "rare",
+    ]

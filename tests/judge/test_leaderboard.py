@@ -3,8 +3,8 @@
 import pytest
 
 from reviews.judge import leaderboard
-from reviews.judge.agreement import Scope
-from reviews.judge.leaderboard import Model, Scoreboard
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.leaderboard import Leaderboard, RankedModel
 from reviews.models import Run, User
 from tests.support.factories import RunFactory
 from tests.support.population import decided, stratum
@@ -17,11 +17,11 @@ def run() -> Run:
     return RunFactory.create()
 
 
-def board(run: Run) -> Scoreboard:
-    return leaderboard.of(Scope(run))
+def board(run: Run) -> Leaderboard:
+    return leaderboard.rank_models(JudgeScope(run))
 
 
-def only(run: Run) -> Model:
+def only(run: Run) -> RankedModel:
     [model] = board(run).models
     return model
 
@@ -152,7 +152,7 @@ class TestTheScope:
     def test_narrows_by_judge(self, run: Run) -> None:
         stratum(run, {"Pass": 1})
         stratum(run, {"Fail": 3}, judge_llm_model="judge-2")
-        [model] = leaderboard.of(Scope(run, judge="judge-2", model="o1")).models
+        [model] = leaderboard.rank_models(JudgeScope(run, judge="judge-2", model="o1")).models
         assert (model.records, model.judge_rate) == (3, 0)
 
     def test_is_the_run(self, run: Run) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from reviews.accounts.permissions import Denied
 from reviews.judge import measurement_settings
-from reviews.judge.measurement_settings import Measures, Outdated, WrongMeasures
+from reviews.judge.measurement_settings import InvalidSettings, MeasurementSettings, SettingsChanged
 from reviews.models import AuditEvent, Evaluation, Run, User
 from tests.support.factories import UserFactory
 from tests.support.lines import bring_in, file_of, line
@@ -27,7 +27,7 @@ def run() -> Run:
 
 
 def configure(run: Run, actor: User, **changes: Any) -> Run:
-    before = measurement_settings.of(Run.objects.get(pk=run.pk))
+    before = measurement_settings.current_settings(Run.objects.get(pk=run.pk))
     measures = replace(before, **changes)
     return measurement_settings.configure(
         run_id=run.pk, actor=actor, measures=measures, seen=before.fingerprint
@@ -37,7 +37,7 @@ def configure(run: Run, actor: User, **changes: Any) -> Run:
 class TestConfiguring:
     def test_changes_the_shares_and_says_so(self, run: Run, lea: User) -> None:
         configure(run, lea, blind_share=0.3, overlap=3)
-        assert measurement_settings.of(Run.objects.get()) == Measures(0.3, 0, 0, 3)
+        assert measurement_settings.current_settings(Run.objects.get()) == MeasurementSettings(0.3, 0, 0, 3)
         event = AuditEvent.objects.get(action="configure measures")
         assert (event.actor, event.run) == (lea, run)
         assert event.detail["before"] == {
@@ -60,11 +60,11 @@ class TestConfiguring:
         assert not Evaluation.objects.filter(is_sampled=True).exists()
 
     def test_is_refused_where_somebody_was_faster(self, run: Run, lea: User) -> None:
-        seen = measurement_settings.of(run).fingerprint
+        seen = measurement_settings.current_settings(run).fingerprint
         configure(run, lea, blind_share=0.3)
-        with pytest.raises(Outdated):
+        with pytest.raises(SettingsChanged):
             measurement_settings.configure(
-                run_id=run.pk, actor=lea, measures=measurement_settings.of(run), seen=seen
+                run_id=run.pk, actor=lea, measures=measurement_settings.current_settings(run), seen=seen
             )
 
     def test_is_for_leads(self, run: Run, ana: User) -> None:
@@ -82,7 +82,7 @@ class TestConfiguring:
         ],
     )
     def test_says_what_cannot_be(self, run: Run, lea: User, wrong: dict[str, float], sentence: str) -> None:
-        with pytest.raises(WrongMeasures) as caught:
+        with pytest.raises(InvalidSettings) as caught:
             configure(run, lea, **wrong)
         assert caught.value.problems == dict.fromkeys(wrong, sentence)
         assert not AuditEvent.objects.filter(action="configure measures").exists()
@@ -91,7 +91,7 @@ class TestConfiguring:
 class TestWhatTheSharesComeTo:
     def test_is_counted_of_what_they_are_of(self, run: Run, lea: User, ana: User) -> None:
         UserFactory.create(username="cy", role="reviewer")
-        reach = measurement_settings.reach(
+        reach = measurement_settings.describe_shares(
             configure(run, lea, blind_share=0.5, sample_share=0.2, overlap_share=0.4, overlap=3)
         )
         assert reach.blind == "50 % of 2 records that are flagged and have an answer of the model: about 1."
@@ -104,12 +104,14 @@ class TestWhatTheSharesComeTo:
     def test_tells_how_much_of_the_sample_is_decided(self, run: Run, lea: User, ana: User) -> None:
         changed = configure(run, lea, sample_share=0.2)
         agree(Evaluation.objects.select_related("run").filter(is_sampled=True)[0], ana)
-        assert measurement_settings.reach(changed).sample.endswith("Drawn so far: 2, of which 1 are decided.")
+        assert measurement_settings.describe_shares(changed).sample.endswith(
+            "Drawn so far: 2, of which 1 are decided."
+        )
 
     def test_says_what_stands_in_the_way(self, lea: User) -> None:
         bring_in(file_of(line("f0", structured_model_response=None)))
         changed = configure(Run.objects.get(), lea, blind_share=0.5, overlap_share=0.5)
-        reach = measurement_settings.reach(changed)
+        reach = measurement_settings.describe_shares(changed)
         assert reach.blind == ""
         blind, people = reach.obstacles
         assert blind.startswith("No record of this run can be scored blind")
@@ -117,19 +119,19 @@ class TestWhatTheSharesComeTo:
 
     def test_says_why_a_sample_is_larger_than_its_share(self, lea: User) -> None:
         bring_in(file_of(*(line(f"u{number}", **CALM, model_id=f"model-{number}") for number in range(4))))
-        reach = measurement_settings.reach(configure(Run.objects.get(), lea, sample_share=0.25))
+        reach = measurement_settings.describe_shares(configure(Run.objects.get(), lea, sample_share=0.25))
         assert reach.sample == (
             "25 % of 4 records that nobody flagged: 4. That is more, because each judge, prompt, model and"
             " verdict gives at least one. Drawn so far: 4, of which 0 are decided."
         )
 
     def test_of_an_empty_run_says_that_it_has_no_records(self) -> None:
-        reach = measurement_settings.reach(Run.objects.create(name="empty", blind_share=0.5))
+        reach = measurement_settings.describe_shares(Run.objects.create(name="empty", blind_share=0.5))
         assert reach.blind == reach.sample == "This run has no records yet."
 
     def test_of_no_share_has_nothing_in_the_way(self, lea: User) -> None:
         bring_in(file_of(line("f0", structured_model_response=None)))
-        assert measurement_settings.reach(Run.objects.get()).obstacles == ()
+        assert measurement_settings.describe_shares(Run.objects.get()).obstacles == ()
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from reviews.judge import missed_errors
-from reviews.judge.agreement import Scope
-from reviews.judge.missed_errors import Escapes
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.missed_errors import MissedErrors
 from reviews.models import Evaluation, Run, User
 from reviews.statistics.intervals import wilson
 from tests.support.factories import RunFactory
@@ -20,8 +20,8 @@ def run() -> Run:
     return RunFactory.create(sample_share=0.1)
 
 
-def escapes(run: Run) -> Escapes:
-    return missed_errors.of(Scope(run))
+def escapes(run: Run) -> MissedErrors:
+    return missed_errors.estimate_missed_errors(JudgeScope(run))
 
 
 class TestTheEscapeRate:

@@ -4,8 +4,8 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.judge import leaderboard, missed_errors, population
-from reviews.judge.agreement import Scope
-from reviews.judge.population import Cell
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.population import PopulationCell
 from reviews.models import Evaluation, Run, User
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.population import decided, stratum
@@ -18,8 +18,8 @@ def run() -> Run:
     return RunFactory.create()
 
 
-def by_label(scope: Scope) -> dict[str, Cell]:
-    return {cell.label: cell for cell in population.read(scope).cells}
+def by_label(scope: JudgeScope) -> dict[str, PopulationCell]:
+    return {cell.label: cell for cell in population.read_population(scope).cells}
 
 
 class TestFewRecords:
@@ -35,37 +35,37 @@ class TestFewRecords:
         self, run: Run, blind_record: Evaluation, passed: int, is_withheld: bool
     ) -> None:
         stratum(run, {"Pass": passed, "Fail": 4})
-        assert bool(population.read(Scope(run)).withheld) == is_withheld
+        assert bool(population.read_population(JudgeScope(run)).withheld) == is_withheld
 
     def test_are_shown_where_no_record_is_to_be_scored_blind(self, run: Run, ana: User) -> None:
         stratum(run, {"Pass": 5})
-        assert not population.read(Scope(run)).withheld
+        assert not population.read_population(JudgeScope(run)).withheld
         run.blind_share = 1
-        assert not population.read(Scope(run)).withheld
+        assert not population.read_population(JudgeScope(run)).withheld
 
     def test_are_shown_once_all_of_them_are_reviewed(
         self, run: Run, blind_record: Evaluation, ana: User
     ) -> None:
         few = stratum(run, {"Pass": 3})
         decided(few, ana, "Pass", "Fail", 2)
-        assert population.read(Scope(run)).withheld == 3
+        assert population.read_population(JudgeScope(run)).withheld == 3
         decided(few, ana, "Pass", "Pass", 1)
-        assert population.read(Scope(run)).withheld == 0
+        assert population.read_population(JudgeScope(run)).withheld == 0
 
     def test_leave_a_model_out_of_the_leaderboard(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(population, "_hides_any", lambda _run: True)
         stratum(run, {"Pass": 9}, model_id="few")
         stratum(run, {"Pass": 10}, model_id="many")
-        board = leaderboard.of(Scope(run))
+        board = leaderboard.rank_models(JudgeScope(run))
         assert [model.name for model in board.models] == ["many"]
         assert board.sentences[0].startswith("Left out: 9 records of models with fewer than 10")
 
     def test_are_no_part_of_missed_errors(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(population, "_hides_any", lambda _run: True)
         stratum(run, {"Pass": 9}, is_flagged=False)
-        assert missed_errors.of(Scope(run)).records is None
+        assert missed_errors.estimate_missed_errors(JudgeScope(run)).records is None
         stratum(run, {"Pass": 20}, is_flagged=False, model_id="many")
-        found = missed_errors.of(Scope(run))
+        found = missed_errors.estimate_missed_errors(JudgeScope(run))
         assert found.records == 20
         assert found.sentences[-1].startswith("Left out: 9 records of models with fewer than 10")
 
@@ -75,7 +75,7 @@ class TestCells:
         flagged = stratum(run, {"Pass": 10, "Fail": 4})
         decided(flagged, ana, "Pass", "Fail", 2)
         decided(flagged, bo, "Pass", "Pass", 3, is_blind=True)
-        found = by_label(Scope(run))
+        found = by_label(JudgeScope(run))
         assert {key: cell.records for key, cell in found.items()} == {
             "Pass of o1": 10,
             "Fail of o1": 4,
@@ -87,34 +87,36 @@ class TestCells:
         others = stratum(run, {"Pass": 10}, is_flagged=False)
         decided(others, ana, "Pass", "Fail", 1)
         decided(others, ana, "Pass", "Pass", 4, is_sampled=False)
-        [cell] = population.read(Scope(run)).cells
+        [cell] = population.read_population(JudgeScope(run)).cells
         assert (cell.reviewed, cell.wrong, cell.aside) == (1, 1, 4)
 
     def test_leave_out_decisions_without_a_verdict(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"Pass": 10})
         decided(flagged, ana, "Pass", None, 2)
-        [cell] = population.read(Scope(run)).cells
+        [cell] = population.read_population(JudgeScope(run)).cells
         assert cell.reviewed == 0
 
     def test_keep_records_without_a_verdict_of_the_judge(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"": 3}, model_id="")
         decided(flagged, ana, None, "Pass", 1)
-        [cell] = population.read(Scope(run)).cells
+        [cell] = population.read_population(JudgeScope(run)).cells
         assert (cell.label, cell.verdict, cell.said) == ("no verdict of no model", "", {"Pass": 1})
 
     def test_a_cell_has_its_records_however_many_reviews(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"Pass": 1})
         decided(flagged, ana, "Pass", "Pass", 3)
         decided(flagged, ana, "Fail", "Fail", 2)
-        [cell] = population.read(Scope(run)).cells
+        [cell] = population.read_population(JudgeScope(run)).cells
         assert (cell.verdict, cell.records) == ("Pass", 1)
 
     def test_of_a_scope_are_its_own(self, run: Run, ana: User) -> None:
         stratum(run, {"Pass": 1})
         stratum(run, {"Pass": 2}, judge_llm_model="judge-2")
         stratum(RunFactory.create(), {"Pass": 4})
-        assert sum(cell.records for cell in population.read(Scope(run)).cells) == 3
-        assert [cell.records for cell in population.read(Scope(run, judge="judge-2")).cells] == [2]
+        assert sum(cell.records for cell in population.read_population(JudgeScope(run)).cells) == 3
+        assert [
+            cell.records for cell in population.read_population(JudgeScope(run, judge="judge-2")).cells
+        ] == [2]
 
     def test_take_two_queries(
         self, run: Run, ana: User, django_assert_num_queries: DjangoAssertNumQueries
@@ -122,4 +124,4 @@ class TestCells:
         for model in ("o1", "o3", "gpt-4o"):
             decided(stratum(run, {"Pass": 1, "Fail": 1}, model_id=model), ana, "Pass", "Fail", 1)
         with django_assert_num_queries(2):
-            population.read(Scope(run))
+            population.read_population(JudgeScope(run))

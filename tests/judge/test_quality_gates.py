@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.judge import agreement, quality_gates, report, reviewer_agreement
-from reviews.judge.agreement import Scope
-from reviews.judge.quality_gates import Checked, NotUnderstood, parse
+from reviews.judge import accuracy, quality_gates, report, reviewer_agreement
+from reviews.judge.accuracy import JudgeScope
+from reviews.judge.quality_gates import GateResult, InvalidRequirement, parse_requirement
 from reviews.models import Run, User
 from reviews.statistics.intervals import Estimate, undefined, wilson
 from tests.support.factories import RunFactory
 from tests.support.population import decided, stratum
 
 CLARITY = "Clarity of the proof"
-JUDGED = [" ".join(words) for words in product(agreement.BASES, agreement.POPULATIONS, agreement.FIGURES)]
+JUDGED = [" ".join(words) for words in product(accuracy.BASES, accuracy.POPULATIONS, accuracy.FIGURES)]
 AMONG_REVIEWERS = [f"reviewers {figure}" for figure in reviewer_agreement.FIGURES]
 FLAGS = ["escapes rate", "escapes caught", "escapes recall"]
 
@@ -24,7 +24,7 @@ FLAGS = ["escapes rate", "escapes caught", "escapes recall"]
 class TestARequirement:
     @pytest.mark.parametrize("figure", [*JUDGED, *AMONG_REVIEWERS, *FLAGS])
     def test_names_any_figure_of_the_report(self, figure: str) -> None:
-        assert parse(f"{figure} >= 0.5").words == tuple(figure.split())
+        assert parse_requirement(f"{figure} >= 0.5").words == tuple(figure.split())
 
     @pytest.mark.parametrize(
         ("text", "criterion", "at_least", "bar"),
@@ -36,7 +36,7 @@ class TestARequirement:
         ],
     )
     def test_is_a_sentence(self, text: str, criterion: str | None, at_least: bool, bar: float) -> None:
-        found = parse(text)
+        found = parse_requirement(text)
         assert (found.criterion, found.at_least, found.bar) == (criterion, at_least, bar)
 
     @pytest.mark.parametrize(
@@ -59,18 +59,18 @@ class TestARequirement:
         ],
     )
     def test_that_is_none_is_refused_with_what_there_is(self, text: str, sentence: str) -> None:
-        with pytest.raises(NotUnderstood) as refused:
-            parse(text)
+        with pytest.raises(InvalidRequirement) as refused:
+            parse_requirement(text)
         assert sentence in str(refused.value)
 
     @given(st.text() | st.lists(st.sampled_from([*"<>=. 09-", "blind flagged kappa", " of "])).map("".join))
     def test_is_read_or_refused_whatever_it_is(self, text: str) -> None:
-        with suppress(NotUnderstood):
-            assert -1 <= parse(text).bar <= 1
+        with suppress(InvalidRequirement):
+            assert -1 <= parse_requirement(text).bar <= 1
 
 
-def checked(text: str, value: float, low: float, high: float, n: int = 40) -> Checked:
-    return Checked(parse(text), Estimate(value, low, high, n))
+def checked(text: str, value: float, low: float, high: float, n: int = 40) -> GateResult:
+    return GateResult(parse_requirement(text), Estimate(value, low, high, n))
 
 
 class TestABar:
@@ -96,7 +96,9 @@ class TestABar:
     ) -> None:
         found = checked(text, (low + high) / 2, low, high)
         assert found.outcome == outcome
-        assert quality_gates.worst([found]).status == {"met": 0, "missed": 1, "cannot tell": 2}[outcome]
+        assert (
+            quality_gates.worst_outcome([found]).status == {"met": 0, "missed": 1, "cannot tell": 2}[outcome]
+        )
 
     @pytest.mark.parametrize(
         "estimate",
@@ -109,8 +111,8 @@ class TestABar:
         ],
     )
     def test_says_nothing_about_what_is_undefined_or_of_few(self, estimate: Estimate) -> None:
-        found = Checked(parse("blind flagged agreement >= 0.5"), estimate)
-        assert (found.outcome, quality_gates.worst([found]).status) == ("cannot tell", 2)
+        found = GateResult(parse_requirement("blind flagged agreement >= 0.5"), estimate)
+        assert (found.outcome, quality_gates.worst_outcome([found]).status) == ("cannot tell", 2)
 
     def test_is_told_in_a_line_with_figure_interval_and_n(self) -> None:
         assert checked(f"blind flagged kappa of {CLARITY} >= 0.6", 0.7, 0.55, 0.85).sentence == (
@@ -121,18 +123,18 @@ class TestABar:
             "cannot tell: escapes rate: 0.000, 95 % from 0.000 to 0.300, of fewer than 10; n = 9; "
             "required: at most 0.05"
         )
-        none = Checked(parse("blind flagged kappa >= 0.6"), undefined("There are none."))
+        none = GateResult(parse_requirement("blind flagged kappa >= 0.6"), undefined("There are none."))
         assert none.sentence == (
             "cannot tell: blind flagged kappa of the verdict: There are none; n = 0; required: at least 0.6"
         )
 
     def test_that_is_missed_counts_more_than_one_that_cannot_be_told(self) -> None:
         missed = checked("escapes rate <= 0.05", 0.5, 0.4, 0.6)
-        unknown = Checked(missed.requirement, undefined("There are none."))
+        unknown = GateResult(missed.requirement, undefined("There are none."))
         met = checked("escapes rate <= 0.5", 0.1, 0.0, 0.2)
-        assert quality_gates.worst([met, unknown, missed]).status == 1
-        assert quality_gates.worst([met, unknown]).status == 2
-        assert quality_gates.worst([met]).status == quality_gates.worst([]).status == 0
+        assert quality_gates.worst_outcome([met, unknown, missed]).status == 1
+        assert quality_gates.worst_outcome([met, unknown]).status == 2
+        assert quality_gates.worst_outcome([met]).status == quality_gates.worst_outcome([]).status == 0
 
 
 @pytest.mark.django_db
@@ -161,12 +163,16 @@ class TestAReport:
         ],
     )
     def test_has_the_figure_of_those_records(self, text: str, of: Estimate, run: Run) -> None:
-        [found] = quality_gates.check(report.of(Scope(run)), [parse(text)])
+        [found] = quality_gates.check_requirements(
+            report.build_report(JudgeScope(run)), [parse_requirement(text)]
+        )
         assert found.estimate == of
 
     def test_has_what_the_flags_miss(self, run: Run) -> None:
-        found = report.of(Scope(run))
-        rate, recall = quality_gates.check(found, map(parse, ("escapes rate <= 1", "escapes recall >= 0")))
+        found = report.build_report(JudgeScope(run))
+        rate, recall = quality_gates.check_requirements(
+            found, map(parse_requirement, ("escapes rate <= 1", "escapes recall >= 0"))
+        )
         assert rate.estimate.value == pytest.approx(0.1)
         assert rate.estimate.n == 20
         assert recall.estimate == found.escapes.recall
@@ -175,10 +181,14 @@ class TestAReport:
         "text", ["blind sampled agreement", "blind flagged kappa of Depth", "reviewers alpha"]
     )
     def test_without_such_decisions_says_so(self, text: str, run: Run) -> None:
-        [found] = quality_gates.check(report.of(Scope(run)), [parse(f"{text} >= 0")])
+        [found] = quality_gates.check_requirements(
+            report.build_report(JudgeScope(run)), [parse_requirement(f"{text} >= 0")]
+        )
         assert found.outcome == "cannot tell"
         assert "No decision of that kind is in force" in found.sentence
 
     def test_knows_every_figure_there_is(self, run: Run) -> None:
-        every = [parse(f"{figure} >= 0") for figure in chain(JUDGED, AMONG_REVIEWERS, FLAGS)]
-        assert len(quality_gates.check(report.of(Scope(run)), every)) == len(every)
+        every = [parse_requirement(f"{figure} >= 0") for figure in chain(JUDGED, AMONG_REVIEWERS, FLAGS)]
+        assert len(quality_gates.check_requirements(report.build_report(JudgeScope(run)), every)) == len(
+            every
+        )

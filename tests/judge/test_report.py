@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from cognireview.environment import BASE_DIR
 from reviews.judge import report
-from reviews.judge.agreement import Scope
+from reviews.judge.accuracy import JudgeScope
 from reviews.models import Evaluation, Run, User
 from tests.support.commands import manage
 from tests.support.lines import bring_in, file_of, line
@@ -37,13 +37,15 @@ def reviewed(reviewer: User) -> Run:
 
 class TestTheObject:
     def test_has_every_part_as_plain_json(self, ana: User) -> None:
-        found = json.loads(json.dumps(report.of(Scope(reviewed(ana))).as_json(), allow_nan=False))
+        found = json.loads(
+            json.dumps(report.build_report(JudgeScope(reviewed(ana))).as_json(), allow_nan=False)
+        )
         assert set(PARTS) <= set(found)
         assert found["progress"]["done"] == 1
         assert found["defects"]["templates"][0]["causes"][0]["cause"] == "too lenient"
 
     def test_of_an_empty_run_says_why_there_is_nothing(self) -> None:
-        found = report.of(Scope(Run.objects.create(name="empty"))).as_json()
+        found = report.build_report(JudgeScope(Run.objects.create(name="empty"))).as_json()
         assert found["escapes"]["rate"]["value"] is None
         assert found["escapes"]["rate"]["why"] != ""
         assert found["judge_vs_human"]["overall"] == []
@@ -53,12 +55,12 @@ class TestTheObject:
     ) -> None:
         run = reviewed(ana)
         with django_assert_max_num_queries(30):
-            report.of(Scope(run)).as_json()
+            report.build_report(JudgeScope(run)).as_json()
 
     @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not here")
     def test_of_the_sample_tells_the_truth_about_thin_data(self) -> None:
         bring_in(Path(SAMPLE).read_bytes(), run="sample")
-        found = report.of(Scope(Run.objects.get()))
+        found = report.build_report(JudgeScope(Run.objects.get()))
         assert found.facts.records_of("verified", "no reference") == 49
         assert found.facts.records_of("contradiction", "verifier") == 11
         assert len(found.reasons.families) == 2

@@ -22,18 +22,23 @@ def gave(run: Run, criterion: str | None, patterns: dict[str, int]) -> None:
 
 
 def test_nothing_is_said_where_nobody_gave_a_second_opinion(run: Run) -> None:
-    assert reviewer_agreement.of(run) == ()
+    assert reviewer_agreement.measure_reviewer_agreement(run) == ()
 
 
 def test_the_verdict_comes_first_then_the_criteria_of_the_rubric(run: Run) -> None:
     for criterion in (None, "Another", "Clarity", "Rigor"):
         gave(run, criterion, {'["Yes", "Yes"]': 1})
-    assert [one.title for one in reviewer_agreement.of(run)] == ["Verdict", "Rigor", "Clarity", "Another"]
+    assert [one.title for one in reviewer_agreement.measure_reviewer_agreement(run)] == [
+        "Verdict",
+        "Rigor",
+        "Clarity",
+        "Another",
+    ]
 
 
 def test_agreement_is_alpha_with_its_interval(run: Run) -> None:
     gave(run, "Rigor", {'["Yes", "Yes"]': 6, '["No", "No"]': 5, '["No", "Yes"]': 1, '["Partial", "Yes"]': 1})
-    [rigor] = reviewer_agreement.of(run)
+    [rigor] = reviewer_agreement.measure_reviewer_agreement(run)
     units = {("a", "a"): 6, ("c", "c"): 5, ("a", "c"): 1, ("a", "b"): 1}
     assert rigor.alpha == reliability.alpha(units)
     ordinal = reliability.alpha(units, order=["a", "b", "c"])
@@ -45,12 +50,12 @@ def test_agreement_is_alpha_with_its_interval(run: Run) -> None:
 
 def test_scores_that_are_one_number_are_one(run: Run) -> None:
     gave(run, "Rigor", {"[4, 4.0]": 3, "[1, true]": 1})
-    [rigor] = reviewer_agreement.of(run)
+    [rigor] = reviewer_agreement.measure_reviewer_agreement(run)
     assert (rigor.unanimous.value, rigor.unanimous.n) == (0.75, 4)
 
 
 def test_undefined_is_said_in_words(run: Run) -> None:
     gave(run, "Rigor", {'["Yes", "Yes"]': 4})
-    [rigor] = reviewer_agreement.of(run)
+    [rigor] = reviewer_agreement.measure_reviewer_agreement(run)
     assert rigor.alpha.value is None
     assert rigor.as_json()["alpha"]["why"] == rigor.alpha.why != ""

@@ -6,11 +6,11 @@ import pytest
 
 from reviews.judge.scales import MOST_SCORES, Scale
 from reviews.records.scores import Score
-from reviews.records.verdict import Rule
+from reviews.records.verdict import VerdictRule
 from reviews.rubric.definition import Rubric
 
 WORDS = Rubric()
-NUMBERS = Rubric(scores=(5, 4, 3, 2, 1), rule=Rule("mean", (), (), (), 4, 2))
+NUMBERS = Rubric(scores=(5, 4, 3, 2, 1), rule=VerdictRule("mean", (), (), (), 4, 2))
 
 
 def shown(scale: Scale) -> list[tuple[str, str | None, float | None]]:
@@ -18,42 +18,53 @@ def shown(scale: Scale) -> list[tuple[str, str | None, float | None]]:
 
 
 def test_words_are_as_good_as_what_they_count_as() -> None:
-    assert shown(Scale.of(WORDS, [])) == [("Yes", "yes", 2), ("Partial", "partial", 1), ("No", "no", 0)]
+    assert shown(Scale.from_scores(WORDS, [])) == [
+        ("Yes", "yes", 2),
+        ("Partial", "partial", 1),
+        ("No", "no", 0),
+    ]
 
 
 def test_numbers_are_as_good_as_they_are_high() -> None:
-    assert shown(Scale.of(NUMBERS, [3.5]))[:3] == [("5", "yes", 5), ("4", "yes", 4), ("3.5", "partial", 3.5)]
+    assert shown(Scale.from_scores(NUMBERS, [3.5]))[:3] == [
+        ("5", "yes", 5),
+        ("4", "yes", 4),
+        ("3.5", "partial", 3.5),
+    ]
 
 
 @pytest.mark.parametrize(("scores", "first"), [((1, 2, 3), "1"), ((3, 2, 1), "3")])
 def test_numbers_of_marks_are_as_good_as_the_rubric_says(scores: tuple[Score, ...], first: str) -> None:
-    marks = Rubric(scores=scores, rule=Rule("worst", scores[:1], scores[1:2], scores[2:]))
-    scale = Scale.of(marks, [])
+    marks = Rubric(scores=scores, rule=VerdictRule("worst", scores[:1], scores[1:2], scores[2:]))
+    scale = Scale.from_scores(marks, [])
     assert scale.categories[0].label == first
     assert [category.level for category in scale.categories] == ["yes", "partial", "no"]
 
 
 def test_a_score_that_nobody_knows_stands_behind_the_others_in_no_order() -> None:
-    assert shown(Scale.of(WORDS, ["it depends", "Yes"]))[2:] == [("No", "no", 0), ("it depends", None, None)]
-    assert shown(Scale.of(NUMBERS, ["n/a"]))[-1] == ("n/a", None, None)
+    assert shown(Scale.from_scores(WORDS, ["it depends", "Yes"]))[2:] == [
+        ("No", "no", 0),
+        ("it depends", None, None),
+    ]
+    assert shown(Scale.from_scores(NUMBERS, ["n/a"]))[-1] == ("n/a", None, None)
 
 
 @pytest.mark.parametrize("nothing", [None, "", " ", {}, [1], float("nan")])
 def test_what_is_no_score_has_no_place(nothing: Any) -> None:
-    scale = Scale.of(WORDS, [nothing])
+    scale = Scale.from_scores(WORDS, [nothing])
     assert len(scale.categories) == 3
     assert scale.place(nothing) is None
 
 
 def test_one_score_has_one_place_however_it_is_spelled() -> None:
-    scale = Scale.of(NUMBERS, [4.0, "4", True])
+    scale = Scale.from_scores(NUMBERS, [4.0, "4", True])
     assert scale.place(4) == scale.place(4.0) == 1
     assert len({scale.place(4), scale.place("4"), scale.place(True)}) == 3
     assert [category.spelled for category in scale.categories] == ["5", "4", "3", "2", "1", '"4"', "true"]
 
 
 def test_of_very_many_scores_those_that_count_as_the_same_are_together() -> None:
-    scale = Scale.of(NUMBERS, [*range(-50, 50), "a long story", "another one"])
+    scale = Scale.from_scores(NUMBERS, [*range(-50, 50), "a long story", "another one"])
     assert [category.label for category in scale.categories] == [
         "counts as Yes",
         "counts as Partial",
@@ -64,7 +75,7 @@ def test_of_very_many_scores_those_that_count_as_the_same_are_together() -> None
 
 
 def test_as_many_scores_as_a_rubric_can_hold_stand_alone() -> None:
-    assert len(Scale.of(Rubric(scores=tuple(range(MOST_SCORES))), []).categories) == MOST_SCORES
+    assert len(Scale.from_scores(Rubric(scores=tuple(range(MOST_SCORES))), []).categories) == MOST_SCORES
 
 
 def test_verdicts_are_a_scale() -> None:

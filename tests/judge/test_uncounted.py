@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews.judge import measurement_settings, quality_gates, report, run_facts
-from reviews.judge.agreement import Scope
+from reviews.judge import data_summary, measurement_settings, quality_gates, report
+from reviews.judge.accuracy import JudgeScope
 from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, Uncovered, User
 from reviews.sampling import strata
 from reviews.search import indexing
@@ -117,7 +117,7 @@ class TestWhileRecordsAreNotCounted:
         pending(counted, monkeypatch)
 
     def test_no_figure_about_all_records_is_defined(self, counted: Run) -> None:
-        found = report.of(Scope(counted)).as_json()
+        found = report.build_report(JudgeScope(counted)).as_json()
         for name in ("rate", "caught", "recall", "escaped"):
             assert found["escapes"][name]["value"] is None, name
             assert found["escapes"][name]["why"] == strata.NOT_COUNTED, name
@@ -134,7 +134,7 @@ class TestWhileRecordsAreNotCounted:
         assert found["facts"]["verifications"] == found["facts"]["families"] == []
 
     def test_figures_about_decisions_are_there(self, counted: Run) -> None:
-        found = report.of(Scope(counted))
+        found = report.build_report(JudgeScope(counted))
         assert [one.n for one in found.judge.overall] == [20, 20]
         assert (found.escapes.reviewed, found.escapes.blind) == (20, 0)
 
@@ -153,9 +153,9 @@ class TestWhileRecordsAreNotCounted:
         assert (done.status, outcomes) == (1, ["cannot tell", "missed"])
 
     def test_the_measures_say_so(self, counted: Run) -> None:
-        reach = measurement_settings.reach(Run.objects.get(pk=counted.pk))
+        reach = measurement_settings.describe_shares(Run.objects.get(pk=counted.pk))
         assert reach.sample == strata.NOT_COUNTED
-        assert run_facts.of(counted).blind.answered is None
+        assert data_summary.summarize_data(counted).blind.answered is None
 
     def test_the_pages_say_so_and_show_no_number(self, counted: Run, client: Client, lea: User) -> None:
         client.force_login(lea)
@@ -195,12 +195,19 @@ def test_the_figures_are_there_once_all_records_are_counted(
     later_import(counted, monkeypatch)
     while indexing.index_next_chunk():
         pass
-    [recall] = quality_gates.check(report.of(Scope(counted)), [quality_gates.parse(RECALL)])
+    [recall] = quality_gates.check_requirements(
+        report.build_report(JudgeScope(counted)), [quality_gates.parse_requirement(RECALL)]
+    )
     # All flagged records are wrong, and half of as many others.
     assert recall.estimate.value == pytest.approx(2 / 3)
-    assert recall.outcome == quality_gates.Outcome.MET
+    assert recall.outcome == quality_gates.GateOutcome.MET
     total = sum(RunCount.objects.filter(run=counted).values_list("evaluations", flat=True))
-    assert run_facts.of(counted).records == total == Evaluation.objects.filter(run=counted).count() == 80
+    assert (
+        data_summary.summarize_data(counted).records
+        == total
+        == Evaluation.objects.filter(run=counted).count()
+        == 80
+    )
 
 
 def test_counts_of_another_run_stand_in_nobodys_way(counted: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cognireview.environment import BASE_DIR
-from reviews.records.contradictions import Contradiction, contradictions
-from reviews.records.score_extraction import salvage
-from reviews.records.verdict import Rule
+from reviews.records.contradictions import Contradiction, find_contradictions
+from reviews.records.score_extraction import extract_scores
+from reviews.records.verdict import VerdictRule
 
 SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
@@ -41,7 +41,7 @@ def scored(**words: str) -> Mapping[str, Any]:
 
 
 def found_in(judged: Judged, scores: Mapping[str, Any], *siblings: str) -> list[Contradiction]:
-    return contradictions(judged, scores, Rule(), siblings)
+    return find_contradictions(judged, scores, VerdictRule(), siblings)
 
 
 def only(found: list[Contradiction]) -> Contradiction:
@@ -139,9 +139,9 @@ class TestContradictions:
         assert found_in(Judged(), {}, "rigor") == []
 
     def test_scores_count_as_the_rule_of_the_run_says(self) -> None:
-        rule = Rule.of({"kind": "mean", "pass": 4, "partial": 2})
+        rule = VerdictRule.from_json({"kind": "mean", "pass": 4, "partial": 2})
         scores = {"final answer": {"score": 5, "justification": "Right."}, "rigor": {"score": 1}}
-        assert contradictions(Judged("Pass", False, MISMATCH), scores, rule) == [
+        assert find_contradictions(Judged("Pass", False, MISMATCH), scores, rule) == [
             ("verdict", "The judge's verdict is Pass, but its scores make it Partial."),
             (
                 "verifier",
@@ -161,10 +161,10 @@ def test_the_sample_has_eleven_answers_accepted_against_a_verifier_without_refer
         record = json.loads(written)
         scores = {
             proposal.criterion: {"score": proposal.score, "justification": proposal.justification}
-            for proposal in salvage(record["raw_judge_output"]).proposals
+            for proposal in extract_scores(record["raw_judge_output"]).proposals
         }
         judged = Judged(*(record[field.name] for field in fields(Judged)))
-        kinds.update(found.kind for found in contradictions(judged, scores, Rule(), scores))
+        kinds.update(found.kind for found in find_contradictions(judged, scores, VerdictRule(), scores))
     assert kinds == {"no reference": 49, "verifier": 11}
 
 
@@ -172,5 +172,5 @@ def test_the_sample_has_eleven_answers_accepted_against_a_verifier_without_refer
 def test_whatever_a_record_holds_can_be_looked_at(
     message: str, scores: dict[str, Any], siblings: list[str]
 ) -> None:
-    for found in contradictions(Judged("Pass", False, message), scores, Rule(), siblings):
+    for found in find_contradictions(Judged("Pass", False, message), scores, VerdictRule(), siblings):
         assert found.sentence.endswith(".")

@@ -51,7 +51,7 @@ class TestBudget:
         with pytest.raises(
             LineError, match="parsed_rubric_scores: cannot be had by the mapping: @: "
         ) as caught:
-            mapping.read(toml).translated(LINE, Limits())
+            mapping.parse_mapping(toml).translated(LINE, Limits())
         assert "that a line of this size allows" in caught.value.reason
 
     def test_budget_grows_with_the_line(self) -> None:
@@ -77,7 +77,7 @@ class TestStaticLimits:
 
     def test_mapping_with_too_many_criteria_is_refused(self) -> None:
         with pytest.raises(MappingError, match="criteria: has more than 200 tables"):
-            mapping.read(b"[[criteria]]\nname='a'\nscore='b'\n" * 201)
+            mapping.parse_mapping(b"[[criteria]]\nname='a'\nscore='b'\n" * 201)
 
     def test_reason_of_a_refused_line_is_short(self) -> None:
         toml = (
@@ -85,5 +85,5 @@ class TestStaticLimits:
             b"judge_prompt_template_path='judge_llm_model'\ncreated_at='abs(%b)'\n" % (b"a" * 1_900)
         )
         with pytest.raises(LineError) as caught:
-            mapping.read(toml).translated(LINE, Limits())
+            mapping.parse_mapping(toml).translated(LINE, Limits())
         assert len(str(caught.value)) < 1_000

@@ -10,7 +10,7 @@ from reviews.api import shapes
 from reviews.evidence import siblings
 from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, partial_json, score_extraction
-from reviews.records.extracted_scores import TOO_LONG, extract
+from reviews.records.extracted_scores import TOO_LONG, encode_extracted
 from reviews.records.json_text import MOST_INDENTED, indented
 from reviews.records.score_extraction import VERSION, raw_text
 from reviews.records.work_budget import WORK_AT_LEAST, WORK_PER_CHARACTER
@@ -50,11 +50,11 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every call of the extractor from here on."""
     calls: list[Any] = []
 
-    def count(output: Any) -> score_extraction.Salvage:
+    def count(output: Any) -> score_extraction.Extraction:
         calls.append(output)
-        return score_extraction.salvage(output)
+        return score_extraction.extract_scores(output)
 
-    monkeypatch.setattr(extracted_scores, "salvage", count)
+    monkeypatch.setattr(extracted_scores, "extract_scores", count)
     return calls
 
 
@@ -66,9 +66,10 @@ class TestStorage:
         assert record.extracted_scores is not None
         assert record.extracted_scores["version"] == VERSION
         assert (
-            extracted_scores.of(record).proposals == score_extraction.salvage({"raw_content": raw}).proposals
+            extracted_scores.read_extracted(record).proposals
+            == score_extraction.extract_scores({"raw_content": raw}).proposals
         )
-        assert extracted_scores.of(record).proposals[0].repairs
+        assert extracted_scores.read_extracted(record).proposals[0].repairs
 
     def test_record_with_parsed_scores_costs_nothing(self, counted: list[Any]) -> None:
         bring_in(file_of(line()))
@@ -78,7 +79,7 @@ class TestStorage:
     @pytest.mark.parametrize("spelled", ["1e2", "100.0", "-0", "1E-300", "123456789012345678"])
     def test_stored_score_is_the_number_that_was_read(self, spelled: str) -> None:
         bring_in(file_of(unparsed(f'{{"a": {{"score": {spelled}}}}}')))
-        [proposal] = extracted_scores.of(Evaluation.objects.get()).proposals
+        [proposal] = extracted_scores.read_extracted(Evaluation.objects.get()).proposals
         assert proposal.score == json.loads(spelled)
 
     def test_changed_line_is_extracted_again(self) -> None:
@@ -88,9 +89,9 @@ class TestStorage:
         )
         assert bring_in(again).updated == 3
         by_id = {one.evaluation_id: one for one in Evaluation.objects.all()}
-        assert [one.criterion for one in extracted_scores.of(by_id["eval_1"]).proposals] == ["b"]
+        assert [one.criterion for one in extracted_scores.read_extracted(by_id["eval_1"]).proposals] == ["b"]
         assert by_id["eval_2"].extracted_scores is None
-        assert [one.criterion for one in extracted_scores.of(by_id["eval_3"]).proposals] == ["c"]
+        assert [one.criterion for one in extracted_scores.read_extracted(by_id["eval_3"]).proposals] == ["c"]
 
     def test_every_generated_record_keeps_its_four_scores(self) -> None:
         """A twin of the real sample: 75 records whose four scores only the raw output has."""
@@ -103,7 +104,7 @@ class TestStorage:
             text = f"```json\n{json.dumps({'evaluation': scores}, indent=2)}\n```"
             lines.append(unparsed(text.replace("\\\\", "\\") if number % 10 == 0 else text, f"eval_{number}"))
         bring_in(file_of(*lines))
-        found = [extracted_scores.of(record).proposals for record in Evaluation.objects.all()]
+        found = [extracted_scores.read_extracted(record).proposals for record in Evaluation.objects.all()]
         assert [len(proposals) for proposals in found] == [4] * 75
 
 
@@ -163,21 +164,21 @@ class TestBudget:
     ) -> None:
         counting = _Counting(score_extraction._DECODER)
         monkeypatch.setattr(score_extraction, "_DECODER", counting)
-        score_extraction.salvage({"raw_content": hostile(unit, size)})
+        score_extraction.extract_scores({"raw_content": hostile(unit, size)})
         # The last step may go through the whole text once more.
         most = WORK_AT_LEAST + (WORK_PER_CHARACTER + 1) * 2 * size
         assert counting.characters <= most
 
     @pytest.mark.parametrize("unit", UNITS)
     def test_stored_scores_are_no_larger_than_the_text_allows(self, unit: str) -> None:
-        stored = extract({}, {"raw_content": hostile(unit)})
+        stored = encode_extracted({}, {"raw_content": hostile(unit)})
         assert len(json.dumps(stored)) < 4 * SIZE
 
     def test_criteria_inside_each_other_do_not_multiply(self) -> None:
         value: Any = "x" * 50_000
         for number in range(100):
             value = {"score": "Yes", "justification": [f"c{number}", value]}
-        stored = extract({}, {"raw_content": json.dumps({"a": value})})
+        stored = encode_extracted({}, {"raw_content": json.dumps({"a": value})})
         assert len(json.dumps(stored)) < 4 * SIZE
 
     def test_deeply_nested_output_is_not_blown_up_by_indentation(self) -> None:

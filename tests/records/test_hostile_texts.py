@@ -45,16 +45,16 @@ def put_in(data: bytes) -> None:
 # Of rendering what does the work: the rest of it remembers texts.
 READERS: dict[str, Callable[[str], Any]] = {
     "backslashes to double": latex.double_backslashes,
-    "LaTeX that was damaged": latex.undamaged,
+    "LaTeX that was damaged": latex.restore_latex,
     "cells of CSV": formats.escape_formulas,
     "formulas": lambda text: list(formulas.find_formulas(text)),
     "Markdown": lambda text: rendering._blocks(text, LONG),
-    "raw output": lambda text: score_extraction.salvage({"raw_content": text}),
-    "raw output that begins well": lambda text: score_extraction.salvage(
+    "raw output": lambda text: score_extraction.extract_scores({"raw_content": text}),
+    "raw output that begins well": lambda text: score_extraction.extract_scores(
         {"raw_content": '{"evaluation": {"Clarity": {"score": "Yes", "justification": "' + text}
     ),
     "praise": praise.is_praise,
-    "a reason": reason_families.family,
+    "a reason": reason_families.reason_family,
     "an answer": siblings.normalise_answer,
     "a verification": lambda text: verdict.read_verification(verified=None, message=text),
     "words": lambda text: terms.distinct_words([text]),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.records.latex import double_backslashes, undamaged
+from reviews.records.latex import double_backslashes, restore_latex
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_leaves_alone_what_a_json_encoder_wrote(text: str) -> None:
     ],
 )
 def test_gives_back_what_a_json_reader_took(text: str, shown: str) -> None:
-    assert undamaged(text).text == shown
+    assert restore_latex(text).text == shown
 
 
 def test_says_what_was_and_what_is_shown() -> None:
-    assert undamaged("\x0crac and \theta").mendings == [("\x0crac", r"\frac"), ("\theta", r"\theta")]
+    assert restore_latex("\x0crac and \theta").mendings == [("\x0crac", r"\frac"), ("\theta", r"\theta")]
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_says_what_was_and_what_is_shown() -> None:
     ],
 )
 def test_leaves_a_real_line_break_or_tab_before_a_word(text: str) -> None:
-    assert undamaged(text) == (text, [])
+    assert restore_latex(text) == (text, [])
 
 
 @given(st.text(st.characters(exclude_characters="\b\f\n\r\t")))
 def test_leaves_text_without_control_characters_alone(text: str) -> None:
-    assert undamaged(text) == (text, [])
+    assert restore_latex(text) == (text, [])
 
 
 @given(st.text(st.sampled_from("\b\f\n\r\tabcefhimnorstux\\ $"), max_size=60))
 def test_what_was_repaired_once_needs_no_more(text: str) -> None:
-    shown, mendings = undamaged(text)
-    assert undamaged(shown) == (shown, [])
+    shown, mendings = restore_latex(text)
+    assert restore_latex(shown) == (shown, [])
     assert len(shown) == len(text) + len(mendings)

@@ -11,7 +11,7 @@ from cognireview.environment import BASE_DIR
 from reviews.imports import importer
 from reviews.models import AuditEvent, Evaluation, ImportLine, Run, User
 from reviews.records import mapping
-from reviews.records.mapping import Mapping, MappingError, read_line
+from reviews.records.mapping import FieldMapping, MappingError, read_line
 from reviews.records.schema import Limits, LineError, Record
 from reviews.storage.copy_encoding import RowKeys, encode_line
 from tests.support.commands import Finished, manage
@@ -65,15 +65,15 @@ DEEPEVAL = json.dumps(
 ).encode()
 
 
-def named(name: str) -> Mapping:
-    return mapping.read((MAPPINGS / f"{name}.toml").read_bytes())
+def named(name: str) -> FieldMapping:
+    return mapping.parse_mapping((MAPPINGS / f"{name}.toml").read_bytes())
 
 
-def mapped(fields: dict[str, str] | None = None, **parts: Any) -> Mapping:
-    return mapping.of({"fields": NEEDED | (fields or {}), **parts})
+def mapped(fields: dict[str, str] | None = None, **parts: Any) -> FieldMapping:
+    return mapping.mapping_from_json({"fields": NEEDED | (fields or {}), **parts})
 
 
-def record_of(source: dict[str, Any], how: Mapping) -> Record:
+def record_of(source: dict[str, Any], how: FieldMapping) -> Record:
     return read_line(json.dumps({"id": "a", "at": 0, **source}).encode(), mapping=how)
 
 
@@ -229,16 +229,19 @@ class TestAMappingThatIsNone:
     )
     def test_is_refused_with_place_and_reason(self, toml: bytes, problems: list[str]) -> None:
         with pytest.raises(MappingError) as caught:
-            mapping.read(toml)
+            mapping.parse_mapping(toml)
         told = [": ".join(problem) for problem in caught.value.problems]
         assert [problem for problem in problems if not any(one.startswith(problem) for one in told)] == []
 
     def test_survives_any_nesting(self) -> None:
         with pytest.raises(MappingError):
-            mapping.of({"fields": NEEDED | {"task_id": "(" * 5000 + "a" + ")" * 5000}})
+            mapping.mapping_from_json({"fields": NEEDED | {"task_id": "(" * 5000 + "a" + ")" * 5000}})
 
     def test_what_is_stored_is_read_again(self) -> None:
-        assert all(mapping.of(named(path.stem).as_json()) == named(path.stem) for path in MAPPINGS.iterdir())
+        assert all(
+            mapping.mapping_from_json(named(path.stem).as_json()) == named(path.stem)
+            for path in MAPPINGS.iterdir()
+        )
 
 
 @pytest.mark.django_db

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cognireview.environment import BASE_DIR
-from reviews.records.reason_families import LONGEST_KEY, LONGEST_TITLE, family
+from reviews.records.reason_families import LONGEST_KEY, LONGEST_TITLE, reason_family
 
 PIECES = ["'", '"', "…", ":", "12", "-3.5%", "a/b/c", "don't", "line", "4", "in criteria:", "x"]
 SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
@@ -40,21 +40,24 @@ SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
     ],
 )
 def test_a_family_is_what_is_left_without_particulars(reason: str, title: str) -> None:
-    assert family(reason).title == title
+    assert reason_family(reason).title == title
 
 
 @pytest.mark.parametrize("place", ["line 2 column 109 (char 110)", "line 8 column 113 (char 420)"])
 def test_where_the_parser_stopped_does_not_count(place: str) -> None:
-    assert family(f"Invalid JSON: {place}").key == "invalid-json"
+    assert reason_family(f"Invalid JSON: {place}").key == "invalid-json"
 
 
 def test_a_parsing_error_is_of_the_same_family_as_the_reason_made_of_it() -> None:
     error = "Parsed JSON is missing the required top-level key: 'evaluation'."
-    assert family(f"LLM response parsing failed: {error}") == family(error)
+    assert reason_family(f"LLM response parsing failed: {error}") == reason_family(error)
 
 
 def test_causes_that_differ_are_different_families() -> None:
-    assert family("Invalid JSON: Expecting value").key != family("Invalid JSON: Invalid \\escape").key
+    assert (
+        reason_family("Invalid JSON: Expecting value").key
+        != reason_family("Invalid JSON: Invalid \\escape").key
+    )
 
 
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not here")
@@ -62,7 +65,7 @@ def test_the_reasons_of_the_sample_are_two_families() -> None:
     records = map(json.loads, SAMPLE.read_bytes().splitlines())
     reasons = {reason for record in records for reason in record["review_reasons"]}
     assert len(reasons) == 5
-    assert {family(reason).key for reason in reasons} == {
+    assert {reason_family(reason).key for reason in reasons} == {
         "parsed-json-is-missing-the-required-top-level-key",
         "invalid-json-format-in-extracted-block-invalid-escape",
     }
@@ -70,7 +73,7 @@ def test_the_reasons_of_the_sample_are_two_families() -> None:
 
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map(" ".join))
 def test_the_family_of_a_title_is_the_same_and_it_is_short(reason: str) -> None:
-    found = family(reason)
-    assert family(found.title) == found
+    found = reason_family(reason)
+    assert reason_family(found.title) == found
     assert 0 < len(found.key) <= LONGEST_KEY
     assert 0 < len(found.title) <= LONGEST_TITLE

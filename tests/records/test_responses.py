@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reviews.records.responses import Part, parts
+from reviews.records.responses import ResponsePart, read_parts
 
 
 def test_a_response_is_read_into_parts_with_the_answer_first() -> None:
@@ -18,12 +18,12 @@ def test_a_response_is_read_into_parts_with_the_answer_first() -> None:
             "format_notes": "",
         },
     }
-    assert parts(response) == [
-        Part("Final answer", text="$3$"),
-        Part("Steps", items=["Add.", "Divide."]),
-        Part("Intermediate results", data={"sum": 3}),
-        Part("Certain", text="true"),
-        Part("model", text="o1", is_around=True),
+    assert read_parts(response) == [
+        ResponsePart("Final answer", text="$3$"),
+        ResponsePart("Steps", items=["Add.", "Divide."]),
+        ResponsePart("Intermediate results", data={"sum": 3}),
+        ResponsePart("Certain", text="true"),
+        ResponsePart("model", text="o1", is_around=True),
     ]
 
 
@@ -33,26 +33,26 @@ def test_a_response_is_read_into_parts_with_the_answer_first() -> None:
         (None, []),
         ("", []),
         ({}, []),
-        ("It is 3.", [Part("Response", text="It is 3.")]),
+        ("It is 3.", [ResponsePart("Response", text="It is 3.")]),
         (
             {"model": "o1", "response": "It is 3."},
-            [Part("Response", text="It is 3."), Part("model", text="o1", is_around=True)],
+            [ResponsePart("Response", text="It is 3."), ResponsePart("model", text="o1", is_around=True)],
         ),
-        ({"final_answer": "3"}, [Part("Final answer", text="3")]),
+        ({"final_answer": "3"}, [ResponsePart("Final answer", text="3")]),
         ({"response": None}, []),
-        ({"steps": [1, "two"]}, [Part("Steps", data=[1, "two"])]),
-        ({"steps": ["x"] * 1000}, [Part("Steps", data=["x"] * 1000)]),
+        ({"steps": [1, "two"]}, [ResponsePart("Steps", data=[1, "two"])]),
+        ({"steps": ["x"] * 1000}, [ResponsePart("Steps", data=["x"] * 1000)]),
     ],
 )
-def test_a_response_may_have_any_shape(response: Any, found: list[Part]) -> None:
-    assert parts(response) == found
+def test_a_response_may_have_any_shape(response: Any, found: list[ResponsePart]) -> None:
+    assert read_parts(response) == found
 
 
 def test_a_huge_response_is_shown_as_json() -> None:
     huge = {"response": {f"step {number}": "x" * 1000 for number in range(250)}}
-    assert parts(huge) == [Part("Response", data=huge)]
+    assert read_parts(huge) == [ResponsePart("Response", data=huge)]
 
 
 def test_a_part_can_be_read_as_text() -> None:
-    assert Part("Steps", items=["Add.", "Divide."]).source == "Add.\nDivide."
-    assert Part("Sum", data={"sum": 3}).source == '{\n "sum": 3\n}'
+    assert ResponsePart("Steps", items=["Add.", "Divide."]).source == "Add.\nDivide."
+    assert ResponsePart("Sum", data={"sum": 3}).source == '{\n "sum": 3\n}'

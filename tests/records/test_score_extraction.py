@@ -13,11 +13,11 @@ from reviews.records.score_extraction import (
     MAX_CHARACTERS,
     MAX_NAME,
     STEPS,
+    Extraction,
     Proposal,
     Repair,
-    Salvage,
+    extract_scores,
     raw_text,
-    salvage,
 )
 
 SAMPLE = Path(BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
@@ -27,14 +27,14 @@ CRITERIA = {
     "completeness": {"score": "Partial", "justification": 'Step 2 says "clearly".\nIt is not clear.'},
     "accuracy": {"score": "Yes", "justification": "Zwölf ∞ 😀"},
 }
-NOTHING = Salvage()
+NOTHING = Extraction()
 
 
-def read(text: str) -> Salvage:
-    return salvage({"raw_content": text})
+def read(text: str) -> Extraction:
+    return extract_scores({"raw_content": text})
 
 
-def criteria(found: Salvage) -> dict[str, dict[str, Any]]:
+def criteria(found: Extraction) -> dict[str, dict[str, Any]]:
     by_name = {
         proposal.criterion: {"score": proposal.score, "justification": proposal.justification}
         for proposal in found.proposals
@@ -43,11 +43,11 @@ def criteria(found: Salvage) -> dict[str, dict[str, Any]]:
     return by_name
 
 
-def scores(found: Salvage) -> dict[str, Any]:
+def scores(found: Extraction) -> dict[str, Any]:
     return {criterion: judged["score"] for criterion, judged in criteria(found).items()}
 
 
-def only(found: Salvage) -> Proposal:
+def only(found: Extraction) -> Proposal:
     assert len(found.proposals) == 1
     return found.proposals[0]
 
@@ -69,8 +69,8 @@ def outputs() -> list[dict[str, str]]:
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the public sample is not beside the project")
 class TestTheSample:
     def test_gives_four_scores_for_each_record(self, outputs: list[dict[str, str]]) -> None:
-        assert [len(salvage(output).proposals) for output in outputs] == [4] * 75
-        words = {proposal.score for output in outputs for proposal in salvage(output).proposals}
+        assert [len(extract_scores(output).proposals) for output in outputs] == [4] * 75
+        words = {proposal.score for output in outputs for proposal in extract_scores(output).proposals}
         assert words == {"Yes", "No"}
 
     def test_reads_what_a_strict_parser_reads_where_it_reads_anything(
@@ -82,15 +82,15 @@ class TestTheSample:
             try:
                 strict = json.loads(block)
             except json.JSONDecodeError:
-                assert "backslash" in salvage(output).steps
+                assert "backslash" in extract_scores(output).steps
             else:
-                assert criteria(salvage(output)) == strict
-                assert salvage(output).steps == ("fence", "unwrap")
+                assert criteria(extract_scores(output)) == strict
+                assert extract_scores(output).steps == ("fence", "unwrap")
                 same += 1
         assert same == 71
 
     def test_keeps_the_latex(self, outputs: list[dict[str, str]]) -> None:
-        found = [proposal for output in outputs for proposal in salvage(output).proposals]
+        found = [proposal for output in outputs for proposal in extract_scores(output).proposals]
         assert not any(character < " " for proposal in found for character in proposal.justification)
         mended = [proposal for proposal in found if proposal.repairs]
         assert len(mended) == 7
@@ -98,7 +98,7 @@ class TestTheSample:
 
     def test_says_where_each_criterion_stands(self, outputs: list[dict[str, str]]) -> None:
         for output in outputs:
-            for proposal in salvage(output).proposals:
+            for proposal in extract_scores(output).proposals:
                 part = raw_text(output)[slice(*proposal.span)]
                 assert part.startswith(f'"{proposal.criterion}": {{')
                 assert part.endswith("}")
@@ -355,7 +355,7 @@ class TestRawText:
     def test_is_whatever_text_there_is(self) -> None:
         output = {"choices": [{"message": {"content": fenced(CRITERIA)}}], "model": "gpt-4o", "tokens": 12}
         assert raw_text(output) == fenced(CRITERIA) + "\n\ngpt-4o"
-        assert criteria(salvage(output)) == CRITERIA
+        assert criteria(extract_scores(output)) == CRITERIA
 
     def test_is_text_with_criteria_rather_than_other_scores_beside_it(self) -> None:
         output = {"content": fenced(CRITERIA), "moderation": {"score": 0.01}}
@@ -363,7 +363,7 @@ class TestRawText:
 
     def test_is_the_object_written_out_where_that_holds_the_criteria(self) -> None:
         output = {"evaluation": CRITERIA}
-        found = salvage(output)
+        found = extract_scores(output)
         assert json.loads(raw_text(output)) == output
         assert criteria(found) == CRITERIA
         assert found.steps == ()
@@ -371,7 +371,7 @@ class TestRawText:
 
     @pytest.mark.parametrize("output", [{}, {"raw_content": ""}, {"raw_content": None}, {"tokens": 12}])
     def test_may_hold_nothing(self, output: dict[str, Any]) -> None:
-        assert salvage(output) == NOTHING
+        assert extract_scores(output) == NOTHING
 
 
 class TestGarbage:
@@ -388,7 +388,7 @@ class TestGarbage:
 
     @pytest.mark.parametrize("output", [None, 7, "text", b"bytes", [], object()])
     def test_gives_nothing_where_no_object_is(self, output: Any) -> None:
-        assert salvage(output) == NOTHING
+        assert extract_scores(output) == NOTHING
 
     @pytest.mark.parametrize(
         "text",
@@ -404,7 +404,7 @@ class TestGarbage:
         ],
     )
     def test_text_beyond_its_budget_gives_nothing_and_says_so(self, text: str) -> None:
-        assert read(text) == Salvage(is_too_long=True)
+        assert read(text) == Extraction(is_too_long=True)
 
     def test_long_cut_justification_is_read(self) -> None:
         found = read('{"a": {"score": "Yes", "justification": "' + '\\"' * 100_000)
@@ -418,7 +418,7 @@ class TestGarbage:
         output: dict[str, Any] = {"score": "Yes"}
         for _ in range(100_000):
             output = {"a": output}
-        assert salvage(output) == NOTHING
+        assert extract_scores(output) == NOTHING
 
 
 PIECES = st.sampled_from(

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from reviews.records.scores import (
     AS_JUDGED,
     criterion_title,
+    decode_score,
+    encode_score,
+    format_score,
     identity,
     is_score,
-    read_spelled,
-    score_word,
-    spelled,
 )
 
 SCALARS = st.text() | st.integers() | st.floats() | st.booleans() | st.none()
@@ -37,19 +37,19 @@ SCALARS = st.text() | st.integers() | st.floats() | st.booleans() | st.none()
     ],
 )
 def test_a_form_spells_each_score_otherwise(score: Any, posted: str) -> None:
-    assert spelled(score) == posted
+    assert encode_score(score) == posted
 
 
 @given(SCALARS.filter(is_score))
 def test_any_score_comes_back_from_a_form_with_its_type(score: Any) -> None:
-    back = read_spelled(spelled(score))
+    back = decode_score(encode_score(score))
     assert json.dumps(back) == json.dumps(score)
-    assert spelled(score) != AS_JUDGED
+    assert encode_score(score) != AS_JUDGED
 
 
 @pytest.mark.parametrize("text", ["null", "[1]", '{"a": 1}', "1e999", "9" * 5000, "NaN", "[" * 100_000])
 def test_what_is_no_score_in_json_is_a_text(text: str) -> None:
-    assert read_spelled(text) == text
+    assert decode_score(text) == text
 
 
 def test_scores_of_two_types_are_two() -> None:
@@ -69,4 +69,4 @@ def test_whatever_says_something_is_a_score(value: Any) -> None:
 
 def test_names_and_scores_are_shown_in_words() -> None:
     assert criterion_title("correctness_of_final_answer") == "Correctness of final answer"
-    assert [score_word(score) for score in (None, "Yes", 4, True)] == ["", "Yes", "4", "true"]
+    assert [format_score(score) for score in (None, "Yes", 4, True)] == ["", "Yes", "4", "true"]

@@ -13,7 +13,7 @@ from reviews.exports.verify_export import Comparison, compare
 from reviews.imports import importer
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records.schema import Limits
-from reviews.records.shared_prefix import Repeats
+from reviews.records.shared_prefix import PrefixCounter
 from tests.support.factories import UserFactory
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.work import decide
@@ -32,7 +32,7 @@ def compared(originals: list[bytes], exported: bytes) -> Comparison:
 def repeated(file: list[bytes], *earlier: list[bytes]) -> int:
     """How many lines at the start of a file repeat one of those, the latest first; none of it is new."""
     held = {A: "a", OTHER_A: "a", B: "b", C: "c", BLANK: "", BAD: None}
-    repeats = Repeats(earlier, held.__getitem__)
+    repeats = PrefixCounter(earlier, held.__getitem__)
     for one in file:
         repeats.take(one, held[one], new=False)
     return repeats.count
@@ -64,7 +64,7 @@ class TestHowMany:
         assert repeated([A, BLANK]) == 0
 
     def test_none_once_something_is_new(self) -> None:
-        repeats = Repeats([[A, B]], {A: "a", B: "b"}.__getitem__)
+        repeats = PrefixCounter([[A, B]], {A: "a", B: "b"}.__getitem__)
         assert [repeats.take(A, "a", new=True), repeats.take(B, "b", new=False)] == [False, False]
 
 

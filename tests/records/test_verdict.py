@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cognireview.environment import BASE_DIR
 from reviews.records.scores import Score
-from reviews.records.verdict import Rule, WrongRule, read_verification
+from reviews.records.verdict import InvalidRule, VerdictRule, read_verification
 
 SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
@@ -33,14 +33,14 @@ class TestTheUsualRule:
         ],
     )
     def test_any_no_fails_and_any_partial_is_partial(self, scores: list[str], verdict: str) -> None:
-        assert Rule().aggregate(scores) == verdict
+        assert VerdictRule().aggregate(scores) == verdict
 
     @pytest.mark.parametrize(
         "scores",
         [[], [""], ["Yes", ""], ["No", None], ["Yes", 3], [True], ["Yes", "Maybe"], [["Yes"]], [{"a": "No"}]],
     )
     def test_there_is_none_without_scores_or_with_a_blank_or_unknown_one(self, scores: list[Any]) -> None:
-        assert Rule().aggregate(scores) is None
+        assert VerdictRule().aggregate(scores) is None
 
     @pytest.mark.parametrize(
         ("scores", "verdict"),
@@ -53,7 +53,7 @@ class TestTheUsualRule:
         ],
     )
     def test_reads_scores_in_the_shape_of_a_record(self, scores: Any, verdict: str | None) -> None:
-        assert Rule().verdict(scores) == verdict
+        assert VerdictRule().verdict(scores) == verdict
 
 
 GRADES: dict[str, Any] = {
@@ -83,10 +83,10 @@ class TestAnotherWorst:
     def test_counts_the_scores_it_names_by_their_json_type(
         self, scores: list[Score], verdict: str | None
     ) -> None:
-        assert Rule.of(GRADES).aggregate(scores) == verdict
+        assert VerdictRule.from_json(GRADES).aggregate(scores) == verdict
 
     def test_says_what_a_single_score_counts_as(self) -> None:
-        rule = Rule.of(GRADES)
+        rule = VerdictRule.from_json(GRADES)
         assert [rule.level(score) for score in ("GOOD", "Fair", 0, False, None, ["Good"])] == [
             *("yes", "partial", "no"),
             *(None, None, None),
@@ -94,7 +94,7 @@ class TestAnotherWorst:
 
 
 class TestTheMean:
-    rule = Rule.of({"kind": "mean", "pass": 4, "partial": 2.5})
+    rule = VerdictRule.from_json({"kind": "mean", "pass": 4, "partial": 2.5})
 
     @pytest.mark.parametrize(
         ("scores", "verdict"),
@@ -118,12 +118,14 @@ class TestTheMean:
 
 
 class TestRulesAsData:
-    @pytest.mark.parametrize("data", [Rule().as_json(), GRADES, {"kind": "mean", "pass": 4, "partial": 2.5}])
+    @pytest.mark.parametrize(
+        "data", [VerdictRule().as_json(), GRADES, {"kind": "mean", "pass": 4, "partial": 2.5}]
+    )
     def test_come_back_as_they_were(self, data: dict[str, Any]) -> None:
-        assert json.dumps(Rule.of(data).as_json()) == json.dumps(data)
+        assert json.dumps(VerdictRule.from_json(data).as_json()) == json.dumps(data)
 
     def test_that_are_empty_are_the_usual_rule(self) -> None:
-        assert Rule.of({}) == Rule()
+        assert VerdictRule.from_json({}) == VerdictRule()
 
     @pytest.mark.parametrize(
         ("data", "problem"),
@@ -157,16 +159,16 @@ class TestRulesAsData:
         ],
     )
     def test_that_are_none_say_why(self, data: Any, problem: str) -> None:
-        with pytest.raises(WrongRule) as wrong:
-            Rule.of(data)
+        with pytest.raises(InvalidRule) as wrong:
+            VerdictRule.from_json(data)
         assert str(wrong.value) == problem
 
 
 SCALARS = st.text() | st.integers() | st.floats() | st.booleans() | st.none()
 
 
-@given(st.lists(SCALARS), st.sampled_from([Rule(), Rule.of(GRADES), TestTheMean.rule]))
-def test_any_scores_make_the_verdict_that_each_of_them_allows(scores: list[Any], rule: Rule) -> None:
+@given(st.lists(SCALARS), st.sampled_from([VerdictRule(), VerdictRule.from_json(GRADES), TestTheMean.rule]))
+def test_any_scores_make_the_verdict_that_each_of_them_allows(scores: list[Any], rule: VerdictRule) -> None:
     levels = [rule.level(score) for score in scores]
     verdict = rule.aggregate(scores)
     assert (verdict is None) == (not scores or None in levels)

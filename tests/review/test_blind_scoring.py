@@ -249,7 +249,7 @@ class TestAChangeThatWouldHide:
         run.refresh_from_db()
         record = self.served(run, ana, structured_model_response=ANSWER)
         other = EvaluationFactory.create(run=run, structured_model_response=ANSWER)
-        before = measurement_settings.of(run)
+        before = measurement_settings.current_settings(run)
         larger = replace(before, blind_share=1)
         measurement_settings.configure(run_id=run.pk, actor=lea, measures=larger, seen=before.fingerprint)
         record, other = (Evaluation.objects.get(pk=one.pk) for one in (record, other))

@@ -9,8 +9,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from reviews.accounts.permissions import Denied
-from reviews.dashboard import drilldown, metrics
-from reviews.dashboard.metrics import Selection
+from reviews.dashboard import drilldown, reviewer_activity
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.exports import opinions as exports_opinions
 from reviews.history import recent, timeline, versions
 from reviews.models import (
@@ -131,18 +131,24 @@ class TestTheFirst:
 
     def test_is_work_done(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
-        assert [(one.reviewer, one.done) for one in metrics.reviewers(Selection())] == [(ana, 1)]
+        assert [(one.reviewer, one.done) for one in reviewer_activity.reviewer_figures(WorkSelection())] == [
+            (ana, 1)
+        ]
 
     def test_shows_in_no_figure_about_changes_while_it_is_open(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         def figures() -> list[Any]:
-            selection = Selection(run=evaluation.run)
-            by_criterion = metrics.criteria(selection), metrics.criteria_by_reviewer(selection)
+            selection = WorkSelection(run=evaluation.run)
+            by_criterion = (
+                reviewer_activity.criterion_overrides(selection),
+                reviewer_activity.criterion_overrides_by_reviewer(selection),
+            )
             worked = [
-                (one.compared, one.judged, one.longest_agreement) for one in metrics.reviewers(selection)
+                (one.compared, one.judged, one.longest_agreement)
+                for one in reviewer_activity.reviewer_figures(selection)
             ]
-            return [*by_criterion, worked, [one.changed for one in metrics.days(selection)]]
+            return [*by_criterion, worked, [one.changed for one in reviewer_activity.day_figures(selection)]]
 
         judged = {"Clarity": "No", "Conclusion Accuracy": "No"}
         decide(evaluation, ana, judged=judged)
@@ -304,7 +310,7 @@ class TestThoseThatDiffer:
 
     def test_count_as_nobodys_question(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         differ(evaluation, ana, bo)
-        assert {one.escalated for one in metrics.reviewers(Selection())} == {0}
+        assert {one.escalated for one in reviewer_activity.reviewer_figures(WorkSelection())} == {0}
 
 
 class TestTakingBack:
@@ -372,7 +378,7 @@ class TestTakingBack:
     def test_is_no_work_done(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
         decisions.undo(run=evaluation.run, reviewer=ana)
-        assert metrics.reviewers(Selection()) == []
+        assert reviewer_activity.reviewer_figures(WorkSelection()) == []
 
 
 class TestALeadWhoWaitsNoLonger:
@@ -552,9 +558,9 @@ class TestBeforeTheyAreSettled:
 
     def test_figures_lead_nobody_to_them(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         review = decide(evaluation, ana)
-        selection = Selection(reviewer=ana)
-        assert drilldown.decisions(selection, reader=lea).rows == []
-        assert drilldown.decisions(selection, reader=ana).rows == [review]
+        selection = WorkSelection(reviewer=ana)
+        assert drilldown.list_decisions(selection, reader=lea).rows == []
+        assert drilldown.list_decisions(selection, reader=ana).rows == [review]
 
     def test_the_file_is_as_it_was(self, ana: User, bo: User) -> None:
         file = file_of(line("eval_a"), line("eval_b"))

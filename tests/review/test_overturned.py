@@ -3,9 +3,9 @@
 import pytest
 from django.db import IntegrityError, connection
 
-from reviews.dashboard import drilldown, metrics
-from reviews.dashboard.drilldown import SIGNALS, decisions, overturned
-from reviews.dashboard.metrics import Selection
+from reviews.dashboard import drilldown, reviewer_activity
+from reviews.dashboard.drilldown import SIGNALS, list_decisions, list_overturned
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import Evaluation, FileConflict, Overturning, Review, Run, User
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import decisions as review_decisions
@@ -28,17 +28,17 @@ def fresh(evaluation: Evaluation) -> Evaluation:
 
 
 def kinds(reviewer: User) -> list[str]:
-    return [one.kind for one in overturned(Selection(reviewer=reviewer))]
+    return [one.kind for one in list_overturned(WorkSelection(reviewer=reviewer))]
 
 
 def count(reviewer: User) -> int:
-    return sum(one.overturned for one in metrics.reviewers(Selection(reviewer=reviewer)))
+    return sum(one.overturned for one in reviewer_activity.reviewer_figures(WorkSelection(reviewer=reviewer)))
 
 
 class TestOverturned:
     def test_is_what_somebody_else_decided_otherwise(self, decided: Evaluation, ana: User, lea: User) -> None:
         theirs = decide(decided, lea, by=review_decisions.revise, scores=OTHER, comments="Step two jumps.")
-        [one] = overturned(Selection(reviewer=ana))
+        [one] = list_overturned(WorkSelection(reviewer=ana))
         assert (one.review.evaluation, one.review.reviewer, one.by) == (decided, ana, theirs)
         assert (one.kind, one.actor, one.reason) == ("revised", lea, "Step two jumps.")
         assert count(ana) == 1
@@ -60,7 +60,7 @@ class TestOverturned:
         self, decided: Evaluation, ana: User, lea: User
     ) -> None:
         review_decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="The reference has changed.")
-        [one] = overturned(Selection(reviewer=ana))
+        [one] = list_overturned(WorkSelection(reviewer=ana))
         assert (one.kind, one.reason, one.by) == ("reopened", "The reference has changed.", None)
 
     def test_is_what_was_settled_for_a_file(self, decided: Evaluation, ana: User, lea: User) -> None:
@@ -123,27 +123,27 @@ class TestTheDecisionsBehindAFigure:
         ],
     )
     def test_are_listed_newest_first(self, run: Run, signal: str, tasks: list[str]) -> None:
-        page = decisions(Selection(run), signal=signal)
+        page = list_decisions(WorkSelection(run), signal=signal)
         assert [review.evaluation.task_id for review in page.rows] == tasks
         assert page.next_after == ""
 
     def test_have_a_title_for_each_signal(self, run: Run) -> None:
         for signal in SIGNALS:
-            decisions(Selection(run), signal=signal)
+            list_decisions(WorkSelection(run), signal=signal)
         with pytest.raises(KeyError):
-            decisions(Selection(run), signal="password")
+            list_decisions(WorkSelection(run), signal="password")
 
     def test_are_of_one_reviewer(self, run: Run, ana: User, bo: User) -> None:
-        assert len(decisions(Selection(reviewer=ana)).rows) == 3
-        assert decisions(Selection(reviewer=bo)).rows == []
+        assert len(list_decisions(WorkSelection(reviewer=ana)).rows) == 3
+        assert list_decisions(WorkSelection(reviewer=bo)).rows == []
 
     def test_come_page_by_page(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(drilldown, "PAGE_SIZE", 2)
-        first = decisions(Selection(run))
-        second = decisions(Selection(run), after=first.next_after)
+        first = list_decisions(WorkSelection(run))
+        second = list_decisions(WorkSelection(run), after=first.next_after)
         assert [len(page.rows) for page in (first, second)] == [2, 1]
         assert {review.pk for page in (first, second) for review in page.rows} == {
             review.pk for review in Review.objects.filter(withdrawal=None)
         }
         assert second.next_after == ""
-        assert decisions(Selection(run), after="'; DROP").rows == first.rows
+        assert list_decisions(WorkSelection(run), after="'; DROP").rows == first.rows

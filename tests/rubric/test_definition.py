@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Run, User
 from reviews.records.scores import AS_JUDGED, identity, is_score
-from reviews.records.verdict import Rule
+from reviews.records.verdict import VerdictRule
 from reviews.rubric import definition
 from reviews.rubric.definition import COMMAND_LETTERS, Outdated, Rubric, WrongRubric, causes_named
 from tests.support.factories import RunFactory
 
-MEAN = Rule.of({"kind": "mean", "pass": 4, "partial": 2})
+MEAN = VerdictRule.from_json({"kind": "mean", "pass": 4, "partial": 2})
 MINE = Rubric(
     criteria=("rigor", "clarity"),
     scores=("Good", "Fair", "Poor"),
-    rule=Rule("worst", ("Good",), ("Fair",), ("Poor",)),
+    rule=VerdictRule("worst", ("Good",), ("Fair",), ("Poor",)),
     causes=causes_named(["Typo", "Other"]),
 )
 
@@ -40,7 +40,7 @@ class TestTheUsual:
         usual = definition.of(Run())
         assert usual == Rubric()
         assert usual.scores == ("Yes", "Partial", "No")
-        assert usual.rule == Rule()
+        assert usual.rule == VerdictRule()
         assert [cause.word for cause in usual.causes] == [
             *("too strict", "too lenient", "misread answer", "arithmetic", "missed a step", "invented fact"),
             *("right score wrong reason", "reference wrong", "verifier wrong", "rubric unclear", "other"),
@@ -161,7 +161,7 @@ class TestConfigure:
             ({"causes": causes_named(["Typo", "TYPO"])}, {"causes": ["“typo” stands there twice."]}),
             ({"rule": MEAN}, {"scores": ["A mean needs numbers among the scores."]}),
             (
-                {"rule": Rule("worst", ("Good",), (), ())},
+                {"rule": VerdictRule("worst", ("Good",), (), ())},
                 {"rule": ["Some score has to count as Yes, and some as No."]},
             ),
             (

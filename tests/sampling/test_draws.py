@@ -19,7 +19,7 @@ from reviews import tasks
 from reviews.accounts.permissions import Denied
 from reviews.audit import log
 from reviews.dashboard import spot_checks
-from reviews.dashboard.metrics import Selection
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.exports.jobs import ExportOptions, ExportOutput
@@ -328,7 +328,7 @@ class TestADecisionOnADrawnRecord:
 
     def test_can_be_drawn_for_a_spot_check(self, run: Run, ana: User, lea: User) -> None:
         review = agree(one_drawn(), ana)
-        [drawn_check] = spot_checks.draw(selection=Selection(run, reviewer=ana), count=5, actor=lea)
+        [drawn_check] = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=5, actor=lea)
         assert drawn_check.review == review
         assert spot_checks.open_checks(lea) == [drawn_check]
         spot_checks.reopen(check_id=drawn_check.pk, actor=lea, reason="Step two.")

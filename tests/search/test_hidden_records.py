@@ -239,10 +239,10 @@ class TestLists:
         self, run: Run, lea: User, bo: User
     ) -> None:
         Reveal.objects.create(run=run, reviewer=lea, how="downloaded")
-        order = bulk_changes.Order(
+        order = bulk_changes.BulkOrder(
             run, Filters.from_query_string("verdict=Fail"), bulk_changes.Kind.ASSIGN, bo
         )
-        assert bulk_changes.plan(order).changes == 1
+        assert bulk_changes.preview(order).changes == 1
         bulk_changes.apply(order, lea)
         assert run.evaluations.get(assigned_to=bo).task_id == "3"
 

@@ -4,7 +4,7 @@ import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from reviews.models import Evaluation, EvaluationFacets, EvaluationWords, Import, Run, StratumCount, Uncovered
-from reviews.records.verdict import Rule
+from reviews.records.verdict import VerdictRule
 from reviews.search import filter_options, indexing
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
@@ -72,7 +72,10 @@ class TestFacets:
     @pytest.mark.parametrize("scores", [{"a": None}, {"a": []}, {"a": {"score": {}}}, {"": {"score": ""}}])
     def test_are_not_made_of_scores_that_are_none(self, scores: dict[str, object]) -> None:
         record = EvaluationFactory.create(parsed_rubric_scores=scores)
-        named = {facet.name for facet in indexing.facets_of(record, indexing.judged_criteria(record), Rule())}
+        named = {
+            facet.name
+            for facet in indexing.facets_of(record, indexing.judged_criteria(record), VerdictRule())
+        }
         assert "score" not in named
 
     def test_are_not_without_end(self) -> None:

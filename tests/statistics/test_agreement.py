@@ -15,7 +15,7 @@ from reviews.records.verdict import Level
 from reviews.statistics.agreement import (
     DEFINITIONS,
     Category,
-    Confusion,
+    ConfusionMatrix,
     ac1,
     agreement,
     false_fail,
@@ -38,10 +38,10 @@ ABSTRACTORS = [[13, 0, 0], [0, 20, 7], [0, 4, 56]]
 DIAGNOSES = [[75, 1, 4], [5, 4, 1], [0, 0, 10]]
 
 
-def table(counts: Sequence[Sequence[int]], *categories: Category) -> Confusion:
+def table(counts: Sequence[Sequence[int]], *categories: Category) -> ConfusionMatrix:
     """With categories in an order, unless others are given."""
     usual = tuple(Category(str(place), None, -place) for place in range(len(counts)))
-    return Confusion(categories or usual, tuple(map(tuple, counts)))
+    return ConfusionMatrix(categories or usual, tuple(map(tuple, counts)))
 
 
 def value(estimate: Estimate) -> float:
@@ -60,13 +60,13 @@ def standard_error(estimate: Estimate) -> float:
 
 
 @st.composite
-def tables(draw: st.DrawFn, most: int = 30) -> Confusion:
+def tables(draw: st.DrawFn, most: int = 30) -> ConfusionMatrix:
     size = draw(st.integers(2, 4))
     cells = draw(st.lists(st.integers(0, most), min_size=size * size, max_size=size * size))
     return table([cells[size * row : size * (row + 1)] for row in range(size)])
 
 
-def pairs_of(confusion: Confusion) -> tuple[list[int], list[int]]:
+def pairs_of(confusion: ConfusionMatrix) -> tuple[list[int], list[int]]:
     """The judge's scores and the human's, pair by pair."""
     size = range(len(confusion.categories))
     found = [cell for cell in product(size, size) for _ in range(confusion.counts[cell[0]][cell[1]])]
@@ -79,7 +79,7 @@ class TestPublishedExamples:
         [(kappa, 0.7964094, 0.05891072), (ac1, 0.8493305, 0.04321747)],
     )
     def test_of_gwet(
-        self, coefficient: Callable[[Confusion], Estimate], published: float, error: float
+        self, coefficient: Callable[[ConfusionMatrix], Estimate], published: float, error: float
     ) -> None:
         found = coefficient(table(ABSTRACTORS))
         assert (round(value(found), 7), found.n) == (published, 100)
@@ -97,7 +97,7 @@ class TestPublishedExamples:
 
 class TestAgainstScikitLearn:
     @given(tables())
-    def test_kappa_is_the_same(self, confusion: Confusion) -> None:
+    def test_kappa_is_the_same(self, confusion: ConfusionMatrix) -> None:
         judge, human = pairs_of(confusion)
         assume(len({*judge}) > 1 and len({*human}) > 1)
         expected = cohen_kappa_score(judge, human)
@@ -110,7 +110,7 @@ class TestAgainstScikitLearn:
 class TestAnInterval:
     @given(st.lists(st.integers(5, 40), min_size=9, max_size=9), st.sampled_from(CHANCE_CORRECTED))
     def test_is_what_the_jackknife_gives_too(
-        self, cells: list[int], coefficient: Callable[[Confusion], Estimate]
+        self, cells: list[int], coefficient: Callable[[ConfusionMatrix], Estimate]
     ) -> None:
         """The variance formulas against one that needs none, for large samples."""
         counts = [[40 * count for count in cells[3 * row : 3 * row + 3]] for row in range(3)]
@@ -126,7 +126,9 @@ class TestAnInterval:
         assert standard_error(found) == pytest.approx(sqrt(variance), rel=0.02)
 
     @given(tables(), st.sampled_from(OF_A_TABLE))
-    def test_holds_the_value(self, confusion: Confusion, figure: Callable[[Confusion], Estimate]) -> None:
+    def test_holds_the_value(
+        self, confusion: ConfusionMatrix, figure: Callable[[ConfusionMatrix], Estimate]
+    ) -> None:
         found = figure(confusion)
         if found.value is None:
             assert found.why.endswith(".")
@@ -135,7 +137,7 @@ class TestAnInterval:
 
     @pytest.mark.parametrize("coefficient", CHANCE_CORRECTED)
     def test_is_not_closed_where_few_pairs_all_agree(
-        self, coefficient: Callable[[Confusion], Estimate]
+        self, coefficient: Callable[[ConfusionMatrix], Estimate]
     ) -> None:
         few, many = coefficient(table([[3, 0], [0, 4]])), coefficient(table([[300, 0], [0, 400]]))
         assert (few.value, few.high) == (1, 1)
@@ -146,23 +148,23 @@ class TestAnInterval:
 class TestTheOrderOfThings:
     @given(tables(), st.sampled_from(CHANCE_CORRECTED))
     def test_who_is_the_judge_makes_no_difference_to_agreement(
-        self, confusion: Confusion, coefficient: Callable[[Confusion], Estimate]
+        self, confusion: ConfusionMatrix, coefficient: Callable[[ConfusionMatrix], Estimate]
     ) -> None:
         turned = table([*zip(*confusion.counts, strict=True)])
         assert coefficient(turned).value == pytest.approx(coefficient(confusion).value)
 
     @given(tables())
-    def test_who_is_the_judge_turns_leniency_round(self, confusion: Confusion) -> None:
+    def test_who_is_the_judge_turns_leniency_round(self, confusion: ConfusionMatrix) -> None:
         assume(confusion.n)
         there, back = leniency(confusion), leniency(table([*zip(*confusion.counts, strict=True)]))
         assert value(there) == -value(back)
         assert limits(there) == tuple(-limit for limit in reversed(limits(back)))
 
     @given(tables(), st.randoms())
-    def test_the_order_of_scores_makes_no_difference(self, confusion: Confusion, random: Any) -> None:
+    def test_the_order_of_scores_makes_no_difference(self, confusion: ConfusionMatrix, random: Any) -> None:
         places = [*range(len(confusion.categories))]
         random.shuffle(places)
-        shuffled = Confusion(
+        shuffled = ConfusionMatrix(
             tuple(confusion.categories[place] for place in places),
             tuple(tuple(confusion.counts[row][column] for column in places) for row in places),
         )
@@ -215,8 +217,8 @@ class TestLeniency:
 
 class TestWhereNothingCanBeSaid:
     @pytest.mark.parametrize("figure", OF_A_TABLE)
-    def test_without_a_pair(self, figure: Callable[[Confusion], Estimate]) -> None:
-        for empty in (table([[0, 0], [0, 0]], *YES_NO), Confusion((), ())):
+    def test_without_a_pair(self, figure: Callable[[ConfusionMatrix], Estimate]) -> None:
+        for empty in (table([[0, 0], [0, 0]], *YES_NO), ConfusionMatrix((), ())):
             found = figure(empty)
             assert (found.value, found.low, found.high, found.n) == (None, None, None, 0)
             assert found.why.endswith(".")

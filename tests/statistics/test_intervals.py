@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from reviews.statistics.intervals import (
     Estimate,
-    Part,
-    Stratified,
+    StratifiedEstimate,
+    StratumSample,
     added,
+    compare_pairs,
     difference,
     holm,
     p_value,
-    pairs,
-    part_of_sum,
     ratio,
-    scaled,
-    stratified,
+    scale,
+    share_of_sum,
+    stratified_share,
     undefined,
     wilson,
     wilson_limits,
@@ -47,10 +47,10 @@ def shares(draw: st.DrawFn) -> Estimate:
 
 
 @st.composite
-def parts(draw: st.DrawFn) -> Part:
+def parts(draw: st.DrawFn) -> StratumSample:
     population = draw(st.integers(0, 500))
     reviewed = draw(st.integers(0, population))
-    return Part(population, reviewed, draw(st.integers(0, reviewed)))
+    return StratumSample(population, reviewed, draw(st.integers(0, reviewed)))
 
 
 def is_within_its_limits(estimate: Estimate) -> bool:
@@ -118,42 +118,48 @@ class TestAShare:
 
 class TestAShareOfAPopulation:
     def test_weighs_each_part_by_its_records(self) -> None:
-        found = stratified([Part(900, 90, 9), Part(100, 50, 40)])
+        found = stratified_share([StratumSample(900, 90, 9), StratumSample(100, 50, 40)])
         assert value(found.share) == pytest.approx(0.9 * 0.1 + 0.1 * 0.8)
         assert value(found.total) == pytest.approx(170)
         assert (found.population, found.covered, found.share.n) == (1000, 1000, 140)
 
     def test_of_one_part_of_a_large_population_is_a_plain_share(self) -> None:
-        found = stratified([Part(10**9, 100, 7)])
+        found = stratified_share([StratumSample(10**9, 100, 7)])
         assert limits(found.share) == limits(wilson(7, 100))
 
     def test_is_certain_where_everything_was_reviewed(self) -> None:
-        found = stratified([Part(30, 30, 10), Part(10, 10, 0)]).share
+        found = stratified_share([StratumSample(30, 30, 10), StratumSample(10, 10, 0)]).share
         assert limits(found, 9) == (0.25, 0.25)
 
     def test_is_not_certain_where_its_records_are_a_sample_themselves(self) -> None:
-        found = stratified([Part(30, 30, 10)], finite=False).share
+        found = stratified_share([StratumSample(30, 30, 10)], finite=False).share
         assert limits(found) == limits(wilson(10, 30))
 
     def test_of_half_a_population_is_surer_than_of_a_tenth(self) -> None:
         """The finite population correction."""
-        half, tenth = stratified([Part(200, 100, 20)]).share, stratified([Part(1000, 100, 20)]).share
+        half, tenth = (
+            stratified_share([StratumSample(200, 100, 20)]).share,
+            stratified_share([StratumSample(1000, 100, 20)]).share,
+        )
         assert limits(tenth)[0] < limits(half)[0]
         assert limits(half)[1] < limits(tenth)[1]
 
     def test_is_no_surer_for_a_census_of_another_part(self) -> None:
-        sampled = Part(100, 5, 2)
-        alone, both = stratified([sampled]).share, stratified([sampled, Part(900, 900, 0)]).share
+        sampled = StratumSample(100, 5, 2)
+        alone, both = (
+            stratified_share([sampled]).share,
+            stratified_share([sampled, StratumSample(900, 900, 0)]).share,
+        )
         assert limits(both, 9) == pytest.approx([limit / 10 for limit in limits(alone, 9)], abs=1e-8)
 
     def test_of_many_thin_parts_drawn_alike_is_as_sure_as_of_one(self) -> None:
-        thin = stratified([Part(500, 5, hits) for hits in (0, 1, 0, 2)]).share
-        assert limits(thin) == limits(stratified([Part(2000, 20, 3)]).share)
+        thin = stratified_share([StratumSample(500, 5, hits) for hits in (0, 1, 0, 2)]).share
+        assert limits(thin) == limits(stratified_share([StratumSample(2000, 20, 3)]).share)
 
     def test_counts_the_sizes_of_parts_as_chance_where_its_records_are_a_sample(self) -> None:
         """Of two very different halves the share is hardly surer than without knowing the halves."""
-        halves = [Part(100, 100, 10), Part(100, 40, 36)]
-        unknown, found = wilson(100, 200), stratified(halves, finite=False).share
+        halves = [StratumSample(100, 100, 10), StratumSample(100, 40, 36)]
+        unknown, found = wilson(100, 200), stratified_share(halves, finite=False).share
         assert limits(found)[1] - limits(found)[0] > limits(unknown)[1] - limits(unknown)[0]
 
     @pytest.mark.parametrize(
@@ -175,21 +181,26 @@ class TestAShareOfAPopulation:
         covered = 0
         for _ in range(1000):
             drawn = [
-                Part(size, reviewed, sum(chance.sample(part, reviewed)))
+                StratumSample(size, reviewed, sum(chance.sample(part, reviewed)))
                 for part, (size, _, reviewed) in zip(records, population, strict=True)
             ]
-            low, high = limits(stratified(drawn).share, 9)
+            low, high = limits(stratified_share(drawn).share, 9)
             covered += low <= truth <= high
         assert covered > 930
 
     def test_has_a_width_also_where_nothing_hit(self) -> None:
-        found = stratified([Part(500, 20, 0), Part(500, 30, 0)]).share
+        found = stratified_share([StratumSample(500, 20, 0), StratumSample(500, 30, 0)]).share
         assert found.low == 0
         assert 0.05 < limits(found)[1] < 0.10
 
     def test_says_what_it_does_not_cover(self) -> None:
-        found = stratified(
-            [Part(900, 90, 9), Part(60, 0, 0, "Pass of gpt"), Part(40, 0, 0), Part(0, 0, 0, "none")]
+        found = stratified_share(
+            [
+                StratumSample(900, 90, 9),
+                StratumSample(60, 0, 0, "Pass of gpt"),
+                StratumSample(40, 0, 0),
+                StratumSample(0, 0, 0, "none"),
+            ]
         )
         assert value(found.share) == pytest.approx(0.1)
         assert (found.population, found.covered) == (1000, 900)
@@ -197,22 +208,24 @@ class TestAShareOfAPopulation:
         assert found.as_json()["note"] == found.note
 
     def test_names_the_largest_three_parts_that_it_does_not_cover(self) -> None:
-        note = stratified([Part(5, 5, 0), *(Part(size, 0, 0, f"part {size}") for size in range(1, 7))]).note
+        note = stratified_share(
+            [StratumSample(5, 5, 0), *(StratumSample(size, 0, 0, f"part {size}") for size in range(1, 7))]
+        ).note
         assert note == "Covers 5 of 26 records; not covered: part 6 (6), part 5 (5), part 4 (4), 3 more."
 
-    @pytest.mark.parametrize("population", [[], [Part(0, 0, 0)], [Part(10, 0, 0, "Pass")]])
-    def test_of_which_nothing_was_reviewed_is_undefined(self, population: list[Part]) -> None:
-        found = stratified(population)
+    @pytest.mark.parametrize("population", [[], [StratumSample(0, 0, 0)], [StratumSample(10, 0, 0, "Pass")]])
+    def test_of_which_nothing_was_reviewed_is_undefined(self, population: list[StratumSample]) -> None:
+        found = stratified_share(population)
         assert found.share == found.total == undefined("No record was reviewed.")
-        assert isinstance(found, Stratified)
+        assert isinstance(found, StratifiedEstimate)
 
     def test_takes_counts_that_are_older_than_the_reviews(self) -> None:
-        found = stratified([Part(3, 5, 5), Part(7, 7, 0)]).share
+        found = stratified_share([StratumSample(3, 5, 5), StratumSample(7, 7, 0)]).share
         assert value(found) == pytest.approx(0.3)
 
     @given(st.lists(parts(), max_size=6))
-    def test_lies_within_its_limits_in_any_order_of_parts(self, population: list[Part]) -> None:
-        found, turned = stratified(population), stratified(reversed(population))
+    def test_lies_within_its_limits_in_any_order_of_parts(self, population: list[StratumSample]) -> None:
+        found, turned = stratified_share(population), stratified_share(reversed(population))
         assert found.covered + sum(part.population for part in found.uncovered) == found.population
         if found.covered:
             assert is_within_its_limits(found.share)
@@ -261,7 +274,7 @@ class TestADifference:
 class TestSumsAndRatios:
     def test_a_sum_is_as_wide_as_its_terms_are_apart_from_each_other(self) -> None:
         assert limits(added(Estimate(10, 7, 14, 5), Estimate(20, 16, 23, 6))) == (25, 35)
-        assert scaled(Estimate(0.5, 0.4, 0.7, 9), 10) == Estimate(5, 4, 7, 9)
+        assert scale(Estimate(0.5, 0.4, 0.7, 9), 10) == Estimate(5, 4, 7, 9)
 
     def test_a_ratio_has_the_interval_of_donner_and_zou(self) -> None:
         """By their formulas as printed, which hold where no term is near 0."""
@@ -282,30 +295,30 @@ class TestSumsAndRatios:
         flagged, missed = Estimate(40, 30, 52, 100), Estimate(10, 4, 22, 80)
         of_ratio = ratio(flagged, missed)
         low, high = (limit / (1 + limit) for limit in limits(of_ratio, 9))
-        found = part_of_sum(flagged, missed)
+        found = share_of_sum(flagged, missed)
         assert value(found) == pytest.approx(0.8)
         assert limits(found) == (round(low, 4), round(high, 4))
 
     def test_recall_is_not_certain_where_no_miss_was_found(self) -> None:
-        found = part_of_sum(Estimate(40, 40, 40, 100), stratified([Part(900, 100, 0)]).total)
+        found = share_of_sum(Estimate(40, 40, 40, 100), stratified_share([StratumSample(900, 100, 0)]).total)
         assert (found.value, found.high) == (1, 1)
         assert limits(found)[0] == pytest.approx(40 / (40 + 900 * 0.0335), abs=0.01)
 
     def test_recall_of_nothing_is_undefined(self) -> None:
-        assert part_of_sum(wilson(0, 9), wilson(0, 9)).value is None
-        assert part_of_sum(UNKNOWN, wilson(1, 9)).why == "Nobody looked."
+        assert share_of_sum(wilson(0, 9), wilson(0, 9)).value is None
+        assert share_of_sum(UNKNOWN, wilson(1, 9)).why == "Nobody looked."
 
     def test_recall_is_nothing_where_all_was_missed(self) -> None:
-        found = part_of_sum(wilson(0, 50), wilson(25, 50))
+        found = share_of_sum(wilson(0, 50), wilson(25, 50))
         assert (found.value, found.low) == (0, 0)
         assert 0 < limits(found)[1] < 0.25
 
     @given(shares(), shares())
     def test_a_part_and_the_other_make_the_whole(self, one: Estimate, other: Estimate) -> None:
         assume(one.value or other.value)
-        low, high = limits(part_of_sum(one, other), 7)
-        assert 0 <= low <= round(value(part_of_sum(one, other)), 7) <= high <= 1
-        assert limits(part_of_sum(other, one), 6) == pytest.approx((1 - high, 1 - low), abs=2e-6)
+        low, high = limits(share_of_sum(one, other), 7)
+        assert 0 <= low <= round(value(share_of_sum(one, other)), 7) <= high <= 1
+        assert limits(share_of_sum(other, one), 6) == pytest.approx((1 - high, 1 - low), abs=2e-6)
 
 
 class TestWhichOfSeveralDiffer:
@@ -321,7 +334,7 @@ class TestWhichOfSeveralDiffer:
         assert [after for _, after in sorted(zip(ps, adjusted, strict=True))] == sorted(adjusted)
 
     def test_names_both_and_says_which_is_real(self) -> None:
-        found = pairs([wilson(90, 100), wilson(70, 100), UNKNOWN, wilson(88, 100)])
+        found = compare_pairs([wilson(90, 100), wilson(70, 100), UNKNOWN, wilson(88, 100)])
         assert [(pair.first, pair.second, pair.is_real) for pair in found] == [
             (0, 1, True),
             (0, 3, False),
@@ -331,5 +344,5 @@ class TestWhichOfSeveralDiffer:
 
     def test_asks_more_of_many_pairs_than_of_one(self) -> None:
         high, low = wilson(60, 100), wilson(45, 100)
-        assert pairs([high, low])[0].is_real
-        assert not pairs([high, low, *[wilson(50, 100)] * 5])[0].is_real
+        assert compare_pairs([high, low])[0].is_real
+        assert not compare_pairs([high, low, *[wilson(50, 100)] * 5])[0].is_real

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group
 from factory.django import DjangoModelFactory
 
 from reviews.models import Evaluation, Export, ExportProgress, Import, Run, User
-from reviews.records.extracted_scores import extract
+from reviews.records.extracted_scores import encode_extracted
 
 PASSWORD = "a pass phrase for tests"
 SCORES = {
@@ -74,7 +74,7 @@ class EvaluationFactory(DjangoModelFactory[Evaluation]):
     raw_judge_output = factory.LazyFunction(lambda: {"raw_content": "{}"})
     parsed_rubric_scores = factory.LazyFunction(lambda: dict(SCORES))
     extracted_scores = factory.LazyAttribute(
-        lambda made: extract(made.parsed_rubric_scores, made.raw_judge_output)
+        lambda made: encode_extracted(made.parsed_rubric_scores, made.raw_judge_output)
     )
     aggregated_score = "Fail"
     final_answer_verified = False

@@ -19,7 +19,7 @@ from rich.console import Console
 from reviews.imports.importer import Progress, StrictImportRefused, import_stream
 from reviews.management.arguments import read_mapping
 from reviews.models import Import
-from reviews.records.mapping import Mapping
+from reviews.records.mapping import FieldMapping
 from reviews.storage import decompression
 from reviews.storage.corruption import CorruptData
 from reviews.storage.source_files import ImportRefused, read_blocks
@@ -56,7 +56,7 @@ class Command(BaseCommand):
         if any(statuses):
             sys.exit(SOME_REJECTED)
 
-    def _import(self, name: str, mapping: Mapping | None, options: dict[str, Any]) -> int:
+    def _import(self, name: str, mapping: FieldMapping | None, options: dict[str, Any]) -> int:
         try:
             with _opened(name) as file, _bar(name, file) as progress, transaction.atomic():
                 done = import_stream(

@@ -10,7 +10,7 @@ from django.db import DatabaseError
 from rich.console import Console
 
 from reviews.judge import quality_gates, report
-from reviews.judge.agreement import Scope
+from reviews.judge.accuracy import JudgeScope
 from reviews.management.arguments import find_run
 from reviews.management.report_tables import tables
 
@@ -38,16 +38,16 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            required = [quality_gates.parse(text) for text in options["require"]]
-        except quality_gates.NotUnderstood as error:
+            required = [quality_gates.parse_requirement(text) for text in options["require"]]
+        except quality_gates.InvalidRequirement as error:
             raise CommandError(str(error), returncode=2) from error
         run = find_run(options["run"])
         try:
-            found = report.of(Scope(run))
+            found = report.build_report(JudgeScope(run))
         except DatabaseError as error:
             # Not 1: that status means that a requirement is violated.
             raise CommandError(f"The report failed: {error}".strip(), returncode=2) from error
-        checked = quality_gates.check(found, required)
+        checked = quality_gates.check_requirements(found, required)
         if options["json"]:
             document = quality_gates.as_json(found, checked)
             self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
@@ -57,5 +57,5 @@ class Command(BaseCommand):
             console = Console(file=sys.stdout, highlight=False, markup=False)
             for part in tables(found):
                 console.print(part)
-        if status := quality_gates.worst(checked).status:
+        if status := quality_gates.worst_outcome(checked).status:
             sys.exit(status)

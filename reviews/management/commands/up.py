@@ -25,7 +25,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, port: int, demo: bool, **__: Any) -> None:
         def greeting(url: str) -> list[str]:
-            return [*(first_start.demonstrate() if demo else []), first_start.address(url)]
+            return [*(first_start.create_demo() if demo else []), first_start.start_message(url)]
 
         try:
             supervisor.up(port=port, greeting=greeting, say=self._say, report=self._report)

@@ -195,7 +195,7 @@ class ReviewForm(forms.Form):
             "causes": {name: row.stated_cause for name, row in names if row.stated_cause},
             "active_ms": self.cleaned_data["active_ms"],
             "keys": self.cleaned_data["keys"],
-            "extractor": extracted_scores.of(self.evaluation).version
+            "extractor": extracted_scores.read_extracted(self.evaluation).version
             if "extracted" in origins.values()
             else None,
             "judged": {offer.criterion: offer.score for offer in self.offers if is_score(offer.score)},

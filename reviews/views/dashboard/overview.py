@@ -10,15 +10,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import can, check
-from reviews.dashboard import metrics, spot_checks
-from reviews.dashboard.drilldown import SIGNALS, decisions
+from reviews.dashboard import reviewer_activity, spot_checks
+from reviews.dashboard.drilldown import SIGNALS, list_decisions
 from reviews.database.replica import by_replica
 from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.queue import claims
-from reviews.views.dashboard import scope as dashboard_scope
+from reviews.views.dashboard import filters as dashboard_filters
 from reviews.views.dashboard import tables as dashboard_tables
-from reviews.views.dashboard.scope import Scope
+from reviews.views.dashboard.filters import Scope
 from reviews.views.tables import Table, as_csv
 
 _ON_THE_DESK = (
@@ -48,7 +48,7 @@ class Shown(NamedTuple):
 def desk(request: Request) -> HttpResponse:
     """Everybody's work, or what `run`, `first` and `last` leave of it."""
     check(request.user, "lead_review")
-    scope = dashboard_scope.read(request.GET)
+    scope = dashboard_filters.read(request.GET)
     context = {
         "scope": scope,
         "checks": len(spot_checks.open_checks(request.user)),
@@ -72,7 +72,7 @@ def desk_table(request: Request, name: str) -> StreamingHttpResponse:
     check(request.user, "lead_review")
     if name not in dashboard_tables.TABLES:
         raise Http404
-    scope = dashboard_scope.read(request.GET, _reviewer(request))
+    scope = dashboard_filters.read(request.GET, _reviewer(request))
     return as_csv(dashboard_tables.TABLES[name](scope), f"{name}.csv")
 
 
@@ -91,7 +91,7 @@ def release(request: Request, pk: int) -> HttpResponse:
     record = get_object_or_404(Evaluation.objects.only("task_id", "model_id", "evaluation_id"), pk=pk)
     claims.release(evaluation_id=record.pk, actor=request.user)
     messages.success(request, f"Released: {record.title}. Drafts stay.")
-    return redirect(dashboard_scope.read(request.GET).address(reverse("dashboard")))
+    return redirect(dashboard_filters.read(request.GET).address(reverse("dashboard")))
 
 
 # One reviewer
@@ -116,8 +116,8 @@ def my_work(request: Request) -> HttpResponse:
 
 
 def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpResponse:
-    scope = dashboard_scope.read(request.GET, reviewer)
-    found = metrics.reviewers(scope.selection)
+    scope = dashboard_filters.read(request.GET, reviewer)
+    found = reviewer_activity.reviewer_figures(scope.selection)
     tables = [_shown(name, scope) for name in _OF_A_PERSON]
     context = {
         "reviewer": reviewer,
@@ -170,7 +170,7 @@ def decision_list(request: Request) -> HttpResponse:
     """Decisions, newest first: of a `reviewer`, with a `signal`; `after` is the place of a page."""
     asked = _which(request)
     after = request.GET.get("after", "")
-    page = decisions(asked.scope.selection, reader=request.user, signal=asked.signal, after=after)
+    page = list_decisions(asked.scope.selection, reader=request.user, signal=asked.signal, after=after)
     rows = [dashboard_tables.decided(review, asked.scope) for review in page.rows]
     context = {
         "asked": asked,
@@ -217,7 +217,7 @@ def _which(request: Request) -> _Asked:
     signal = request.GET.get("signal", ALL)
     if signal not in SIGNALS:
         raise Http404
-    return _Asked(dashboard_scope.read(request.GET, _reviewer(request)), signal)
+    return _Asked(dashboard_filters.read(request.GET, _reviewer(request)), signal)
 
 
 def _in_run(asked: _Asked) -> str:

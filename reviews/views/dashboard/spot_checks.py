@@ -16,7 +16,7 @@ from reviews.http.request import Request
 from reviews.models import SpotCheck, User
 from reviews.review import decisions
 from reviews.rubric import definition, proposals
-from reviews.views.dashboard import scope
+from reviews.views.dashboard import filters
 
 
 class DrawForm(forms.Form):
@@ -53,7 +53,7 @@ def drawn(request: Request) -> HttpResponse:
 
 def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:
     """Draw, and go to the first; or back, where nothing is left to draw."""
-    selection = scope.read(request.POST, reviewer).selection
+    selection = filters.read(request.POST, reviewer).selection
     found = spot_checks.draw(selection=selection, count=count, actor=request.user)
     if not found:
         messages.info(

@@ -7,16 +7,16 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from reviews.dashboard import metrics, spot_checks
-from reviews.dashboard.drilldown import decisions, overturned
-from reviews.dashboard.metrics import DEFINITIONS, CriterionFigures, Figures
-from reviews.dashboard.presence import now_working
+from reviews.dashboard import reviewer_activity, spot_checks
+from reviews.dashboard.drilldown import list_decisions, list_overturned
+from reviews.dashboard.presence import active_reviewers
+from reviews.dashboard.reviewer_activity import DEFINITIONS, CriterionOverrides, ReviewerFigures
 from reviews.database.replica import by_replica_in_steps
-from reviews.judge.drilldown import OTHER_SCORE, Asked
+from reviews.judge.drilldown import OTHER_SCORE, DecisionFilter
 from reviews.models import Escalation, Evaluation, FileConflict, Review, User
 from reviews.queue import progress as queue_progress
 from reviews.records.scores import criterion_title
-from reviews.views.dashboard.scope import Scope
+from reviews.views.dashboard.filters import Scope
 from reviews.views.tables import NOTHING, Cell, Column, Table, count, moment, percent, words
 
 SIGNALS_NOT_VERDICTS = (
@@ -30,7 +30,7 @@ def _figure(name: str, title: str, *, series: str = "", notes: str = "", help_of
 
 
 # One reviewer in figures: how each is headed and explained, and how it reads.
-_FIGURES: list[tuple[Column, Callable[[Figures, Callable[..., str]], Cell]]] = [
+_FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cell]]] = [
     (_figure("done", "Done", series="Done"), lambda of, to: count(of.done, to())),
     (_figure("median_seconds", "Median active time"), lambda of, _: _seconds(of.median_seconds)),
     (
@@ -64,7 +64,7 @@ _FIGURES: list[tuple[Column, Callable[[Figures, Callable[..., str]], Cell]]] = [
 ]
 
 
-def figures(of: Figures, scope: Scope) -> list[tuple[Column, Cell]]:
+def figures(of: ReviewerFigures, scope: Scope) -> list[tuple[Column, Cell]]:
     """What one reviewer did, figure by figure."""
 
     def to(**more: str) -> str:
@@ -76,7 +76,7 @@ def figures(of: Figures, scope: Scope) -> list[tuple[Column, Cell]]:
 def reviewers(scope: Scope) -> Table:
     rows = [
         [_person(of.reviewer, scope), *(cell for _, cell in figures(of, scope))]
-        for of in metrics.reviewers(scope.selection)
+        for of in reviewer_activity.reviewer_figures(scope.selection)
     ]
     return Table(
         "reviewers",
@@ -101,7 +101,7 @@ def now(scope: Scope) -> Table:
         Column("release", "Release", is_number=False, is_action=True),
     ]
     rows = []
-    for present in now_working(run=scope.selection.run):
+    for present in active_reviewers(run=scope.selection.run):
         seen = moment(present.last_seen)
         person = _person(present.reviewer, scope)
         claims = [_held(claim) for claim in present.claims] or [[words("nothing"), Cell(""), Cell("")]]
@@ -155,7 +155,7 @@ def runs(scope: Scope) -> Table:
 
 def criteria(scope: Scope) -> Table:
     """How often scores differ from the judge's, by everybody in the scope together."""
-    rows = [_criterion(of, scope) for of in metrics.criteria(scope.selection)]
+    rows = [_criterion(of, scope) for of in reviewer_activity.criterion_overrides(scope.selection)]
     return Table(
         "criteria",
         "Changed scores by criterion",
@@ -170,7 +170,7 @@ def criteria(scope: Scope) -> Table:
 def criteria_by_reviewer(scope: Scope) -> Table:
     rows = [
         [_person(of.reviewer, scope), *_criterion(of, scope)]
-        for of in metrics.criteria_by_reviewer(scope.selection)
+        for of in reviewer_activity.criterion_overrides_by_reviewer(scope.selection)
         if of.reviewer
     ]
     person, name = (
@@ -195,24 +195,24 @@ def _criterion_columns() -> list[Column]:
     ]
 
 
-def _criterion(of: CriterionFigures, scope: Scope) -> list[Cell]:
+def _criterion(of: CriterionOverrides, scope: Scope) -> list[Cell]:
     rate = percent(of.overridden, of.judged)
     overridden = count(of.overridden, _overriding(of, scope))
     return [words(criterion_title(of.criterion)), rate, overridden, count(of.judged)]
 
 
-def _overriding(of: CriterionFigures, scope: Scope) -> str:
+def _overriding(of: CriterionOverrides, scope: Scope) -> str:
     """Where a lead finds those decisions of the run that are in force; of several runs there is no list."""
     run = scope.selection.run
     if run is None or scope.selection.reviewer:
         return ""
-    asked = Asked(criterion=of.criterion, human_said=OTHER_SCORE).parts
+    asked = DecisionFilter(criterion=of.criterion, human_said=OTHER_SCORE).parts
     who = {"reviewer": of.reviewer.username} if of.reviewer else {}
     return f"{reverse('judge-decisions', args=[run.pk])}?{urlencode(asked | who)}"
 
 
 def days(scope: Scope) -> Table:
-    found = metrics.days(scope.selection)
+    found = reviewer_activity.day_figures(scope.selection)
     rows = []
     for day, of_day in groupby(sorted(found, key=lambda one: one.day), key=lambda one: one.day):
         each = list(of_day)
@@ -240,7 +240,7 @@ def overturnings(scope: Scope) -> Table:
             words(one.reason),
             moment(one.at),
         ]
-        for one in overturned(scope.selection)
+        for one in list_overturned(scope.selection)
     ]
     titles = {
         "record": "Record",
@@ -330,7 +330,7 @@ def all_decided(scope: Scope, signal: str) -> Iterator[list[Cell]]:
     """The decisions of every page."""
     after = ""
     while True:
-        page = decisions(scope.selection, signal=signal, after=after)
+        page = list_decisions(scope.selection, signal=signal, after=after)
         yield from (decided(review, scope) for review in page.rows)
         after = page.next_after
         if not after:
@@ -372,5 +372,5 @@ def _seconds(seconds: float | None) -> Cell:
     return Cell(text.replace(" ", "\N{NO-BREAK SPACE}"), round(seconds, 1))
 
 
-def _streak(of: Figures, url: str) -> Cell:
+def _streak(of: ReviewerFigures, url: str) -> Cell:
     return count(of.current_agreement, url, f"longest {of.longest_agreement:,}")

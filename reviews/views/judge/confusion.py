@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from reviews.judge.agreement import Figures
-from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, Asked
+from reviews.judge.accuracy import AccuracyFigures
+from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, DecisionFilter
 from reviews.statistics.agreement import Category
-from reviews.views.judge.scope import Narrowing
+from reviews.views.judge.filters import JudgeFilters
 from reviews.views.tables import Cell, count
 
 
@@ -26,7 +26,7 @@ class Line(NamedTuple):
     total: int
 
 
-class Confusion(NamedTuple):
+class ConfusionTable(NamedTuple):
     """A table for a page; `beside` are counts that have no place in it."""
 
     title: str
@@ -37,50 +37,52 @@ class Confusion(NamedTuple):
     beside: list[tuple[str, Cell]]
 
 
-def of(figures: Figures, narrowing: Narrowing) -> Confusion:
+def confusion_table(figures: AccuracyFigures, filters: JudgeFilters) -> ConfusionTable:
     table = figures.table
     lines = [
-        Line(judge.label, _crossings(figures, narrowing, judge, row), sum(row))
+        Line(judge.label, _crossings(figures, filters, judge, row), sum(row))
         for judge, row in zip(table.categories, table.counts, strict=True)
     ]
-    return Confusion(
+    return ConfusionTable(
         figures.title,
         [category.label for category in table.categories],
         lines,
         table.column_totals,
         table.n,
-        _beside(figures, narrowing),
+        _beside(figures, filters),
     )
 
 
-def _crossings(figures: Figures, narrowing: Narrowing, judge: Category, row: Iterable[int]) -> list[Crossing]:
+def _crossings(
+    figures: AccuracyFigures, filters: JudgeFilters, judge: Category, row: Iterable[int]
+) -> list[Crossing]:
     found = []
     for human, reviews in zip(figures.table.categories, row, strict=True):
         is_one_score = judge.spelled and human.spelled
-        url = _address(figures, narrowing, judge.spelled, human.spelled) if is_one_score else ""
+        url = _address(figures, filters, judge.spelled, human.spelled) if is_one_score else ""
         said = f"judge {judge.label}, human {human.label}"
         found.append(Crossing(count(reviews, url), said, judge is human))
     return found
 
 
-def _beside(figures: Figures, narrowing: Narrowing) -> list[tuple[str, Cell]]:
+def _beside(figures: AccuracyFigures, filters: JudgeFilters) -> list[tuple[str, Cell]]:
     removed = (
         "the human came to no verdict" if figures.criterion is None else "the human removed the criterion"
     )
     counted = [
         ("a score has no place in the table", figures.out_of_scale, ""),
-        (removed, figures.judge_only, _address(figures, narrowing, ANY_SCORE, NO_SCORE)),
-        ("the judge gave none", figures.human_only, _address(figures, narrowing, NO_SCORE, ANY_SCORE)),
+        (removed, figures.judge_only, _address(figures, filters, ANY_SCORE, NO_SCORE)),
+        ("the judge gave none", figures.human_only, _address(figures, filters, NO_SCORE, ANY_SCORE)),
     ]
     return [(why, count(reviews, url)) for why, reviews, url in counted if reviews]
 
 
-def _address(figures: Figures, narrowing: Narrowing, judge: str, human: str) -> str:
-    asked = Asked(
+def _address(figures: AccuracyFigures, filters: JudgeFilters, judge: str, human: str) -> str:
+    asked = DecisionFilter(
         criterion=figures.criterion or "",
         judge_said=judge,
         human_said=human,
         seen=figures.basis,
         drawn=figures.population,
     )
-    return narrowing.address("judge-decisions", **asked.parts)
+    return filters.address("judge-decisions", **asked.parts)

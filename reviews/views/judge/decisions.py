@@ -11,13 +11,13 @@ from django.views.decorators.http import require_safe
 
 from reviews.database.replica import by_replica, by_replica_in_steps
 from reviews.http.request import Request
-from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, Asked, Page, records
+from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, DecisionFilter, Page, list_decisions
 from reviews.models import Review
-from reviews.records.scores import criterion_title, read_spelled, score_of, score_word
+from reviews.records.scores import criterion_title, decode_score, format_score, score_of
 from reviews.rubric import definition
 from reviews.search.listing import QueryTooSlow, time_limit
+from reviews.views.judge.filters import TITLES, JudgeFilters
 from reviews.views.judge.overview import load
-from reviews.views.judge.scope import TITLES, Narrowing
 from reviews.views.judge.tables import RECORDS
 from reviews.views.tables import Cell, Column, Table, as_csv, moment, words
 
@@ -40,9 +40,9 @@ _COLUMNS = [
 _WORDS = {NO_SCORE: "none", ANY_SCORE: "any", OTHER_SCORE: "another"}
 
 
-def _asked(request: Request) -> Asked:
+def _asked(request: Request) -> DecisionFilter:
     try:
-        return Asked.read(request.GET.dict())
+        return DecisionFilter.read(request.GET.dict())
     except KeyError:
         raise Http404 from None
 
@@ -52,49 +52,49 @@ def _asked(request: Request) -> Asked:
 @by_replica
 def decision_list(request: Request, run_pk: int) -> HttpResponse:
     """Decisions in force, newest first: those with a pair of scores, or with a cause."""
-    narrowing, asked = load(request, run_pk), _asked(request)
+    filters, asked = load(request, run_pk), _asked(request)
     after = request.GET.get("after", "")
     try:
         with time_limit():
-            page = records(narrowing.scope, asked, after=after)
+            page = list_decisions(filters.scope, asked, after=after)
     except QueryTooSlow:
         page = None
     more = asked.parts
     context = {
-        "run": narrowing.scope.run,
-        "title": _title(asked, narrowing),
-        "which": _which(asked, narrowing),
-        "narrowing": narrowing,
-        "fields": [field for field in narrowing.fields if field.narrows],
+        "run": filters.scope.run,
+        "title": _title(asked, filters),
+        "which": _which(asked, filters),
+        "filters": filters,
+        "fields": [field for field in filters.fields if field.narrows],
         "idle": [],
         "kept": more.items(),
         "table": _table(list(_rows(page.rows, asked))) if page else None,
-        "csv_url": narrowing.address("judge-decisions-csv", **more),
-        "first": narrowing.address("judge-decisions", **more) if after else "",
-        "next": _next(page, narrowing, more),
-        "back": narrowing.address("judge-error-analysis" if asked.cause else "judge"),
+        "csv_url": filters.address("judge-decisions-csv", **more),
+        "first": filters.address("judge-decisions", **more) if after else "",
+        "next": _next(page, filters, more),
+        "back": filters.address("judge-error-analysis" if asked.cause else "judge"),
     }
     return render(request, "judge/decisions.html", context)
 
 
-def _next(page: Page | None, narrowing: Narrowing, more: dict[str, str]) -> str:
+def _next(page: Page | None, filters: JudgeFilters, more: dict[str, str]) -> str:
     if not page or not page.next_after:
         return ""
-    return narrowing.address("judge-decisions", **more, after=page.next_after)
+    return filters.address("judge-decisions", **more, after=page.next_after)
 
 
 @require_safe
 def decisions_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """The decisions of all pages."""
-    narrowing, asked = load(request, run_pk), _asked(request)
-    return as_csv(_table(_all_rows(narrowing, asked)), "decisions.csv")
+    filters, asked = load(request, run_pk), _asked(request)
+    return as_csv(_table(_all_rows(filters, asked)), "decisions.csv")
 
 
 @by_replica_in_steps
-def _all_rows(narrowing: Narrowing, asked: Asked) -> Iterator[list[Cell]]:
+def _all_rows(filters: JudgeFilters, asked: DecisionFilter) -> Iterator[list[Cell]]:
     after = ""
     while True:
-        page = records(narrowing.scope, asked, after=after)
+        page = list_decisions(filters.scope, asked, after=after)
         yield from _rows(page.rows, asked)
         after = page.next_after
         if not after:
@@ -105,7 +105,7 @@ def _table(rows: Iterable[Sequence[Cell]]) -> Table:
     return Table("decisions", "Decisions", _COLUMNS, rows, "There is no such decision in force.")
 
 
-def _rows(reviews: Iterable[Review], asked: Asked) -> Iterator[list[Cell]]:
+def _rows(reviews: Iterable[Review], asked: DecisionFilter) -> Iterator[list[Cell]]:
     for review in reviews:
         judge, human, final = _scores(review, asked.criterion)
         yield [
@@ -132,19 +132,19 @@ def _scores(review: Review, criterion: str) -> tuple[str, str, str]:
 
 
 def _word(score: Any) -> str:
-    return "none" if score is None else score_word(score)
+    return "none" if score is None else format_score(score)
 
 
-def _cause(review: Review, asked: Asked) -> str:
+def _cause(review: Review, asked: DecisionFilter) -> str:
     if asked.criterion:
         return str(review.causes.get(asked.criterion, ""))
     return ", ".join(f"{criterion_title(name)}: {cause}" for name, cause in review.causes.items())
 
 
-def _title(asked: Asked, narrowing: Narrowing) -> str:
+def _title(asked: DecisionFilter, filters: JudgeFilters) -> str:
     """The decisions in a few words."""
     if asked.cause:
-        cause = definition.of(narrowing.scope.run).cause(asked.cause)
+        cause = definition.of(filters.scope.run).cause(asked.cause)
         return f"The judge was wrong: {cause.title.lower() if cause else asked.cause}"
     said = {"judge": asked.judge_said, "human": asked.human_said}
     parts = [f"{who} {_said(score, asked)}" for who, score in said.items() if score]
@@ -152,16 +152,16 @@ def _title(asked: Asked, narrowing: Narrowing) -> str:
     return f"{subject}: {', '.join(parts)}" if parts else f"{subject}: all decisions"
 
 
-def _said(score: str, asked: Asked) -> str:
+def _said(score: str, asked: DecisionFilter) -> str:
     if score in _WORDS:
         return _WORDS[score]
-    return score_word(read_spelled(score)) if asked.criterion else score
+    return format_score(decode_score(score)) if asked.criterion else score
 
 
-def _which(asked: Asked, narrowing: Narrowing) -> str:
+def _which(asked: DecisionFilter, filters: JudgeFilters) -> str:
     """What narrows them further, as a sentence."""
     drawn = RECORDS[asked.drawn] if asked.drawn else "records"
     seen = f"{asked.seen.capitalize()} reviews" if asked.seen else "Reviews"
     about = f", about {criterion_title(asked.criterion)}" if asked.cause and asked.criterion else ""
-    only = "".join(f", {TITLES[name].lower()} {value}" for name, value in narrowing.chosen.items())
+    only = "".join(f", {TITLES[name].lower()} {value}" for name, value in filters.chosen.items())
     return f"{seen} of {drawn}{about}{only}. Only decisions in force."

@@ -13,12 +13,11 @@ from reviews.database.replica import by_replica, by_replica_in_steps
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import few_shot
-from reviews.judge.error_analysis import Cause, Example
-from reviews.judge.error_analysis import of as defects_of
+from reviews.judge.error_analysis import Example, NamedCause, analyse_errors
 from reviews.judge.error_document import markdown
 from reviews.views.judge import findings
+from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.overview import load, page
-from reviews.views.judge.scope import Narrowing
 from reviews.views.tables import Table
 
 
@@ -27,7 +26,7 @@ class OfTemplate(NamedTuple):
 
     path: str
     table: Table
-    causes: tuple[Cause, ...]
+    causes: tuple[NamedCause, ...]
 
 
 @require_safe
@@ -35,20 +34,20 @@ class OfTemplate(NamedTuple):
 @by_replica
 def defects(request: Request, run_pk: int) -> HttpResponse:
     """The causes by prompt template."""
-    narrowing = load(request, run_pk)
+    filters = load(request, run_pk)
     context = {
-        "templates": _templates(narrowing),
-        "markdown_url": narrowing.address("judge-error-analysis-markdown"),
-        "few_shot_url": narrowing.address("judge-few-shot"),
-        "csv_url": narrowing.address("judge-table", "causes"),
+        "templates": _templates(filters),
+        "markdown_url": filters.address("judge-error-analysis-markdown"),
+        "few_shot_url": filters.address("judge-few-shot"),
+        "csv_url": filters.address("judge-table", "causes"),
     }
-    return page(request, narrowing, "judge-error-analysis", context)
+    return page(request, filters, "judge-error-analysis", context)
 
 
-def _templates(narrowing: Narrowing) -> list[OfTemplate]:
-    found = defects_of(narrowing.scope).templates
+def _templates(filters: JudgeFilters) -> list[OfTemplate]:
+    found = analyse_errors(filters.scope).templates
     return [
-        OfTemplate(template.path, findings.causes(template, narrowing, number), template.causes)
+        OfTemplate(template.path, findings.causes(template, filters, number), template.causes)
         for number, template in enumerate(found, start=1)
     ]
 
@@ -56,17 +55,17 @@ def _templates(narrowing: Narrowing) -> list[OfTemplate]:
 @require_safe
 def defects_markdown(request: Request, run_pk: int) -> StreamingHttpResponse:
     """The same as a text to put beside the prompt, with links to the records."""
-    narrowing = load(request, run_pk)
+    filters = load(request, run_pk)
 
     def link(example: Example) -> str:
         return f"{settings.PUBLIC_URL}{reverse('evaluation', args=[example.evaluation])}"
 
     @by_replica_in_steps
     def blocks() -> Iterator[bytes]:
-        for line in markdown(defects_of(narrowing.scope), link):
+        for line in markdown(analyse_errors(filters.scope), link):
             yield line.encode()
 
-    response = download(blocks(), f"{narrowing.scope.run.name}-defects.md")
+    response = download(blocks(), f"{filters.scope.run.name}-defects.md")
     response.headers["Content-Type"] = "text/markdown; charset=utf-8"
     return response
 
@@ -74,5 +73,5 @@ def defects_markdown(request: Request, run_pk: int) -> StreamingHttpResponse:
 @require_safe
 def few_shot_examples(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Corrected scores as JSONL, for a tool that tunes a judge."""
-    narrowing = load(request, run_pk)
-    return download(few_shot.lines(narrowing.scope), f"{narrowing.scope.run.name}-few-shot.jsonl")
+    filters = load(request, run_pk)
+    return download(few_shot.stream_examples(filters.scope), f"{filters.scope.run.name}-few-shot.jsonl")

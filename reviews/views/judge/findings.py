@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 from django.urls import reverse
 
 from reviews.judge import error_analysis, flag_precision, leaderboard, missed_errors
-from reviews.judge.error_analysis import Template
-from reviews.judge.flag_precision import Family, Reasons
-from reviews.judge.leaderboard import Model, Scoreboard, Swap
-from reviews.judge.missed_errors import Escapes
+from reviews.judge.error_analysis import TemplateErrors
+from reviews.judge.flag_precision import FlagPrecision, FlagReason
+from reviews.judge.leaderboard import Leaderboard, RankedModel, RankingDisagreement
+from reviews.judge.missed_errors import MissedErrors
 from reviews.models import Run
-from reviews.views.judge.scope import Narrowing
+from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.tables import estimate_column
 from reviews.views.tables import NOTHING, Cell, Column, Table, count, figure, percent, share, words
 
@@ -34,7 +34,7 @@ _REASONS = [
 ]
 
 
-def reasons(found: Reasons, run: Run) -> Table:
+def reasons(found: FlagPrecision, run: Run) -> Table:
     return Table(
         "reasons",
         "Reasons why a human was asked",
@@ -47,7 +47,7 @@ def reasons(found: Reasons, run: Run) -> Table:
     )
 
 
-def _reason(family: Family, run: Run, unknown: str) -> list[Cell]:
+def _reason(family: FlagReason, run: Run, unknown: str) -> list[Cell]:
     return [
         words(family.title, url=_listed(run, reason=family.key)),
         Cell(NOTHING.text, why=unknown) if family.flagged is None else count(family.flagged),
@@ -60,13 +60,13 @@ def _reason(family: Family, run: Run, unknown: str) -> list[Cell]:
     ]
 
 
-def _because(family: Family) -> str:
+def _because(family: FlagReason) -> str:
     """Without the advice itself, which stands above it."""
     because = family.because.partition(": ")[2]
     return because[:1].upper() + because[1:]
 
 
-def _minutes(family: Family) -> Cell:
+def _minutes(family: FlagReason) -> Cell:
     minutes = family.minutes_per_error
     if minutes is None:
         return Cell(NOTHING.text, why=family.minutes_why)
@@ -81,7 +81,7 @@ def _listed(run: Run, **filters: str) -> str:
 # What the flags miss
 
 
-def escapes(found: Escapes) -> list[tuple[Column, Cell]]:
+def escapes(found: MissedErrors) -> list[tuple[Column, Cell]]:
     """The figures, each with what it is; none while nothing is reviewed."""
     if not (found.reviewed or found.caught.share.n):
         return []
@@ -94,14 +94,14 @@ def escapes(found: Escapes) -> list[tuple[Column, Cell]]:
     ]
 
 
-def escapes_table(found: Escapes) -> Table:
+def escapes_table(found: MissedErrors) -> Table:
     """The same as rows, for a file."""
     columns = [Column("figure", "Figure", is_number=False), estimate_column("value", "Value", "")]
     rows = [[words(column.title), cell] for column, cell in escapes(found)]
     return Table("misses", "What the flags miss", columns, rows, "")
 
 
-def escaped_criteria(found: Escapes) -> Table:
+def escaped_criteria(found: MissedErrors) -> Table:
     rows = [[words(of.title), share(of.escaped)] for of in found.criteria]
     column = estimate_column(
         "escaped", "Changed by a human", missed_errors.DEFINITIONS["criteria"], series="Changed by a human"
@@ -140,7 +140,7 @@ _MODELS = [
 ]
 
 
-def models(found: Scoreboard) -> Table:
+def models(found: Leaderboard) -> Table:
     return Table(
         "models",
         "Models, by the judge and corrected by people",
@@ -152,7 +152,7 @@ def models(found: Scoreboard) -> Table:
     )
 
 
-def _model(of: Model, run: Run) -> list[Cell]:
+def _model(of: RankedModel, run: Run) -> list[Cell]:
     return [
         words(of.title, url=_listed(run, model=of.name) if of.name else ""),
         count(of.records),
@@ -177,7 +177,7 @@ _SWAPS = [
 ]
 
 
-def swaps(found: Scoreboard) -> Table:
+def swaps(found: Leaderboard) -> Table:
     none = (
         "People rank no two models the other way."
         if found.pairs
@@ -187,7 +187,7 @@ def swaps(found: Scoreboard) -> Table:
     return Table("swaps", "Models that people rank the other way", _SWAPS, rows, none)
 
 
-def _swap(of: Swap) -> list[Cell]:
+def _swap(of: RankingDisagreement) -> list[Cell]:
     return [
         words(of.ahead),
         words(of.behind),
@@ -206,13 +206,13 @@ _CAUSES = [
 ]
 
 
-def causes(template: Template, narrowing: Narrowing, number: int) -> Table:
+def causes(template: TemplateErrors, filters: JudgeFilters, number: int) -> Table:
     """The causes of one prompt template, ranked. `number` tells it from others on the page."""
     rows = [
         [
             words(cause.title),
             count(
-                cause.mentions, narrowing.address("judge-decisions", cause=cause.word, template=template.path)
+                cause.mentions, filters.address("judge-decisions", cause=cause.word, template=template.path)
             ),
             words(", ".join(f"{of.title} ({of.mentions:,})" for of in cause.criteria)),
         ]
@@ -221,7 +221,7 @@ def causes(template: Template, narrowing: Narrowing, number: int) -> Table:
     return Table(f"causes-{number}", "Causes", _CAUSES, rows, "", chart="bar")
 
 
-def all_causes(templates: Iterable[Template]) -> Table:
+def all_causes(templates: Iterable[TemplateErrors]) -> Table:
     """Every cause of every template and criterion, for a file."""
     rows = [
         [words(template.path), words(cause.word), words(of.criterion), count(of.mentions)]

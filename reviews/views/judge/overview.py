@@ -12,19 +12,19 @@ from reviews.accounts.permissions import check
 from reviews.database.replica import by_replica
 from reviews.http.request import Request
 from reviews.judge import (
-    agreement,
+    accuracy,
+    data_summary,
     error_analysis,
     flag_precision,
     leaderboard,
     missed_errors,
     reviewer_agreement,
-    run_facts,
 )
-from reviews.judge.agreement import JudgeVsHuman
+from reviews.judge.accuracy import JudgeVsHuman
 from reviews.models import Run
-from reviews.views.judge import confusion, findings, scope, tables
-from reviews.views.judge.confusion import Confusion
-from reviews.views.judge.scope import Narrowing
+from reviews.views.judge import confusion, findings, tables
+from reviews.views.judge.confusion import ConfusionTable
+from reviews.views.judge.filters import JudgeFilters, read_filters
 from reviews.views.tables import Table, as_csv, on_paper
 
 # Each page: its title, and which filters narrow it.
@@ -58,35 +58,35 @@ class Section(NamedTuple):
     """The figures of one kind of reviews, and their confusion tables."""
 
     shown: Shown
-    confusions: list[Confusion]
+    confusions: list[ConfusionTable]
     is_blind: bool
     is_open: bool
 
 
-def load(request: Request, run_pk: int) -> Narrowing:
+def load(request: Request, run_pk: int) -> JudgeFilters:
     """The run, with what the address leaves of it. For leads."""
     check(request.user, "lead_review")
-    return scope.read(get_object_or_404(Run, pk=run_pk), request.GET)
+    return read_filters(get_object_or_404(Run, pk=run_pk), request.GET)
 
 
-def page(request: Request, narrowing: Narrowing, place: str, context: dict[str, Any]) -> HttpResponse:
+def page(request: Request, filters: JudgeFilters, place: str, context: dict[str, Any]) -> HttpResponse:
     """A page of `PAGES` with its template, which has the name of its address."""
     title, narrows = PAGES[place]
     around = {
-        "run": narrowing.scope.run,
+        "run": filters.scope.run,
         "page_title": title,
-        "narrowing": narrowing,
-        "fields": [field for field in narrowing.fields if field.name in narrows and field.narrows],
-        "idle": narrowing.idle(narrows),
-        "kept": [(name, value) for name, value in narrowing.chosen.items() if name not in narrows],
-        "tabs": [Tab(PAGES[other][0], narrowing.address(other), other == place) for other in PAGES],
+        "filters": filters,
+        "fields": [field for field in filters.fields if field.name in narrows and field.narrows],
+        "idle": filters.idle(narrows),
+        "kept": [(name, value) for name, value in filters.chosen.items() if name not in narrows],
+        "tabs": [Tab(PAGES[other][0], filters.address(other), other == place) for other in PAGES],
     }
     name = "overview" if place == "judge" else place.removeprefix("judge-").replace("-", "_")
     return render(request, f"judge/{name}.html", around | context)
 
 
-def shown(table: Table, narrowing: Narrowing, **more: str) -> Shown:
-    return Shown(table, narrowing.address("judge-table", table.name, **more))
+def shown(table: Table, filters: JudgeFilters, **more: str) -> Shown:
+    return Shown(table, filters.address("judge-table", table.name, **more))
 
 
 @require_safe
@@ -94,35 +94,37 @@ def shown(table: Table, narrowing: Narrowing, **more: str) -> Shown:
 @by_replica
 def judge(request: Request, run_pk: int) -> HttpResponse:
     """The judge against people; `of` names the criterion that is broken down by judge, prompt and model."""
-    narrowing = load(request, run_pk)
-    compared = agreement.compare(narrowing.scope)
+    filters = load(request, run_pk)
+    compared = accuracy.compare_with_humans(filters.scope)
     criteria = {figures.criterion for figures in compared.groups}
     broken_down = request.GET.get("of") or None
     if broken_down not in criteria:
         broken_down = None
     context = {
         "headline": tables.headline(compared),
-        "facts": run_facts.of(narrowing.scope.run),
-        "sections": sections(compared, narrowing),
-        "pairs_url": narrowing.address("judge-table", "pairs"),
-        "groups": shown(tables.groups(compared, broken_down), narrowing),
-        "after_reveal": shown(tables.after_reveal(compared), narrowing),
-        "reviewers": shown(tables.reviewers(reviewer_agreement.of(narrowing.scope.run)), narrowing),
+        "facts": data_summary.summarize_data(filters.scope.run),
+        "sections": sections(compared, filters),
+        "pairs_url": filters.address("judge-table", "pairs"),
+        "groups": shown(tables.groups(compared, broken_down), filters),
+        "after_reveal": shown(tables.after_reveal(compared), filters),
+        "reviewers": shown(
+            tables.reviewers(reviewer_agreement.measure_reviewer_agreement(filters.scope.run)), filters
+        ),
     }
-    return page(request, narrowing, "judge", context)
+    return page(request, filters, "judge", context)
 
 
-def sections(compared: JudgeVsHuman, narrowing: Narrowing) -> list[Section]:
+def sections(compared: JudgeVsHuman, filters: JudgeFilters) -> list[Section]:
     """What there are reviews of. The first is drawn: blind ones, which are the ones to believe."""
     found: list[Section] = []
     for basis, population in compared.reviews:
-        table = tables.section(compared, narrowing, basis, population)
+        table = tables.section(compared, filters, basis, population)
         confusions = [
-            confusion.of(figures, narrowing)
+            confusion.confusion_table(figures, filters)
             for figures in compared.overall
             if (figures.basis, figures.population) == (basis, population)
         ]
-        drawn_once = shown(on_paper(table) if found else table, narrowing)
+        drawn_once = shown(on_paper(table) if found else table, filters)
         found.append(Section(drawn_once, confusions, basis == "blind", len(confusions) <= _MOST_OPEN))
     return found
 
@@ -132,11 +134,11 @@ def sections(compared: JudgeVsHuman, narrowing: Narrowing) -> list[Section]:
 @by_replica
 def reasons(request: Request, run_pk: int) -> HttpResponse:
     """What each reason for asking a human is worth."""
-    narrowing = load(request, run_pk)
-    found = flag_precision.of(narrowing.scope)
-    table = findings.reasons(found, narrowing.scope.run)
+    filters = load(request, run_pk)
+    found = flag_precision.measure_flag_precision(filters.scope)
+    table = findings.reasons(found, filters.scope.run)
     return page(
-        request, narrowing, "judge-flag-precision", {"shown": shown(table, narrowing), "rule": found.rule}
+        request, filters, "judge-flag-precision", {"shown": shown(table, filters), "rule": found.rule}
     )
 
 
@@ -145,15 +147,15 @@ def reasons(request: Request, run_pk: int) -> HttpResponse:
 @by_replica
 def misses(request: Request, run_pk: int) -> HttpResponse:
     """What is wrong in records that nobody flagged."""
-    narrowing = load(request, run_pk)
-    found = missed_errors.of(narrowing.scope)
+    filters = load(request, run_pk)
+    found = missed_errors.estimate_missed_errors(filters.scope)
     context = {
         "escapes": found,
         "figures": findings.escapes(found),
-        "figures_url": narrowing.address("judge-table", "misses"),
-        "criteria": shown(findings.escaped_criteria(found), narrowing),
+        "figures_url": filters.address("judge-table", "misses"),
+        "criteria": shown(findings.escaped_criteria(found), filters),
     }
-    return page(request, narrowing, "judge-missed-errors", context)
+    return page(request, filters, "judge-missed-errors", context)
 
 
 @require_safe
@@ -161,27 +163,29 @@ def misses(request: Request, run_pk: int) -> HttpResponse:
 @by_replica
 def models(request: Request, run_pk: int) -> HttpResponse:
     """The models as the judge ranks them, and as they are when people's corrections count."""
-    narrowing = load(request, run_pk)
-    found = leaderboard.of(narrowing.scope)
+    filters = load(request, run_pk)
+    found = leaderboard.rank_models(filters.scope)
     context = {
         "sentences": found.sentences,
-        "models": shown(findings.models(found), narrowing),
-        "swaps": shown(findings.swaps(found), narrowing),
+        "models": shown(findings.models(found), filters),
+        "swaps": shown(findings.swaps(found), filters),
     }
-    return page(request, narrowing, "judge-leaderboard", context)
+    return page(request, filters, "judge-leaderboard", context)
 
 
 # CSV
 
-_Build = Callable[[Narrowing], Table]
+_Build = Callable[[JudgeFilters], Table]
 
 
 def _of_compared(build: Callable[[JudgeVsHuman], Table]) -> _Build:
-    return lambda narrowing: build(agreement.compare(narrowing.scope))
+    return lambda filters: build(accuracy.compare_with_humans(filters.scope))
 
 
-def _of_section(basis: agreement.Basis, population: agreement.Population) -> _Build:
-    return lambda narrowing: tables.section(agreement.compare(narrowing.scope), narrowing, basis, population)
+def _of_section(basis: accuracy.Basis, population: accuracy.Population) -> _Build:
+    return lambda filters: tables.section(
+        accuracy.compare_with_humans(filters.scope), filters, basis, population
+    )
 
 
 # By the name in the address of a CSV file.
@@ -190,13 +194,19 @@ TABLES: dict[str, _Build] = {
     "groups": _of_compared(tables.all_groups),
     "pairs": _of_compared(tables.pairs),
     "after-reveal": _of_compared(tables.after_reveal),
-    "reviewers": lambda narrowing: tables.reviewers(reviewer_agreement.of(narrowing.scope.run)),
-    "reasons": lambda narrowing: findings.reasons(flag_precision.of(narrowing.scope), narrowing.scope.run),
-    "misses": lambda narrowing: findings.escapes_table(missed_errors.of(narrowing.scope)),
-    "misses-by-criterion": lambda narrowing: findings.escaped_criteria(missed_errors.of(narrowing.scope)),
-    "models": lambda narrowing: findings.models(leaderboard.of(narrowing.scope)),
-    "swaps": lambda narrowing: findings.swaps(leaderboard.of(narrowing.scope)),
-    "causes": lambda narrowing: findings.all_causes(error_analysis.of(narrowing.scope).templates),
+    "reviewers": lambda filters: tables.reviewers(
+        reviewer_agreement.measure_reviewer_agreement(filters.scope.run)
+    ),
+    "reasons": lambda filters: findings.reasons(
+        flag_precision.measure_flag_precision(filters.scope), filters.scope.run
+    ),
+    "misses": lambda filters: findings.escapes_table(missed_errors.estimate_missed_errors(filters.scope)),
+    "misses-by-criterion": lambda filters: findings.escaped_criteria(
+        missed_errors.estimate_missed_errors(filters.scope)
+    ),
+    "models": lambda filters: findings.models(leaderboard.rank_models(filters.scope)),
+    "swaps": lambda filters: findings.swaps(leaderboard.rank_models(filters.scope)),
+    "causes": lambda filters: findings.all_causes(error_analysis.analyse_errors(filters.scope).templates),
 }
 
 
@@ -204,7 +214,7 @@ TABLES: dict[str, _Build] = {
 @by_replica
 def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
     """A table of these pages as CSV."""
-    narrowing = load(request, run_pk)
+    filters = load(request, run_pk)
     if table not in TABLES:
         raise Http404
-    return as_csv(TABLES[table](narrowing), f"{table}.csv")
+    return as_csv(TABLES[table](filters), f"{table}.csv")

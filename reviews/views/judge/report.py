@@ -13,8 +13,8 @@ from reviews.database.replica import by_replica
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import report
-from reviews.judge.error_analysis import Template
-from reviews.judge.report import Report
+from reviews.judge.error_analysis import TemplateErrors
+from reviews.judge.report import JudgeReport
 from reviews.views.judge import findings
 from reviews.views.judge import tables as judge_tables
 from reviews.views.judge.overview import load, page
@@ -37,8 +37,8 @@ class Definition(NamedTuple):
 @by_replica
 def judge_report(request: Request, run_pk: int) -> HttpResponse:
     """What a lead has to know of the judge, in reading order; the pages beside it have all tables."""
-    narrowing = load(request, run_pk)
-    found = report.of(narrowing.scope)
+    filters = load(request, run_pk)
+    found = report.build_report(filters.scope)
     told = judge_tables.best(found.judge)
     tables = {
         "verdicts": judge_tables.verdicts(found.judge),
@@ -46,7 +46,7 @@ def judge_report(request: Request, run_pk: int) -> HttpResponse:
         "models": findings.models(found.scoreboard),
     }
     if told:
-        tables["criteria"] = judge_tables.section(found.judge, narrowing, *told)
+        tables["criteria"] = judge_tables.section(found.judge, filters, *told)
     context: dict[str, Any] = {name: on_paper(table, *_LEFT_OUT) for name, table in tables.items()}
     context |= {
         "report": found,
@@ -54,13 +54,13 @@ def judge_report(request: Request, run_pk: int) -> HttpResponse:
         "sentences": list(_sentences(found)),
         "figures": findings.escapes(found.escapes),
         "templates": _templates(found),
-        "json_url": narrowing.address("judge-report-json"),
+        "json_url": filters.address("judge-report-json"),
     }
     context["definitions"] = _definitions(context)
-    return page(request, narrowing, "judge-report", context)
+    return page(request, filters, "judge-report", context)
 
 
-def _sentences(found: Report) -> Iterator[str]:
+def _sentences(found: JudgeReport) -> Iterator[str]:
     """What else is known of the people who reviewed."""
     for of in found.judge.after_reveal:
         if of.criterion is None and of.population == "flagged" and of.changed.value is not None:
@@ -75,7 +75,7 @@ def _sentences(found: Report) -> Iterator[str]:
             )
 
 
-def _templates(found: Report) -> list[Template]:
+def _templates(found: JudgeReport) -> list[TemplateErrors]:
     """The templates with the causes that were named most often."""
     return [replace(template, causes=template.causes[:_MOST_CAUSES]) for template in found.defects.templates]
 
@@ -92,11 +92,11 @@ def _definitions(context: dict[str, Any]) -> list[Definition]:
 @require_safe
 def report_json(request: Request, run_pk: int) -> StreamingHttpResponse:
     """The same for programs."""
-    narrowing = load(request, run_pk)
+    filters = load(request, run_pk)
 
     def blocks() -> Iterator[bytes]:
-        yield orjson.dumps(report.of(narrowing.scope).as_json(), option=orjson.OPT_INDENT_2)
+        yield orjson.dumps(report.build_report(filters.scope).as_json(), option=orjson.OPT_INDENT_2)
 
-    response = download(blocks(), f"{narrowing.scope.run.name}-judge-report.json")
+    response = download(blocks(), f"{filters.scope.run.name}-judge-report.json")
     response.headers["Content-Type"] = "application/json"
     return response

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable
 from heapq import nlargest
 
-from reviews.judge import agreement, reviewer_agreement
-from reviews.judge.agreement import DEFINITIONS, Basis, Figures, Group, JudgeVsHuman, Population
-from reviews.views.judge.scope import Narrowing
+from reviews.judge import accuracy, reviewer_agreement
+from reviews.judge.accuracy import DEFINITIONS, AccuracyFigures, Basis, JudgeGroup, JudgeVsHuman, Population
+from reviews.views.judge.filters import JudgeFilters
 from reviews.views.tables import LIMITS, Cell, Column, Table, count, figure, share, words
 
 # How pages call what a figure is drawn from.
@@ -34,7 +34,7 @@ def estimate_column(name: str, title: str, explained: str, *, series: str = "") 
 
 
 # How each figure is headed, and how it reads.
-_FIGURES: list[tuple[Column, Callable[[Figures], Cell]]] = [
+_FIGURES: list[tuple[Column, Callable[[AccuracyFigures], Cell]]] = [
     (
         estimate_column("agreement", "Agreement", DEFINITIONS["agreement"], series="Agreement"),
         lambda of: share(of.agreement),
@@ -56,20 +56,20 @@ _CRITERION = Column("criterion", "Criterion", is_number=False)
 _COLUMNS = [column for column, _ in _FIGURES]
 
 
-def _figures(of: Figures) -> list[Cell]:
+def _figures(of: AccuracyFigures) -> list[Cell]:
     return [read(of) for _, read in _FIGURES]
 
 
-def section(compared: JudgeVsHuman, narrowing: Narrowing, basis: Basis, population: Population) -> Table:
+def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, population: Population) -> Table:
     """The verdict and each criterion, of one basis and population."""
     of_section = [of for of in compared.overall if (of.basis, of.population) == (basis, population)]
     return Table(
         section_name(basis, population),
         SECTIONS[basis, population],
         [_CRITERION, *_COLUMNS],
-        [[words(of.title, url=_groups_url(of, narrowing)), *_figures(of)] for of in of_section],
+        [[words(of.title, url=_groups_url(of, filters)), *_figures(of)] for of in of_section],
         _NONE_YET,
-        f"{agreement.BASES[basis]} {agreement.POPULATIONS[population]}",
+        f"{accuracy.BASES[basis]} {accuracy.POPULATIONS[population]}",
         chart="bar",
         is_percent=True,
     )
@@ -82,7 +82,7 @@ def verdicts(compared: JudgeVsHuman) -> Table:
         for of in compared.overall
         if of.criterion is None
     ]
-    reviews = Column("reviews", "Reviews", " ".join(agreement.BASES.values()), is_number=False)
+    reviews = Column("reviews", "Reviews", " ".join(accuracy.BASES.values()), is_number=False)
     return Table("verdicts", "Verdicts", [reviews, *_COLUMNS], rows, _NONE_YET)
 
 
@@ -115,9 +115,9 @@ def section_name(basis: Basis, population: Population) -> str:
     return f"{basis}-{population}"
 
 
-def _groups_url(of: Figures, narrowing: Narrowing) -> str:
+def _groups_url(of: AccuracyFigures, filters: JudgeFilters) -> str:
     """Where the figure is broken down by judge, prompt and model."""
-    return narrowing.address("judge", of=of.criterion) + "#groups-title" if of.criterion else ""
+    return filters.address("judge", of=of.criterion) + "#groups-title" if of.criterion else ""
 
 
 _GROUP = [
@@ -126,8 +126,8 @@ _GROUP = [
     Column("model", "Model", is_number=False),
 ]
 _DRAWN_FROM = [
-    Column("basis", "Reviews", " ".join(agreement.BASES.values()), is_number=False),
-    Column("population", "Records", " ".join(agreement.POPULATIONS.values()), is_number=False),
+    Column("basis", "Reviews", " ".join(accuracy.BASES.values()), is_number=False),
+    Column("population", "Records", " ".join(accuracy.POPULATIONS.values()), is_number=False),
 ]
 
 
@@ -154,12 +154,12 @@ def all_groups(compared: JudgeVsHuman) -> Table:
     return Table("groups", "", [*_GROUP, _CRITERION, *_DRAWN_FROM, *_COLUMNS], rows, _NONE_YET)
 
 
-def _group(of: Figures) -> list[Cell]:
-    group = of.group or Group("", "", "")
+def _group(of: AccuracyFigures) -> list[Cell]:
+    group = of.group or JudgeGroup("", "", "")
     return [words(group.judge), words(group.template), words(group.model or "no model")]
 
 
-def _drawn_from(of: Figures) -> list[Cell]:
+def _drawn_from(of: AccuracyFigures) -> list[Cell]:
     return [words(of.basis), words(of.population)]
 
 
@@ -185,7 +185,7 @@ def after_reveal(compared: JudgeVsHuman) -> Table:
     return Table("after-reveal", "When the judge's scores are shown", columns, rows, NO_BLIND, folds=True)
 
 
-def reviewers(found: Iterable[reviewer_agreement.Figures]) -> Table:
+def reviewers(found: Iterable[reviewer_agreement.ReviewerAgreement]) -> Table:
     """People against each other, where several reviewed the same records."""
     rows = [
         [

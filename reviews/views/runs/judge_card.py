@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from reviews.judge import agreement, missed_errors
-from reviews.judge.agreement import DEFINITIONS, Figures, Scope
+from reviews.judge import accuracy, missed_errors
+from reviews.judge.accuracy import DEFINITIONS, AccuracyFigures, JudgeScope
 from reviews.models import Run
 from reviews.views.tables import Cell, share
 
@@ -30,10 +30,10 @@ _BIASED = "Biased upward: the reviewers saw the judge's verdict."
 
 def of(run: Run) -> Card:
     """By all decisions in force: how often people come to the judge's verdict, and what the flags miss."""
-    compared = agreement.compare(Scope(run))
+    compared = accuracy.compare_with_humans(JudgeScope(run))
     verdicts = [one for one in compared.overall if one.criterion is None and one.population == "flagged"]
     answers = [answer for one in verdicts for answer in _of_verdict(one)]
-    escapes = missed_errors.of(Scope(run))
+    escapes = missed_errors.estimate_missed_errors(JudgeScope(run))
     if escapes.reviewed:
         figures = {
             "rate": ("Escape rate", escapes.rate.share),
@@ -44,7 +44,7 @@ def of(run: Run) -> Card:
     return Card(sum(compared.reviews.values()), answers)
 
 
-def _of_verdict(of: Figures) -> list[Answer]:
+def _of_verdict(of: AccuracyFigures) -> list[Answer]:
     caution = _BIASED if of.basis == "assisted" else ""
     figures = {"agreement": ("Same verdict", of.agreement), "false_pass": ("False pass", of.false_pass)}
     return [

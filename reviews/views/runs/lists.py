@@ -101,7 +101,7 @@ def undo_change(request: Request, pk: int) -> HttpResponse:
     done = get_object_or_404(BulkChange.objects.select_related("run"), pk=pk)
     try:
         outcome = bulk_changes.undo(change_id=done.pk, actor=request.user)
-    except bulk_changes.Refused as refused:
+    except bulk_changes.UndoRefused as refused:
         messages.error(request, refused.reason)
     else:
         stayed = f" {_records(outcome.stayed)} changed since, and stayed." if outcome.stayed else ""
@@ -113,28 +113,28 @@ def _change_address(run: Run, filters: Filters) -> str:
     return reverse("bulk-change", args=[run.pk], query={"list": filters.query_string} if filters else None)
 
 
-def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> bulk_changes.Order | None:
+def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> bulk_changes.BulkOrder | None:
     """What is asked for; None where that is nothing that can be done."""
     if kind == bulk_changes.Kind.ASSIGN:
         person = None if to == NOBODY else filter_options.assignable_people().filter(username=to).first()
         return (
-            bulk_changes.Order(run, filters, bulk_changes.Kind.ASSIGN, person)
+            bulk_changes.BulkOrder(run, filters, bulk_changes.Kind.ASSIGN, person)
             if person or to == NOBODY
             else None
         )
     if kind == bulk_changes.Kind.PRIORITISE and priority in {
-        str(bulk_changes.FIRST),
-        str(bulk_changes.USUAL),
+        str(bulk_changes.PRIORITY_FIRST),
+        str(bulk_changes.PRIORITY_NORMAL),
     }:
-        return bulk_changes.Order(run, filters, bulk_changes.Kind.PRIORITISE, priority=int(priority))
+        return bulk_changes.BulkOrder(run, filters, bulk_changes.Kind.PRIORITISE, priority=int(priority))
     return (
-        bulk_changes.Order(run, filters, bulk_changes.Kind.RELEASE)
+        bulk_changes.BulkOrder(run, filters, bulk_changes.Kind.RELEASE)
         if kind == bulk_changes.Kind.RELEASE
         else None
     )
 
 
-def _context(run: Run, filters: Filters, order: bulk_changes.Order | None = None) -> dict[str, Any]:
+def _context(run: Run, filters: Filters, order: bulk_changes.BulkOrder | None = None) -> dict[str, Any]:
     context: dict[str, Any] = {
         "run": run,
         "filters": filters,
@@ -143,21 +143,21 @@ def _context(run: Run, filters: Filters, order: bulk_changes.Order | None = None
         "named": [(FILTERS[name].title, value) for name, value in filters.values],
         "people": filter_options.assignable_people(),
         "nobody": NOBODY,
-        "changes": bulk_changes.latest(run),
+        "changes": bulk_changes.latest_changes(run),
         "order": order,
         "plan": None,
         "announcement": "",
     }
     if order:
         try:
-            context["plan"] = plan = bulk_changes.plan(order)
+            context["plan"] = plan = bulk_changes.preview(order)
             context["announcement"] = _announced(order, plan)
         except listing.QueryTooSlow:
             context["announcement"] = "This combination takes too long on so many records; add a filter."
     return context
 
 
-def _announced(order: bulk_changes.Order, plan: bulk_changes.Plan) -> str:
+def _announced(order: bulk_changes.BulkOrder, plan: bulk_changes.BulkPreview) -> str:
     """What an order would do, in a sentence."""
     held = _held(plan.held)
     if plan.changes == 0:
@@ -174,7 +174,7 @@ def _held(number: int) -> str:
     return f"; {number:,} are held by others and stay" if number > 1 else "; 1 is held by others and stays"
 
 
-def _verb(order: bulk_changes.Order) -> str:
+def _verb(order: bulk_changes.BulkOrder) -> str:
     if order.kind == bulk_changes.Kind.PRIORITISE:
         return "put first" if order.priority else "put back in the usual order"
     return str(order.kind)

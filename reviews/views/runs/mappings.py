@@ -10,7 +10,7 @@ from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.imports.runs import get_or_create_run, run_mapping
 from reviews.models import RUN_NAME_LENGTH, Run
-from reviews.records.mapping import MOST_BYTES, Mapping, MappingError, read
+from reviews.records.mapping import MOST_BYTES, FieldMapping, MappingError, parse_mapping
 from reviews.storage.source_files import ImportRefused
 
 SHOWN = 50
@@ -44,9 +44,9 @@ class MappingForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "mono"}),
     )
 
-    def clean_mapping(self) -> Mapping:
+    def clean_mapping(self) -> FieldMapping:
         try:
-            return read(self.cleaned_data["mapping"].encode())
+            return parse_mapping(self.cleaned_data["mapping"].encode())
         except MappingError as error:
             problems = [f"{place}: {reason}" for place, reason in error.problems]
             raise forms.ValidationError([forms.ValidationError(problem) for problem in problems]) from None

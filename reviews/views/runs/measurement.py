@@ -16,8 +16,8 @@ from reviews.judge import measurement_settings
 from reviews.judge.measurement_settings import (
     FEWEST_OPINIONS,
     MOST_OPINIONS,
-    Measures,
-    WrongMeasures,
+    InvalidSettings,
+    MeasurementSettings,
     percent,
 )
 from reviews.models import Run
@@ -64,16 +64,16 @@ class MeasuresForm(forms.Form):
     seen = forms.CharField(widget=forms.HiddenInput)
     use_required_attribute = False
 
-    def __init__(self, data: Any, known: Measures) -> None:
+    def __init__(self, data: Any, known: MeasurementSettings) -> None:
         initial = known.as_json() | {name: percent(getattr(known, name)) for name in _SHARES}
         super().__init__(data, initial=initial | {"seen": known.fingerprint})
         self.fields["overlap"].widget.attrs |= {"min": FEWEST_OPINIONS, "max": MOST_OPINIONS}
 
-    def measures(self) -> Measures:
+    def measures(self) -> MeasurementSettings:
         """What the valid form says."""
-        return Measures(**{name: self.cleaned_data[name] for name in (*_SHARES, "overlap")})
+        return MeasurementSettings(**{name: self.cleaned_data[name] for name in (*_SHARES, "overlap")})
 
-    def tell(self, wrong: WrongMeasures) -> None:
+    def tell(self, wrong: InvalidSettings) -> None:
         for name, sentence in wrong.problems.items():
             self.add_error(name, sentence)
 
@@ -84,16 +84,18 @@ def run_measures(request: Request, run_pk: int) -> HttpResponse:
     """Show how the judge is measured; a POST changes it, or says in the form why not (422, 409)."""
     check(request.user, "configure_run")
     run = get_object_or_404(Run, pk=run_pk)
-    form = MeasuresForm(request.POST if request.method == "POST" else None, measurement_settings.of(run))
+    form = MeasuresForm(
+        request.POST if request.method == "POST" else None, measurement_settings.current_settings(run)
+    )
     if form.is_valid():
         seen = form.cleaned_data["seen"]
         try:
             measurement_settings.configure(
                 run_id=run.pk, actor=request.user, measures=form.measures(), seen=seen
             )
-        except WrongMeasures as wrong:
+        except InvalidSettings as wrong:
             form.tell(wrong)
-        except measurement_settings.Outdated:
+        except measurement_settings.SettingsChanged:
             return _outdated(request, run)
         else:
             messages.success(request, "Saved. It holds for what is reviewed from now on.")
@@ -105,7 +107,7 @@ def run_measures(request: Request, run_pk: int) -> HttpResponse:
 def _outdated(request: Request, run: Run) -> HttpResponse:
     """What was entered, on top of what is in force by now."""
     run.refresh_from_db()
-    known = measurement_settings.of(run)
+    known = measurement_settings.current_settings(run)
     data = request.POST.copy()
     data["seen"] = known.fingerprint
     form = MeasuresForm(data, known)
@@ -114,5 +116,5 @@ def _outdated(request: Request, run: Run) -> HttpResponse:
 
 
 def _page(request: Request, run: Run, form: MeasuresForm, status: HTTPStatus) -> HttpResponse:
-    context = {"run": run, "form": form, "reach": measurement_settings.reach(run)}
+    context = {"run": run, "form": form, "reach": measurement_settings.describe_shares(run)}
     return render(request, "runs/measurement.html", context, status=status)

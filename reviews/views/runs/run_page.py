@@ -15,7 +15,7 @@ from reviews.http.request import Request
 from reviews.models import Evaluation, Run
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
-from reviews.records.verdict import Rule
+from reviews.records.verdict import VerdictRule
 from reviews.rubric import definition
 from reviews.search import filter_options, indexing, listing, saved_views
 from reviews.search.filter_options import FilterOption
@@ -231,7 +231,7 @@ def _chips(view: RecordList, offered: dict[str, list[FilterOption]]) -> list[Chi
     return chips
 
 
-def _row(evaluation: Evaluation, page: RecordPage, rule: Rule) -> Row:
+def _row(evaluation: Evaluation, page: RecordPage, rule: VerdictRule) -> Row:
     if evaluation.pk in page.hidden:
         return Row(evaluation, None, None, evaluation.is_claimed, is_blind=True)
     human = rule.verdict(evaluation.human_corrected_scores)

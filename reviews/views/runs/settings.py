@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Run
-from reviews.records.scores import Score, read_spelled, spelled
-from reviews.records.verdict import LEVELS, Rule
+from reviews.records.scores import Score, decode_score, encode_score
+from reviews.records.verdict import LEVELS, VerdictRule
 from reviews.rubric import definition
 from reviews.rubric.definition import Rubric, WrongRubric
 
@@ -72,10 +72,10 @@ class RunSettingsForm(forms.Form):
     def rubric(self) -> Rubric:
         """What the valid form says."""
         said = self.cleaned_data
-        yes, partial, no, other = (tuple(map(read_spelled, said[name])) for name in (*LEVELS, "other"))
-        rule = Rule("worst", yes, partial, no)
+        yes, partial, no, other = (tuple(map(decode_score, said[name])) for name in (*LEVELS, "other"))
+        rule = VerdictRule("worst", yes, partial, no)
         if said["kind"] == "mean":
-            rule = Rule("mean", (), (), (), _number(said["pass_from"]), _number(said["partial_from"]))
+            rule = VerdictRule("mean", (), (), (), _number(said["pass_from"]), _number(said["partial_from"]))
         return Rubric(
             criteria=tuple(said["criteria"]),
             scores=(*yes, *partial, *no, *other),
@@ -106,7 +106,7 @@ def _initial(known: Rubric) -> dict[str, Any]:
 
 
 def _lines(scores: Iterable[Score]) -> str:
-    return "\n".join(map(spelled, scores))
+    return "\n".join(map(encode_score, scores))
 
 
 def _number(entered: float | None) -> float:

@@ -25,7 +25,7 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from cognireview.processes.web_server import METRICS_DIR_VARIABLE
-from reviews.metrics import OfTheDatabase
+from reviews.metrics import DatabaseCollector
 from reviews.models import AuditEvent, Review
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -119,7 +119,7 @@ class MetricsMiddleware:
 
 def _exposed() -> bytes:
     of_the_database = CollectorRegistry()
-    of_the_database.register(OfTheDatabase())
+    of_the_database.register(DatabaseCollector())
     counted = _counted
     if METRICS_DIR_VARIABLE in os.environ:
         counted = CollectorRegistry()

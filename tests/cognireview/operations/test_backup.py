@@ -21,7 +21,7 @@ from tests.support.commands import manage_py
 
 pytestmark = pytest.mark.slow
 
-DEMONSTRATE = "from reviews.demo import first_start; first_start.demonstrate()"
+DEMONSTRATE = "from reviews.demo import first_start; first_start.create_demo()"
 RUNS = ("Demo", "Demo, reviewed")
 
 

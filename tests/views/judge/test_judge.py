@@ -292,7 +292,7 @@ class TestDecisions:
         def too_slow(*_: Any, **__: Any) -> None:
             raise QueryTooSlow
 
-        monkeypatch.setattr("reviews.views.judge.decisions.records", too_slow)
+        monkeypatch.setattr("reviews.views.judge.decisions.list_decisions", too_slow)
         assert "This takes too long" in text(as_lea.get(url("judge-decisions", algebra)))
 
     @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     needed = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
     key = json.dumps(MARKUP)
     parts = {"fields": dict.fromkeys(needed, key), "review": [{"when": key, "reason": MARKUP}]}
-    get_or_create_run(f"{NAME}, mapped", mapping=mapping.of(parts), actor=max)
+    get_or_create_run(f"{NAME}, mapped", mapping=mapping.mapping_from_json(parts), actor=max)
     deliveries.add_webhook(url=f"http://localhost:9/?{PROBE}", run=run, actor=max)
     return waiting
 

@@ -116,7 +116,7 @@ class TestChange:
 
     def test_is_undone(self, as_lea: Client, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2"])
-        change = bulk_changes.apply(bulk_changes.Order(run, Filters(), bulk_changes.Kind.ASSIGN, bo), lea)
+        change = bulk_changes.apply(bulk_changes.BulkOrder(run, Filters(), bulk_changes.Kind.ASSIGN, bo), lea)
         run.evaluations.filter(task_id="1").update(assigned_to=None)
         response = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
         assert "Undone: 1 record as before. 1 record changed since, and stayed." in text(response)
@@ -126,7 +126,7 @@ class TestChange:
     def test_shows_the_last_ones_of_the_run(self, as_lea: Client, run: Run, lea: User) -> None:
         EvaluationFactory.create(run=run)
         bulk_changes.apply(
-            bulk_changes.Order(
+            bulk_changes.BulkOrder(
                 run, Filters.from_query_string("verdict=Fail"), bulk_changes.Kind.PRIORITISE, priority=1
             ),
             lea,

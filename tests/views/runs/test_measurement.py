@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.judge import measurement_settings
-from reviews.judge.measurement_settings import Measures
+from reviews.judge.measurement_settings import MeasurementSettings
 from reviews.models import Evaluation, Run
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
@@ -34,8 +34,8 @@ def saved(client: Client, run: Run, **changes: str) -> Any:
     return client.post(page_of(run), filled_in(client, run, **changes))
 
 
-def measured_by(run: Run) -> Measures:
-    return measurement_settings.of(Run.objects.get(pk=run.pk))
+def measured_by(run: Run) -> MeasurementSettings:
+    return measurement_settings.current_settings(Run.objects.get(pk=run.pk))
 
 
 class TestThePage:
@@ -62,7 +62,7 @@ class TestSaving:
     def test_takes_per_cent(self, as_lea: Client, run: Run) -> None:
         response = saved(as_lea, run, blind_share="20", sample_share="2.5", overlap_share="7", overlap="3")
         assert response.status_code == 302
-        assert measured_by(run) == Measures(0.2, 0.025, 0.07, 3)
+        assert measured_by(run) == MeasurementSettings(0.2, 0.025, 0.07, 3)
         assert filled_in(as_lea, run)["overlap_share"] == "7"
 
     def test_draws_the_sample(self, as_lea: Client, run: Run) -> None:

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.models import AuditEvent, Evaluation, Run, User
-from reviews.records.verdict import Rule
+from reviews.records.verdict import VerdictRule
 from reviews.rubric import definition
 from reviews.rubric.definition import Rubric
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -90,7 +90,7 @@ class TestSaving:
             *((int, 5), (str, "5"), (str, "Good")),
             *((bool, True), (int, 0), (str, "Odd")),
         ]
-        assert kept.rule == Rule("worst", (5, "5", "Good"), (), (True, 0))
+        assert kept.rule == VerdictRule("worst", (5, "5", "Good"), (), (True, 0))
         assert [cause.word for cause in kept.causes] == ["typo", "other"]
         event = AuditEvent.objects.get()
         assert (event.action, event.actor) == ("configure run", lea)

@@ -7,8 +7,8 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from reviews.judge import agreement
-from reviews.judge.agreement import Choices, Scope
+from reviews.judge import accuracy
+from reviews.judge.accuracy import JudgeScope, ScopeChoices
 from reviews.models import Run
 
 # A model's name in an address, where records name none.
@@ -39,10 +39,10 @@ class Field(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Narrowing:
+class JudgeFilters:
     """`chosen` is what narrows, by name; `problems` are sentences about what could not be understood."""
 
-    scope: Scope
+    scope: JudgeScope
     fields: tuple[Field, ...]
     chosen: dict[str, str]
     problems: tuple[str, ...] = ()
@@ -60,17 +60,19 @@ class Narrowing:
         ]
 
 
-def read(run: Run, query: QueryDict) -> Narrowing:
+def read_filters(run: Run, query: QueryDict) -> JudgeFilters:
     """What `judge`, `template`, `model` and `reviewer` (a username) of an address leave of a run."""
-    offered = agreement.choices(run)
+    offered = accuracy.scope_choices(run)
     options = _options(offered)
     asked = {name: value for name in TITLES if (value := query.get(name))}
     known = {name: {option.value for option in options[name]} for name in TITLES}
     chosen = {name: value for name, value in asked.items() if value in known[name]}
     reviewer = next((one for one in offered.reviewers if one.username == chosen.get("reviewer")), None)
     model = chosen.get("model")
-    return Narrowing(
-        Scope(run, chosen.get("judge"), chosen.get("template"), "" if model == NO_MODEL else model, reviewer),
+    return JudgeFilters(
+        JudgeScope(
+            run, chosen.get("judge"), chosen.get("template"), "" if model == NO_MODEL else model, reviewer
+        ),
         tuple(Field(name, TITLES[name], options[name], chosen.get(name, "")) for name in TITLES),
         chosen,
         tuple(_unknown(name, value) for name, value in asked.items() if name not in chosen),
@@ -82,7 +84,7 @@ def _unknown(name: str, value: str) -> str:
     return f"No decision in force here is by the {TITLES[name].lower()} “{short}”: it narrows nothing."
 
 
-def _options(offered: Choices) -> dict[str, list[Option]]:
+def _options(offered: ScopeChoices) -> dict[str, list[Option]]:
     return {
         "judge": [Option(name, name) for name in offered.judges],
         "template": [Option(name, name) for name in offered.templates],

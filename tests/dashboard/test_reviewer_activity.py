@@ -11,8 +11,13 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.accounts.permissions import Denied
-from reviews.dashboard import metrics, spot_checks
-from reviews.dashboard.metrics import DEFINITIONS, CriterionFigures, Figures, Selection
+from reviews.dashboard import reviewer_activity, spot_checks
+from reviews.dashboard.reviewer_activity import (
+    DEFINITIONS,
+    CriterionOverrides,
+    ReviewerFigures,
+    WorkSelection,
+)
 from reviews.models import AuditEvent, CriterionDay, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.scores import score_of
@@ -42,8 +47,8 @@ def change(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
     return decide(evaluation, reviewer, scores=CHANGED, judged=JUDGED, **other)
 
 
-def figures_of(reviewer: User, **selected: Any) -> Figures:
-    [figures] = metrics.reviewers(Selection(reviewer=reviewer, **selected))
+def figures_of(reviewer: User, **selected: Any) -> ReviewerFigures:
+    [figures] = reviewer_activity.reviewer_figures(WorkSelection(reviewer=reviewer, **selected))
     assert figures.reviewer == reviewer
     return figures
 
@@ -67,7 +72,7 @@ class TestFiguresOfAReviewer:
     def test_leave_out_what_a_file_decided(self, run: Run, lea: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"], human_review_status="Reviewed", human_reviewer_id="ana")
         decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="Look again.")
-        assert metrics.reviewers(Selection()) == []
+        assert reviewer_activity.reviewer_figures(WorkSelection()) == []
 
     def test_have_the_median_of_what_was_measured(self, run: Run, ana: User) -> None:
         for evaluation, ms in zip(
@@ -80,7 +85,7 @@ class TestFiguresOfAReviewer:
     def test_say_nothing_of_what_is_not_known(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         decide(evaluation, ana, scores=CHANGED)
-        assert figures_of(ana) == Figures(ana, done=1)
+        assert figures_of(ana) == ReviewerFigures(ana, done=1)
         figures = figures_of(ana)
         rates = (figures.override_rate, figures.change_rate, figures.verdict_change_rate, figures.fast_rate)
         assert rates == (None,) * 4
@@ -158,12 +163,12 @@ class TestFiguresOfAReviewer:
         escalations.withdraw(escalation_id=raised.pk, actor=ana)
         figures = figures_of(ana)
         assert (figures.skipped, figures.returned, figures.escalated) == (1, 1, 1)
-        assert [other.reviewer for other in metrics.reviewers(Selection())] == [ana]
+        assert [other.reviewer for other in reviewer_activity.reviewer_figures(WorkSelection())] == [ana]
 
     def test_count_spot_checks_and_what_they_upheld(self, run: Run, ana: User, lea: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 3):
             agree(evaluation, ana)
-        stands, falls, _ = spot_checks.draw(selection=Selection(run, reviewer=ana), count=3, actor=lea)
+        stands, falls, _ = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=3, actor=lea)
         spot_checks.agree(check_id=stands.pk, actor=lea)
         spot_checks.reopen(check_id=falls.pk, actor=lea, reason="Step two.")
         figures = figures_of(ana)
@@ -177,8 +182,8 @@ class TestFiguresOfAReviewer:
         day = dt.timedelta(days=1)
         assert figures_of(ana).done == figures_of(ana, first=today, last=today).done == 2
         assert figures_of(ana, run=run).done == figures_of(ana, run=run, last=dt.date.max).done == 1
-        assert metrics.reviewers(Selection(last=today - day)) == []
-        assert metrics.reviewers(Selection(first=today + day)) == []
+        assert reviewer_activity.reviewer_figures(WorkSelection(last=today - day)) == []
+        assert reviewer_activity.reviewer_figures(WorkSelection(first=today + day)) == []
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_cost_the_same_queries_for_any_number_of_people(
@@ -188,25 +193,29 @@ class TestFiguresOfAReviewer:
         for evaluation, person in zip(evaluations(run, tasks=["1"] * count), people, strict=True):
             agree(evaluation, person)
         with django_assert_num_queries(8):
-            assert [one.reviewer for one in metrics.reviewers(Selection(run))] == people
+            assert [one.reviewer for one in reviewer_activity.reviewer_figures(WorkSelection(run))] == people
 
     def test_are_all_explained(self) -> None:
         counts = {"reviewer", "timed", "compared", "changed", "verdicts", "verdict_changes", "read", "fast"}
         counts |= {"judged", "overridden", "checked", "upheld"}
-        rates = {name for name in vars(Figures) if name.endswith("_rate")}
-        assert {*Figures._fields, *rates} - counts == {*DEFINITIONS}
+        rates = {name for name in vars(ReviewerFigures) if name.endswith("_rate")}
+        assert {*ReviewerFigures._fields, *rates} - counts == {*DEFINITIONS}
 
 
 class TestFiguresOfACriterion:
     def test_come_the_most_often_overridden_first(self, run: Run, ana: User, bo: User) -> None:
         for evaluation, reviewer in zip(evaluations(run, tasks=["1"] * 4), (ana, ana, bo, bo), strict=True):
             (agree if reviewer == bo else change)(evaluation, reviewer)
-        assert metrics.criteria(Selection(run)) == [
-            CriterionFigures("Rigor", 4, 2),
-            CriterionFigures("Clarity", 4, 0),
-            CriterionFigures("Results", 4, 0),
+        assert reviewer_activity.criterion_overrides(WorkSelection(run)) == [
+            CriterionOverrides("Rigor", 4, 2),
+            CriterionOverrides("Clarity", 4, 0),
+            CriterionOverrides("Results", 4, 0),
         ]
-        rigor = [one for one in metrics.criteria_by_reviewer(Selection(run)) if one.criterion == "Rigor"]
+        rigor = [
+            one
+            for one in reviewer_activity.criterion_overrides_by_reviewer(WorkSelection(run))
+            if one.criterion == "Rigor"
+        ]
         assert [(one.reviewer, one.override_rate) for one in rigor] == [(ana, 1.0), (bo, 0.0)]
 
     @pytest.mark.parametrize(
@@ -219,14 +228,18 @@ class TestFiguresOfACriterion:
         [evaluation] = evaluations(run, tasks=["1"])
         scores = {"Rigor": {"score": human, "justification": ""}}
         review = decide(evaluation, ana, scores=scores, judged={"Rigor": judge})
-        assert metrics.criteria(Selection(run)) == [CriterionFigures("Rigor", 1, overridden)]
+        assert reviewer_activity.criterion_overrides(WorkSelection(run)) == [
+            CriterionOverrides("Rigor", 1, overridden)
+        ]
         assert review.changes == overridden
 
     def test_take_names_of_any_length(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         judged = {"ж" * 5_000: "Yes", "ж" * 5_001: "No", "": "No"}
         decide(evaluation, ana, judged=judged)
-        assert {(one.criterion, one.judged) for one in metrics.criteria(Selection(run))} == {
+        assert {
+            (one.criterion, one.judged) for one in reviewer_activity.criterion_overrides(WorkSelection(run))
+        } == {
             ("ж" * 200, 2),
             ("", 1),
         }
@@ -235,7 +248,7 @@ class TestFiguresOfACriterion:
         [evaluation] = evaluations(run, tasks=["1"])
         change(evaluation, ana)
         decisions.undo(run=run, reviewer=ana)
-        assert metrics.criteria(Selection(run)) == []
+        assert reviewer_activity.criterion_overrides(WorkSelection(run)) == []
 
 
 class TestDays:
@@ -243,7 +256,7 @@ class TestDays:
         for evaluation, reviewer in zip(evaluations(run, tasks=["1"] * 3), (ana, ana, bo), strict=True):
             change(evaluation, reviewer)
         today = timezone.now().date()
-        found = metrics.days(Selection(run))
+        found = reviewer_activity.day_figures(WorkSelection(run))
         assert sorted((one.day, one.reviewer.username, one.done, one.changed) for one in found) == [
             (today, "ana", 2, 2),
             (today, "bo", 1, 1),
@@ -345,9 +358,17 @@ class TestTheSumsBesideTheReviews:
         work = Work(0, [ana, bo, lea])
         for _ in range(60):
             work.go_on()
-        by_all, by_each = (read(Selection()) for read in (metrics.criteria, metrics.criteria_by_reviewer))
-        people = metrics.reviewers(Selection())
+        by_all, by_each = (
+            read(WorkSelection())
+            for read in (
+                reviewer_activity.criterion_overrides,
+                reviewer_activity.criterion_overrides_by_reviewer,
+            )
+        )
+        people = reviewer_activity.reviewer_figures(WorkSelection())
         for sums in (by_all, by_each, people):
             assert sum(one.judged for one in sums) == sum(judged for judged, _ in recounted().values())
             assert sum(one.overridden for one in sums) == sum(other for _, other in recounted().values())
-        assert sum(one.done for one in people) == sum(one.done for one in metrics.days(Selection()))
+        assert sum(one.done for one in people) == sum(
+            one.done for one in reviewer_activity.day_figures(WorkSelection())
+        )

@@ -16,7 +16,7 @@ from reviews.review.blind_scoring import Possibility
 from reviews.sampling import strata
 from reviews.search.filters import FILTERS
 
-# By the names of `Facts`: what is counted, where it is from, and what it does not say.
+# By the names of `DataSummary`: what is counted, where it is from, and what it does not say.
 DEFINITIONS = {
     "records": "All records of the run, whether anybody reviewed them or not.",
     "flagged": "Records whose `needs_human_review` is true in their file.",
@@ -33,7 +33,7 @@ DEFINITIONS = {
 
 
 @dataclass(frozen=True)
-class Fact:
+class DataCount:
     """How many records have something in common; `name` and `value` are those of a filter."""
 
     name: str
@@ -48,7 +48,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Facts:
+class DataSummary:
     """`verdicts_read` is how many of the `no_verdict` have one that could be read out of raw output.
 
     While `is_counted` is False the records of the run are not all counted: the numbers are None, and the
@@ -59,9 +59,9 @@ class Facts:
     flagged: int | None
     no_verdict: int | None
     verdicts_read: int | None
-    verifications: tuple[Fact, ...]
-    contradictions: tuple[Fact, ...]
-    families: tuple[Fact, ...]
+    verifications: tuple[DataCount, ...]
+    contradictions: tuple[DataCount, ...]
+    families: tuple[DataCount, ...]
     blind: Possibility
     is_counted: bool
 
@@ -85,16 +85,18 @@ class Facts:
         return counts | lists | {"blind_review": blind_review} | more
 
 
-def of(run: Run) -> Facts:
+def summarize_data(run: Run) -> DataSummary:
     """The facts of a run."""
     if strata.why_not_counted(run):
-        return Facts(None, None, None, None, (), (), (), blind_scoring.possibility(run), is_counted=False)
+        return DataSummary(
+            None, None, None, None, (), (), (), blind_scoring.possibility(run), is_counted=False
+        )
     counted = StratumCount.objects.filter(stratum__run=run)
     strata_rows = list(counted.values_list("stratum__is_flagged", "verdict", "evaluations"))
     found = list(_facts(run))
     read = sum(fact.records for fact in found if fact.name == strata.READ_VERDICT)
     without = sum(records for _, verdict, records in strata_rows if not verdict)
-    return Facts(
+    return DataSummary(
         records=sum(records for _, _, records in strata_rows),
         flagged=sum(records for is_flagged, _, records in strata_rows if is_flagged),
         no_verdict=without + read,
@@ -107,16 +109,16 @@ def of(run: Run) -> Facts:
     )
 
 
-def _facts(run: Run) -> Iterator[Fact]:
+def _facts(run: Run) -> Iterator[DataCount]:
     """What was counted, most records first."""
     reasons = dict(RunFacet.objects.filter(run=run, name="reason").values_list("value", "title"))
     titles = {name: FILTERS[name].words for name in ("verified", "contradiction")} | {"reason": reasons}
     rows = FacetCount.objects.filter(run=run).order_by("-evaluations", "name", "value")
     for name, value, records in rows.values_list("name", "value", "evaluations"):
-        yield Fact(name, value, titles.get(name, {}).get(value, value), records)
+        yield DataCount(name, value, titles.get(name, {}).get(value, value), records)
 
 
-def _sentences(facts: Facts) -> Iterator[str]:
+def _sentences(facts: DataSummary) -> Iterator[str]:
     if not facts.is_counted:
         yield strata.NOT_COUNTED
     if facts.records and facts.flagged is not None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from cognireview.environment import BASE_DIR
-from reviews.judge import run_facts
-from reviews.judge.run_facts import Facts
+from reviews.judge import data_summary
+from reviews.judge.data_summary import DataSummary
 from reviews.models import Evaluation, FacetCount, Run, StratumCount
 from reviews.sampling import strata
 from reviews.search import indexing
@@ -25,9 +25,9 @@ MATCH = {"final_answer_verified": True, "verification_message": "Match (Extracte
 RAW = '{"evaluation": {"Clarity": {"score": "%s", "justification": "It skips step two."}}}'
 
 
-def facts_of(*lines: bytes) -> Facts:
+def facts_of(*lines: bytes) -> DataSummary:
     """The facts of a run with these lines."""
-    return run_facts.of(bring_in(file_of(*lines)).run)
+    return data_summary.summarize_data(bring_in(file_of(*lines)).run)
 
 
 def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:
@@ -41,28 +41,28 @@ def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:
 @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not here")
 class TestTheSample:
     @pytest.fixture
-    def facts(self) -> Facts:
+    def facts(self) -> DataSummary:
         return facts_of(*Path(SAMPLE).read_bytes().splitlines())
 
-    def test_has_two_families_of_reasons(self, facts: Facts) -> None:
+    def test_has_two_families_of_reasons(self, facts: DataSummary) -> None:
         assert len(facts.families) == 2
         assert "75 of 75 records flagged for a human, for 2 reason families." in facts.sentences
 
-    def test_has_verifications_against_an_empty_reference(self, facts: Facts) -> None:
+    def test_has_verifications_against_an_empty_reference(self, facts: DataSummary) -> None:
         assert facts.records_of("verified", "no reference") == 49
         assert any(sentence.startswith("49 verifications against an empty") for sentence in facts.sentences)
 
-    def test_has_scores_that_contradict_the_verifier(self, facts: Facts) -> None:
+    def test_has_scores_that_contradict_the_verifier(self, facts: DataSummary) -> None:
         assert facts.records_of("contradiction", "verifier") == 11
         assert any(
             sentence.startswith("11 records contradict themselves: score against verifier")
             for sentence in facts.sentences
         )
 
-    def test_has_verdicts_in_its_raw_output_alone(self, facts: Facts) -> None:
+    def test_has_verdicts_in_its_raw_output_alone(self, facts: DataSummary) -> None:
         assert (facts.no_verdict, facts.verdicts_read) == (75, 75)
 
-    def test_cannot_be_reviewed_blind(self, facts: Facts) -> None:
+    def test_cannot_be_reviewed_blind(self, facts: DataSummary) -> None:
         assert not facts.blind.is_possible
         assert facts.blind.sentence in facts.sentences
 
@@ -103,7 +103,12 @@ class TestFacts:
     def test_are_those_of_one_run(self) -> None:
         facts_of(line("a", **NO_REFERENCE))
         bring_in(file_of(line("b", **MATCH)), run="another")
-        assert run_facts.of(Run.objects.get(name="another")).records_of("verified", "no reference") == 0
+        assert (
+            data_summary.summarize_data(Run.objects.get(name="another")).records_of(
+                "verified", "no reference"
+            )
+            == 0
+        )
         assert FacetCount.objects.filter(name="verified").count() == 2
 
     def test_say_when_a_file_is_still_being_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,16 +117,16 @@ class TestFacts:
         assert not facts.is_counted
         assert facts.sentences == (strata.NOT_COUNTED,)
         assert indexing.index_next_chunk()
-        assert run_facts.of(Run.objects.get()).is_counted
+        assert data_summary.summarize_data(Run.objects.get()).is_counted
 
     def test_tell_that_task_context_makes_blind_review_possible(self) -> None:
         answer = {"model_id": "openai/o4-mini", "response_text": "It is 60."}
         without = facts_of(line("a", task_id="7", structured_model_response=None))
         assert not without.blind.is_possible
         contexts.bring(contexts.task(model_responses=[answer]))
-        assert run_facts.of(Run.objects.get()).blind.is_possible
+        assert data_summary.summarize_data(Run.objects.get()).blind.is_possible
 
     def test_of_an_empty_run_are_none(self) -> None:
         run = Run.objects.create(name="empty")
-        facts = run_facts.of(run)
+        facts = data_summary.summarize_data(run)
         assert (facts.records, facts.verifications, facts.as_json()["records"]) == (0, (), 0)

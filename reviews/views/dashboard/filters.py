@@ -8,7 +8,7 @@ from django import forms
 from django.http import QueryDict
 from django.utils.http import urlencode
 
-from reviews.dashboard.metrics import Selection
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import Run, User
 from reviews.records.schema import EARLIEST_YEAR
 
@@ -36,7 +36,7 @@ class ScopeForm(forms.Form):
 class Scope:
     """`chosen` is what narrows the work, as an address says it; empty for all there is."""
 
-    selection: Selection
+    selection: WorkSelection
     form: ScopeForm
     chosen: tuple[tuple[str, str], ...]
 
@@ -57,4 +57,4 @@ def read(query: QueryDict, reviewer: User | None = None) -> Scope:
     form.full_clean()
     chosen = {name: value for name, value in form.cleaned_data.items() if value}
     said = ((name, str(value.pk if isinstance(value, Run) else value)) for name, value in chosen.items())
-    return Scope(Selection(reviewer=reviewer, **chosen), form, tuple(said))
+    return Scope(WorkSelection(reviewer=reviewer, **chosen), form, tuple(said))

@@ -18,7 +18,7 @@ from reviews.evidence.reading_time import MS_PER_WORD, WORDS_PER_MINUTE
 from reviews.models import CriterionDay, Escalation, Overturning, Run, SpotCheck, User
 from reviews.records.status import QUEUE_STATUSES
 
-# What a figure is, where it is from, and what it does not say. By the names of `Figures`.
+# What a figure is, where it is from, and what it does not say. By the names of `ReviewerFigures`.
 DEFINITIONS = {
     "done": "Decisions submitted and not taken back. A revision counts again. Opinions that wait for "
     "those of others count here, and in figures about changes once the record is decided.",
@@ -45,7 +45,7 @@ DEFINITIONS = {
 
 
 @dataclass(frozen=True)
-class Selection:
+class WorkSelection:
     """Which work is counted. Days are UTC's, both inclusive; None does not narrow anything."""
 
     run: Run | None = None
@@ -105,7 +105,7 @@ def _rate(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-class Figures(NamedTuple):
+class ReviewerFigures(NamedTuple):
     """What one reviewer did. `DEFINITIONS` says what each figure is; rates are from 0 to 1, None of nothing.
 
     `timed`, `compared`, `verdicts`, `read` and `judged` are how many reviews (criteria, for `judged`) are
@@ -154,7 +154,7 @@ class Figures(NamedTuple):
         return _rate(self.upheld, self.checked)
 
 
-class CriterionFigures(NamedTuple):
+class CriterionOverrides(NamedTuple):
     """How often the judge's score of a criterion was overridden; by one reviewer, or by all (None)."""
 
     criterion: str
@@ -203,7 +203,7 @@ _OPEN_BY_CRITERION = f"""
 """  # noqa: S608 (constants)
 # The figures of a reviewer in the order of these fields; and each review in turn as a letter, so that rows
 # of agreement come out of the same pass.
-_WORK_FIELDS = Figures._fields[1 : Figures._fields.index("fast") + 1]
+_WORK_FIELDS = ReviewerFigures._fields[1 : ReviewerFigures._fields.index("fast") + 1]
 _WORK = f"""
     SELECT reviewer_id, count(*) AS done, count(active_ms) AS timed,
            percentile_disc(0.5) WITHIN GROUP (ORDER BY active_ms) / 1000.0::float AS median_seconds,
@@ -236,36 +236,38 @@ _DAYS = f"""
 """
 
 # A revision that was taken back overturns nothing.
-STANDS = Q(by__withdrawal=None)
-# Some of the fields of `Figures`, by the key of the reviewer.
+NOT_WITHDRAWN = Q(by__withdrawal=None)
+# Some of the fields of `ReviewerFigures`, by the key of the reviewer.
 Part = dict[int, dict[str, Any]]
 
 
-def reviewers(selection: Selection) -> list[Figures]:
+def reviewer_figures(selection: WorkSelection) -> list[ReviewerFigures]:
     """The figures of everybody with any work in the selection, by their user names."""
     found: dict[int, dict[str, Any]] = defaultdict(dict)
     for part in (_work, _overridden, _put_off, _escalated, _overturned, _checked):
         for pk, figures in part(selection).items():
             found[pk] |= figures
     shown = {pk: figures for pk, figures in found.items() if any(figures.values())}
-    return [Figures(person, **shown[pk]) for pk, person in _people(shown).items()]
+    return [ReviewerFigures(person, **shown[pk]) for pk, person in _people(shown).items()]
 
 
-def criteria(selection: Selection) -> list[CriterionFigures]:
+def criterion_overrides(selection: WorkSelection) -> list[CriterionOverrides]:
     """What was overridden by all together, the most often overridden criterion first."""
     rows = _by_criterion(selection, "criterion")
-    return sorted((CriterionFigures(*row) for row in rows), key=_by_rate)
+    return sorted((CriterionOverrides(*row) for row in rows), key=_by_rate)
 
 
-def criteria_by_reviewer(selection: Selection) -> list[CriterionFigures]:
+def criterion_overrides_by_reviewer(selection: WorkSelection) -> list[CriterionOverrides]:
     """The same for each reviewer, by their user names."""
     rows = _by_criterion(selection, "criterion", "reviewer")
     people = _people(row[1] for row in rows)
-    found = [CriterionFigures(name, judged, overridden, people[pk]) for name, pk, judged, overridden in rows]
+    found = [
+        CriterionOverrides(name, judged, overridden, people[pk]) for name, pk, judged, overridden in rows
+    ]
     return sorted(found, key=lambda one: (str(one.reviewer), *_by_rate(one)))
 
 
-def days(selection: Selection) -> list[DayFigures]:
+def day_figures(selection: WorkSelection) -> list[DayFigures]:
     """The days on which anything was decided, in their order."""
     rows = _rows(_DAYS, selection)
     people = _people(row[1] for row in rows)
@@ -277,7 +279,7 @@ def _people(keys: Iterable[int]) -> dict[int, User]:
     return {user.pk: user for user in User.objects.filter(pk__in=set(keys)).order_by("username")}
 
 
-def _by_criterion(selection: Selection, *fields: str) -> list[tuple[Any, ...]]:
+def _by_criterion(selection: WorkSelection, *fields: str) -> list[tuple[Any, ...]]:
     """These fields, and how often the judge's score was there and was overridden; without open opinions."""
     rows = CriterionDay.objects.filter(selection.on_days()).values_list(*fields)
     counted = {tuple(key): [judged, overridden] for *key, judged, overridden in _summed(rows)}
@@ -293,11 +295,11 @@ def _summed(rows: "QuerySet[CriterionDay, Any]") -> Iterable[tuple[Any, ...]]:
     return rows.annotate(Sum("judged"), Sum("overridden")).filter(judged__sum__gt=0).order_by()
 
 
-def _by_rate(figures: CriterionFigures) -> tuple[float, str]:
+def _by_rate(figures: CriterionOverrides) -> tuple[float, str]:
     return -(figures.override_rate or 0), figures.criterion
 
 
-def _work(selection: Selection) -> Part:
+def _work(selection: WorkSelection) -> Part:
     found = {}
     for pk, *counted, agreed in _rows(_WORK, selection):
         in_a_row = [len(row) for row in (agreed or "").split("x")]
@@ -306,17 +308,17 @@ def _work(selection: Selection) -> Part:
     return found
 
 
-def _overridden(selection: Selection) -> Part:
+def _overridden(selection: WorkSelection) -> Part:
     rows = _by_criterion(selection, "reviewer")
     return {pk: {"judged": judged, "overridden": overridden} for pk, judged, overridden in rows}
 
 
-def _put_off(selection: Selection) -> Part:
+def _put_off(selection: WorkSelection) -> Part:
     rows = _rows(_PUT_OFF, selection)
     return {pk: {"skipped": skipped, "returned": returned} for pk, skipped, returned in rows}
 
 
-def _escalated(selection: Selection) -> Part:
+def _escalated(selection: WorkSelection) -> Part:
     raised = Escalation.objects.filter(selection.condition(reviewer="raised_by", at="raised_at"))
     raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN).exclude(
         kind=Escalation.Kind.DISAGREEMENT  # where opinions differ nobody chose to
@@ -324,19 +326,21 @@ def _escalated(selection: Selection) -> Part:
     return {pk: {"escalated": count} for pk, count in raised.values_list("raised_by").annotate(Count("pk"))}
 
 
-def _overturned(selection: Selection) -> Part:
-    counted = Overturning.objects.filter(STANDS, selection.of_reviews()).values_list("review__reviewer")
+def _overturned(selection: WorkSelection) -> Part:
+    counted = Overturning.objects.filter(NOT_WITHDRAWN, selection.of_reviews()).values_list(
+        "review__reviewer"
+    )
     return {pk: {"overturned": count} for pk, count in counted.annotate(Count("review", distinct=True))}
 
 
-def _checked(selection: Selection) -> Part:
+def _checked(selection: WorkSelection) -> Part:
     settled = SpotCheck.objects.exclude(outcome=SpotCheck.Outcome.OPEN).filter(selection.of_reviews())
     stood = Count("pk", filter=Q(outcome=SpotCheck.Outcome.AGREED))
     rows = settled.values_list("reviewer").annotate(checked=Count("pk"), upheld=stood)
     return {pk: {"checked": checked, "upheld": upheld} for pk, checked, upheld in rows}
 
 
-def _rows(statement: str, selection: Selection) -> list[tuple[Any, ...]]:
+def _rows(statement: str, selection: WorkSelection) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(statement, selection.parameters)
         return list(cursor.fetchall())

@@ -7,20 +7,20 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from reviews.judge.agreement import (
+from reviews.judge.accuracy import (
     BASES,
     DEFINITIONS,
     FIGURES,
     POPULATIONS,
-    Figures,
-    Group,
+    AccuracyFigures,
+    JudgeGroup,
+    JudgeScope,
     Population,
-    Scope,
-    choices,
-    compare,
+    compare_with_humans,
+    scope_choices,
 )
 from reviews.models import BlindScores, Evaluation, Run, User
-from reviews.records.verdict import Rule
+from reviews.records.verdict import VerdictRule
 from reviews.review import decisions
 from reviews.statistics.intervals import wilson
 from tests.support.factories import RunFactory
@@ -62,7 +62,7 @@ def review(
     return evaluation
 
 
-def only(found: tuple[Figures, ...], criterion: str | None = CLARITY) -> Figures:
+def only(found: tuple[AccuracyFigures, ...], criterion: str | None = CLARITY) -> AccuracyFigures:
     [figures] = [one for one in found if one.criterion == criterion]
     return figures
 
@@ -75,7 +75,7 @@ class TestTheTable:
         review(run, bo, {CLARITY: "Yes"})
         review(run, ana, {CLARITY: "No"})
         review(run, ana, {CLARITY: "Partial"}, judge={CLARITY: "No"})
-        figures = only(compare(Scope(run)).overall)
+        figures = only(compare_with_humans(JudgeScope(run)).overall)
         assert [category.label for category in figures.table.categories] == ["Yes", "Partial", "No"]
         assert figures.table.counts == ((2, 0, 1), (0, 0, 0), (0, 1, 0))
         assert (figures.n, figures.title, figures.basis, figures.population) == (
@@ -90,33 +90,33 @@ class TestTheTable:
 
     def test_of_the_verdict_comes_first(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No", "Depth": "Yes"}, judge={CLARITY: "Yes", "Depth": "Yes"})
-        found = compare(Scope(run)).overall
+        found = compare_with_humans(JudgeScope(run)).overall
         assert [figures.title for figures in found] == ["Verdict", "Clarity", "Depth"]
         assert found[0].table.counts == ((0, 0, 1), (0, 0, 0), (0, 0, 0))
         assert found[0].false_pass == wilson(1, 1)
 
     def test_follows_what_is_in_force(self, run: Run, ana: User, lea: User) -> None:
         evaluation = review(run, ana, {CLARITY: "No"})
-        assert only(compare(Scope(run)).overall).n == 1
+        assert only(compare_with_humans(JudgeScope(run)).overall).n == 1
         decided = Evaluation.objects.get(pk=evaluation.pk)
         right = {CLARITY: {"score": "Yes", "justification": ""}}
         decide(decided, lea, by=decisions.revise, scores=right, origins={CLARITY: "human"}, judged=JUDGED)
-        assert only(compare(Scope(run)).overall).agreement == wilson(1, 1)
+        assert only(compare_with_humans(JudgeScope(run)).overall).agreement == wilson(1, 1)
         decisions.undo(run=run, reviewer=lea)
-        assert only(compare(Scope(run)).overall).agreement == wilson(0, 1)
+        assert only(compare_with_humans(JudgeScope(run)).overall).agreement == wilson(0, 1)
         decisions.undo(run=run, reviewer=ana)
-        assert compare(Scope(run)).overall == ()
+        assert compare_with_humans(JudgeScope(run)).overall == ()
 
     def test_leaves_out_what_the_judge_is_not_known_to_have_said(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No"}, judge=None)
-        assert compare(Scope(run)).overall == ()
+        assert compare_with_humans(JudgeScope(run)).overall == ()
 
     def test_counts_apart_where_only_one_of_the_two_scored(self, run: Run, ana: User) -> None:
         both = {CLARITY: "Yes", "Depth": "Yes"}
         review(run, ana, {CLARITY: "Yes"}, judge=both)
         review(run, ana, both, judge={CLARITY: "Yes", "Depth": None})
         review(run, ana, both, judge=both)
-        figures = only(compare(Scope(run)).overall, "Depth")
+        figures = only(compare_with_humans(JudgeScope(run)).overall, "Depth")
         assert (figures.n, figures.judge_only, figures.human_only) == (1, 1, 1)
 
     def test_has_a_place_for_scores_that_nobody_knows(self, run: Run, ana: User) -> None:
@@ -124,7 +124,7 @@ class TestTheTable:
         review(run, ana, {CLARITY: 4}, judge={CLARITY: True})
         review(run, ana, {CLARITY: "Yes"}, judge={CLARITY: "x" * 500})
         review(run, ana, {CLARITY: "Yes"}, judge={CLARITY: {"nested": 1}})
-        figures = only(compare(Scope(run)).overall)
+        figures = only(compare_with_humans(JudgeScope(run)).overall)
         labels = {category.label for category in figures.table.categories}
         assert {"Yes", "Partial", "No", "mostly, but…", "4", "true"} < labels
         assert (figures.n, figures.agreement.value, figures.human_only) == (3, 0, 1)
@@ -135,11 +135,11 @@ class TestTheTable:
         self, run: Run, ana: User
     ) -> None:
         run.rubric["scores"] = [100, 50, 0]
-        run.verdict_rule = Rule("mean", (), (), (), 60, 30).as_json()
+        run.verdict_rule = VerdictRule("mean", (), (), (), 60, 30).as_json()
         run.save()
         for number in range(20):
             review(run, ana, {CLARITY: 90 if number else "none"}, judge={CLARITY: 5 * number})
-        figures = only(compare(Scope(run)).overall)
+        figures = only(compare_with_humans(JudgeScope(run)).overall)
         assert [category.label for category in figures.table.categories] == [
             "counts as Yes",
             "counts as Partial",
@@ -153,12 +153,12 @@ class TestWhatIsKeptApart:
     def test_is_blind_and_assisted(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "Yes"})
         review(run, ana, {CLARITY: "Yes"}, blind={CLARITY: "No"})
-        found = [one for one in compare(Scope(run)).overall if one.criterion == CLARITY]
+        found = [one for one in compare_with_humans(JudgeScope(run)).overall if one.criterion == CLARITY]
         assert [(one.basis, one.agreement.value) for one in found] == [("blind", 0), ("assisted", 1)]
 
     def test_of_the_verdict_is_blind_what_the_blind_scores_came_to(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "Yes"}, blind={CLARITY: "No"})
-        assert only(compare(Scope(run)).overall, None).table.counts[0] == (0, 0, 1)
+        assert only(compare_with_humans(JudgeScope(run)).overall, None).table.counts[0] == (0, 0, 1)
 
     @pytest.mark.parametrize(
         ("record", "population"),
@@ -172,7 +172,7 @@ class TestWhatIsKeptApart:
         self, run: Run, ana: User, record: dict[str, Any], population: Population
     ) -> None:
         review(run, ana, {CLARITY: "No"}, **record)
-        found = compare(Scope(run))
+        found = compare_with_humans(JudgeScope(run))
         assert {one.population for one in found.overall} == {population}
         assert found.reviews == {("assisted", population): 1}
 
@@ -180,10 +180,14 @@ class TestWhatIsKeptApart:
         review(run, ana, {CLARITY: "Yes"}, model_id="b")
         review(run, ana, {CLARITY: "No"}, model_id="a")
         review(run, ana, {CLARITY: "No"}, model_id=None)
-        found = compare(Scope(run))
+        found = compare_with_humans(JudgeScope(run))
         usual = ("judge-1", "prompts/judge.txt")
         groups = [one for one in found.groups if one.criterion == CLARITY]
-        assert [one.group for one in groups] == [Group(*usual, ""), Group(*usual, "a"), Group(*usual, "b")]
+        assert [one.group for one in groups] == [
+            JudgeGroup(*usual, ""),
+            JudgeGroup(*usual, "a"),
+            JudgeGroup(*usual, "b"),
+        ]
         assert [one.agreement.value for one in groups] == [0, 0, 1]
         assert only(found.overall).agreement == wilson(1, 3)
 
@@ -202,19 +206,19 @@ class TestAScope:
         "narrowed", [{"judge": "judge-2"}, {"template": "prompts/new.txt"}, {"model": ""}]
     )
     def test_narrows_by_what_judged_and_what_answered(self, several: Run, narrowed: dict[str, Any]) -> None:
-        assert only(compare(Scope(several)).overall).n == 4
-        assert only(compare(Scope(several, **narrowed)).overall).n == 1
+        assert only(compare_with_humans(JudgeScope(several)).overall).n == 4
+        assert only(compare_with_humans(JudgeScope(several, **narrowed)).overall).n == 1
 
     def test_narrows_by_reviewer(self, several: Run, bo: User) -> None:
-        found = compare(Scope(several, reviewer=bo))
+        found = compare_with_humans(JudgeScope(several, reviewer=bo))
         assert only(found.overall).n == 1
         assert found.as_json()["scope"]["reviewer"] == "bo"
 
     def test_is_of_one_run(self, several: Run) -> None:
-        assert compare(Scope(RunFactory.create())).overall == ()
+        assert compare_with_humans(JudgeScope(RunFactory.create())).overall == ()
 
     def test_offers_what_there_are_decisions_of(self, several: Run, ana: User, bo: User, lea: User) -> None:
-        found = choices(several)
+        found = scope_choices(several)
         assert found.judges == ("judge-1", "judge-2")
         assert found.templates == ("prompts/judge.txt", "prompts/new.txt")
         assert found.models == ("", "openai/gpt-4o")
@@ -226,7 +230,7 @@ class TestAfterTheReveal:
         for before, after in [("Yes", "Yes"), ("No", "No"), ("No", "Yes"), ("No", "Partial"), ("Yes", "No")]:
             review(run, ana, {CLARITY: after}, blind={CLARITY: before})
         review(run, ana, {CLARITY: "No"})
-        [verdict, clarity] = compare(Scope(run)).after_reveal
+        [verdict, clarity] = compare_with_humans(JudgeScope(run)).after_reveal
         assert (clarity.title, clarity.population) == ("Clarity", "flagged")
         assert clarity.changed == wilson(3, 5)
         assert (clarity.towards_judge, clarity.away_from_judge) == (1, 1)
@@ -235,19 +239,19 @@ class TestAfterTheReveal:
     def test_counts_a_criterion_that_was_taken_away_as_changed(self, run: Run, ana: User) -> None:
         judged = {CLARITY: "Yes", "Depth": "Yes"}
         review(run, ana, {CLARITY: "Yes"}, judge=judged, blind=judged)
-        depth = compare(Scope(run)).after_reveal[-1]
+        depth = compare_with_humans(JudgeScope(run)).after_reveal[-1]
         assert (depth.criterion, depth.changed, depth.away_from_judge) == ("Depth", wilson(1, 1), 1)
 
     def test_says_nothing_without_a_blind_review(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No"})
-        assert compare(Scope(run)).after_reveal == ()
+        assert compare_with_humans(JudgeScope(run)).after_reveal == ()
 
 
 class TestAsJson:
     def test_it_holds_every_figure_and_what_it_is_of(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No"}, blind={CLARITY: "Partial"})
         review(run, ana, {CLARITY: "No"})
-        told = json.loads(json.dumps(compare(Scope(run)).as_json(), allow_nan=False))
+        told = json.loads(json.dumps(compare_with_humans(JudgeScope(run)).as_json(), allow_nan=False))
         assert told["reviews"] == [
             {"basis": "blind", "population": "flagged", "reviews": 1},
             {"basis": "assisted", "population": "flagged", "reviews": 1},
@@ -272,22 +276,22 @@ def test_it_takes_two_queries_however_many_decisions(
 ) -> None:
     review(run, ana, {CLARITY: "Yes"})
     with django_assert_num_queries(2):
-        compare(Scope(run))
+        compare_with_humans(JudgeScope(run))
     for score in ("No", "Partial"):
         review(run, ana, {CLARITY: score}, model_id=score, blind=JUDGED)
     with django_assert_num_queries(2):
-        compare(Scope(run)).as_json()
+        compare_with_humans(JudgeScope(run)).as_json()
     with django_assert_num_queries(2):
-        choices(run)
+        scope_choices(run)
 
 
 def test_a_rubric_of_numbers_weighs_how_far_apart_scores_are(run: Run, ana: User) -> None:
     run.rubric["scores"] = [5, 4, 3, 2, 1]
-    run.verdict_rule = Rule("mean", (), (), (), 4, 2).as_json()
+    run.verdict_rule = VerdictRule("mean", (), (), (), 4, 2).as_json()
     run.save()
     for judge, human in [(5, 4), (4, 4.0), (1, 2), (3, 3), (2, 2), (5, 5)]:
         review(run, ana, {CLARITY: human}, judge={CLARITY: judge})
-    figures = only(compare(Scope(run)).overall)
+    figures = only(compare_with_humans(JudgeScope(run)).overall)
     assert figures.agreement == wilson(4, 6)
     assert figures.weighted_kappa.value is not None
     assert figures.kappa.value is not None

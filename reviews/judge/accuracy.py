@@ -20,7 +20,7 @@ from reviews.records.scores import criterion_title, is_score
 from reviews.rubric import definition
 from reviews.rubric.overrides import is_same_score
 from reviews.statistics import agreement as coefficients
-from reviews.statistics.agreement import Confusion
+from reviews.statistics.agreement import ConfusionMatrix
 from reviews.statistics.intervals import Estimate, wilson
 
 Basis = Literal["blind", "assisted"]
@@ -46,7 +46,7 @@ FIGURES = ("agreement", "kappa", "weighted_kappa", "ac1", "false_pass", "false_f
 
 
 @dataclass(frozen=True)
-class Scope:
+class JudgeScope:
     """Which decisions are counted; None does not narrow anything. A model of "" is no model."""
 
     run: Run
@@ -81,7 +81,7 @@ class Scope:
         }
 
 
-class Group(NamedTuple):
+class JudgeGroup(NamedTuple):
     """Records of one judge model, prompt template and model; `model` is empty where none is named."""
 
     judge: str
@@ -90,7 +90,7 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Figures:
+class AccuracyFigures:
     """The judge and people on one criterion, or on the verdict (None), of one group, or of all (None).
 
     A pair is in `table` if both gave a score that has a place there. Else it is counted in `judge_only`,
@@ -101,8 +101,8 @@ class Figures:
     criterion: str | None
     basis: Basis
     population: Population
-    group: Group | None
-    table: Confusion
+    group: JudgeGroup | None
+    table: ConfusionMatrix
     judge_only: int
     human_only: int
     out_of_scale: int
@@ -188,9 +188,9 @@ class JudgeVsHuman:
     there. `groups` has the same by group, `reviews` how many decisions are counted.
     """
 
-    scope: Scope
-    overall: tuple[Figures, ...]
-    groups: tuple[Figures, ...]
+    scope: JudgeScope
+    overall: tuple[AccuracyFigures, ...]
+    groups: tuple[AccuracyFigures, ...]
     after_reveal: tuple[AfterReveal, ...]
     reviews: Mapping[tuple[Basis, Population], int]
 
@@ -228,20 +228,23 @@ class _Row(NamedTuple):
     """How many decisions put `human` in the place of `judge`, and `final` in that of `human`: JSON values."""
 
     key: _Key
-    group: Group
+    group: JudgeGroup
     judge: Any
     human: Any
     final: Any
     reviews: int
 
 
-def compare(scope: Scope) -> JudgeVsHuman:
+def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     """Two queries, over sums."""
     rows = _rows(scope)
     kept = definition.of(scope.run)
     scales = _scales(kept, rows)
     order = _order(kept, scales)
-    together, apart = defaultdict[_Key, list[_Row]](list), defaultdict[tuple[_Key, Group], list[_Row]](list)
+    together, apart = (
+        defaultdict[_Key, list[_Row]](list),
+        defaultdict[tuple[_Key, JudgeGroup], list[_Row]](list),
+    )
     for row in rows:
         together[row.key].append(row)
         apart[row.key, row.group].append(row)
@@ -258,7 +261,7 @@ def compare(scope: Scope) -> JudgeVsHuman:
     )
 
 
-def _rows(scope: Scope) -> list[_Row]:
+def _rows(scope: JudgeScope) -> list[_Row]:
     strata = {stratum.pk: stratum for stratum in scope.strata()}
     # By their keys the sums are added up several times as fast as by what the strata are.
     counted = JudgedCount.objects.filter(stratum__in=[*strata])
@@ -272,7 +275,7 @@ def _rows(scope: Scope) -> list[_Row]:
         stratum = strata[key]
         basis: Basis = "blind" if is_blind else "assisted"
         population: Population = "sampled" if is_sampled else "flagged" if stratum.is_flagged else "picked"
-        group = Group(stratum.judge_llm_model, stratum.judge_prompt_template_path, stratum.model_id)
+        group = JudgeGroup(stratum.judge_llm_model, stratum.judge_prompt_template_path, stratum.model_id)
         judge, human, final = scores if criterion is None else map(read_score, scores)
         rows.append(_Row(_Key(criterion, basis, population), group, judge, human, final, reviews))
     return rows
@@ -294,7 +297,7 @@ def _scales(kept: definition.Rubric, rows: Iterable[_Row]) -> dict[str | None, S
     for row in rows:
         found[row.key.criterion] += (row.judge, row.human)
     return {
-        name: Scale.of_verdicts() if name is None else Scale.of(kept, scores)
+        name: Scale.of_verdicts() if name is None else Scale.from_scores(kept, scores)
         for name, scores in found.items()
     }
 
@@ -307,7 +310,7 @@ def _order(kept: definition.Rubric, found: Iterable[str | None]) -> Callable[[_K
     return lambda key: (places[key.criterion], bases.index(key.basis), populations.index(key.population))
 
 
-def _figures(key: _Key, group: Group | None, scale: Scale, rows: Iterable[_Row]) -> Figures:
+def _figures(key: _Key, group: JudgeGroup | None, scale: Scale, rows: Iterable[_Row]) -> AccuracyFigures:
     size = range(len(scale.categories))
     counts = [[0 for _ in size] for _ in size]
     left_out: Counter[str] = Counter()
@@ -317,12 +320,12 @@ def _figures(key: _Key, group: Group | None, scale: Scale, rows: Iterable[_Row])
             counts[judge][human] += row.reviews
         else:
             left_out[_why_left_out(row)] += row.reviews
-    return Figures(
+    return AccuracyFigures(
         criterion=key.criterion,
         basis=key.basis,
         population=key.population,
         group=group,
-        table=Confusion(scale.categories, tuple(map(tuple, counts))),
+        table=ConfusionMatrix(scale.categories, tuple(map(tuple, counts))),
         judge_only=left_out["judge only"],
         human_only=left_out["human only"],
         out_of_scale=left_out["out of scale"],
@@ -359,7 +362,7 @@ def _total(rows: Iterable[_Row]) -> int:
 # What a scope can be narrowed by
 
 
-class Choices(NamedTuple):
+class ScopeChoices(NamedTuple):
     """What the decisions of a run are by: a model of "" is no model; reviewers are by their user names."""
 
     judges: tuple[str, ...]
@@ -368,14 +371,14 @@ class Choices(NamedTuple):
     reviewers: tuple[User, ...]
 
 
-def choices(run: Run) -> Choices:
+def scope_choices(run: Run) -> ScopeChoices:
     """Everything that there is a decision of."""
     counted = JudgedCount.objects.filter(reviews__gt=0)
     strata = Stratum.objects.filter(Exists(counted.filter(stratum=OuterRef("pk"))), run=run)
     reviewers = User.objects.filter(
         Exists(counted.filter(reviewer=OuterRef("pk"), stratum__in=[stratum.pk for stratum in strata]))
     )
-    return Choices(
+    return ScopeChoices(
         tuple(sorted({stratum.judge_llm_model for stratum in strata})),
         tuple(sorted({stratum.judge_prompt_template_path for stratum in strata})),
         tuple(sorted({stratum.model_id for stratum in strata})),
