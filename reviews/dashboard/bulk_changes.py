@@ -18,7 +18,7 @@ from reviews.search import listing
 from reviews.search.filters import STATUSES, Filters
 
 MOST_AT_ONCE = 10_000
-FIRST, USUAL = 1, 0
+PRIORITY_FIRST, PRIORITY_NORMAL = 1, 0
 Kind = BulkChange.Kind
 
 
@@ -40,7 +40,7 @@ class BulkOrder(NamedTuple):
     filters: Filters
     kind: Kind
     assigned_to: User | None = None
-    priority: int = USUAL
+    priority: int = PRIORITY_NORMAL
 
 
 class BulkPreview(NamedTuple):
