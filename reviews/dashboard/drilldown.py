@@ -46,7 +46,7 @@ def list_decisions(
     Opinions that wait for others are left out unless they are the reader's own. A cursor that is none gives
     the first page.
     """
-    counted = Review.objects.filter(_CONDITIONS[signal], selection.condition(), before__isnull=False)
+    counted = Review.objects.by_reviewers().filter(_CONDITIONS[signal], selection.condition())
     counted = counted.filter(withdrawal=None).exclude(
         ~Q(reviewer=reader), pk__in=Opinion.objects.filter(is_open=True).values("review")
     )

@@ -17,7 +17,7 @@ RECENTLY = dt.timedelta(minutes=15)
 _LAST_SEEN = f"""
     SELECT person.id, greatest(
         (SELECT submitted_at FROM review
-         WHERE reviewer_id = person.id AND before IS NOT NULL
+         WHERE reviewer_id = person.id AND origin = 'reviewer'
            AND (%(run)s::bigint IS NULL OR run_id = %(run)s)
          ORDER BY id DESC LIMIT 1),
         (SELECT max(saved_at) FROM draft JOIN evaluation ON evaluation.id = draft.evaluation_id

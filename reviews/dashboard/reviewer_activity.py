@@ -193,7 +193,7 @@ _SELECTED = """
 # The reviews that count. Everything here is in an index of its own: the rows hold texts, and are not read.
 _COUNTED = f"""
     FROM review LEFT JOIN ({_OPEN}) waiting ON waiting.review_id = id
-    WHERE before IS NOT NULL AND id NOT IN (SELECT review_id FROM withdrawal) AND {_SELECTED}
+    WHERE origin = 'reviewer' AND id NOT IN (SELECT review_id FROM withdrawal) AND {_SELECTED}
 """  # noqa: S608 (constants)
 # The part of `CriterionDay` that open opinions make up, by criterion and reviewer.
 _OPEN_BY_CRITERION = f"""

@@ -63,7 +63,7 @@ def decisions(*, reviewer: User, run: Run | None = None, after: str = "") -> Pag
 
     A cursor that is none gives the first page.
     """
-    reviews = Review.objects.filter(reviewer=reviewer, before__isnull=False).order_by("-pk")
+    reviews = Review.objects.by_reviewers().filter(reviewer=reviewer).order_by("-pk")
     reviews = reviews.filter(_in_run(run)).select_related("withdrawal", "opinion", "evaluation__run")
     reviews = _without_large(reviews)
     if _CURSOR.fullmatch(after):

@@ -314,7 +314,7 @@ def _brings_version(event: AuditEvent, made: dict[int, Version]) -> bool:
     """Whether a version came of it. Of a reopened record only the one that a file had decided."""
     if event.action == "reopen":
         version = made.get(event.detail.get("version") or 0)
-        return version is not None and version.review.before is None and version.review.conflict_id is None
+        return version is not None and version.review.is_from_file and version.review.conflict_id is None
     return event.action in _DECIDE | {"settle conflict"}
 
 

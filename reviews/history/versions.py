@@ -86,7 +86,7 @@ def _justification(entry: Any) -> str:
 
 def _before(review: Review, reviews: list[Review]) -> Review | None:
     """The review that stood before another. Of one taken from a file only its place tells."""
-    if review.before is None:
+    if review.is_from_file:
         return next((other for other in reviews if other.version == review.version - 1), None)
     return next((other for other in reviews if other.pk == review.before["review"]), None)
 

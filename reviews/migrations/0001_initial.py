@@ -1205,6 +1205,14 @@ class Migration(migrations.Migration):
                     models.CharField(help_text="The verdict of the blind scores.", max_length=10, null=True),
                 ),
                 (
+                    "origin",
+                    models.CharField(
+                        choices=[("reviewer", "submitted by a reviewer"), ("file", "taken from a file")],
+                        db_default="reviewer",
+                        max_length=10,
+                    ),
+                ),
+                (
                     "before",
                     models.JSONField(
                         help_text="State before it, for undo: the five human_* values, the current decision, is_stale.",
@@ -2928,7 +2936,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="review",
             index=models.Index(
-                condition=models.Q(("before__isnull", False)),
+                condition=models.Q(("origin", "reviewer")),
                 fields=["reviewer", "id"],
                 include=("run", "submitted_at", "active_ms", "words", "changes", "verdict", "judged_verdict"),
                 name="review_figures",

@@ -1,7 +1,7 @@
 """Decisions, drafts, escalations, and conflicts between decisions and files."""
 
 import uuid
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -50,8 +50,20 @@ class FileConflict(models.Model):
         return f"{self.evaluation_id} and line {self.line} of import {self.source_id}"
 
 
+class ReviewQuerySet(models.QuerySet["Review"]):
+    """Reviews by their origin."""
+
+    def by_reviewers(self) -> Self:
+        """Decisions that people submitted here, without those taken from a file."""
+        return self.filter(origin=Review.Origin.REVIEWER)
+
+
 class Review(models.Model):
     """One submitted human decision. Append-only: a later decision is a later version."""
+
+    class Origin(models.TextChoices):
+        REVIEWER = "reviewer", "submitted by a reviewer"
+        FILE = "file", "taken from a file"
 
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="reviews", db_index=False)
     run = models.ForeignKey(Run, models.PROTECT, related_name="reviews", db_index=False)
@@ -108,6 +120,7 @@ class Review(models.Model):
         help_text="Criterion -> score given before the judge's scores were shown; None without blind review.",
     )
     blind_verdict = models.CharField(max_length=10, null=True, help_text="The verdict of the blind scores.")
+    origin = models.CharField(max_length=10, choices=Origin, db_default=Origin.REVIEWER)
     before = models.JSONField(
         null=True,
         help_text="State before it, for undo: the five human_* values, the current decision, is_stale.",
@@ -119,6 +132,8 @@ class Review(models.Model):
         related_name="review",
         help_text="The conflict that the reviewer settled with this decision of a file.",
     )
+
+    objects = ReviewQuerySet.as_manager()
 
     class Meta:
         db_table = "review"
@@ -133,12 +148,16 @@ class Review(models.Model):
                 fields=["reviewer", "id"],
                 include=["run", "submitted_at", "active_ms", "words", "changes", "verdict", "judged_verdict"],
                 name="review_figures",
-                condition=models.Q(before__isnull=False),
+                condition=models.Q(origin="reviewer"),
             ),
         ]
 
     def __str__(self) -> str:
         return f"{self.evaluation_id} version {self.version}"
+
+    @property
+    def is_from_file(self) -> bool:
+        return self.origin == self.Origin.FILE
 
 
 class Withdrawal(models.Model):

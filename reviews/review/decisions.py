@@ -214,8 +214,8 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
     of an opinion, when the record was decided since.
     """
     check(reviewer, "review_evaluation")
-    mine = Review.objects.filter(reviewer=reviewer, evaluation__run=run)
-    last = mine.filter(withdrawal=None, before__isnull=False).order_by("-pk").first()
+    mine = Review.objects.by_reviewers().filter(reviewer=reviewer, evaluation__run=run)
+    last = mine.filter(withdrawal=None).order_by("-pk").first()
     if last is None:
         raise Conflict("There is no decision of yours in this run to take back.")
     evaluation = claims.lock_evaluation(last.evaluation_id)

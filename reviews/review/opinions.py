@@ -171,7 +171,7 @@ def _decided_by_another(evaluation: Evaluation, reviewer: User) -> Review:
     in_force = evaluation.review
     if in_force is None or evaluation.in_queue:
         raise Conflict("Nothing is decided here any more: submit it instead.")
-    if in_force.before is None:
+    if in_force.is_from_file:
         raise Conflict("This decision came with a file: there is nobody's opinion to put another beside.")
     if in_force.reviewer_id == reviewer.pk:
         raise Conflict("The decision in force is yours. Revise it instead.")

@@ -17,7 +17,7 @@ def note(
 
     `by` is the review that takes its place.
     """
-    if review and review.before is not None and review.reviewer_id != actor.pk:
+    if review and not review.is_from_file and review.reviewer_id != actor.pk:
         Overturning.objects.create(review=review, kind=kind, reason=reason, actor=actor, by=by)
 
 

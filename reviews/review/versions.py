@@ -173,4 +173,5 @@ def from_file(
         source_import_id=evaluation.source_import_id,
         source_line=evaluation.source_line,
         conflict=conflict,
+        origin=Review.Origin.FILE,
     )

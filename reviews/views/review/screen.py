@@ -215,7 +215,7 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
 def _may_add_opinion(request: Request, record: Evaluation) -> bool:
     """Whether somebody else's decision is in force, made here, that an opinion can stand beside."""
     in_force = record.review if record.is_decided else None
-    return in_force is not None and in_force.before is not None and in_force.reviewer != request.user
+    return in_force is not None and not in_force.is_from_file and in_force.reviewer != request.user
 
 
 def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, Any]:

@@ -308,7 +308,7 @@ class TestOddScores:
         Evaluation.objects.update(human_review_status="Completed")
         decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Once more.")
         decide(Evaluation.objects.get(), lea, scores=given, origins={"Clarity": "human"})
-        from_file = Review.objects.get(before__isnull=True)
+        from_file = Review.objects.get(origin="file")
         restore_version(Evaluation.objects.get(), lea, from_file.version)
         for name in ("evaluation", "revise", "record-history"):
             assert as_lea.get(reverse(name, args=[record.pk])).status_code == 200, name
