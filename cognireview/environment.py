@@ -1,7 +1,7 @@
 """What can be set from outside: one typed class, read from the environment, from `.env` and from files.
 
 Every wrong value is reported at once, each with its variable, what it got and what it takes.
-The settings table in the README is checked against this class by a test.
+A test compares the table in docs/settings.md with this class.
 """
 
 import difflib
@@ -55,7 +55,7 @@ def _from_base_dir(path: Path) -> Path:
 
 
 class Environment(BaseSettings):
-    """The settings; `README.md` shows the same table. Relative paths start at `BASE_DIR`."""
+    """The settings. Relative paths start at `BASE_DIR`."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_file=_ENV_FILE, extra="ignore", env_ignore_empty=True

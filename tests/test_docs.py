@@ -1,9 +1,10 @@
-"""What the documents say is so: settings, commands and their options, links, the states of a record."""
+"""The documents agree with the code: settings, commands and options, links, states, and names of code."""
 
+import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from django.core.management import get_commands, load_command_class
@@ -12,57 +13,63 @@ from django.core.management.base import BaseCommand
 from cognireview.environment import BASE_DIR, Environment, variable_name
 from reviews.records.status import ALL_STATUSES, TRANSITIONS
 
+DOCS = BASE_DIR / "docs"
 README = (BASE_DIR / "README.md").read_text()
-DOCUMENTS = sorted([*BASE_DIR.glob("*.md"), *(BASE_DIR / "docs").rglob("*.md")])
+SETTINGS = (DOCS / "settings.md").read_text()
+LIFECYCLE = (DOCS / "lifecycle.md").read_text()
+ARCHITECTURE = (BASE_DIR / "ARCHITECTURE.md").read_text()
+RECIPES = (DOCS / "recipes.md").read_text()
+RECIPE_FILES = {path.name: path for path in (DOCS / "recipes").glob("*.*")}
+DOCUMENTS = sorted([*BASE_DIR.glob("*.md"), *DOCS.rglob("*.md")])
 
 
 def settings_table() -> str:
-    """The table the README has to hold."""
+    """Return the table for docs/settings.md."""
     rows = ["| Variable | Default | Meaning |", "|---|---|---|"]
     for name, field in Environment.model_fields.items():
         default = "" if field.default is None else str(field.default)
-        spelled = default.lower() if isinstance(field.default, bool) else default
+        default = default.lower() if isinstance(field.default, bool) else default
         rows.append(
-            f"| `{variable_name(name)}` | {f'`{spelled}`' if spelled else ''} | {field.description} |"
+            f"| `{variable_name(name)}` | {f'`{default}`' if default else ''} | {field.description} |"
         )
     return re.sub(r"  +", " ", "\n".join(rows)) + "\n"
 
 
-def section(title: str) -> str:
-    """The README's part under a heading."""
-    return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+def state_diagram() -> str:
+    """Return the diagram for docs/lifecycle.md."""
+    starts = [f"[*] --> {status}" for status in ALL_STATUSES]
+    arrows = [f"{before} --> {after}: {action}" for (action, before), after in TRANSITIONS.items()]
+    return "\n    ".join(["stateDiagram-v2", *starts, *arrows]) + "\n"
 
 
-class TestSettings:
-    def test_stand_in_the_readme_with_default_and_meaning(self) -> None:
-        table = "".join(
-            line for line in section("Settings").splitlines(keepends=True) if line.startswith("|")
-        )
-        assert table == settings_table(), f"The table under 'Settings' has to be:\n\n{settings_table()}"
-
-    def test_have_a_meaning_each(self) -> None:
-        assert [name for name, field in Environment.model_fields.items() if not field.description] == []
-
-    def test_stand_in_the_example_file(self) -> None:
-        example = (BASE_DIR / ".env.example").read_text()
-        named = re.findall(r"^#? ?([A-Z_]+)=", example, re.MULTILINE)
-        ours = {variable_name(field) for field in Environment.model_fields}
-        compose = (BASE_DIR / "docker-compose.yml").read_text()
-        assert len(named) == len(set(named))
-        assert ours <= set(named)
-        assert {name for name in set(named) - ours if f"${{{name}" not in compose} == set()
+def test_settings_table_matches_environment() -> None:
+    table = "".join(line for line in SETTINGS.splitlines(keepends=True) if line.startswith("|"))
+    assert table == settings_table(), f"docs/settings.md needs this table:\n\n{settings_table()}"
 
 
-class TestStates:
-    """The diagram in the README is `TRANSITIONS`."""
+def test_every_setting_has_a_description() -> None:
+    assert [name for name, field in Environment.model_fields.items() if not field.description] == []
 
-    def test_are_the_words_of_the_record(self) -> None:
-        begin = re.findall(r"^ *\[\*\] --> (.+?)$", README, re.MULTILINE)
-        assert begin == list(ALL_STATUSES)
 
-    def test_change_as_in_the_workflow(self) -> None:
-        arrows = re.findall(r"^ *(\w.*?) --> (.+?): (.+?)$", README, re.MULTILINE)
-        assert {(action, before): after for before, after, action in arrows} == TRANSITIONS
+def test_example_env_file_names_every_setting() -> None:
+    example = (BASE_DIR / ".env.example").read_text()
+    named = re.findall(r"^#? ?([A-Z_]+)=", example, re.MULTILINE)
+    ours = {variable_name(field) for field in Environment.model_fields}
+    compose = (BASE_DIR / "docker-compose.yml").read_text()
+    assert len(named) == len(set(named))
+    assert ours <= set(named)
+    assert {name for name in set(named) - ours if f"${{{name}" not in compose} == set()
+
+
+def test_state_diagram_matches_transitions() -> None:
+    assert f"```mermaid\n{state_diagram()}```" in LIFECYCLE, (
+        f"docs/lifecycle.md needs this diagram:\n\n{state_diagram()}"
+    )
+
+
+def test_lifecycle_explains_every_action() -> None:
+    explained = "".join(re.findall(r"^\| ([a-z, ]+) \|", LIFECYCLE, re.MULTILINE))
+    assert [action for action, _ in TRANSITIONS if action not in explained] == []
 
 
 def command(name: str) -> BaseCommand:
@@ -71,42 +78,84 @@ def command(name: str) -> BaseCommand:
 
 
 def commands_in(document: Path) -> Iterator[tuple[str, list[str]]]:
-    """Each `manage.py NAME` of a document and the options it is given there."""
+    """Yield each `manage.py NAME` of a document, and the options given to it."""
     for name, rest in re.findall(r"manage\.py ([a-z]\w*)([^`#&|;\n]*)", document.read_text()):
         yield name, re.findall(r"(?<!\S)--?[a-z][a-z-]*", rest)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(BASE_DIR)))
-class TestDocument:
-    def test_names_commands_that_exist_with_options_they_take(self, document: Path) -> None:
-        for name, options in commands_in(document):
-            assert name in get_commands()
-            parser = command(name).create_parser("manage.py", name)
-            assert [option for option in options if option not in parser._option_string_actions] == []
-
-    def test_links_to_files_that_exist(self, document: Path) -> None:
-        links = re.findall(r"\]\(([^)#\s]+)", document.read_text())
-        files = [link for link in links if not re.match(r"[a-z]+:", link)]
-        assert [link for link in files if not (document.parent / link).exists()] == []
+def test_document_names_existing_commands_and_options(document: Path) -> None:
+    for name, options in commands_in(document):
+        assert name in get_commands()
+        parser = command(name).create_parser("manage.py", name)
+        assert [option for option in options if option not in parser._option_string_actions] == []
 
 
-class TestTheRecipes:
-    """docs/recipes.md leads to each file of docs/recipes, and what it shows of one is the file."""
-
-    PAGE = (BASE_DIR / "docs" / "recipes.md").read_text()
-    FILES: ClassVar = {path.name: path for path in (BASE_DIR / "docs" / "recipes").glob("*.*")}
-
-    def test_lead_to_every_file(self) -> None:
-        assert {*re.findall(r"\]\(recipes/([\w.]+)\)", self.PAGE)} == {*self.FILES}
-
-    def test_show_the_files_as_they_are(self) -> None:
-        shown = re.findall(
-            r"^\[recipes/([\w.]+)\]\(recipes/\1\):\n\n```\w+\n(.*?)```$", self.PAGE, re.DOTALL | re.MULTILINE
-        )
-        assert {"pipeline.yml", "with_pandas.py"} <= {name for name, _ in shown}
-        assert {name for name, text in shown if text != self.FILES[name].read_text()} == set()
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(BASE_DIR)))
+def test_document_links_to_existing_files(document: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", document.read_text())
+    files = [link for link in links if not re.match(r"[a-z]+:", link)]
+    assert [link for link in files if not (document.parent / link).exists()] == []
 
 
-def test_the_readme_names_every_command_of_ours() -> None:
+def test_every_document_is_linked_from_the_readme() -> None:
+    linked = {(BASE_DIR / link).resolve() for link in re.findall(r"\]\(([^)#\s]+\.md)", README)}
+    assert {path.name for path in DOCUMENTS} - {path.name for path in linked} == {"README.md"}
+
+
+def test_readme_names_every_command() -> None:
     ours = {name for name, app in get_commands().items() if app == "reviews"}
     assert ours <= {name for name, _ in commands_in(BASE_DIR / "README.md")}
+
+
+def test_every_command_has_a_one_line_description() -> None:
+    ours = [name for name, app in get_commands().items() if app == "reviews"]
+    assert [name for name in ours if not 10 < len(command(name).help.partition(". ")[0]) < 100] == []
+
+
+@cache
+def names_in(path: Path) -> set[str]:
+    """Return the functions, classes, methods (`Class.method`) and variables that a module defines."""
+    names = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}.{one.name}" for one in node.body if isinstance(one, ast.FunctionDef)}
+        if isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return names
+
+
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_document_names_existing_code(document: str) -> None:
+    """A reference is `path/file.py:name`, or a path below the checkout."""
+    text = (BASE_DIR / document).read_text()
+    named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|sql|html|js))(?::([\w.]+))?`", text)
+    assert len(named) > 10
+    missing = [
+        f"{path}:{name}"
+        for path, name in named
+        if not (BASE_DIR / path).exists() or (name and name not in names_in(BASE_DIR / path))
+    ]
+    assert missing == []
+
+
+def test_architecture_names_every_package() -> None:
+    packages = {path.parent.name for path in (BASE_DIR / "reviews").glob("*/__init__.py")}
+    listed = set(re.findall(r"^  ([a-z_]+)/ ", ARCHITECTURE, re.MULTILINE))
+    assert packages - listed == set()
+
+
+def test_recipes_page_links_to_every_recipe() -> None:
+    assert {*re.findall(r"\]\(recipes/([\w.]+)\)", RECIPES)} == {*RECIPE_FILES}
+
+
+def test_recipes_page_shows_files_verbatim() -> None:
+    shown = re.findall(
+        r"^\[recipes/([\w.]+)\]\(recipes/\1\):\n\n```\w+\n(.*?)```$", RECIPES, re.DOTALL | re.MULTILINE
+    )
+    assert {"pipeline.yml", "with_pandas.py"} <= {name for name, _ in shown}
+    assert {name for name, text in shown if text != RECIPE_FILES[name].read_text()} == set()

@@ -237,13 +237,13 @@ def names_in(path: Path) -> Iterator[str]:
 
 
 class TestThePromises:
-    TITLES = ("What is promised", "What happened to others", "What others try", "Bytes and numbers")
+    TITLES = ("Promises", "Vulnerabilities of other programs", "Attacks", "Unusual input")
 
     def test_of_the_security_page_are_each_held_by_tests(self) -> None:
         section = SECURITY.partition("\n## What the program promises\n")[2].partition("\n## ")[0]
         promised = re.findall(r"^- \*\*(.+?)\.?\*\*", section, re.MULTILINE)
         assert len(promised) > 12
-        assert list(rows("What is promised")) == promised
+        assert list(rows("Promises")) == promised
 
     @pytest.mark.parametrize("title", TITLES)
     def test_name_tests_that_are_there(self, title: str) -> None:
