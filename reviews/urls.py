@@ -18,7 +18,7 @@ from reviews.views.files import conflicts, exports, imports, task_context, uploa
 from reviews.views.judge import decisions as judge_decisions
 from reviews.views.judge import error_analysis, report
 from reviews.views.judge import overview as judge_overview
-from reviews.views.review import decisions, drafts, escalations, history, opinions, recent, record
+from reviews.views.review import decisions, drafts, escalations, history, independent_reviews, recent, record
 from reviews.views.runs import home, lists, mappings, measurement, run_page, settings
 from reviews.views.site import api_page, webhooks
 
@@ -33,7 +33,11 @@ urlpatterns = [
     path("runs/<int:run_pk>/settings/", settings.run_settings, name="run-settings"),
     path("runs/<int:run_pk>/settings/measurement/", measurement.run_measures, name="run-measurement"),
     path("runs/<int:run_pk>/export/", exports.export, name="export"),
-    path("runs/<int:run_pk>/independent-reviews.jsonl", opinions.opinions_of_run, name="independent-reviews"),
+    path(
+        "runs/<int:run_pk>/independent-reviews.jsonl",
+        independent_reviews.download_independent_reviews,
+        name="independent-reviews",
+    ),
     path("runs/<int:run_pk>/review/", record.review, name="review"),
     path("runs/<int:run_pk>/claim/", record.claim_next, name="claim-next"),
     path("runs/<int:run_pk>/conflicts/", conflicts.conflict_list, name="conflicts"),
@@ -78,10 +82,12 @@ urlpatterns = [
     path("evaluations/<int:pk>/previous/", record.look, {"forward": False}, name="look-previous"),
     path("evaluations/<int:pk>/draft/", drafts.draft, name="draft"),
     path("evaluations/<int:pk>/renew/", drafts.renew, name="renew"),
-    path("evaluations/<int:pk>/lock-in/", decisions.commit, name="lock-in"),
+    path("evaluations/<int:pk>/lock-in/", decisions.lock_in, name="lock-in"),
     path("evaluations/<int:pk>/submit/", decisions.submit, name="submit"),
-    path("evaluations/<int:pk>/independent-review/", opinions.second_opinion, name="independent-review"),
-    path("evaluations/<int:pk>/adjudicate/", opinions.decide, name="adjudicate"),
+    path(
+        "evaluations/<int:pk>/independent-review/", independent_reviews.add_review, name="independent-review"
+    ),
+    path("evaluations/<int:pk>/adjudicate/", independent_reviews.adjudicate, name="adjudicate"),
     path("evaluations/<int:pk>/revise/", decisions.revise, name="revise"),
     path("evaluations/<int:pk>/reopen/", decisions.reopen, name="reopen"),
     path("evaluations/<int:pk>/history/", history.record_history, name="record-history"),

@@ -61,7 +61,7 @@ NAME_COLUMNS = {
     "kept_sums": "the columns of an import's sums",
     "links": "the columns of a link",
     "listing": "place_0, place_1, ...",
-    "opinions": "the columns of a disagreement",
+    "independent_reviews": "the columns of a disagreement",
     "queue": "whether a claim is a spare one",
     "workflow": "the columns of an open escalation",
 }

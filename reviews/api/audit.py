@@ -19,8 +19,8 @@ def audit(
 ) -> StreamingHttpResponse:
     """The audit log as JSONL, in the order of its seals, behind a position; for leads and admins.
 
-    Of a run, the events of others are there as digests, so that the chain can be checked. So are opinions and
-    blind scores of others on records of which you may still give an opinion.
+    Of a run, the events of others are there as digests, so that the chain can be checked. So are independent
+    reviews and blind scores of others on records of which you may still give an independent review.
     """
     check(request.user, "read_audit")
     return download(

@@ -95,7 +95,7 @@ def give_back(request: ApiRequest, evaluation_id: str, run: str) -> Status[Any]:
     response=shapes.RecordOut,
     problems=(*_OF_JSON, 404, 409),
 )
-def commit(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) -> dict[str, Any]:
+def lock_in(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) -> dict[str, Any]:
     """Commit scores on a record you hold that is to be scored blind; then it comes with the judge's.
 
     Other scores afterwards are refused: what differs goes into the decision.
@@ -103,7 +103,7 @@ def commit(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) -> 
     record = get_record(run, evaluation_id)
     arguments = entering.blind_scores(record, sent)
     with _conflicts(record):
-        blind_scoring.commit(evaluation_id=record.pk, reviewer=request.user, **arguments)
+        blind_scoring.lock_in(evaluation_id=record.pk, reviewer=request.user, **arguments)
     return shapes.record_out(get_record(run, evaluation_id), request.user)
 
 
@@ -122,7 +122,7 @@ def review(
     sent: DecisionIn,
     key: HeaderEx[str, P(alias="Idempotency-Key", min_length=1, max_length=255)],
 ) -> dict[str, Any]:
-    """Put a decision in force; where several opinions are wanted it is one of them.
+    """Put a decision in force; where several independent reviews are wanted it is one of them.
 
     409 says who was first and since when, 422 what is wrong with which field.
     """
@@ -140,7 +140,7 @@ def review(
             )
         committed = blind_scoring.committed(record, request.user)
         arguments = entering.decision(record, sent, submission, committed)
-        made = decisions.submit_review(evaluation_id=record.pk, reviewer=request.user, **arguments)
+        made = decisions.submit(evaluation_id=record.pk, reviewer=request.user, **arguments)
     return _saved(made)
 
 
@@ -153,7 +153,7 @@ def _the_same(before: Review, sent: DecisionIn) -> Review:
 
 def _saved(made: Review) -> dict[str, Any]:
     record = Evaluation.objects.get(pk=made.evaluation_id)
-    outcome = "disagreement" if record.is_escalated else "opinion"
+    outcome = "disagreement" if record.is_escalated else "independent review"
     return {
         "outcome": "in force" if record.review_id == made.pk else outcome,
         "status": record.shown_status,

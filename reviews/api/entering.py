@@ -16,7 +16,7 @@ from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import ReviewForm
 from reviews.rubric.definition import Choice
 from reviews.rubric.overrides import is_same_score
-from reviews.rubric.proposals import Offer
+from reviews.rubric.proposals import Proposal
 
 Errors = list[tuple[str, str]]
 
@@ -120,7 +120,7 @@ def _errors(
     form: ReviewForm, entries: Mapping[str, Entry | None], field: str, of_score: str
 ) -> Iterator[tuple[str, str]]:
     """What the form could not say by the names that were sent."""
-    wanted = [offer.criterion for offer in form.offers]
+    wanted = [proposal.criterion for proposal in form.proposals]
     if form.file_decision:
         # So that no criterion of a person's decision goes because a program does not know of it.
         wanted += [name for name in form.file_decision.scores if name not in wanted]
@@ -146,27 +146,27 @@ def _fields(
     form: ReviewForm, entries: Mapping[str, Entry | None], causes: Mapping[str, str]
 ) -> dict[str, str]:
     """The rows as the review form posts them."""
-    by_name = {offer.criterion: offer for offer in form.offers}
+    by_name = {proposal.criterion: proposal for proposal in form.proposals}
     data: dict[str, str] = {}
     for number, (name, entry) in enumerate(entries.items()):
-        row, offer = f"criteria-{number}", by_name.get(name)
+        row, proposal = f"criteria-{number}", by_name.get(name)
         data[f"{row}-name"] = name
         if entry is None:
             data[f"{row}-removed"] = "yes"
             continue
-        usual = _usual_justification(form, name, offer, entry)
+        usual = _usual_justification(form, name, proposal, entry)
         data[f"{row}-score"] = _chosen(form.choices_of(name), entry.score) or ""
         data[f"{row}-justification"] = usual if entry.justification is None else entry.justification
         data[f"{row}-cause"] = causes.get(name, "")
     return data
 
 
-def _usual_justification(form: ReviewForm, name: str, offer: Offer | None, entry: Entry) -> str:
+def _usual_justification(form: ReviewForm, name: str, proposal: Proposal | None, entry: Entry) -> str:
     """The text that a score has where none was sent."""
     earlier = form.earlier.get(name)
     if earlier and is_same_score(earlier.score, entry.score):
         return earlier.justification
-    return offer.justification if offer else ""
+    return proposal.justification if proposal else ""
 
 
 def _valid(form: ReviewForm, field: str) -> ReviewForm:

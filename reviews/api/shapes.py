@@ -17,7 +17,7 @@ from reviews.review import blind_scoring
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import ReviewForm
 from reviews.rubric import definition
-from reviews.rubric.proposals import Offer
+from reviews.rubric.proposals import Proposal
 
 
 class RunOut(Schema):
@@ -192,8 +192,8 @@ class RecordOut(Schema):
 class SavedOut(Schema):
     """What became of a decision that was sent."""
 
-    outcome: Literal["in force", "opinion", "disagreement"] = Field(
-        description="An opinion waits for those of others, a disagreement for a lead."
+    outcome: Literal["in force", "independent review", "disagreement"] = Field(
+        description="An independent review waits for those of others, a disagreement for a lead."
     )
     status: str
     version: int
@@ -256,7 +256,7 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
         "claimed_until": record.claimed_until if is_held else None,
         "is_blind": is_blind,
         "fields": dict(evidence_record.visible_fields(record, is_blind=is_blind)),
-        "criteria": [_criterion(offer, form) for offer in form.offers],
+        "criteria": [_criterion(proposal, form) for proposal in form.proposals],
         "causes": {cause.word: cause.title for cause in form.rubric.causes},
         "context": _context(record),
         "decision": decision_out(record.review) if record.review else None,
@@ -284,10 +284,10 @@ def _file_decision(record: Evaluation, form: ReviewForm) -> dict[str, Any] | Non
     }
 
 
-def _criterion(offer: Offer, form: ReviewForm) -> dict[str, Any]:
+def _criterion(proposal: Proposal, form: ReviewForm) -> dict[str, Any]:
     names = ("criterion", "score", "justification", "origin")
-    scores = [choice.score for choice in form.choices_of(offer.criterion)]
-    return {**{name: getattr(offer, name) for name in names}, "scores": scores}
+    scores = [choice.score for choice in form.choices_of(proposal.criterion)]
+    return {**{name: getattr(proposal, name) for name in names}, "scores": scores}
 
 
 def _context(record: Evaluation) -> dict[str, Any] | None:

@@ -16,8 +16,8 @@ from reviews.records.status import NOT_REQUIRED
 # Actions that make a version the current decision. `undo` and `reopen` end a current decision.
 _DECIDING = ("submit", "resolve", "revise", "restore", "close", "settle conflict")
 # Actions that create a version. Reopening turns a file's decision into a version.
-_CREATING = (*_DECIDING, "opinion", "reopen")
-_WITHDRAWING = ("undo", "take back opinion")
+_CREATING = (*_DECIDING, "independent review", "reopen")
+_WITHDRAWING = ("undo", "undo independent review")
 
 # Each record with its newest event that has human_* values. JSON is compared as text: as jsonb, 1 = 1.0.
 # Timestamps are compared in Python because the log has another format.

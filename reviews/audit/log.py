@@ -9,7 +9,7 @@ from django.db import connection
 
 from reviews.audit import decision_check
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
-from reviews.audit.reveals import opinions_hidden_from
+from reviews.audit.reveals import independent_reviews_hidden_from
 from reviews.database.held_transaction import HeldTransaction
 from reviews.models import AuditEvent, Evaluation, Run, User
 
@@ -38,7 +38,7 @@ _UNSEALED = """
     ORDER BY id
 """
 # Actions whose events contain a reviewer's scores.
-_WITH_SCORES = ("opinion", "blind scores")
+_WITH_SCORES = ("independent review", "blind scores")
 _HEAD = "SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1"
 
 
@@ -106,7 +106,7 @@ def _withheld(entries: Sequence[LogEntry], reader: User) -> set[int]:
     """Return the keys of events with other reviewers' scores that the reader must not see yet."""
     keys = [entry.sealed.event for entry in entries if entry.sealed.event is not None]
     scored = AuditEvent.objects.filter(pk__in=keys, action__in=_WITH_SCORES).exclude(actor=reader).order_by()
-    undecided = Evaluation.objects.filter(opinions_hidden_from(reader))
+    undecided = Evaluation.objects.filter(independent_reviews_hidden_from(reader))
     return set(scored.filter(evaluation__in=undecided).values_list("pk", flat=True))
 
 

@@ -17,17 +17,17 @@ def were_scores_shown_to(evaluation: Evaluation, reader: User) -> bool:
     return Reveal.objects.filter(shown, run=evaluation.run_id, reviewer=reader).exists()
 
 
-def has_read_opinions(evaluation: Evaluation, reader: User) -> bool:
+def has_read_independent_reviews(evaluation: Evaluation, reader: User) -> bool:
     """Return whether a person took over the record to adjudicate it."""
-    return Reveal.objects.filter(evaluation=evaluation, reviewer=reader, how=How.OPINIONS).exists()
+    return Reveal.objects.filter(evaluation=evaluation, reviewer=reader, how=How.INDEPENDENT_REVIEWS).exists()
 
 
-def opinions_hidden_from(reader: User) -> Q:
+def independent_reviews_hidden_from(reader: User) -> Q:
     """Return the condition for records whose independent reviews the reader must not see yet.
 
     These records are in the queue, and the reader has not taken them over to adjudicate them.
     """
-    read = Reveal.objects.filter(reviewer=reader, how=How.OPINIONS)
+    read = Reveal.objects.filter(reviewer=reader, how=How.INDEPENDENT_REVIEWS)
     return Q(human_review_status__in=QUEUE_STATUSES) & ~Q(pk__in=read.values("evaluation"))
 
 

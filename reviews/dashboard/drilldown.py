@@ -8,7 +8,7 @@ from django.db.models.functions import Cast
 
 from reviews.dashboard.reviewer_activity import NOT_WITHDRAWN, WorkSelection
 from reviews.evidence.reading_time import MS_PER_WORD
-from reviews.models import Opinion, Overturning, Review, User
+from reviews.models import IndependentReview, Overturn, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
 
 PAGE_SIZE = 50
@@ -43,12 +43,12 @@ def list_decisions(
 ) -> Page:
     """A page of the decisions that a figure counts, newest first. Raises `KeyError` for an unknown signal.
 
-    Opinions that wait for others are left out unless they are the reader's own. A cursor that is none gives
-    the first page.
+    Independent reviews that wait for others are left out unless they are the reader's own. A cursor that is
+    none gives the first page.
     """
     counted = Review.objects.by_reviewers().filter(_CONDITIONS[signal], selection.condition())
     counted = counted.filter(withdrawal=None).exclude(
-        ~Q(reviewer=reader), pk__in=Opinion.objects.filter(is_open=True).values("review")
+        ~Q(reviewer=reader), pk__in=IndependentReview.objects.filter(is_open=True).values("review")
     )
     if _CURSOR.fullmatch(after):
         counted = counted.filter(pk__lt=int(after))
@@ -60,8 +60,8 @@ def list_decisions(
     return Page(list(rows), str(shown[-1]) if keys[PAGE_SIZE:] else "")
 
 
-def list_overturned(selection: WorkSelection) -> list[Overturning]:
+def list_overturned(selection: WorkSelection) -> list[Overturn]:
     """The newest of what others changed or put back, with reason; by the day of the overturned decision."""
-    found = Overturning.objects.filter(NOT_WITHDRAWN, selection.of_reviews()).order_by("-pk")
+    found = Overturn.objects.filter(NOT_WITHDRAWN, selection.of_reviews()).order_by("-pk")
     found = found.select_related("review__reviewer", "review__evaluation__run", "actor", "by")
     return list(found.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))[:LISTED])

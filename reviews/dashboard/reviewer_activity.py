@@ -15,13 +15,13 @@ from django.db import connection
 from django.db.models import Count, Q, QuerySet, Sum
 
 from reviews.evidence.reading_time import MS_PER_WORD, WORDS_PER_MINUTE
-from reviews.models import CriterionDay, Escalation, Overturning, Run, SpotCheck, User
+from reviews.models import CriterionDay, Escalation, Overturn, Run, SpotCheck, User
 from reviews.records.status import QUEUE_STATUSES
 
 # What a figure is, where it is from, and what it does not say. By the names of `ReviewerFigures`.
 DEFINITIONS = {
-    "done": "Decisions submitted and not taken back. A revision counts again. Opinions that wait for "
-    "those of others count here, and in figures about changes once the record is decided.",
+    "done": "Decisions submitted and not undone. A revision counts again. Independent reviews count here at "
+    "once, and in figures about changes when the record is decided.",
     "skipped": "How often a record was put off with Skip, whatever became of it later.",
     "returned": "How often a record was given back to the queue by whoever held it.",
     "escalated": "Records handed to a lead, as “cannot judge” or with a question, and not taken back.",
@@ -176,12 +176,13 @@ class DayFigures(NamedTuple):
     changed: int
 
 
-# Open opinions count as work done, but their changes are not counted yet: the difference that one makes would
-# reveal it to leads who may still give theirs.
+# Open independent reviews count as work done, but their changes are not counted yet: the difference that one
+# makes would reveal it to leads who may still give theirs.
 _WORDS = ", ".join(f"'{word}'" for word in QUEUE_STATUSES)
 _OPEN = f"""
-    SELECT opinion.review_id FROM opinion JOIN evaluation ON evaluation.id = opinion.evaluation_id
-    WHERE opinion.is_open AND evaluation.human_review_status IN ({_WORDS})
+    SELECT independent_review.review_id FROM independent_review
+    JOIN evaluation ON evaluation.id = independent_review.evaluation_id
+    WHERE independent_review.is_open AND evaluation.human_review_status IN ({_WORDS})
 """  # noqa: S608 (constants)
 _SELECTED = """
     (%(run)s::bigint IS NULL OR run_id = %(run)s)
@@ -195,7 +196,7 @@ _COUNTED = f"""
     FROM review LEFT JOIN ({_OPEN}) waiting ON waiting.review_id = id
     WHERE origin = 'reviewer' AND id NOT IN (SELECT review_id FROM withdrawal) AND {_SELECTED}
 """  # noqa: S608 (constants)
-# The part of `CriterionDay` that open opinions make up, by criterion and reviewer.
+# The part of `CriterionDay` that open independent reviews make up, by criterion and reviewer.
 _OPEN_BY_CRITERION = f"""
     SELECT left(key, 200), reviewer_id, count(*),
            count(*) FILTER (WHERE corrected_scores -> key -> 'score' IS DISTINCT FROM value)
@@ -280,7 +281,7 @@ def _people(keys: Iterable[int]) -> dict[int, User]:
 
 
 def _by_criterion(selection: WorkSelection, *fields: str) -> list[tuple[Any, ...]]:
-    """These fields, and how often the judge's score was there and was overridden; without open opinions."""
+    """Count judge scores and overrides by these fields, without open independent reviews."""
     rows = CriterionDay.objects.filter(selection.on_days()).values_list(*fields)
     counted = {tuple(key): [judged, overridden] for *key, judged, overridden in _summed(rows)}
     for criterion, reviewer, judged, overridden in _rows(_OPEN_BY_CRITERION, selection):
@@ -321,15 +322,13 @@ def _put_off(selection: WorkSelection) -> Part:
 def _escalated(selection: WorkSelection) -> Part:
     raised = Escalation.objects.filter(selection.condition(reviewer="raised_by", at="raised_at"))
     raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN).exclude(
-        kind=Escalation.Kind.DISAGREEMENT  # where opinions differ nobody chose to
+        kind=Escalation.Kind.DISAGREEMENT  # where disagreement nobody chose to
     )
     return {pk: {"escalated": count} for pk, count in raised.values_list("raised_by").annotate(Count("pk"))}
 
 
 def _overturned(selection: WorkSelection) -> Part:
-    counted = Overturning.objects.filter(NOT_WITHDRAWN, selection.of_reviews()).values_list(
-        "review__reviewer"
-    )
+    counted = Overturn.objects.filter(NOT_WITHDRAWN, selection.of_reviews()).values_list("review__reviewer")
     return {pk: {"overturned": count} for pk, count in counted.annotate(Count("review", distinct=True))}
 
 

@@ -20,8 +20,8 @@ from reviews.queue import claims
 from reviews.records import extracted_scores
 from reviews.records.scores import is_score
 from reviews.review import blind_scoring, decisions
-from reviews.rubric import definition, proposals
-from reviews.rubric.proposals import Offer
+from reviews.rubric import definition
+from reviews.rubric.proposals import Proposal, read_proposals
 
 REVIEWED_RUN = "Demo, reviewed"
 _COUNT, _SEED = 150, 8
@@ -62,12 +62,12 @@ class _Work:
         return evaluation is not None
 
     def decide(self, evaluation: Evaluation, reviewer: User) -> None:
-        offers = proposals.offers(evaluation, definition.of(evaluation.run))
-        words = count_words_to_read(evaluation, offers)
+        proposals = read_proposals(evaluation, definition.of(evaluation.run))
+        words = count_words_to_read(evaluation, proposals)
         active_ms = int(words * MS_PER_WORD * self._rng.uniform(0.8, 2.5))
-        own = self._own_scores(evaluation, offers)
+        own = self._own_scores(evaluation, proposals)
         if blind_scoring.is_hidden(evaluation, reviewer):
-            blind_scoring.commit(
+            blind_scoring.lock_in(
                 evaluation_id=evaluation.pk,
                 reviewer=reviewer,
                 version=evaluation.version,
@@ -75,52 +75,56 @@ class _Work:
                 fields=[],
                 active_ms=active_ms,
             )
-        stands = self._leaning(own, offers)
-        decisions.submit_review(
+        stands = self._leaning(own, proposals)
+        decisions.submit(
             evaluation_id=evaluation.pk,
             reviewer=reviewer,
             version=evaluation.version,
             submission=uuid.UUID(int=self._rng.getrandbits(128), version=4),
-            scores={offer.criterion: _entry(offer, stands[offer.criterion]) for offer in offers},
-            comments="",
-            origins={offer.criterion: _origin(offer, stands[offer.criterion]) for offer in offers},
-            causes={
-                offer.criterion: _CAUSES.get(offer.score, "other")
-                for offer in offers
-                if is_score(offer.score) and offer.score != stands[offer.criterion]
+            scores={
+                proposal.criterion: _entry(proposal, stands[proposal.criterion]) for proposal in proposals
             },
-            judged={offer.criterion: offer.score for offer in offers if is_score(offer.score)},
+            comments="",
+            origins={
+                proposal.criterion: _origin(proposal, stands[proposal.criterion]) for proposal in proposals
+            },
+            causes={
+                proposal.criterion: _CAUSES.get(proposal.score, "other")
+                for proposal in proposals
+                if is_score(proposal.score) and proposal.score != stands[proposal.criterion]
+            },
+            judged={proposal.criterion: proposal.score for proposal in proposals if is_score(proposal.score)},
             active_ms=active_ms,
-            keys=len(offers) + 1,
+            keys=len(proposals) + 1,
             words=words,
             extractor=extracted_scores.read_extracted(evaluation).version
-            if any(offer.origin == "extracted" for offer in offers)
+            if any(proposal.origin == "extracted" for proposal in proposals)
             else None,
         )
 
-    def _own_scores(self, evaluation: Evaluation, offers: Sequence[Offer]) -> dict[str, str]:
+    def _own_scores(self, evaluation: Evaluation, proposals: Sequence[Proposal]) -> dict[str, str]:
         """What somebody thinks of the response by themselves."""
         right = self._right[evaluation.evaluation_id]
         return {
-            offer.criterion: "Partial" if self._rng.random() < _SLIPS else right[offer.criterion]
-            for offer in offers
+            proposal.criterion: "Partial" if self._rng.random() < _SLIPS else right[proposal.criterion]
+            for proposal in proposals
         }
 
-    def _leaning(self, own: Mapping[str, str], offers: Sequence[Offer]) -> dict[str, Any]:
+    def _leaning(self, own: Mapping[str, str], proposals: Sequence[Proposal]) -> dict[str, Any]:
         """The same after a look at the judge's scores."""
         return {
-            offer.criterion: offer.score
-            if is_score(offer.score) and self._rng.random() < _LEANS
-            else own[offer.criterion]
-            for offer in offers
+            proposal.criterion: proposal.score
+            if is_score(proposal.score) and self._rng.random() < _LEANS
+            else own[proposal.criterion]
+            for proposal in proposals
         }
 
 
-def _entry(offer: Offer, score: Any) -> Mapping[str, Any]:
-    if score == offer.score:
-        return offer.given
+def _entry(proposal: Proposal, score: Any) -> Mapping[str, Any]:
+    if score == proposal.score:
+        return proposal.given
     return {"score": score, "justification": _SENTENCES.get(score, "A step is missing.")}
 
 
-def _origin(offer: Offer, score: Any) -> str:
-    return offer.origin if score == offer.score else "human"
+def _origin(proposal: Proposal, score: Any) -> str:
+    return proposal.origin if score == proposal.score else "human"

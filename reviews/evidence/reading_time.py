@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from reviews.models import Evaluation
-from reviews.rubric.proposals import Offer
+from reviews.rubric.proposals import Proposal
 
 # Silent reading of non-fiction in English by adults: 238 words a minute on average (Brysbaert 2019, "How many
 # words do we read per minute?", Journal of Memory and Language 109). Whoever checks a proof is slower.
@@ -12,12 +12,15 @@ WORDS_PER_MINUTE = 240
 MS_PER_WORD = 60_000 // WORDS_PER_MINUTE
 
 
-def count_words_to_read(evaluation: Evaluation, offers: Iterable[Offer]) -> int:
+def count_words_to_read(evaluation: Evaluation, proposals: Iterable[Proposal]) -> int:
     """How many words are new with this record: the model's response and the judge's justifications.
 
     The question and the reference stay the same from record to record of a task, so they do not count.
     """
-    texts = [*_texts(evaluation.structured_model_response), *(offer.justification for offer in offers)]
+    texts = [
+        *_texts(evaluation.structured_model_response),
+        *(proposal.justification for proposal in proposals),
+    ]
     return sum(len(text.split()) for text in texts)
 
 

@@ -17,7 +17,7 @@ from reviews.records.score_extraction import raw_text
 from reviews.records.scores import criterion_title, format_score, score_of
 from reviews.records.verdict import VerdictRule, Verification, read_verification
 from reviews.rubric import definition
-from reviews.rubric.proposals import Offer
+from reviews.rubric.proposals import Proposal
 
 _MAX_REASONS = 30
 _MAX_FACTS = 20
@@ -101,7 +101,7 @@ class Evidence:
 
 
 def read_evidence(
-    evaluation: Evaluation, offers: list[Offer], *, reader: User | None = None, is_blind: bool = False
+    evaluation: Evaluation, proposals: list[Proposal], *, reader: User | None = None, is_blind: bool = False
 ) -> Evidence:
     """Read a record; `offers` are the judge's criteria as the form shows them. At most three queries.
 
@@ -115,7 +115,7 @@ def read_evidence(
         reasons=_reasons(evaluation),
         verification=verification,
         reference=_reference(context) if verification.outcome == "no reference" else "",
-        contradictions=_contradictions(evaluation, offers, of_task),
+        contradictions=_contradictions(evaluation, proposals, of_task),
         question=context.prompt if context else "",
         facts=_facts(context),
         model=model,
@@ -123,7 +123,7 @@ def read_evidence(
         rows=_rows(model, ideal, verification, context),
         siblings=of_task,
         raw=raw_text(evaluation.raw_judge_output),
-        raw_spans=[offer.span or (0, 0) for offer in offers],
+        raw_spans=[proposal.span or (0, 0) for proposal in proposals],
         raw_note=extracted_scores.TOO_LONG if extracted_scores.read_extracted(evaluation).is_too_long else "",
         fields=visible_fields(evaluation),
     )
@@ -206,9 +206,11 @@ def _reasons(evaluation: Evaluation) -> list[str]:
     return reasons if more <= 0 else [*reasons[:_MAX_REASONS], f"And {more:,} more in the full record."]
 
 
-def _contradictions(evaluation: Evaluation, offers: list[Offer], of_task: Siblings) -> list[Contradiction]:
+def _contradictions(
+    evaluation: Evaluation, proposals: list[Proposal], of_task: Siblings
+) -> list[Contradiction]:
     """What cannot all be right, but for the missing reference: the verifier's sentence says that."""
-    scores = {offer.criterion: offer.given for offer in offers}
+    scores = {proposal.criterion: proposal.given for proposal in proposals}
     found = find_contradictions(evaluation, scores, definition.of(evaluation.run).rule, of_task.criteria)
     return [contradiction for contradiction in found if contradiction.kind != "no reference"]
 
@@ -253,28 +255,28 @@ class DecisionSummary:
     verdict: str
 
 
-def summarise_decision(evaluation: Evaluation, offers: list[Offer]) -> DecisionSummary:
+def summarise_decision(evaluation: Evaluation, proposals: list[Proposal]) -> DecisionSummary:
     """Read what the judge said and, where one is in force, what a person decided."""
     review = evaluation.review if evaluation.is_confirmed else None
     human = (review.corrected_scores if review else evaluation.human_corrected_scores) or {}
     rule = definition.of(evaluation.run).rule
-    offered = {offer.criterion: offer for offer in offers}
+    offered = {proposal.criterion: proposal for proposal in proposals}
     rows = [_judged(rule, name, offered.get(name), human.get(name)) for name in {**offered, **human}]
-    judged = (offer.score for offer in offers if offer.origin != "rubric")
+    judged = (proposal.score for proposal in proposals if proposal.origin != "rubric")
     before = evaluation.aggregated_score or rule.aggregate(judged) or ""
     after = (rule.verdict(human) or "incomplete") if human else before
     return DecisionSummary(rows, after if before in {"", after} else f"{before} → {after}")
 
 
-def _judged(rule: VerdictRule, name: str, offer: Offer | None, entry: Any) -> CriterionSummary:
+def _judged(rule: VerdictRule, name: str, proposal: Proposal | None, entry: Any) -> CriterionSummary:
     text = entry.get("justification") if isinstance(entry, Mapping) else None
     if not isinstance(text, str):
-        text = offer.justification if offer else ""
+        text = proposal.justification if proposal else ""
     return CriterionSummary(
         title=criterion_title(name),
-        judge=offer.word if offer else "",
+        judge=proposal.word if proposal else "",
         human=format_score(score_of(entry)),
-        judge_counts=(rule.level(offer.score) if offer else None) or "",
+        judge_counts=(rule.level(proposal.score) if proposal else None) or "",
         human_counts=rule.level(score_of(entry)) or "",
         text=text,
     )

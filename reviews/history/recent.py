@@ -31,18 +31,18 @@ class Decision:
         return self.review.evaluation
 
     @property
-    def state(self) -> Literal["in force", "superseded", "taken back", "opinion"]:
+    def state(self) -> Literal["in force", "superseded", "taken back", "independent review"]:
         if hasattr(self.review, "withdrawal"):
             return "taken back"
         if self.evaluation.review_id == self.review.pk:
             return "in force"
-        return "opinion" if hasattr(self.review, "opinion") else "superseded"
+        return "independent review" if hasattr(self.review, "independent_review") else "superseded"
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether it is in force, or an opinion that nothing in force came after."""
+        """Whether it is in force, or an independent review that nothing in force came after."""
         in_force = self.evaluation.review_id or 0
-        is_aside = self.state == "opinion" and in_force < self.review.pk
+        is_aside = self.state == "independent review" and in_force < self.review.pk
         return is_aside or self.state == "in force"
 
 
@@ -63,9 +63,8 @@ def decisions(*, reviewer: User, run: Run | None = None, after: str = "") -> Pag
 
     A cursor that is none gives the first page.
     """
-    reviews = Review.objects.by_reviewers().filter(reviewer=reviewer).order_by("-pk")
-    reviews = reviews.filter(_in_run(run)).select_related("withdrawal", "opinion", "evaluation__run")
-    reviews = _without_large(reviews)
+    made = Review.objects.by_reviewers().filter(_in_run(run), reviewer=reviewer).order_by("-pk")
+    reviews = _without_large(made.select_related("withdrawal", "independent_review", "evaluation__run"))
     if _CURSOR.fullmatch(after):
         reviews = reviews.filter(pk__lt=int(after))
     found = list(reviews[: PAGE_SIZE + 1])

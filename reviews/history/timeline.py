@@ -30,7 +30,7 @@ from reviews.models import (
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review.escalations import REASONS
 from reviews.rubric.definition import Rubric
-from reviews.rubric.proposals import Offer
+from reviews.rubric.proposals import Proposal
 from reviews.storage import corruption, unchanged_ranges
 from reviews.storage.corruption import CorruptData
 from reviews.storage.source_files import LineReader
@@ -41,7 +41,7 @@ _MOST_CHANGES = 60
 _CURSOR = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})\.([0-9]{1,18})")
 _BEYOND = 10**18 - 1  # no key or sequence is that large
 # Events that bring a version; what they say of it is in `_sentence`.
-_DECIDE = {"submit", "opinion", "revise", "close", "restore"}
+_DECIDE = {"submit", "independent review", "revise", "close", "restore"}
 # Where a hold ends, and how the page says it.
 _ENDS = {
     "claim": "when the hold had run out",
@@ -49,7 +49,7 @@ _ENDS = {
     "skip": "skipped",
     "escalate": "handed to a lead",
     "submit": "submitted",
-    "opinion": "an opinion was given",
+    "independent review": "an independent review was given",
     "close": "closed",
     "settle conflict": "a conflict was settled",
     "settle escalation": "the question was answered",
@@ -109,7 +109,7 @@ class _Row(NamedTuple):
 
 def page(
     evaluation: Evaluation,
-    offers: list[Offer],
+    proposals: list[Proposal],
     rubric: Rubric,
     *,
     reader: User | None = None,
@@ -117,13 +117,13 @@ def page(
 ) -> Page:
     """A page of what happened, behind the place `after`; a cursor that is none gives the first page.
 
-    What others say in opinions that wait for a decision is not told to the reader. Costs at most two queries
-    for each line of a file on it, and six besides.
+    What others say in independent reviews that wait for a decision is not told to the reader. Costs at most
+    two queries for each line of a file on it, and six besides.
     """
     place = _place_of(after)
     rows = _rows(evaluation, place)
     shown = rows[:PAGE_SIZE]
-    told = versions(evaluation, offers, rubric, reader=reader)
+    told = versions(evaluation, proposals, rubric, reader=reader)
     made = {version.review.version: version for version in told}
     holds = _holds(evaluation, shown, place)
     kept = LineReader()
@@ -238,7 +238,7 @@ def _holds(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[in
 def _begins_hold(event: AuditEvent) -> bool:
     after = event.detail.get("human", {}).get("after", {})
     is_undone = event.action == "undo" and after.get("human_review_status") in QUEUE_STATUSES
-    return is_undone or event.action in {"claim", "withdraw escalation", "take opinions"}
+    return is_undone or event.action in {"claim", "withdraw escalation", "adjudicate"}
 
 
 def _hold(evaluation: Evaluation, claim: AuditEvent, end: tuple[dt.datetime, str] | None) -> Hold:
@@ -326,7 +326,7 @@ def _sentence(event: AuditEvent) -> str:
     outcome = outcomes.get(detail.get("outcome") or "", "back to the queue")
     is_own = detail.get("holder") == event.actor_name
     with_draft = ", with the draft of before" if detail.get("draft") else ""
-    shown = "the opinions of others" if detail.get("how") == "opinions" else "the judge's scores"
+    shown = "the independent reviews of others" if detail.get("how") == "reviews" else "the judge's scores"
     sentences = {
         "claim": f"{'took it back' if detail.get('regained') else 'began to review it'}{with_draft}",
         "release": "gave it back" if is_own else f"freed it from {detail.get('holder')}",
@@ -338,11 +338,11 @@ def _sentence(event: AuditEvent) -> str:
         "withdraw escalation": "took it back from the lead",
         "settle escalation": f"answered: {outcome}",
         "submit": f"submitted {number}",
-        "opinion": f"gave an opinion: {number}",
-        "resolve": f"settled it: all opinions agree, and {number} is in force",
-        "opinions differ": "gave an opinion that differs: a lead decides",
-        "take opinions": "began to decide with the opinions there are",
-        "take back opinion": f"took an opinion back: {number}",
+        "independent review": f"gave an independent review: {number}",
+        "resolve": f"settled it: all independent reviews agree, and {number} is in force",
+        "disagreement": "gave an independent review that differs: a lead decides",
+        "adjudicate": "began to decide with the independent reviews there are",
+        "undo independent review": f"took an independent review back: {number}",
         "revise": f"revised it: {number}",
         "close": f"closed it without scores: {number}",
         "restore": f"restored version {detail.get('restored')} as {number}",

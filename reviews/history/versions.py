@@ -8,7 +8,7 @@ from reviews.models import Evaluation, Review, User
 from reviews.records.scores import criterion_title, format_score, score_of
 from reviews.rubric.definition import Rubric
 from reviews.rubric.overrides import is_same_score
-from reviews.rubric.proposals import Offer
+from reviews.rubric.proposals import Proposal
 
 
 class Change(NamedTuple):
@@ -21,7 +21,7 @@ class Change(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One review. `state` is "in force", "superseded", "taken back", or "opinion" for one of several.
+    """One review. `state` is "in force", "superseded", "taken back" or "independent review".
 
     `before` is the decision that was in force until then, if any.
     """
@@ -34,14 +34,16 @@ class Version(NamedTuple):
 
 
 def versions(
-    evaluation: Evaluation, offers: list[Offer], rubric: Rubric, *, reader: User | None = None
+    evaluation: Evaluation, proposals: list[Proposal], rubric: Rubric, *, reader: User | None = None
 ) -> list[Version]:
     """Every review of a record, the latest first (one query).
 
-    Opinions that wait for a decision are left out unless they are the reader's own.
+    Independent reviews that wait for a decision are left out unless they are the reader's own.
     """
-    judged = {offer.criterion: offer.score for offer in offers}
-    made = evaluation.reviews.select_related("reviewer", "withdrawal", "opinion").order_by("-version")
+    judged = {proposal.criterion: proposal.score for proposal in proposals}
+    made = evaluation.reviews.select_related("reviewer", "withdrawal", "independent_review").order_by(
+        "-version"
+    )
     reviews = [review for review in made if not _is_sealed(evaluation, review, reader)]
     return [
         Version(
@@ -56,9 +58,11 @@ def versions(
 
 
 def _is_sealed(evaluation: Evaluation, review: Review, reader: User | None) -> bool:
-    """Whether a review is an opinion that others are not to know before they gave theirs."""
-    opinion = getattr(review, "opinion", None)
-    is_open = opinion is not None and opinion.is_open and review.pk != evaluation.review_id
+    """Whether a review is an independent review that others are not to know before they gave theirs."""
+    independent_review = getattr(review, "independent_review", None)
+    is_open = (
+        independent_review is not None and independent_review.is_open and review.pk != evaluation.review_id
+    )
     return is_open and review.reviewer != reader
 
 
@@ -88,7 +92,8 @@ def _before(review: Review, reviews: list[Review]) -> Review | None:
     """The review that stood before another. Of one taken from a file only its place tells."""
     if review.is_from_file:
         return next((other for other in reviews if other.version == review.version - 1), None)
-    return next((other for other in reviews if other.pk == review.before["review"]), None)
+    replaced = (review.before or {})["review"]
+    return next((other for other in reviews if other.pk == replaced), None)
 
 
 def _state(evaluation: Evaluation, review: Review) -> str:
@@ -96,7 +101,7 @@ def _state(evaluation: Evaluation, review: Review) -> str:
         return "in force"
     if hasattr(review, "withdrawal"):
         return "taken back"
-    return "opinion" if hasattr(review, "opinion") else "superseded"
+    return "independent review" if hasattr(review, "independent_review") else "superseded"
 
 
 def _changes(review: Review, judged: dict[str, Any], rubric: Rubric) -> list[Change]:

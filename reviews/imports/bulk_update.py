@@ -12,7 +12,7 @@ from reviews.imports.reconcile import IncomingRecord, Reconciled
 from reviews.models import Evaluation, FileConflict, Import
 from reviews.records.extracted_scores import encode_extracted
 from reviews.records.schema import HUMAN_FIELDS, Record
-from reviews.review import blind_scoring, opinions
+from reviews.review import blind_scoring, independent_reviews
 
 _TYPES = {
     "TextField": "text",
@@ -82,7 +82,7 @@ def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
     _execute(_MOVE, target, moved)
     _execute(_CHANGE, target, changed)
     if changed:
-        opinions.outdate(row["id"] for row in changed)
+        independent_reviews.outdate(row["id"] for row in changed)
     events.record_each("new evidence", source=target, about=reopened)
     _note_conflicts(target, disputed)
 

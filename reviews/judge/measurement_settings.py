@@ -17,10 +17,10 @@ from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.models import Run, StratumCount, User
 from reviews.queue import progress
-from reviews.review import blind_scoring, opinions
+from reviews.review import blind_scoring, independent_reviews
 from reviews.sampling import draws, strata
 
-FEWEST_OPINIONS, MOST_OPINIONS = 2, 9
+FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
 
 
 class InvalidSettings(ValueError):
@@ -94,8 +94,8 @@ def _check(measures: MeasurementSettings) -> None:
     names = ("blind_share", "sample_share", "overlap_share")
     wrong = {name: getattr(measures, name) for name in names if not 0 <= getattr(measures, name) <= 1}
     problems = {name: f"A share is from 0 to 100 %, not {share * 100:g} %." for name, share in wrong.items()}
-    if not FEWEST_OPINIONS <= measures.overlap <= MOST_OPINIONS:
-        problems["overlap"] = f"{FEWEST_OPINIONS} to {MOST_OPINIONS} people review such a record."
+    if not FEWEST_REVIEWERS <= measures.overlap <= MOST_REVIEWERS:
+        problems["overlap"] = f"{FEWEST_REVIEWERS} to {MOST_REVIEWERS} people review such a record."
     if problems:
         raise InvalidSettings(problems)
 
@@ -118,7 +118,7 @@ class ShareDescriptions:
 def describe_shares(run: Run) -> ShareDescriptions:
     """What the measures in force come to. Costs the same at any size, but for what is drawn."""
     possibility = blind_scoring.possibility(run)
-    obstacles = (possibility.sentence if run.blind_share else "", opinions.problem(run))
+    obstacles = (possibility.sentence if run.blind_share else "", independent_reviews.problem(run))
     return ShareDescriptions(
         blind=_blind(run, possibility),
         sample=_sample(run),

@@ -8,7 +8,7 @@ from typing import Any
 from reviews.judge.scales import Scale
 from reviews.models import Run
 from reviews.records.scores import criterion_title
-from reviews.review import opinion_counts
+from reviews.review import agreement_counts
 from reviews.rubric import definition
 from reviews.statistics import reliability as coefficients
 from reviews.statistics.intervals import Estimate
@@ -36,9 +36,9 @@ class ReviewerAgreement:
 
 
 def measure_reviewer_agreement(run: Run) -> tuple[ReviewerAgreement, ...]:
-    """The verdict, then the criteria in the rubric's order; nothing where nobody gave a second opinion."""
+    """Return the verdict, then the criteria in the rubric's order; empty without independent reviews."""
     kept = definition.of(run)
-    patterns = opinion_counts.agreement(run)
+    patterns = agreement_counts.agreement(run)
     known = {name: place for place, name in enumerate(kept.criteria)}
     names = sorted(
         patterns, key=lambda name: (name is not None, known.get(name or "", len(known)), name or "")

@@ -1263,7 +1263,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Overturning",
+            name="Overturn",
             fields=[
                 (
                     "id",
@@ -1307,17 +1307,17 @@ class Migration(migrations.Migration):
                     "review",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="overturnings",
+                        related_name="overturns",
                         to="reviews.review",
                     ),
                 ),
             ],
             options={
-                "db_table": "overturning",
+                "db_table": "overturn",
             },
         ),
         migrations.CreateModel(
-            name="Opinion",
+            name="IndependentReview",
             fields=[
                 (
                     "id",
@@ -1331,14 +1331,14 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "is_counted",
-                    models.BooleanField(default=False, help_text="Whether `OpinionPattern` has it."),
+                    models.BooleanField(default=False, help_text="Whether `AgreementPattern` has it."),
                 ),
                 (
                     "evaluation",
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="opinions",
+                        related_name="independent_reviews",
                         to="reviews.evaluation",
                     ),
                 ),
@@ -1355,13 +1355,13 @@ class Migration(migrations.Migration):
                     "review",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.PROTECT,
-                        related_name="opinion",
+                        related_name="independent_review",
                         to="reviews.review",
                     ),
                 ),
             ],
             options={
-                "db_table": "opinion",
+                "db_table": "independent_review",
             },
         ),
         migrations.AddField(
@@ -1487,7 +1487,10 @@ class Migration(migrations.Migration):
                             ("locked in", "after blind scores were locked in"),
                             ("shown", "on a page or by the API"),
                             ("downloaded", "in a file"),
-                            ("opinions", "with the open opinions of others, to decide between them"),
+                            (
+                                "reviews",
+                                "with the open independent reviews of others, to decide between them",
+                            ),
                         ],
                         max_length=10,
                     ),
@@ -1598,7 +1601,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="OpinionPattern",
+            name="AgreementPattern",
             fields=[
                 (
                     "id",
@@ -1620,7 +1623,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "db_table": "opinion_pattern",
+                "db_table": "agreement_pattern",
             },
         ),
         migrations.AddField(
@@ -2627,29 +2630,29 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
-            model_name="opinion",
+            model_name="independentreview",
             index=models.Index(
-                condition=models.Q(("is_open", True)), fields=["reviewer"], name="opinion_given"
+                condition=models.Q(("is_open", True)), fields=["reviewer"], name="independent_review_given"
             ),
         ),
         migrations.AddIndex(
-            model_name="opinion",
-            index=models.Index(fields=["evaluation"], name="opinion_evaluation"),
+            model_name="independentreview",
+            index=models.Index(fields=["evaluation"], name="independent_review_evaluation"),
         ),
         migrations.AddConstraint(
-            model_name="opinion",
+            model_name="independentreview",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("is_open", True)),
                 fields=("evaluation", "reviewer"),
-                name="opinion_one_open",
+                name="independent_review_one_open",
             ),
         ),
         migrations.AddIndex(
             model_name="reveal",
             index=models.Index(
-                condition=models.Q(("how", "opinions")),
+                condition=models.Q(("how", "reviews")),
                 fields=["reviewer", "evaluation"],
-                name="reveal_of_opinions",
+                name="reveal_of_reviews",
             ),
         ),
         migrations.AddConstraint(
@@ -2669,9 +2672,11 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("run", "transaction"), name="queue_filled_once"),
         ),
         migrations.AddConstraint(
-            model_name="opinionpattern",
+            model_name="agreementpattern",
             constraint=models.UniqueConstraint(
-                fields=("run", "criterion", "pattern"), name="opinion_pattern_is_unique", nulls_distinct=False
+                fields=("run", "criterion", "pattern"),
+                name="agreement_pattern_is_unique",
+                nulls_distinct=False,
             ),
         ),
         migrations.AddConstraint(

@@ -4,17 +4,17 @@ Models never write. `imports` writes what files bring, `queue` claims, and `revi
 """
 
 from reviews.models.audit import AuditEvent, AuditSeal
-from reviews.models.dashboard import CriterionDay, Overturning, SpotCheck
+from reviews.models.dashboard import CriterionDay, Overturn, SpotCheck
 from reviews.models.decisions import Draft, Escalation, FileConflict, Review, Withdrawal
 from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
 from reviews.models.judge import (
+    AgreementPattern,
     BlindScores,
     CauseMention,
     FacetCount,
+    IndependentReview,
     JudgedCount,
-    Opinion,
-    OpinionPattern,
     ReasonCount,
     Reveal,
     Stratum,
@@ -39,6 +39,7 @@ from reviews.models.webhooks import QueueFilled, Webhook, WebhookAttempt, Webhoo
 
 __all__ = [
     "RUN_NAME_LENGTH",
+    "AgreementPattern",
     "ApiToken",
     "AuditEvent",
     "AuditSeal",
@@ -62,11 +63,10 @@ __all__ = [
     "ImportLine",
     "ImportProgress",
     "ImportSums",
+    "IndependentReview",
     "JudgedCount",
     "OneTimeLink",
-    "Opinion",
-    "OpinionPattern",
-    "Overturning",
+    "Overturn",
     "QueueFilled",
     "ReasonCount",
     "Reveal",

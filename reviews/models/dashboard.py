@@ -38,7 +38,7 @@ class CriterionDay(models.Model):
         return f"{self.criterion}, {self.day}"
 
 
-class Overturning(models.Model):
+class Overturn(models.Model):
     """A decision that another person revised or reopened. Append-only."""
 
     class Kind(models.TextChoices):
@@ -46,7 +46,7 @@ class Overturning(models.Model):
         REOPENED = "reopened", "reopened"
         FILE = "file", "replaced by the decision of a file"
 
-    review = models.ForeignKey(Review, models.PROTECT, related_name="overturnings")
+    review = models.ForeignKey(Review, models.PROTECT, related_name="overturns")
     by = models.ForeignKey(
         Review,
         models.PROTECT,
@@ -60,7 +60,7 @@ class Overturning(models.Model):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        db_table = "overturning"
+        db_table = "overturn"
 
     def __str__(self) -> str:
         return f"{self.review} {self.kind}"

@@ -186,7 +186,7 @@ class Reveal(models.Model):
         LOCKED_IN = "locked in", "after blind scores were locked in"
         SHOWN = "shown", "on a page or by the API"
         DOWNLOADED = "downloaded", "in a file"
-        OPINIONS = "opinions", "with the open opinions of others, to decide between them"
+        INDEPENDENT_REVIEWS = "reviews", "with the open independent reviews of others, to decide between them"
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="+", db_index=False)
     evaluation = models.ForeignKey(
@@ -211,8 +211,8 @@ class Reveal(models.Model):
         indexes: ClassVar = [
             models.Index(
                 fields=["reviewer", "evaluation"],
-                condition=models.Q(how="opinions"),
-                name="reveal_of_opinions",
+                condition=models.Q(how="reviews"),
+                name="reveal_of_reviews",
             ),
         ]
 
@@ -220,32 +220,38 @@ class Reveal(models.Model):
         return f"reveal of {self.evaluation_id or self.run} to {self.reviewer_id}"
 
 
-class Opinion(models.Model):
+class IndependentReview(models.Model):
     """One of several independent reviews of a record. It is open while others are missing."""
 
-    review = models.OneToOneField(Review, models.PROTECT, related_name="opinion")
-    evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="opinions", db_index=False)
+    review = models.OneToOneField(Review, models.PROTECT, related_name="independent_review")
+    evaluation = models.ForeignKey(
+        Evaluation, models.PROTECT, related_name="independent_reviews", db_index=False
+    )
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     is_open = models.BooleanField(default=True, help_text="Whether the record has no decision yet.")
-    is_counted = models.BooleanField(default=False, help_text="Whether `OpinionPattern` has it.")
+    is_counted = models.BooleanField(default=False, help_text="Whether `AgreementPattern` has it.")
 
     class Meta:
-        db_table = "opinion"
+        db_table = "independent_review"
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["evaluation", "reviewer"], condition=models.Q(is_open=True), name="opinion_one_open"
+                fields=["evaluation", "reviewer"],
+                condition=models.Q(is_open=True),
+                name="independent_review_one_open",
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["reviewer"], condition=models.Q(is_open=True), name="opinion_given"),
-            models.Index(fields=["evaluation"], name="opinion_evaluation"),
+            models.Index(
+                fields=["reviewer"], condition=models.Q(is_open=True), name="independent_review_given"
+            ),
+            models.Index(fields=["evaluation"], name="independent_review_evaluation"),
         ]
 
     def __str__(self) -> str:
-        return f"opinion of {self.reviewer_id} on {self.evaluation_id}"
+        return f"independent review of {self.reviewer_id} on {self.evaluation_id}"
 
 
-class OpinionPattern(models.Model):
+class AgreementPattern(models.Model):
     """Number of records whose reviewers gave one combination of scores for a criterion, in any order."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
@@ -254,9 +260,11 @@ class OpinionPattern(models.Model):
     evaluations = models.BigIntegerField()
 
     class Meta:
-        db_table = "opinion_pattern"
+        db_table = "agreement_pattern"
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["run", "criterion", "pattern"], nulls_distinct=False, name="opinion_pattern_is_unique"
+                fields=["run", "criterion", "pattern"],
+                nulls_distinct=False,
+                name="agreement_pattern_is_unique",
             ),
         ]

@@ -28,6 +28,6 @@ def is_blind(run: Run, evaluation_id: str) -> bool:
     return position(BLIND, evaluation_id) < run.blind_share
 
 
-def required_opinions(run: Run, evaluation_id: str) -> int:
+def required_independent_reviews(run: Run, evaluation_id: str) -> int:
     """How many people are to review the record, each on their own: 1 outside the run's overlap share."""
     return run.overlap if position(OVERLAP, evaluation_id) < run.overlap_share else 1

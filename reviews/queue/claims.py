@@ -26,7 +26,7 @@ from reviews.queue.claim_columns import (
 from reviews.queue.next_record import Claimed, claim_first
 
 
-class Taken(Exception):
+class RecordUnavailable(Exception):
     """The record cannot be claimed or renewed; the reason is a sentence."""
 
     def __init__(self, reason: str) -> None:
@@ -99,28 +99,28 @@ def _draft_left(evaluation: Evaluation, reviewer: User) -> int | None:
 
 @transaction.atomic
 def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
-    """Claim one very record. Raises `Taken` when somebody else holds it or it has left the queue.
+    """Claim one very record. Raises `RecordUnavailable` when somebody else holds it or it has left the queue.
 
-    What is escalated, or assigned to somebody else, is for leads. Who claims a record on which opinions
-    differ may read them from then on, and gives none of their own any more.
+    What is escalated, or assigned to somebody else, is for leads. Who claims a record on which independent
+    reviews differ may read them from then on, and gives none of their own any more.
     """
     check(reviewer, "review_evaluation")
     evaluation = lock_evaluation(evaluation_id)
     check_available(evaluation, reviewer)
     assignee = evaluation.assigned_to
     if assignee and assignee != reviewer and not can(reviewer, "lead_review"):
-        raise Taken(f"This record is assigned to {assignee.name}.")
+        raise RecordUnavailable(f"This record is assigned to {assignee.name}.")
     save_claim(evaluation, start_claim(evaluation.run, reviewer))
     evaluation.skips.filter(reviewer=reviewer).delete()
-    if evaluation.is_escalated and evaluation.opinions.filter(is_open=True).exists():
-        reveals.record_reveal(evaluation, reviewer, reveals.How.OPINIONS)
+    if evaluation.is_escalated and evaluation.independent_reviews.filter(is_open=True).exists():
+        reveals.record_reveal(evaluation, reviewer, reveals.How.INDEPENDENT_REVIEWS)
     _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer))
     return evaluation
 
 
 @transaction.atomic
 def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
-    """Hold on to a record for another while; returns until when. Raises `Taken`.
+    """Hold on to a record for another while; returns until when. Raises `RecordUnavailable`.
 
     A claim that ran out is renewed unless somebody else has the record by now: see `expired_claim_notice`.
     """
@@ -160,7 +160,7 @@ def release(*, evaluation_id: int, actor: User) -> None:
 
 @transaction.atomic
 def skip(*, evaluation_id: int, reviewer: User) -> None:
-    """Put a record off: free for others now, last for this reviewer. Raises `Taken`."""
+    """Put a record off: free for others now, last for this reviewer. Raises `RecordUnavailable`."""
     check(reviewer, "review_evaluation")
     evaluation = lock_evaluation(evaluation_id)
     check_available(evaluation, reviewer)
@@ -200,45 +200,51 @@ def lock_evaluation(evaluation_id: int) -> Evaluation:
 
 
 def check_available(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `Taken` unless the record is in the queue, with no lead, waits for this reviewer, and is free."""
+    """Raise `RecordUnavailable` unless the reviewer may claim the record now."""
     review = evaluation.review
     if review and not evaluation.in_queue:
-        raise Taken(f"{review.reviewer.name} submitted this at {clock(review.submitted_at)}.")
+        raise RecordUnavailable(f"{review.reviewer.name} submitted this at {clock(review.submitted_at)}.")
     if not evaluation.in_queue:
-        raise Taken(f"This record is not in the queue: its status is {evaluation.human_review_status}.")
+        raise RecordUnavailable(
+            f"This record is not in the queue: its status is {evaluation.human_review_status}."
+        )
     if evaluation.is_escalated and not can(reviewer, "lead_review"):
-        raise Taken(_with_a_lead(evaluation))
+        raise RecordUnavailable(_with_a_lead(evaluation))
     if not evaluation.is_escalated:
         _check_independent(evaluation, reviewer)
     check_unclaimed(evaluation, reviewer)
 
 
 def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `Taken` if the record waits for opinions and the reviewer can give no independent one."""
-    given = dict(evaluation.opinions.filter(is_open=True).values_list("reviewer", "review__submitted_at"))
+    """Raise `RecordUnavailable` if the record waits for independent reviews of others only."""
+    given = dict(
+        evaluation.independent_reviews.filter(is_open=True).values_list("reviewer", "review__submitted_at")
+    )
     if reviewer.pk in given:
         at = clock(given[reviewer.pk])
-        raise Taken(f"You gave your opinion on this at {at}. It waits for those of others.")
-    are_wanted = bool(given) or allocation.required_opinions(evaluation.run, evaluation.evaluation_id) > 1
-    if are_wanted and reveals.has_read_opinions(evaluation, reviewer):
-        raise Taken(
-            "You have read what others say of this, so it waits for somebody else's opinion. "
-            "A lead can decide it with the opinions there are."
+        raise RecordUnavailable(f"You submitted your review at {at}. Waiting for the other reviewers.")
+    are_wanted = (
+        bool(given) or allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id) > 1
+    )
+    if are_wanted and reveals.has_read_independent_reviews(evaluation, reviewer):
+        raise RecordUnavailable(
+            "You have read the reviews of others, so somebody else has to review this record. "
+            "A lead can also decide between the reviews submitted so far."
         )
 
 
 def _with_a_lead(evaluation: Evaluation) -> str:
     raised = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
     if raised.kind == Escalation.Kind.DISAGREEMENT:
-        return f"Opinions on this differ: it is with a lead since {clock(raised.raised_at)}."
+        return f"Reviewers disagree: this was sent to a lead at {clock(raised.raised_at)}."
     return f"{raised.raised_by.name} handed this to a lead at {clock(raised.raised_at)}."
 
 
 def check_unclaimed(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `Taken` if somebody else holds the record."""
+    """Raise `RecordUnavailable` if somebody else holds the record."""
     if evaluation.claimed_by_id != reviewer.pk and evaluation.claimed_by and evaluation.is_claimed:
         since = claimed_since(evaluation) or timezone.now()
-        raise Taken(f"{evaluation.claimed_by.name} has been reviewing this since {clock(since)}.")
+        raise RecordUnavailable(f"{evaluation.claimed_by.name} has been reviewing this since {clock(since)}.")
 
 
 def claimed_since(evaluation: Evaluation) -> dt.datetime | None:
@@ -248,10 +254,10 @@ def claimed_since(evaluation: Evaluation) -> dt.datetime | None:
 
 
 def check_claimed_by(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `Taken` unless the reviewer holds the record, or did until the claim ran out."""
+    """Raise `RecordUnavailable` unless the reviewer holds the record, or did until the claim ran out."""
     check_available(evaluation, reviewer)
     if evaluation.claimed_by_id != reviewer.pk:
-        raise Taken("You do not hold this record any more. Claim it again to go on.")
+        raise RecordUnavailable("You do not hold this record any more. Claim it again to go on.")
 
 
 def expired_claim_notice(evaluation: Evaluation, reviewer: User) -> str:

@@ -11,9 +11,9 @@
 -- evaluation_queue_order has this order and contains only records that nobody has claimed.
 WITH excluded AS MATERIALIZED (
     SELECT evaluation_id FROM skip WHERE reviewer_id = %(reviewer)s
-    UNION ALL SELECT evaluation_id FROM opinion WHERE reviewer_id = %(reviewer)s AND is_open
+    UNION ALL SELECT evaluation_id FROM independent_review WHERE reviewer_id = %(reviewer)s AND is_open
     UNION ALL SELECT evaluation_id FROM reveal
-        WHERE reviewer_id = %(reviewer)s AND how = 'opinions' AND evaluation_id IS NOT NULL
+        WHERE reviewer_id = %(reviewer)s AND how = 'reviews' AND evaluation_id IS NOT NULL
     UNION ALL SELECT %(current)s::bigint WHERE %(current)s::bigint IS NOT NULL
 ),
 

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Q
 from django.utils import timezone
 
-from reviews.models import Escalation, Opinion, Reveal, Run, User
+from reviews.models import Escalation, IndependentReview, Reveal, Run, User
 from reviews.queue.claims import EVERYTHING
 from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES
 
@@ -88,8 +88,8 @@ class ReviewerProgress(NamedTuple):
     """A run's queue as one reviewer finds it: what is left for them, and why the rest is not theirs now.
 
     `left` is what they hold or could claim; a record is counted once. `next_free_at` is when the first
-    claim of others ends. `with_opinion` are those on which they gave an opinion, or read those
-    of others, and that wait for somebody else's.
+    claim of others ends. `with_independent_review` are those on which they gave an independent review, or
+    read those of others, and that wait for somebody else's.
     """
 
     left: int
@@ -98,7 +98,7 @@ class ReviewerProgress(NamedTuple):
     assigned_to_others: int
     escalated: int
     next_free_at: dt.datetime | None
-    with_opinion: int = 0
+    reviewed_by_you: int = 0
 
 
 def reviewer_progress(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> ReviewerProgress:
@@ -121,9 +121,13 @@ def reviewer_progress(*, run: Run, reviewer: User, condition: Q = EVERYTHING) ->
     mine_or_nobodys = Q(assigned_to=None) | Q(assigned_to=reviewer)
     assigned = sum(part.exclude(mine_or_nobodys).count() for part in free)
     skipped = sum(part.filter(mine_or_nobodys, skips__reviewer=reviewer).count() for part in free)
-    given = Q(pk__in=Opinion.objects.filter(reviewer=reviewer, is_open=True).values("evaluation"))
-    given |= Q(pk__in=Reveal.objects.filter(reviewer=reviewer, how=Reveal.How.OPINIONS).values("evaluation"))
-    with_opinion = sum(part.filter(mine_or_nobodys, given).count() for part in free)
-    left = in_queue - escalated - len(ends) - assigned - skipped - with_opinion
+    given = Q(pk__in=IndependentReview.objects.filter(reviewer=reviewer, is_open=True).values("evaluation"))
+    given |= Q(
+        pk__in=Reveal.objects.filter(reviewer=reviewer, how=Reveal.How.INDEPENDENT_REVIEWS).values(
+            "evaluation"
+        )
+    )
+    reviewed_by_you = sum(part.filter(mine_or_nobodys, given).count() for part in free)
+    left = in_queue - escalated - len(ends) - assigned - skipped - reviewed_by_you
     next_free_at = ends[0] if ends else None
-    return ReviewerProgress(left, skipped, len(ends), assigned, escalated, next_free_at, with_opinion)
+    return ReviewerProgress(left, skipped, len(ends), assigned, escalated, next_free_at, reviewed_by_you)

@@ -1,20 +1,20 @@
-"""Opinions on a record side by side, as a lead reads them who decides, and what all of them agree on."""
+"""Compare the independent reviews of a record, for the lead who adjudicates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reviews.models import Opinion, Review, User
+from reviews.models import IndependentReview, Review, User
 from reviews.records.scores import criterion_title, format_score, score_of
 from reviews.review.forms.criterion import Earlier
 from reviews.rubric.definition import Rubric
 from reviews.rubric.overrides import is_same_score
-from reviews.rubric.proposals import Offer
+from reviews.rubric.proposals import Proposal
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What one opinion says of a criterion. `score` is empty where it leaves the criterion out.
+    """What one independent review says of a criterion. `score` is empty where it leaves the criterion out.
 
     `counts` is what the score counts as by the run's rule: yes, partial, no, or nothing.
     """
@@ -29,7 +29,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A criterion: the judge's score, and what each opinion says, in the order of the opinions."""
+    """The judge's score of a criterion and those of each independent review, in their order."""
 
     title: str
     judge: str
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """An opinion as a whole: whose it is, what its scores come to, and its comments."""
+    """An independent review as a whole: whose it is, what its scores come to, and its comments."""
 
     reviewer: str
     verdict: str
@@ -49,7 +49,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """All opinions that are open on a record; `is_own` says whether one of them is the reader's."""
+    """The open independent reviews of a record. `is_own`: one of them is the reader's."""
 
     voices: list[Voice]
     rows: list[Row]
@@ -63,58 +63,65 @@ class SideBySide:
     def sentence(self) -> str:
         """How far apart they are."""
         if len(self.voices) == 1:
-            return f"There is one opinion, by {self.voices[0].reviewer}."
+            return f"There is one independent review, by {self.voices[0].reviewer}."
         if not self.differing:
-            return f"All {len(self.voices)} opinions agree."
+            return f"All {len(self.voices)} independent reviews agree."
         criteria = "criterion" if len(self.rows) == 1 else "criteria"
-        return f"{len(self.voices)} opinions differ on {self.differing} of {len(self.rows)} {criteria}."
+        return f"{len(self.voices)} disagreement on {self.differing} of {len(self.rows)} {criteria}."
 
 
-def read(opinions: Sequence[Opinion], offers: Sequence[Offer], rubric: Rubric, reader: User) -> SideBySide:
-    """Lay the opinions out; `offers` are what the judge said."""
-    offered = {offer.criterion: offer for offer in offers}
-    reviews = [opinion.review for opinion in opinions]
+def read(
+    independent_reviews: Sequence[IndependentReview],
+    proposals: Sequence[Proposal],
+    rubric: Rubric,
+    reader: User,
+) -> SideBySide:
+    """Lay the independent reviews out; `offers` are what the judge said."""
+    offered = {proposal.criterion: proposal for proposal in proposals}
+    reviews = [independent_review.review for independent_review in independent_reviews]
     voices = [Voice(one.reviewer.name, one.verdict or "", one.comments or "") for one in reviews]
     rows = [_row(name, reviews, offered.get(name), rubric) for name in _names(reviews, offered)]
     return SideBySide(voices, rows, any(review.reviewer == reader for review in reviews))
 
 
-def agreed(opinions: Sequence[Opinion], offers: Sequence[Offer]) -> dict[str, Earlier]:
-    """What a lead's form begins with, by criterion: the last opinion's entry where all agree, else no score.
+def agreed(
+    independent_reviews: Sequence[IndependentReview], proposals: Sequence[Proposal]
+) -> dict[str, Earlier]:
+    """Return the scores to prefill a lead's form with: those that all reviews agree on.
 
-    Without a score it has the judge's justification. Of no opinions there is nothing.
+    Without a score it has the judge's justification. Of no independent reviews there is nothing.
     """
-    if not opinions:
+    if not independent_reviews:
         return {}
-    offered = {offer.criterion: offer for offer in offers}
-    reviews = [opinion.review for opinion in opinions]
+    offered = {proposal.criterion: proposal for proposal in proposals}
+    reviews = [independent_review.review for independent_review in independent_reviews]
     found: dict[str, Earlier] = {}
     for name in _names(reviews, offered):
-        entry, offer = (reviews[-1].corrected_scores or {}).get(name), offered.get(name)
+        entry, proposal = (reviews[-1].corrected_scores or {}).get(name), offered.get(name)
         if entry is None or _differ(name, reviews):
-            found[name] = Earlier(name, None, offer.justification if offer else "", "")
+            found[name] = Earlier(name, None, proposal.justification if proposal else "", "")
         else:
             found[name] = Earlier(name, score_of(entry), _text(entry), reviews[-1].causes.get(name, ""))
     return found
 
 
-def _names(reviews: Sequence[Review], offered: dict[str, Offer]) -> list[str]:
+def _names(reviews: Sequence[Review], offered: dict[str, Proposal]) -> list[str]:
     """The criteria that the judge or anybody scored, in the order of the record."""
     scored = {name: None for review in reviews for name in review.corrected_scores or {}}
     return [*{**offered, **scored}]
 
 
-def _row(name: str, reviews: Sequence[Review], offer: Offer | None, rubric: Rubric) -> Row:
+def _row(name: str, reviews: Sequence[Review], proposal: Proposal | None, rubric: Rubric) -> Row:
     return Row(
         title=criterion_title(name),
-        judge=offer.word if offer else "",
-        judge_counts=(rubric.rule.level(offer.score) if offer else None) or "",
-        said=[_said(name, review, offer, rubric) for review in reviews],
+        judge=proposal.word if proposal else "",
+        judge_counts=(rubric.rule.level(proposal.score) if proposal else None) or "",
+        said=[_said(name, review, proposal, rubric) for review in reviews],
         differs=_differ(name, reviews),
     )
 
 
-def _said(name: str, review: Review, offer: Offer | None, rubric: Rubric) -> Said:
+def _said(name: str, review: Review, proposal: Proposal | None, rubric: Rubric) -> Said:
     entry = (review.corrected_scores or {}).get(name)
     text, cause = _text(entry), review.causes.get(name, "")
     known = rubric.cause(cause)
@@ -124,7 +131,7 @@ def _said(name: str, review: Review, offer: Offer | None, rubric: Rubric) -> Sai
         counts=rubric.rule.level(score_of(entry)) or "",
         cause=known.title if known else cause,
         text=text,
-        is_judges_text=bool(text) and offer is not None and text == offer.justification,
+        is_judges_text=bool(text) and proposal is not None and text == proposal.justification,
     )
 
 

@@ -15,8 +15,9 @@ The judge's output of a record is hidden from a person if all of these hold (`hi
 6. There is an answer of the model to score.
 
 A reveal is written by the POST that shows the scores: scores are locked in, a lead takes a record over to
-decide between opinions, a file is asked for. Where a change would hide what was shown (a larger blind share,
-an answer that comes with a file), `reveal_served` records it first for everybody who had claimed the record.
+decide between independent reviews, a file is asked for. Where a change would hide what was shown (a larger
+blind share, an answer that comes with a file), `reveal_served` records it first for everybody who had claimed
+the record.
 """
 
 from collections.abc import Mapping
@@ -31,7 +32,7 @@ from reviews.audit import events, reveals
 from reviews.evidence import task_context
 from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, StratumCount, User
 from reviews.queue import allocation
-from reviews.queue.claims import Taken, check_claimed_by, clock, lock_evaluation
+from reviews.queue.claims import RecordUnavailable, check_claimed_by, clock, lock_evaluation
 from reviews.records import responses
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import drafts
@@ -120,7 +121,7 @@ def _on_evidence(evaluation: Evaluation, reviewer: User) -> dict[str, Any]:
 
 
 @transaction.atomic
-def commit(
+def lock_in(
     *,
     evaluation_id: int,
     reviewer: User,
@@ -159,7 +160,7 @@ def commit(
 def _check_held(evaluation: Evaluation, reviewer: User) -> None:
     try:
         check_claimed_by(evaluation, reviewer)
-    except Taken as taken:
+    except RecordUnavailable as taken:
         raise Conflict(taken.reason) from taken
 
 

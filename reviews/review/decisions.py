@@ -18,7 +18,7 @@ from reviews.queue import claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, start_claim
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import TRANSITIONS
-from reviews.review import blind_scoring, drafts, opinion_counts, opinions, overturned
+from reviews.review import agreement_counts, blind_scoring, drafts, independent_reviews, overturns
 from reviews.review import versions as review_versions
 from reviews.review.preconditions import Conflict, check_in_force, check_open, check_settled, check_version
 from reviews.review.versions import Decision
@@ -32,16 +32,16 @@ __all__ = [
     "restore",
     "revise",
     "settle_conflict",
-    "submit_review",
+    "submit",
     "undo",
 ]
 
 
 @transaction.atomic
-def submit_review(
+def submit(
     *, evaluation_id: int, reviewer: User, version: int, submission: UUID, **decision: Unpack[Decision]
 ) -> Review:
-    """Put a human decision in force; where several opinions are wanted it is one of them (`opinions`).
+    """Save a decision; where the run wants several reviews of the record, it is one of them.
 
     `version` is the record's as the reviewer saw it. The same `submission` sent twice gives the same
     review. A lead's settles the record's escalation. Raises `Conflict` when somebody else holds or has
@@ -55,19 +55,21 @@ def submit_review(
     check_open(evaluation, reviewer, decision["scores"])
     check_version(evaluation, version)
     blind_scoring.check_locked_in(evaluation, reviewer)
-    waiting = opinions.waiting_on(evaluation)
-    if opinions.are_wanted(evaluation, waiting):
-        return _give_opinion(evaluation, reviewer, submission, decision)
+    waiting = independent_reviews.waiting_on(evaluation)
+    if independent_reviews.are_wanted(evaluation, waiting):
+        return _add_independent_review(evaluation, reviewer, submission, decision)
     return _decide("submit", evaluation, reviewer, submission, waiting=waiting, **decision)
 
 
-def _give_opinion(evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision) -> Review:
-    given = opinions.give(evaluation, reviewer, submission, decision)
-    if given.outcome == opinions.Outcome.AGREE:
-        versions = [opinion.review.version for opinion in given.opinions]
-        _put_in_force("resolve", evaluation, given.review, {"opinions": versions})
-    if given.outcome != opinions.Outcome.WAITS:
-        opinion_counts.count(evaluation, given.opinions)
+def _add_independent_review(
+    evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision
+) -> Review:
+    given = independent_reviews.give(evaluation, reviewer, submission, decision)
+    if given.outcome == independent_reviews.Outcome.AGREE:
+        versions = [independent_review.review.version for independent_review in given.independent_reviews]
+        _put_in_force("resolve", evaluation, given.review, {"independent_reviews": versions})
+    if given.outcome != independent_reviews.Outcome.WAITS:
+        agreement_counts.count(evaluation, given.independent_reviews)
     return given.review
 
 
@@ -111,7 +113,7 @@ def restore(
     }
     told = {"restored": restored, "reason": reason}
     review = _decide("restore", evaluation, actor, submission, told, **decision)
-    overturned.note(in_force, overturned.Kind.REVISED, actor=actor, reason=reason, by=review)
+    overturns.note(in_force, overturns.Kind.REVISED, actor=actor, reason=reason, by=review)
     return review
 
 
@@ -153,14 +155,17 @@ def _decide(
 ) -> Review:
     """Make a decision and put it in force; `also` is what else the audit event tells.
 
-    `waiting` are the keys of the open opinions that it settles, where the caller has them.
+    `waiting` are the keys of the open independent reviews that it settles, where the caller has them.
     """
-    escalation, settled = _settle_escalation(evaluation, reviewer), opinions.close(evaluation, waiting)
+    escalation, settled = (
+        _settle_escalation(evaluation, reviewer),
+        independent_reviews.close(evaluation, waiting),
+    )
     review = review_versions.add(
-        evaluation, reviewer, submission, decision, escalation=escalation, opinions=settled
+        evaluation, reviewer, submission, decision, escalation=escalation, independent_reviews=settled
     )
     if action == "revise":
-        overturned.note_revision(evaluation.review, by=review)
+        overturns.note_revision(evaluation.review, by=review)
     _put_in_force(action, evaluation, review, also)
     return review
 
@@ -211,7 +216,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
     """Take back the reviewer's last decision in a run: the record is as it was before, and theirs again.
 
     What they had entered is their draft. Raises `Conflict` when that decision is not in force any more, or,
-    of an opinion, when the record was decided since.
+    of an independent review, when the record was decided since.
     """
     check(reviewer, "review_evaluation")
     mine = Review.objects.by_reviewers().filter(reviewer=reviewer, evaluation__run=run)
@@ -219,8 +224,8 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
     if last is None:
         raise Conflict("There is no decision of yours in this run to take back.")
     evaluation = claims.lock_evaluation(last.evaluation_id)
-    if opinions.is_aside(evaluation, last):
-        opinions.take_back(evaluation, last)
+    if independent_reviews.is_aside(evaluation, last):
+        independent_reviews.take_back(evaluation, last)
         return evaluation
     check_in_force(evaluation, last)
     check_settled(evaluation)
@@ -237,7 +242,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
         version=last.version,
         human=_told(before, evaluation),
     )
-    opinions.recount(evaluation, last)
+    independent_reviews.recount(evaluation, last)
     return evaluation
 
 
@@ -251,7 +256,7 @@ def _restore(evaluation: Evaluation, review: Review) -> None:
         evaluation.is_escalated = True
         open_again = {"outcome": Escalation.Outcome.OPEN, "settled_by": None, "settled_at": None}
         Escalation.objects.filter(pk=before["escalation"]).update(**open_again)
-    opinions.reopen(review)
+    independent_reviews.reopen(review)
 
 
 @transaction.atomic
@@ -269,7 +274,7 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
         # So that an export says that it is open again, which the line of the file does not.
         evaluation.review = review_versions.from_file(evaluation, evaluation.human, actor, conflict=None)
     decided, before = evaluation.review, evaluation.human
-    overturned.note(decided, overturned.Kind.REOPENED, actor=actor, reason=reason)
+    overturns.note(decided, overturns.Kind.REOPENED, actor=actor, reason=reason)
     if evaluation.is_confirmed:
         evaluation.review = None  # that stands for an open record whose line stays as it came
     evaluation.human_review_status = TRANSITIONS["reopen", evaluation.human_review_status]
@@ -325,12 +330,12 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
 def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User) -> None:
     human, ours = conflict.human, evaluation.review
     evaluation.review = review_versions.from_file(evaluation, human, actor, conflict)
-    overturned.note(ours, overturned.Kind.FILE, actor=actor, by=evaluation.review)
+    overturns.note(ours, overturns.Kind.FILE, actor=actor, by=evaluation.review)
     evaluation.human = human
     evaluation.is_stale = evaluation.is_sampled = False
     if evaluation.is_done:
         _settle_escalation(evaluation, actor)
-        opinions.close(evaluation)
+        independent_reviews.close(evaluation)
     _save_decided(evaluation)
 
 

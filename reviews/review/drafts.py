@@ -15,7 +15,8 @@ from reviews.queue.claims import check_claimed_by, extend_claim_if_due, lock_eva
 from reviews.records.scores import identity, is_score, score_of
 from reviews.review import file_decisions
 from reviews.review.file_decisions import text_of
-from reviews.rubric import definition, proposals
+from reviews.rubric import definition
+from reviews.rubric.proposals import read_proposals
 
 Fields = list[list[str]]
 
@@ -33,8 +34,8 @@ def save(*, evaluation_id: int, reviewer: User, fields: Fields, revision: int) -
 
     `fields` is [[name, value], ...] as the review form posts them; `revision` is from 1 and grows with every
     save. The same revision with the same fields, sent twice, is saved once. Raises `Outdated` when a newer
-    one is there, and `Taken` unless they hold the record (also by a claim that ran out, if nobody took it) or
-    may revise its decision: then nothing is saved, and what they saved before stays.
+    one is there, and `RecordUnavailable` unless they hold the record (also by a claim that ran out, if nobody
+    took it) or may revise its decision: then nothing is saved, and what they saved before stays.
     """
     check(reviewer, "review_evaluation")
     with transaction.atomic():
@@ -90,10 +91,10 @@ def _storable(fields: Fields) -> Fields:
 def _fields_of(review: Review) -> Fields:
     """The fields that would be posted to submit the review as it is."""
     judged_by = definition.of(review.evaluation.run)
-    offers = {offer.criterion: offer for offer in proposals.offers(review.evaluation, judged_by)}
+    proposals = {proposal.criterion: proposal for proposal in read_proposals(review.evaluation, judged_by)}
     scores, filed = review.corrected_scores or {}, file_decisions.of(review.evaluation)
     fields = []
-    for number, name in enumerate([*offers, *(name for name in scores if name not in offers)]):
+    for number, name in enumerate([*proposals, *(name for name in scores if name not in proposals)]):
         row = f"criteria-{number}"
         fields.append([f"{row}-name", name])
         if name not in scores:
@@ -101,7 +102,7 @@ def _fields_of(review: Review) -> Fields:
             continue
         score = score_of(scores[name])
         in_file = score_of(filed.scores.get(name)) if filed else None
-        choices = judged_by.choices(offers[name].score if name in offers else None, in_file)
+        choices = judged_by.choices(proposals[name].score if name in proposals else None, in_file)
         value = next((choice.value for choice in choices if _same(choice.score, score)), "")
         fields.append([f"{row}-score", value])
         fields.append([f"{row}-justification", text_of(scores[name])])

@@ -12,7 +12,7 @@ from reviews.audit import events
 from reviews.models import Escalation, Evaluation, User
 from reviews.queue import claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
-from reviews.review import decisions, opinions
+from reviews.review import decisions, independent_reviews
 from reviews.review.preconditions import Conflict, check_open
 
 Kind, Outcome = Escalation.Kind, Escalation.Outcome
@@ -28,7 +28,7 @@ REASONS = {
 
 @transaction.atomic
 def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note: str) -> Escalation:
-    """Hand a record to a lead; the reviewer's draft stays. Raises `queue.Taken`.
+    """Hand a record to a lead; the reviewer's draft stays. Raises `RecordUnavailable`.
 
     `kind` is one of `Kind`, `reason` one of `REASONS` or empty.
     """
@@ -36,7 +36,7 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
     evaluation = claims.lock_evaluation(evaluation_id)
     claims.check_available(evaluation, reviewer)
     if evaluation.is_escalated:
-        raise claims.Taken("This record is with a lead already.")
+        raise claims.RecordUnavailable("This record is with a lead already.")
     escalation = Escalation.objects.create(
         evaluation=evaluation,
         run=evaluation.run,
@@ -80,9 +80,9 @@ def withdraw(*, escalation_id: int, actor: User) -> Evaluation:
 def settle(*, escalation_id: int, actor: User, outcome: str, answer: str) -> None:
     """Answer an escalation: "returned" to the queue, or "closed" because nobody can judge the record.
 
-    Closed, it is completed without scores, with the reason and the answer as its comments. Where opinions
-    differ, returned means that one more is wanted; of a record that is decided the decision is "upheld".
-    Raises `Conflict` when it is settled already, or that outcome is none for the record as it is.
+    Closed, it is completed without scores, with the reason and the answer as its comments. Where independent
+    reviews differ, returned means that one more is wanted; of a record that is decided the decision is
+    "upheld". Raises `Conflict` when it is settled already, or that outcome is none for the record as it is.
     """
     check(actor, "lead_review")
     escalation, evaluation = _open(escalation_id)
@@ -96,7 +96,7 @@ def settle(*, escalation_id: int, actor: User, outcome: str, answer: str) -> Non
         decisions.close(evaluation_id=evaluation.pk, actor=actor, comments=comments)
         evaluation.refresh_from_db()
     elif outcome == Outcome.UPHELD:
-        opinions.close(evaluation)
+        independent_reviews.close(evaluation)
     elif outcome != Outcome.RETURNED:
         raise ValueError(outcome)
     elif evaluation.claimed_by_id == actor.pk:

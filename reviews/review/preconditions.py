@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reviews.models import AuditEvent, Evaluation, Review, User
-from reviews.queue.claims import Taken, check_available, clock
+from reviews.queue.claims import RecordUnavailable, check_available, clock
 from reviews.records.scores import format_score, score_of
 
 Scores = Mapping[str, Mapping[str, Any]]
@@ -31,7 +31,7 @@ class Conflict(Exception):
         self.reason = reason
 
 
-class Reimported(Conflict):
+class RecordReimported(Conflict):
     """A file has changed the record since it was opened."""
 
     def __init__(self, at: dt.datetime) -> None:
@@ -53,7 +53,7 @@ def check_open(evaluation: Evaluation, reviewer: User, scores: Scores | None = N
     """
     try:
         check_available(evaluation, reviewer)
-    except Taken as taken:
+    except RecordUnavailable as taken:
         decided = evaluation.review.corrected_scores if evaluation.review and evaluation.is_decided else None
         far = f" {_difference(decided, scores)}" if decided and scores else ""
         raise Conflict(f"{taken.reason}{far}") from taken
@@ -78,14 +78,18 @@ def check_version(evaluation: Evaluation, version: int) -> None:
     event = AuditEvent.objects.filter(evaluation=evaluation, action__in=_DONE, at__gt=imported_at).first()
     if event:
         raise Conflict(f"{event.actor_name} {_DONE[event.action]} at {clock(event.at)}. Check it again.")
-    raise Reimported(imported_at)
+    raise RecordReimported(imported_at)
 
 
 def check_in_force(evaluation: Evaluation, review: Review) -> None:
     """Raise `Conflict` unless a decision made here is in force, and nobody built on it."""
     newer = evaluation.review
     if newer and newer != review:
-        how = "has settled this with an opinion" if hasattr(review, "opinion") else "has decided this again"
+        how = (
+            "has settled this with an independent review"
+            if hasattr(review, "independent_review")
+            else "has decided this again"
+        )
         raise Conflict(f"{newer.reviewer.name} {how} at {clock(newer.submitted_at)}.")
     if newer is None:
         raise Conflict("This decision is taken back already.")
@@ -95,6 +99,6 @@ def check_in_force(evaluation: Evaluation, review: Review) -> None:
 
 
 def check_settled(evaluation: Evaluation) -> None:
-    """Raise `Conflict` where a lead was asked which of two opinions on a decided record holds."""
+    """Raise `Conflict` where a lead was asked which of two independent reviews on a decided record holds."""
     if evaluation.is_decided and evaluation.is_escalated:
-        raise Conflict("Somebody gave another opinion on this: a lead decides which holds.")
+        raise Conflict("Somebody gave another independent review on this: a lead decides which holds.")

@@ -13,7 +13,7 @@ from reviews.records import reason_families
 from reviews.review.preconditions import Conflict, Scores
 from reviews.rubric import definition
 from reviews.rubric.overrides import compare
-from reviews.rubric.proposals import offers
+from reviews.rubric.proposals import read_proposals
 from reviews.sampling import strata
 
 
@@ -84,11 +84,11 @@ def add(
     decision: Decision,
     *,
     escalation: int | None = None,
-    opinions: Sequence[int] = (),
+    independent_reviews: Sequence[int] = (),
 ) -> Review:
     """The next version of a record's decision.
 
-    `escalation` and `opinions` are the keys of those that it settles, for undo.
+    `escalation` and `independent reviews` are the keys of those that it settles, for undo.
     """
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
     rule = definition.of(evaluation.run).rule
@@ -97,8 +97,8 @@ def add(
     committed = ground.blind_scores
     stood: dict[str, Any] = {"review": evaluation.review_id, "is_stale": evaluation.is_stale}
     stood["escalation"] = escalation
-    if opinions:
-        stood["opinions"] = [*opinions]
+    if independent_reviews:
+        stood["independent_reviews"] = [*independent_reviews]
     return Review.objects.create(
         evaluation=evaluation,
         run=evaluation.run,
@@ -152,7 +152,10 @@ def corrects_nothing(evaluation: Evaluation, review: Review) -> bool:
     if not evaluation.is_sampled:
         return False
     scores = review.corrected_scores or {}
-    given = {offer.criterion: offer.given for offer in offers(evaluation, definition.of(evaluation.run))}
+    given = {
+        proposal.criterion: proposal.given
+        for proposal in read_proposals(evaluation, definition.of(evaluation.run))
+    }
     return not scores or (review.changes == 0 and all(given.get(name) == scores[name] for name in scores))
 
 

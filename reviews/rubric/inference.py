@@ -106,7 +106,7 @@ def _criteria(run: Run, sample: list[_Read]) -> list[str]:
     if not common and not known:
         common = set(Counter(frozenset(scores) for scores in related).most_common(1)[0][0])
     fullest = max(sample, key=lambda each: len(common.intersection(each.scores)))
-    in_order = [offer.criterion for offer in read(fullest.record, definition.of(run))]
+    in_order = [proposal.criterion for proposal in read(fullest.record, definition.of(run))]
     return [*(name for name in in_order if name in common), *sorted(common.difference(in_order))]
 
 

@@ -17,7 +17,7 @@ from reviews.storage.source_files import stored_record
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Proposal:
     """A criterion to score: what the judge said, read by the pipeline or out of raw output, or blank.
 
     `score` is the judge's own JSON scalar, None where there is none; `given` is the judge's whole entry,
@@ -54,29 +54,29 @@ class Offer:
         return blake2b(said, digest_size=6).hexdigest()
 
 
-def offers(evaluation: Evaluation, rubric: Rubric) -> list[Offer]:
+def read_proposals(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
     """The criteria the judge scored, or those that can be read out of its raw output.
 
     They stand in the order of the rubric, with what is missing of it as blank ones among them; but not where
     the record was judged by another rubric, one that shares less than half of its criteria.
     """
     found = read(evaluation, rubric)
-    names = {offer.criterion for offer in found}
+    names = {proposal.criterion for proposal in found}
     if 2 * len(names.intersection(rubric.criteria)) < len(names):
         return found
     options = rubric.choices()
-    blank = (Offer(name, None, "", "rubric", {}, options) for name in rubric.criteria if name not in names)
+    blank = (Proposal(name, None, "", "rubric", {}, options) for name in rubric.criteria if name not in names)
     places = {name: place for place, name in enumerate(rubric.criteria)}
-    return sorted([*found, *blank], key=lambda offer: places.get(offer.criterion, len(places)))
+    return sorted([*found, *blank], key=lambda proposal: places.get(proposal.criterion, len(places)))
 
 
-def read(evaluation: Evaluation, rubric: Rubric) -> list[Offer]:
+def read(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
     """The criteria that the record itself brings, in the order of the file or of the raw text."""
     if evaluation.parsed_rubric_scores:
         judged = evaluation.parsed_rubric_scores
         return [_judged(name, judged[name], rubric) for name in _names(evaluation)]
     return [
-        Offer(
+        Proposal(
             criterion=proposal.criterion,
             score=proposal.score,
             justification=proposal.justification,
@@ -105,10 +105,10 @@ def _names(evaluation: Evaluation) -> list[str]:
     return in_file if len(in_file) == len(mirrored) else list(mirrored)
 
 
-def _judged(name: str, entry: Any, rubric: Rubric) -> Offer:
+def _judged(name: str, entry: Any, rubric: Rubric) -> Proposal:
     given = entry if isinstance(entry, dict) else {"score": entry, "justification": ""}
     score, justification = given.get("score"), given.get("justification")
-    return Offer(
+    return Proposal(
         criterion=name,
         score=None if isinstance(score, dict | list) else score,
         justification=justification if isinstance(justification, str) else "",

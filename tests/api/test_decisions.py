@@ -8,7 +8,7 @@ import pytest
 
 from reviews.models import AuditEvent, Evaluation, Review, Run, User
 from reviews.queue import claims
-from reviews.review import opinions
+from reviews.review import independent_reviews
 from tests.api.conftest import Program, program_of
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.work import decide, end_claim
@@ -245,16 +245,16 @@ class TestReview:
         kind = "text/plain"
         assert of_ana.ask("PUT", path, b"{}", kind=kind, Idempotency_Key="one").status_code == 415
 
-    def test_may_be_one_of_several_opinions(
+    def test_may_be_one_of_several_independent_reviews(
         self, record: Evaluation, of_ana: Program, of_lea: Program, bo: User
     ) -> None:
         Run.objects.update(overlap_share=1)
-        assert review(of_ana, record).json()["outcome"] == "opinion"
-        assert review(of_ana, record).json()["outcome"] == "opinion"
+        assert review(of_ana, record).json()["outcome"] == "independent review"
+        assert review(of_ana, record).json()["outcome"] == "independent review"
         assert review(of_ana, record, key="two").status_code == 409
         other = {"corrected_scores": {UNDERSTANDING: {"score": "No"}, ACCURACY: {"score": "No"}}}
         assert review(program_of(bo), record, other).json()["outcome"] == "disagreement"
-        assert len(opinions.open_on(record)) == 2
+        assert len(independent_reviews.open_on(record)) == 2
         settled = review(of_lea, record)
         assert settled.json()["outcome"] == "in force", settled.content
 

@@ -9,7 +9,7 @@ from django.db import connection
 from reviews.audit import decision_check
 from reviews.models import Evaluation, Review, Run, User
 from reviews.queue import claims
-from reviews.review import blind_scoring, decisions, escalations, opinions
+from reviews.review import blind_scoring, decisions, escalations, independent_reviews
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import SCORES, agree, decide, restore_version
@@ -88,7 +88,7 @@ class TestUntouchedHistories:
         decide(again(other), bo, scores=OTHER)
         decide(again(other), lea)
         assert found() == []
-        decide(again(one), lea, by=opinions.add, scores=OTHER)
+        decide(again(one), lea, by=independent_reviews.add, scores=OTHER)
         assert found() == []
 
     def test_of_a_sampled_record(self, ana: User) -> None:
@@ -249,7 +249,7 @@ def test_altered_blind_scores_are_named(ana: User, tamper: Tamper) -> None:
     )
     claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
     given: dict[str, Any] = {"scores": {"Clarity": "Yes"}, "fields": [], "active_ms": 1}
-    blind_scoring.commit(evaluation_id=evaluation.pk, reviewer=ana, version=evaluation.version, **given)
+    blind_scoring.lock_in(evaluation_id=evaluation.pk, reviewer=ana, version=evaluation.version, **given)
     assert found() == []
     tamper("""UPDATE blind_scores SET scores = '{"Clarity": "No"}'""")
     assert found() == ["eval_b: the blind scores of ana differ from the audit log"]

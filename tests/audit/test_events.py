@@ -44,13 +44,13 @@ from reviews.queue import claims, next_record
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import (
+    agreement_counts,
     blind_scoring,
     decisions,
     drafts,
     escalations,
-    opinion_counts,
-    opinions,
-    overturned,
+    independent_reviews,
+    overturns,
     versions,
 )
 from reviews.review.versions import Decision
@@ -176,9 +176,9 @@ WRITING_MODULES = [
     key_rotation,
     measurement_settings,
     next_record,
-    opinion_counts,
-    opinions,
-    overturned,
+    agreement_counts,
+    independent_reviews,
+    overturns,
     people,
     preferences,
     claims,
@@ -200,7 +200,7 @@ WRITING_MODULES = [
     decisions,
 ]
 EVENTS = {
-    "blind.commit": "reveal, blind scores",
+    "blind.lock_in": "reveal, blind scores",
     "blind.reveal_served": "reveal",
     "reveals.note": "reveal",
     "reveals.note_download": "reveal",
@@ -255,10 +255,10 @@ EVENTS = {
     "escalation.escalate": "escalate",
     "escalation.withdraw": "withdraw escalation",
     "escalation.settle": "settle escalation",
-    "opinions.give": "opinion, opinions differ",
-    "opinions.add": "opinion",
-    "opinions.call": "take opinions, reveal",
-    "opinions.take_back": "take back opinion",
+    "independent_reviews.give": "independent review, disagreement",
+    "independent_reviews.add": "independent review",
+    "independent_reviews.take_over": "adjudicate, reveal",
+    "independent_reviews.take_back": "undo independent review",
     "bulk.apply": "bulk release",
     "bulk.undo": "bulk undo release",
     "saved_views.save": "view saved",
@@ -297,7 +297,7 @@ TOLD_BY = {
     "drafts.save": "workflow.submit_review",
     "drafts.discard": "workflow.submit_review",
     "drafts.refill": "workflow.undo",
-    "drafts.replace": "blind.commit",
+    "drafts.replace": "blind.lock_in",
     "review_version.add": "workflow.submit_review",
     "review_version.from_file": "workflow.settle_conflict",
     "strata.get_stratum": "workflow.submit_review",
@@ -306,12 +306,12 @@ TOLD_BY = {
     "people.set_password": "links.choose_password",
     # That it was used, to the minute, is no event.
     "tokens.find": "tokens.make",
-    "opinions.close": "workflow.submit_review",
-    "opinions.reopen": "workflow.undo",
-    "opinions.recount": "workflow.undo",
-    "opinions.outdate": "importer.import_stream",
-    "opinion_counts.count": "opinions.give",
-    "opinion_counts.uncount": "opinions.take_back",
+    "independent_reviews.close": "workflow.submit_review",
+    "independent_reviews.reopen": "workflow.undo",
+    "independent_reviews.recount": "workflow.undo",
+    "independent_reviews.outdate": "importer.import_stream",
+    "agreement_counts.count": "independent_reviews.give",
+    "agreement_counts.uncount": "independent_reviews.take_back",
     # What is sent changes nothing here; each message and its attempts are kept for 90 days.
     "webhooks.tell_reviewed": "webhooks.add",
     "webhooks.deliver": "webhooks.add",
@@ -322,8 +322,8 @@ TOLD_BY = {
     "retention.remove_links": "links.invite",
     "retention.remove_old": "exports.remove_expired",
     "retention.remove_sessions": "people.deactivate",
-    "overturning.note": "workflow.reopen",
-    "overturning.note_revision": "workflow.revise",
+    "overturns.note": "workflow.reopen",
+    "overturns.note_revision": "workflow.revise",
 }
 READS_ONLY = {
     "key_rotation.check",
@@ -332,8 +332,8 @@ READS_ONLY = {
     "webhooks.in_force",
     "webhooks.latest",
     "strata.why_not_counted",
-    "opinions.readable_by",
-    "reveals.has_read_opinions",
+    "independent_reviews.readable_by",
+    "reveals.has_read_independent_reviews",
     "reveals.sealed_from",
     "reveals.was_shown_to",
     "blind.check_locked_in",
@@ -372,14 +372,14 @@ READS_ONLY = {
     "sampling.count_sampled",
     "rubric.causes_named",
     "rubric.of",
-    "opinion_counts.agreement",
-    "opinions.agree",
-    "opinions.are_wanted",
-    "opinions.is_aside",
-    "opinions.open_on",
-    "opinions.waiting_on",
-    "opinions.problem",
-    "opinions.standing",
+    "agreement_counts.agreement",
+    "independent_reviews.agree",
+    "independent_reviews.are_wanted",
+    "independent_reviews.is_aside",
+    "independent_reviews.open_on",
+    "independent_reviews.waiting_on",
+    "independent_reviews.problem",
+    "independent_reviews.standing",
     "review_version.corrects_nothing",
     "review_version.sent_before",
     "queue.check_available",
@@ -418,10 +418,10 @@ class Calls:
         self.run.save(update_fields=["blind_share"])
         return EvaluationFactory.create(run=self.run, structured_model_response="54")
 
-    def blind_commit(self) -> Call:
+    def blind_lock_in(self) -> Call:
         held = claims.claim(evaluation_id=self.hidden().pk, reviewer=self.ana)
         entered: dict[str, Any] = {"version": 1, "scores": {"Clarity": "Yes"}, "active_ms": None}
-        return partial(blind_scoring.commit, evaluation_id=held.pk, reviewer=self.ana, fields=[], **entered)
+        return partial(blind_scoring.lock_in, evaluation_id=held.pk, reviewer=self.ana, fields=[], **entered)
 
     def blind_check_shown(self) -> Call:
         return partial(blind_scoring.check_shown, self.evaluation(), self.ana)
@@ -439,24 +439,24 @@ class Calls:
     def reveals_note_download(self) -> Call:
         return partial(reveals.record_download, self.evaluation().run, self.ana)
 
-    def reveals_has_read_opinions(self) -> Call:
-        return partial(reveals.has_read_opinions, self.evaluation(), self.ana)
+    def reveals_has_read_independent_reviews(self) -> Call:
+        return partial(reveals.has_read_independent_reviews, self.evaluation(), self.ana)
 
     def reveals_sealed_from(self) -> Call:
-        return lambda: list(Evaluation.objects.filter(reveals.opinions_hidden_from(self.ana)))
+        return lambda: list(Evaluation.objects.filter(reveals.independent_reviews_hidden_from(self.ana)))
 
     def reveals_was_shown_to(self) -> Call:
         return partial(reveals.were_scores_shown_to, self.evaluation(), self.ana)
 
-    def opinions_readable_by(self) -> Call:
-        return partial(opinions.readable_by, self.opinion().evaluation, self.lea)
+    def independent_reviews_readable_by(self) -> Call:
+        return partial(independent_reviews.readable_by, self.independent_review().evaluation, self.lea)
 
     def exports_hand_out(self) -> Call:
         export = self.export()
         self.evaluation()
         return partial(jobs.record_download, export, self.ana)
 
-    def blind_committed(self) -> Call:
+    def blind_lock_inted(self) -> Call:
         return partial(blind_scoring.committed, self.hidden(), self.ana)
 
     def blind_has_answer(self) -> Call:
@@ -816,50 +816,56 @@ class Calls:
     def escalation_answer_for(self) -> Call:
         return partial(escalations.answer_for, self.escalation_escalate()().evaluation)
 
-    def opinion(self) -> Review:
+    def independent_review(self) -> Review:
         self.run.overlap_share = 1
         self.run.save()
         return decide(self.held(), self.ana)
 
-    def opinions_give(self) -> Call:
+    def independent_reviews_give(self) -> Call:
         decision: Decision = {"scores": {}, "comments": "", "origins": {}}
-        return partial(opinions.give, self.opinion().evaluation, self.lea, uuid4(), decision)
+        return partial(
+            independent_reviews.give, self.independent_review().evaluation, self.lea, uuid4(), decision
+        )
 
-    def opinions_add(self) -> Call:
+    def independent_reviews_add(self) -> Call:
         decided = decide(self.held(), self.ana).evaluation
-        return partial(decide, decided, self.lea, by=opinions.add)
+        return partial(decide, decided, self.lea, by=independent_reviews.add)
 
-    def opinions_call(self) -> Call:
-        return partial(opinions.call, evaluation_id=self.opinion().evaluation_id, actor=self.lea)
+    def independent_reviews_take_over(self) -> Call:
+        return partial(
+            independent_reviews.take_over,
+            evaluation_id=self.independent_review().evaluation_id,
+            actor=self.lea,
+        )
 
-    def opinions_take_back(self) -> Call:
-        review = self.opinion()
-        return partial(opinions.take_back, review.evaluation, review)
+    def independent_reviews_take_back(self) -> Call:
+        review = self.independent_review()
+        return partial(independent_reviews.take_back, review.evaluation, review)
 
-    def opinions_agree(self) -> Call:
-        return partial(opinions.agree, [self.opinion()])
+    def independent_reviews_agree(self) -> Call:
+        return partial(independent_reviews.agree, [self.independent_review()])
 
-    def opinions_are_wanted(self) -> Call:
-        return partial(opinions.are_wanted, self.opinion().evaluation, [])
+    def independent_reviews_are_wanted(self) -> Call:
+        return partial(independent_reviews.are_wanted, self.independent_review().evaluation, [])
 
-    def opinions_waiting_on(self) -> Call:
-        return partial(opinions.waiting_on, self.opinion().evaluation)
+    def independent_reviews_waiting_on(self) -> Call:
+        return partial(independent_reviews.waiting_on, self.independent_review().evaluation)
 
-    def opinions_is_aside(self) -> Call:
-        review = self.opinion()
-        return partial(opinions.is_aside, review.evaluation, review)
+    def independent_reviews_is_aside(self) -> Call:
+        review = self.independent_review()
+        return partial(independent_reviews.is_aside, review.evaluation, review)
 
-    def opinions_open_on(self) -> Call:
-        return partial(opinions.open_on, self.opinion().evaluation)
+    def independent_reviews_open_on(self) -> Call:
+        return partial(independent_reviews.open_on, self.independent_review().evaluation)
 
-    def opinions_problem(self) -> Call:
-        return partial(opinions.problem, self.opinion().run)
+    def independent_reviews_problem(self) -> Call:
+        return partial(independent_reviews.problem, self.independent_review().run)
 
-    def opinions_standing(self) -> Call:
-        return partial(opinions.standing, self.opinion().evaluation, self.ana)
+    def independent_reviews_standing(self) -> Call:
+        return partial(independent_reviews.standing, self.independent_review().evaluation, self.ana)
 
-    def opinion_counts_agreement(self) -> Call:
-        return partial(opinion_counts.agreement, self.opinion().run)
+    def agreement_counts_agreement(self) -> Call:
+        return partial(agreement_counts.agreement, self.independent_review().run)
 
     def workflow_revise(self) -> Call:
         decided = Evaluation.objects.get(pk=decide(self.held(), self.ana).evaluation_id)

@@ -55,7 +55,7 @@ _EVENTS = """
     FROM review
 """
 _OVERTURNED = """
-    INSERT INTO overturning (review_id, kind, reason, actor_id, at)
+    INSERT INTO overturn (review_id, kind, reason, actor_id, at)
     SELECT id, 'reopened', 'Step two is wrong.', reviewer_id, now() FROM review WHERE id %% 100 = 0;
     INSERT INTO withdrawal (review_id, actor_id, at)
     SELECT id, reviewer_id, now() FROM review WHERE id %% 100 = 1;

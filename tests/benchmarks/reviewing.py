@@ -150,7 +150,7 @@ def _go_through(run: Run, condition: Q, steps: int, reviewer: int) -> Times:
 
 def _agree(evaluation: Evaluation, reviewer: User) -> None:
     scores = evaluation.parsed_rubric_scores
-    decisions.submit_review(
+    decisions.submit(
         evaluation_id=evaluation.pk,
         reviewer=reviewer,
         version=evaluation.version,

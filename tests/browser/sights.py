@@ -38,7 +38,7 @@ from reviews.models import (
 )
 from reviews.queue import claims
 from reviews.records.mapping import parse_mapping
-from reviews.review import decisions, drafts, escalations, opinions
+from reviews.review import decisions, drafts, escalations, independent_reviews
 from reviews.sampling import strata
 from reviews.search import saved_views
 from reviews.search.filters import Filters
@@ -153,7 +153,7 @@ def own_record() -> int:
     return record.pk
 
 
-def opinion(answer: str, *names: str) -> int:
+def independent_review(answer: str, *names: str) -> int:
     """The record of which everything is long, for two people; those of these names gave it other scores."""
     record = Evaluation.objects.get(pk=own_record())
     Run.objects.update(overlap_share=1)
@@ -169,21 +169,21 @@ def opinion(answer: str, *names: str) -> int:
 
 
 def disagreement() -> int:
-    """Two opinions on a record differ, and lea has it."""
-    record = opinion("I find", "ana", "bo")
+    """Two independent reviews on a record differ, and lea has it."""
+    record = independent_review("I find", "ana", "bo")
     with transaction.atomic():
         claims.claim(evaluation_id=record, reviewer=User.objects.get(username="lea"))
     return record
 
 
-def late_opinion() -> int:
-    """Bo's opinion came after ana's decision, and differs."""
+def late_independent_review() -> int:
+    """Bo's independent review came after ana's decision, and differs."""
     run()
     record = Evaluation.objects.get(evaluation_id="eval_3")
     decide(record, User.objects.get(username="ana"))
     scores = {"Clarity": {"score": "No", "justification": LONG}}
     late = Evaluation.objects.get(pk=record.pk)
-    decide(late, User.objects.get(username="bo"), by=opinions.add, scores=scores)
+    decide(late, User.objects.get(username="bo"), by=independent_reviews.add, scores=scores)
     return record.pk
 
 
@@ -195,7 +195,7 @@ def submit_too_late(page: Page) -> None:
     # The form by itself: an answer of 409 to a script stands in the console as an error.
     page.route("**/draft/", lambda route: route.fulfill(status=204))
     page.locator("#review-form").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
-    page.get_by_text("Send as second opinion").wait_for()
+    page.get_by_text("Send as second independent review").wait_for()
 
 
 def new_webhook() -> int:
@@ -228,13 +228,13 @@ def all_webhooks() -> None:
     Webhook.objects.create(url="https://hooks.example.org/", created_by=the_person("max"))
 
 
-def opinions_list() -> int:
+def independent_reviews_list() -> int:
     """The escalations of a run of which one is a disagreement."""
-    return Evaluation.objects.get(pk=opinion("I find", "ana", "bo")).run_id
+    return Evaluation.objects.get(pk=independent_review("I find", "ana", "bo")).run_id
 
 
-def opinions_to_export() -> int:
-    return Evaluation.objects.get(pk=opinion("I find", "ana")).run_id
+def independent_reviews_to_export() -> int:
+    return Evaluation.objects.get(pk=independent_review("I find", "ana")).run_id
 
 
 def changed_record() -> int:
@@ -741,7 +741,9 @@ SIGHTS = {
     "spot check": Sight("spot-check", "lea", spot_check),
     "spot check, no reason given": Sight("spot-check", "lea", spot_check, then=reopen_without_a_word),
     "escalations": Sight("open-escalations", "lea", history),
-    "escalations, opinions that differ": Sight("open-escalations", "lea", opinions_list),
+    "escalations, independent reviews that differ": Sight(
+        "open-escalations", "lea", independent_reviews_list
+    ),
     "escalations, none": Sight("open-escalations", "lea", empty_run),
     "escalations, nothing typed": Sight("open-escalations", "lea", history, then=answer_without_a_word),
     "task context": Sight("task-context", "max"),
@@ -753,13 +755,17 @@ SIGHTS = {
     "record, not parsed": Sight("evaluation", "ana", unparsed_record),
     "record, held by another": Sight("evaluation", "lea", the(4)),
     "record, reviewed": Sight("evaluation", "ana", the(2)),
-    "record, opinions that differ": Sight("evaluation", "lea", disagreement),
-    "record, opinions that differ, for a reviewer": Sight("evaluation", "bo", disagreement),
-    "record, an opinion given": Sight("evaluation", "ana", partial(opinion, "I find", "ana")),
-    "record, an opinion given, for a lead": Sight("evaluation", "lea", partial(opinion, "I find", "ana")),
-    "record, an opinion that came late": Sight("evaluation", "lea", late_opinion),
+    "record, independent reviews that differ": Sight("evaluation", "lea", disagreement),
+    "record, independent reviews that differ, for a reviewer": Sight("evaluation", "bo", disagreement),
+    "record, an independent review given": Sight(
+        "evaluation", "ana", partial(independent_review, "I find", "ana")
+    ),
+    "record, an independent review given, for a lead": Sight(
+        "evaluation", "lea", partial(independent_review, "I find", "ana")
+    ),
+    "record, an independent review that came late": Sight("evaluation", "lea", late_independent_review),
     "record, decided meanwhile": Sight("evaluation", "ana", own_record, then=submit_too_late),
-    "export, with opinions": Sight("export", "lea", opinions_to_export),
+    "export, with independent reviews": Sight("export", "lea", independent_reviews_to_export),
     "record, stale": Sight("evaluation", "ana", the(1)),
 }
 # They answer with a file, or with the page that a form leads to.

@@ -287,7 +287,7 @@ class Work:
         return {name: {"score": self.chance.choice(["Yes", "No", 1]), "justification": ""} for name in names}
 
     def submit(self) -> None:
-        self.decide(decisions.submit_review)
+        self.decide(decisions.submit)
 
     def revise(self) -> None:
         self.decide(decisions.revise)

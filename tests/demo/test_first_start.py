@@ -13,7 +13,7 @@ from reviews.demo import first_start
 from reviews.demo.reviews import REVIEWED_RUN
 from reviews.demo.run import DEMO_RUN, demo_lines
 from reviews.exports import jsonl
-from reviews.models import Evaluation, Opinion, Review, Run, TaskContext, User
+from reviews.models import Evaluation, IndependentReview, Review, Run, TaskContext, User
 from tests.support.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -61,7 +61,7 @@ class TestTheDemonstration:
         decided = Review.objects.filter(run=run)
         assert decided.filter(blind_scores__isnull=False).exists()
         assert decided.filter(is_sampled=True).exists()
-        assert Opinion.objects.filter(review__run=run).exists()
+        assert IndependentReview.objects.filter(review__run=run).exists()
         assert decided.filter(reviewer__username="lea").exists()
 
     def test_of_such_a_run_leaves_the_file_whole(self) -> None:

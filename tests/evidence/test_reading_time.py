@@ -6,7 +6,7 @@ import pytest
 
 from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
 from reviews.rubric import definition
-from reviews.rubric.proposals import offers
+from reviews.rubric.proposals import read_proposals
 from tests.support.factories import EvaluationFactory
 
 
@@ -36,7 +36,7 @@ def test_a_response_of_any_depth_is_read() -> None:
 def test_it_is_the_judges_justifications_too() -> None:
     scores = {"Rigor": {"score": "No", "justification": "It skips a step."}}
     record = EvaluationFactory.create(parsed_rubric_scores=scores, structured_model_response="One half.")
-    assert count_words_to_read(record, offers(record, definition.of(record.run))) == 6
+    assert count_words_to_read(record, read_proposals(record, definition.of(record.run))) == 6
 
 
 def test_a_minute_has_240_words() -> None:

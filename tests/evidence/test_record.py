@@ -8,7 +8,7 @@ from reviews.evidence.record import Evidence, Response, read_evidence, summarise
 from reviews.models import Evaluation
 from reviews.records.responses import ResponsePart
 from reviews.rubric import definition
-from reviews.rubric.proposals import offers
+from reviews.rubric.proposals import read_proposals
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 def evidence(**fields: Any) -> Evidence:
     record = EvaluationFactory.build(**fields)
-    return read_evidence(record, offers(record, definition.of(record.run)))
+    return read_evidence(record, read_proposals(record, definition.of(record.run)))
 
 
 def test_the_parsing_error_is_not_said_twice() -> None:
@@ -66,7 +66,7 @@ class TestTaskContext:
         )
 
     def read(self, record: Evaluation) -> Evidence:
-        return read_evidence(record, offers(record, definition.of(record.run)))
+        return read_evidence(record, read_proposals(record, definition.of(record.run)))
 
     def test_without_it_raw_output_is_all_there_is(self, record: Evaluation) -> None:
         found = self.read(record)
@@ -106,7 +106,7 @@ def test_a_decision_stands_beside_the_judges() -> None:
         aggregated_score=None,
         human_corrected_scores={"Clarity": {"score": "Yes", "justification": "Clear."}, "Style": "Yes"},
     )
-    found = summarise_decision(record, offers(record, definition.of(record.run)))
+    found = summarise_decision(record, read_proposals(record, definition.of(record.run)))
     assert [(row.title, row.judge, row.human, row.text, row.differs) for row in found.rows] == [
         ("Clarity", "No", "Yes", "Clear.", True),
         ("Depth", "4", "", "", False),
@@ -117,4 +117,4 @@ def test_a_decision_stands_beside_the_judges() -> None:
 
 def test_without_a_decision_the_judges_verdict_stands() -> None:
     record = EvaluationFactory.build(aggregated_score="Fail")
-    assert summarise_decision(record, offers(record, definition.of(record.run))).verdict == "Fail"
+    assert summarise_decision(record, read_proposals(record, definition.of(record.run))).verdict == "Fail"

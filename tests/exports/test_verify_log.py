@@ -17,7 +17,7 @@ from reviews.models import Evaluation, Run, User
 from reviews.records.line_splice import splice
 from reviews.records.schema import Limits
 from reviews.review import decisions as review_decisions
-from reviews.review import escalations, opinions
+from reviews.review import escalations, independent_reviews
 from tests.support.commands import manage
 from tests.support.lines import bring_in, file_of, line
 from tests.support.work import decide
@@ -118,7 +118,7 @@ def settled_for_the_file(ana: User, lea: User) -> None:
     )
 
 
-def given_as_opinions(ana: User, lea: User) -> None:
+def given_as_independent_reviews(ana: User, lea: User) -> None:
     """Both agree on one record, one of them waits on another, and one is taken back."""
     Run.objects.update(overlap_share=1)
     for name, person in (("eval_a", ana), ("eval_a", lea), ("eval_b", ana), ("eval_c", ana)):
@@ -127,7 +127,7 @@ def given_as_opinions(ana: User, lea: User) -> None:
 
 
 def differed_over(ana: User, lea: User) -> None:
-    """A lead decides between two opinions; and there is one beside a decision."""
+    """A lead decides between two independent reviews; and there is one beside a decision."""
     Run.objects.update(overlap_share=1)
     other = {"Clarity": {"score": "No", "justification": ""}}
     decide(record("eval_a"), ana)
@@ -135,7 +135,7 @@ def differed_over(ana: User, lea: User) -> None:
     decide(record("eval_a"), lea)
     Run.objects.update(overlap_share=0)
     decide(record("eval_b"), ana)
-    decide(record("eval_b"), lea, by=opinions.add, scores=other)
+    decide(record("eval_b"), lea, by=independent_reviews.add, scores=other)
 
 
 DECISIONS = [
@@ -145,7 +145,7 @@ DECISIONS = [
     reopened,
     closed,
     settled_for_the_file,
-    given_as_opinions,
+    given_as_independent_reviews,
     differed_over,
 ]
 

@@ -226,7 +226,7 @@ class TestAnExport:
             list(blocks)
         assert sha256(jobs.stream_export(ExportOptions(run), lea)) == by_the_primary(run)
 
-    @pytest.mark.parametrize("command", ["export_run", "export_opinions"])
+    @pytest.mark.parametrize("command", ["export_run", "export_independent_reviews"])
     def test_by_a_command_begins_its_file_anew(
         self, command: str, run: Run, ana: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -244,7 +244,7 @@ class TestAnExport:
         monkeypatch.setattr(replica, "_in_place", once_lost)
         file = tmp_path / "out.jsonl"
         call_command(command, run.name, output=str(file))
-        assert command == "export_opinions" or sha256([file.read_bytes()]) == by_the_primary(run)
+        assert command == "export_independent_reviews" or sha256([file.read_bytes()]) == by_the_primary(run)
 
 
 def test_by_its_setting_a_command_reads_the_replica(

@@ -13,7 +13,8 @@ from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.review import escalations
 from reviews.review.decisions import reopen, revise, undo
-from reviews.rubric import definition, proposals
+from reviews.rubric import definition
+from reviews.rubric.proposals import read_proposals
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import bring_in, file_of, line
@@ -34,7 +35,7 @@ def record() -> Evaluation:
 def page(record: Evaluation, after: str = "") -> Page:
     record = Evaluation.objects.get(pk=record.pk)
     judged_by = definition.of(record.run)
-    return timeline.page(record, proposals.offers(record, judged_by), judged_by, after=after)
+    return timeline.page(record, read_proposals(record, judged_by), judged_by, after=after)
 
 
 def entries(record: Evaluation) -> list[Entry]:

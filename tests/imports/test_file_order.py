@@ -16,7 +16,8 @@ from reviews.history import timeline
 from reviews.imports import importer
 from reviews.models import Import, Run, User
 from reviews.records.schema import Limits
-from reviews.rubric import definition, proposals
+from reviews.rubric import definition
+from reviews.rubric.proposals import read_proposals
 from tests.exports.test_receipt import exported
 from tests.support.factories import ImportFactory
 from tests.support.lines import bring_in, file_of, line, take_out
@@ -138,7 +139,7 @@ def test_history_of_a_record_keeps_the_order_of_its_files(
     monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
     found, after = [], ""
     for _ in range(2):
-        page = timeline.page(record, proposals.offers(record, kept), kept, after=after)
+        page = timeline.page(record, read_proposals(record, kept), kept, after=after)
         found += [entry.source.sequence for entry in page.entries if entry.source]
         after = page.next_after
     assert (found, after) == ([4, 3, 1], "")

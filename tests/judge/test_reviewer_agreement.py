@@ -3,7 +3,7 @@
 import pytest
 
 from reviews.judge import reviewer_agreement
-from reviews.models import OpinionPattern, Run
+from reviews.models import AgreementPattern, Run
 from reviews.statistics import reliability
 from tests.support.factories import RunFactory
 
@@ -18,10 +18,10 @@ def run() -> Run:
 def gave(run: Run, criterion: str | None, patterns: dict[str, int]) -> None:
     """Patterns as they are kept: a JSON array of scores -> how many records got these."""
     for pattern, records in patterns.items():
-        OpinionPattern.objects.create(run=run, criterion=criterion, pattern=pattern, evaluations=records)
+        AgreementPattern.objects.create(run=run, criterion=criterion, pattern=pattern, evaluations=records)
 
 
-def test_nothing_is_said_where_nobody_gave_a_second_opinion(run: Run) -> None:
+def test_nothing_is_said_where_nobody_gave_a_second_independent_review(run: Run) -> None:
     assert reviewer_agreement.measure_reviewer_agreement(run) == ()
 
 

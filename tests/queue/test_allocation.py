@@ -53,7 +53,7 @@ class TestTheSharesOfARun:
         nothing, everything = Run(blind_share=0), Run(blind_share=1, overlap_share=1, overlap=3)
         assert not any(allocation.is_blind(nothing, one) for one in IDS)
         assert all(allocation.is_blind(everything, one) for one in IDS)
-        assert {allocation.required_opinions(everything, one) for one in IDS} == {3}
+        assert {allocation.required_independent_reviews(everything, one) for one in IDS} == {3}
 
     def test_grow_with_what_they_held_before(self) -> None:
         small, large = Run(blind_share=0.1), Run(blind_share=0.2)
@@ -61,8 +61,8 @@ class TestTheSharesOfARun:
         assert held
         assert held < {one for one in IDS if allocation.is_blind(large, one)}
 
-    def test_want_one_opinion_of_every_other_record(self) -> None:
+    def test_want_one_independent_review_of_every_other_record(self) -> None:
         run = Run(overlap_share=0.1, overlap=2)
-        wanted = [allocation.required_opinions(run, one) for one in IDS]
+        wanted = [allocation.required_independent_reviews(run, one) for one in IDS]
         assert set(wanted) == {1, 2}
         assert 0.05 < wanted.count(2) / len(IDS) < 0.15

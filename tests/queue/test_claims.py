@@ -13,7 +13,7 @@ from pytest_django import Settings
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Evaluation, Run, Skip, User
 from reviews.queue import claims
-from reviews.queue.claims import Taken
+from reviews.queue.claims import RecordUnavailable
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import decide, end_claim, evaluations, held_until
 
@@ -215,7 +215,7 @@ class TestClaimSpare:
 
     def test_is_nobody_elses_until_it_is_released(self, current: Evaluation, ana: User, bo: User) -> None:
         spare = self.spare(current, ana)
-        with pytest.raises(Taken):
+        with pytest.raises(RecordUnavailable):
             claims.claim(evaluation_id=spare.pk, reviewer=bo)
         assert claims.release_prefetched(run=current.run, reviewer=ana) == 1
         assert claims.claim(evaluation_id=spare.pk, reviewer=bo) == spare
@@ -260,7 +260,7 @@ class TestClaim:
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         claimed_at = AuditEvent.objects.get(action="claim").at
         claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
-        with pytest.raises(Taken) as taken:
+        with pytest.raises(RecordUnavailable) as taken:
             claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         assert taken.value.reason == f"ana has been reviewing this since {claimed_at:%H:%M} UTC."
 
@@ -268,14 +268,14 @@ class TestClaim:
         [evaluation] = evaluations(run, tasks=["1"])
         decide(evaluation, ana)
         review = evaluation.reviews.get()
-        with pytest.raises(Taken) as taken:
+        with pytest.raises(RecordUnavailable) as taken:
             claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         assert taken.value.reason == f"ana submitted this at {review.submitted_at:%H:%M} UTC."
 
     @pytest.mark.parametrize("status", ["Not Required", "Completed", "Reviewed"])
     def test_says_what_the_status_is_where_nobody_here_decided(self, ana: User, status: str) -> None:
         evaluation = EvaluationFactory.create(human_review_status=status)
-        with pytest.raises(Taken) as taken:
+        with pytest.raises(RecordUnavailable) as taken:
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         assert taken.value.reason == f"This record is not in the queue: its status is {status}."
 
@@ -283,7 +283,7 @@ class TestClaim:
         self, run: Run, ana: User, bo: User, lea: User
     ) -> None:
         [evaluation] = evaluations(run, tasks=["1"], assigned_to=bo)
-        with pytest.raises(Taken, match=r"^This record is assigned to bo\.$"):
+        with pytest.raises(RecordUnavailable, match=r"^This record is assigned to bo\.$"):
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         assert claims.claim(evaluation_id=evaluation.pk, reviewer=lea).claimed_by == lea
 
@@ -312,7 +312,7 @@ class TestRenew:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         end_claim(evaluation)
         claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
-        with pytest.raises(Taken, match=r"^ana has been reviewing this since"):
+        with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing this since"):
             claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
 
     def test_tells_who_comes_back_when_the_claim_ran_out(self, ana: User, bo: User) -> None:
@@ -329,18 +329,18 @@ class TestRenew:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         end_claim(evaluation)
         claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
-        with pytest.raises(Taken, match=r"^bo has been reviewing this since"):
+        with pytest.raises(RecordUnavailable, match=r"^bo has been reviewing this since"):
             claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
 
     def test_does_not_undo_a_release(self, ana: User, lea: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         claims.release(evaluation_id=evaluation.pk, actor=lea)
-        with pytest.raises(Taken, match=r"^You do not hold this record any more"):
+        with pytest.raises(RecordUnavailable, match=r"^You do not hold this record any more"):
             claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
 
     def test_is_no_way_to_claim(self, eve: User) -> None:
         evaluation = EvaluationFactory.create()
-        with pytest.raises(Taken):
+        with pytest.raises(RecordUnavailable):
             claims.renew(evaluation_id=evaluation.pk, reviewer=eve)
 
 
@@ -409,7 +409,7 @@ class TestSkip:
 
     def test_of_what_somebody_else_holds_is_refused(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
-        with pytest.raises(Taken, match=r"^ana has been reviewing this since"):
+        with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing this since"):
             claims.skip(evaluation_id=evaluation.pk, reviewer=bo)
 
     def test_taken_back_counts_ones_own_of_this_run_that_still_wait(

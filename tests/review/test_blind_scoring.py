@@ -57,7 +57,7 @@ def held(record: Evaluation, ana: User) -> Evaluation:
 
 def commit(record: Evaluation, reviewer: User, **other: Any) -> BlindScores:
     sent: dict[str, Any] = {"version": record.version, "scores": GIVEN, "fields": [], "active_ms": 4_000}
-    return blind_scoring.commit(evaluation_id=record.pk, reviewer=reviewer, **(sent | other))
+    return blind_scoring.lock_in(evaluation_id=record.pk, reviewer=reviewer, **(sent | other))
 
 
 class TestHidden:
@@ -140,11 +140,11 @@ class TestHidden:
         assert blind_scoring.is_hidden(record, lea)
         claims.claim(evaluation_id=record.pk, reviewer=lea)
         assert not blind_scoring.is_hidden(record, lea)
-        # The lead returns it for one more opinion, and cannot give that opinion.
+        # The lead returns it for one more independent review, and cannot give that independent review.
         escalations.settle(
             escalation_id=Escalation.objects.get().pk, actor=lea, outcome="returned", answer="One more."
         )
-        with pytest.raises(claims.Taken, match="You have read what others say of this"):
+        with pytest.raises(claims.RecordUnavailable, match="You have read the reviews of others"):
             claims.claim(evaluation_id=record.pk, reviewer=lea)
         assert claims.claim_next(run=record.run, reviewer=lea) is None
 

@@ -13,7 +13,7 @@ from reviews.database.locks import Lock
 from reviews.imports import importer
 from reviews.models import AuditEvent, Evaluation, EvaluationFacets, Import, Review, Run, User
 from reviews.queue import claims
-from reviews.queue.claims import Taken
+from reviews.queue.claims import RecordUnavailable
 from reviews.review.decisions import Conflict
 from reviews.search import indexing
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
@@ -79,10 +79,10 @@ class TestSixteenReviewers:
                 partial(claims.claim, evaluation_id=evaluation.pk, reviewer=reviewer)
                 for reviewer in reviewers
             ),
-            expecting=Taken,
+            expecting=RecordUnavailable,
         )
         [claimed] = [outcome for outcome in outcomes if isinstance(outcome, Evaluation)]
-        reasons = {outcome.reason for outcome in outcomes if isinstance(outcome, Taken)}
+        reasons = {outcome.reason for outcome in outcomes if isinstance(outcome, RecordUnavailable)}
         assert claimed.claimed_by
         assert claimed.claimed_by in reviewers
         claimed_at = AuditEvent.objects.get(action="claim").at
@@ -129,7 +129,7 @@ class TestWhoWaitedForTheRecord:
         with transaction.atomic():
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
             waiting = start_and_wait_for_lock(partial(claims.claim, evaluation_id=evaluation.pk, reviewer=bo))
-        with pytest.raises(Taken, match=r"^ana has been reviewing this since \d\d:\d\d UTC\.$"):
+        with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing this since \d\d:\d\d UTC\.$"):
             waiting.result()
 
     def test_learns_who_decided_it(self, ana: User, bo: User) -> None:

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Draft, Evaluation, User
 from reviews.queue import claims as queue_claims
-from reviews.queue.claims import Taken
+from reviews.queue.claims import RecordUnavailable
 from reviews.review import decisions, drafts, escalations
 from tests.support.factories import EvaluationFactory
 from tests.support.work import decide, end_claim
@@ -97,7 +97,7 @@ class TestTheClaim:
     ) -> None:
         end_claim(evaluation)
         save(evaluation, ana)
-        with pytest.raises(Taken, match=r"^ana has been reviewing"):
+        with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing"):
             queue_claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
 
     def test_that_goes_on_with_a_draft_tells_so(self, evaluation: Evaluation, ana: User) -> None:
@@ -151,7 +151,7 @@ class TestATextThatComesTooLate:
     def test_is_refused(self, evaluation: Evaluation, ana: User, bo: User, happens: Any) -> None:
         save(evaluation, ana)
         sentence = happens(self, evaluation, bo)
-        with pytest.raises(Taken, match=f"^{sentence}"):
+        with pytest.raises(RecordUnavailable, match=f"^{sentence}"):
             save(evaluation, ana, fields=[["comments", "Too late"]], revision=2)
         assert kept(evaluation, ana) == FIELDS
 
@@ -159,13 +159,13 @@ class TestATextThatComesTooLate:
     def test_without_a_claim_is_refused(
         self, request: pytest.FixtureRequest, evaluation: Evaluation, who: str
     ) -> None:
-        with pytest.raises(Taken):
+        with pytest.raises(RecordUnavailable):
             save(evaluation, request.getfixturevalue(who))
         assert not Draft.objects.exists()
 
     def test_does_not_bring_a_skipped_record_back(self, evaluation: Evaluation, ana: User) -> None:
         queue_claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
-        with pytest.raises(Taken):
+        with pytest.raises(RecordUnavailable):
             save(evaluation, ana)
         assert queue_claims.claim_next(run=evaluation.run, reviewer=ana) is None
 

@@ -5,7 +5,7 @@ import pytest
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Escalation, Evaluation, User
 from reviews.queue import claims
-from reviews.queue.claims import Taken
+from reviews.queue.claims import RecordUnavailable
 from reviews.review import decisions, drafts, escalations
 from reviews.review.preconditions import Conflict
 from tests.support.factories import EvaluationFactory
@@ -47,7 +47,7 @@ class TestEscalate:
 
     def test_leaves_it_to_leads_alone(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> None:
         raise_it(evaluation, ana)
-        with pytest.raises(Taken, match=r"^ana handed this to a lead at \d\d:\d\d UTC\.$"):
+        with pytest.raises(RecordUnavailable, match=r"^ana handed this to a lead at \d\d:\d\d UTC\.$"):
             claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         assert claims.claim(evaluation_id=evaluation.pk, reviewer=lea).claimed_by == lea
 
@@ -57,13 +57,13 @@ class TestEscalate:
         assert event.detail == {"kind": "cannot judge", "reason": "no reference", "note": "What is asked?"}
 
     def test_of_what_somebody_else_holds_is_refused(self, evaluation: Evaluation, bo: User) -> None:
-        with pytest.raises(Taken, match=r"^ana has been reviewing this since"):
+        with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing this since"):
             raise_it(evaluation, bo)
 
     def test_twice_is_refused(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         raise_it(evaluation, ana)
         for person in (ana, lea):
-            with pytest.raises(Taken):
+            with pytest.raises(RecordUnavailable):
                 raise_it(evaluation, person)
 
     def test_is_not_for_people_without_a_role(self, eve: User) -> None:

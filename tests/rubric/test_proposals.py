@@ -7,42 +7,42 @@ import pytest
 from reviews.models import Evaluation
 from reviews.records.scores import AS_JUDGED
 from reviews.rubric.definition import Rubric
-from reviews.rubric.proposals import Offer, offers
+from reviews.rubric.proposals import Proposal, read_proposals
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import bring_in, file_of, line
 
 pytestmark = pytest.mark.django_db
 
 
-def offered(scores: dict[str, Any]) -> Offer:
-    [offer] = offers(EvaluationFactory.build(parsed_rubric_scores=scores), Rubric())
-    return offer
+def offered(scores: dict[str, Any]) -> Proposal:
+    [proposal] = read_proposals(EvaluationFactory.build(parsed_rubric_scores=scores), Rubric())
+    return proposal
 
 
 def test_a_parsed_score_is_offered_as_the_judges() -> None:
-    offer = offered({"Clarity": {"score": "No", "justification": "Vague.", "confidence": 0.9}})
-    assert (offer.score, offer.justification, offer.origin) == ("No", "Vague.", "judge")
-    assert offer.given == {"score": "No", "justification": "Vague.", "confidence": 0.9}
+    proposal = offered({"Clarity": {"score": "No", "justification": "Vague.", "confidence": 0.9}})
+    assert (proposal.score, proposal.justification, proposal.origin) == ("No", "Vague.", "judge")
+    assert proposal.given == {"score": "No", "justification": "Vague.", "confidence": 0.9}
 
 
 def test_scores_that_were_not_parsed_are_proposed_from_raw_output() -> None:
     raw = '{"clarity": {"score": "Yes", "justification": "Each step follows."}}'
     record = EvaluationFactory.build(parsed_rubric_scores={}, raw_judge_output={"raw_content": raw})
-    [offer] = offers(record, Rubric())
-    assert (offer.criterion, offer.score, offer.origin) == ("clarity", "Yes", "extracted")
-    assert offer.given == {"score": "Yes", "justification": "Each step follows."}
-    assert offer.span
+    [proposal] = read_proposals(record, Rubric())
+    assert (proposal.criterion, proposal.score, proposal.origin) == ("clarity", "Yes", "extracted")
+    assert proposal.given == {"score": "Yes", "justification": "Each step follows."}
+    assert proposal.span
 
 
 def test_nothing_is_offered_where_nothing_can_be_read() -> None:
     record = EvaluationFactory.build(parsed_rubric_scores={}, raw_judge_output={})
-    assert offers(record, Rubric()) == []
+    assert read_proposals(record, Rubric()) == []
 
 
 def test_criteria_stand_in_the_order_of_the_file() -> None:
     names = ["the longest name of all", "b", "a"]
     bring_in(file_of(line(parsed_rubric_scores={name: {"score": "Yes"} for name in names})))
-    assert [offer.criterion for offer in offers(Evaluation.objects.get(), Rubric())] == names
+    assert [proposal.criterion for proposal in read_proposals(Evaluation.objects.get(), Rubric())] == names
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_criteria_stand_in_the_order_of_the_file() -> None:
     ],
 )
 def test_a_score_keeps_its_json_type(entry: Any, score: Any, level: str, word: str) -> None:
-    offer = offered({"Clarity": entry})
-    assert (offer.score, offer.level, offer.word) == (score, level, word)
-    assert type(offer.score) is type(score)
+    proposal = offered({"Clarity": entry})
+    assert (proposal.score, proposal.level, proposal.word) == (score, level, word)
+    assert type(proposal.score) is type(score)
 
 
 def test_a_justification_that_is_no_text_is_left_to_the_person() -> None:
@@ -80,7 +80,7 @@ def with_scores(*names: str) -> Evaluation:
 
 
 def test_criteria_that_the_record_lacks_are_blank() -> None:
-    blank, own, last = offers(with_scores("rigor"), THREE)
+    blank, own, last = read_proposals(with_scores("rigor"), THREE)
     assert (own.criterion, own.score) == ("rigor", 4)
     assert (blank.criterion, last.criterion) == ("clarity", "style")
     assert (blank.score, blank.level, blank.word, blank.justification, blank.given) == (None, "", "", "", {})
@@ -89,18 +89,20 @@ def test_criteria_that_the_record_lacks_are_blank() -> None:
 
 
 def test_criteria_stand_in_the_order_of_the_rubric_and_others_behind_them() -> None:
-    names = [offer.criterion for offer in offers(with_scores("depth", "style", "clarity"), THREE)]
+    names = [
+        proposal.criterion for proposal in read_proposals(with_scores("depth", "style", "clarity"), THREE)
+    ]
     assert names == ["clarity", "rigor", "style", "depth"]
 
 
 def test_a_record_without_any_scores_gets_the_rubric_of_the_run() -> None:
     record = EvaluationFactory.build(parsed_rubric_scores={}, raw_judge_output={"raw_content": "Sorry."})
-    assert [offer.criterion for offer in offers(record, THREE)] == ["clarity", "rigor", "style"]
+    assert [proposal.criterion for proposal in read_proposals(record, THREE)] == ["clarity", "rigor", "style"]
 
 
 def test_a_record_of_another_rubric_lacks_nothing() -> None:
     names = ["depth", "rigor", "tone"]
-    assert [offer.criterion for offer in offers(with_scores(*names), THREE)] == names
+    assert [proposal.criterion for proposal in read_proposals(with_scores(*names), THREE)] == names
 
 
 @pytest.mark.parametrize(
@@ -108,16 +110,16 @@ def test_a_record_of_another_rubric_lacks_nothing() -> None:
 )
 def test_the_judges_score_is_one_of_the_options(score: Any, level: str) -> None:
     record = EvaluationFactory.build(parsed_rubric_scores={"rigor": {"score": score}})
-    [offer] = [offer for offer in offers(record, THREE) if offer.criterion == "rigor"]
-    assert offer.level == level
-    assert len(offer.options) == (5 if level == AS_JUDGED else 4)
-    [own] = [option for option in offer.options if option.value == level]
+    [proposal] = [proposal for proposal in read_proposals(record, THREE) if proposal.criterion == "rigor"]
+    assert proposal.level == level
+    assert len(proposal.options) == (5 if level == AS_JUDGED else 4)
+    [own] = [option for option in proposal.options if option.value == level]
     assert own.score == score
 
 
 def test_what_was_mended_is_offered_with_the_place() -> None:
     raw = r'{"clarity": {"score": "Yes", "justification": "It has \frac{1}{2}."}}'
     record = EvaluationFactory.build(parsed_rubric_scores={}, raw_judge_output={"raw_content": raw})
-    [offer] = offers(record, Rubric())
-    assert [repair.before for repair in offer.repairs] == [r"\frac{1}{2}."]
-    assert offer.span == (1, len(raw) - 1)
+    [proposal] = read_proposals(record, Rubric())
+    assert [repair.before for repair in proposal.repairs] == [r"\frac{1}{2}."]
+    assert proposal.span == (1, len(raw) - 1)

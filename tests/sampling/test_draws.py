@@ -26,7 +26,7 @@ from reviews.exports.jobs import ExportOptions, ExportOutput
 from reviews.exports.verify_log import AuditLogFile, verify_with_log
 from reviews.models import AuditEvent, Evaluation, FileConflict, JudgedCount, Review, Run, User
 from reviews.queue import allocation, claims, progress
-from reviews.queue.claims import Taken
+from reviews.queue.claims import RecordUnavailable
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.review import decisions, escalations
 from reviews.review.preconditions import Conflict
@@ -305,7 +305,7 @@ class TestADecisionOnADrawnRecord:
         assert (reopened.human_review_status, reopened.review) == ("Needs Review", None)
         assert reopened.is_sampled
         assert summed(run) == 0
-        assert review.overturnings.get().reason == "Look again."
+        assert review.overturns.get().reason == "Look again."
         with pytest.raises(Conflict):
             decisions.undo(run=run, reviewer=ana)
 
@@ -442,7 +442,7 @@ class TestWhateverHappens:
             lea = UserFactory.create(username="lea", role="lead")
             run, data = run_of(1, count=3, human_review_comments=...)
             for name, place in steps:
-                with suppress(Conflict, Taken, Denied):
+                with suppress(Conflict, RecordUnavailable, Denied):
                     getattr(self, name)(run, run.evaluations.order_by("pk")[place + 1], lea, data)
             exported = take_out()
             after = dict(zip(("f1", "u0", "u1", "u2", "f2"), exported.splitlines(), strict=True))
@@ -477,7 +477,7 @@ class TestWhateverHappens:
         set_share(run, 0 if run.sample_share else 1)
 
 
-class TestSecondOpinions:
+class TestSecondIndependentReviews:
     @pytest.fixture
     def run(self) -> Run:
         run, _ = run_of(0.1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reviews.dashboard import bulk_changes
 from reviews.evidence import siblings
-from reviews.models import Evaluation, Opinion, Reveal, Run, TaskAnswer, User
+from reviews.models import Evaluation, IndependentReview, Reveal, Run, TaskAnswer, User
 from reviews.queue import allocation, claims
 from reviews.records import responses
 from reviews.review import blind_scoring
@@ -44,7 +44,7 @@ records = st.fixed_dictionaries(
         "was_shown": st.sampled_from([*[False] * 5, True]),
         "is_escalated": st.booleans(),
         "is_decided": st.sampled_from([*[False] * 3, True]),
-        "opinion_of": st.sampled_from([*[None] * 5, "ana", "bo"]),
+        "independent_review_of": st.sampled_from([*[None] * 5, "ana", "bo"]),
         "reviewed_by": st.sampled_from([*[None] * 5, "ana", "bo"]),
         "shown_to": st.sampled_from([*[None] * 5, "ana", "lea"]),
     }
@@ -64,19 +64,19 @@ contexts = st.lists(
 
 def make(run: Run, number: int, people: dict[str, User], drawn: dict[str, Any]) -> None:
     """A record of which all that was drawn is so."""
-    happened = ("was_shown", "is_decided", "opinion_of", "reviewed_by", "shown_to")
+    happened = ("was_shown", "is_decided", "independent_review_of", "reviewed_by", "shown_to")
     fields = {name: value for name, value in drawn.items() if name not in happened}
     record = EvaluationFactory.create(run=run, evaluation_id=f"record {number}", **fields)
     status, is_escalated = record.human_review_status, record.is_escalated
-    for name in (drawn["opinion_of"], drawn["reviewed_by"]):
+    for name in (drawn["independent_review_of"], drawn["reviewed_by"]):
         if name:
             Evaluation.objects.filter(pk=record.pk).update(
                 human_review_status="Needs Review", is_escalated=False
             )
             record.refresh_from_db()
             given = decide(record, people[name])
-            if name == drawn["opinion_of"] and name != drawn["reviewed_by"]:
-                Opinion.objects.create(review=given, evaluation=record, reviewer=people[name])
+            if name == drawn["independent_review_of"] and name != drawn["reviewed_by"]:
+                IndependentReview.objects.create(review=given, evaluation=record, reviewer=people[name])
     record.refresh_from_db()
     record.review = record.review if drawn["is_decided"] else None
     record.human_review_status, record.is_escalated = status, is_escalated

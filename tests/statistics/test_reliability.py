@@ -45,7 +45,7 @@ def limits(estimate: Estimate, digits: int = 9) -> tuple[float, float]:
 
 
 @st.composite
-def opinions(draw: st.DrawFn) -> Units:
+def independent_reviews(draw: st.DrawFn) -> Units:
     scores = st.lists(st.sampled_from("abc"), max_size=4).map(lambda given: tuple(sorted(given)))
     return draw(st.dictionaries(scores, st.integers(1, 9), max_size=6))
 
@@ -81,7 +81,7 @@ class TestPublishedExamples:
 
 
 class TestAnInterval:
-    @given(opinions())
+    @given(independent_reviews())
     def test_holds_the_value(self, given_scores: Units) -> None:
         for found in (alpha(given_scores), alpha(given_scores, "abc"), fleiss_kappa(given_scores)):
             if found.value is None:
@@ -101,7 +101,7 @@ class TestAnInterval:
 
 
 class TestTheOrderOfThings:
-    @given(opinions())
+    @given(independent_reviews())
     def test_worst_first_is_as_good_as_best_first(self, given_scores: Units) -> None:
         assert alpha(given_scores, "abc").value == pytest.approx(alpha(given_scores, "cba").value)
 

@@ -6,7 +6,8 @@ import pytest
 
 from reviews.history import timeline
 from reviews.models import Evaluation, Import, ImportLine, User
-from reviews.rubric import definition, proposals
+from reviews.rubric import definition
+from reviews.rubric.proposals import read_proposals
 from reviews.storage import unchanged_ranges
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.work import agree
@@ -120,6 +121,6 @@ class TestARecordInARange:
     def test_its_history_names_its_line(self, ana: User, again: Import) -> None:
         record = Evaluation.objects.get(evaluation_id="eval_3")
         judged_by = definition.of(record.run)
-        page = timeline.page(record, proposals.offers(record, judged_by), judged_by)
+        page = timeline.page(record, read_proposals(record, judged_by), judged_by)
         found = [entry.what for entry in page.entries]
         assert "held it unchanged, in line 4" in found

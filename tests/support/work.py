@@ -8,9 +8,9 @@ from uuid import uuid4
 from django.utils import timezone
 
 from reviews.models import Evaluation, Review, Run, User
-from reviews.review.decisions import restore, submit_review
+from reviews.review.decisions import restore, submit
 from reviews.rubric import definition
-from reviews.rubric.proposals import offers
+from reviews.rubric.proposals import read_proposals
 from tests.support.factories import EvaluationFactory, ImportFactory
 
 SCORES = {
@@ -28,7 +28,7 @@ def evaluations(run: Run, *, tasks: Iterable[str | None], **values: Any) -> list
 
 
 def decide(
-    evaluation: Evaluation, reviewer: User, *, by: Callable[..., Review] = submit_review, **other: Any
+    evaluation: Evaluation, reviewer: User, *, by: Callable[..., Review] = submit, **other: Any
 ) -> Review:
     """Submit (or revise) a review of the record as it was loaded; `other` replaces what is sent."""
     sent: dict[str, Any] = {
@@ -43,11 +43,11 @@ def decide(
 
 def agree(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
     """Submit a review that leaves all that the judge said as it is; `other` as for `decide`."""
-    offered = offers(evaluation, definition.of(evaluation.run))
+    offered = read_proposals(evaluation, definition.of(evaluation.run))
     said: dict[str, Any] = {
-        "scores": {offer.criterion: dict(offer.given) for offer in offered},
-        "origins": {offer.criterion: offer.origin for offer in offered},
-        "judged": {offer.criterion: offer.score for offer in offered},
+        "scores": {proposal.criterion: dict(proposal.given) for proposal in offered},
+        "origins": {proposal.criterion: proposal.origin for proposal in offered},
+        "judged": {proposal.criterion: proposal.score for proposal in offered},
     }
     return decide(evaluation, reviewer, **(said | other))
 

@@ -56,16 +56,16 @@ def check_offers(browser: Client, place: str) -> int:
     assert response.status_code == 200
     if response.streaming:  # a file
         return 0
-    offers = Offers(response.content.decode())
+    proposals = Offers(response.content.decode())
     # To log out would end the test.
-    for action, fields in [form for form in offers.forms if form[0] != reverse("logout")]:
+    for action, fields in [form for form in proposals.forms if form[0] != reverse("logout")]:
         sent = ask(browser, "post", action or place, data=fields)
         assert sent.status_code != 403, f"{place} offers {action}, which says: {sentence_of(sent)}"
-    for refused, sentence in offers.refused:
+    for refused, sentence in proposals.refused:
         method = "get" if ask(browser, "get", refused).status_code != 405 else "post"
         answer = ask(browser, method, refused)
         assert (answer.status_code, sentence_of(answer)) == (403, sentence)
-    return len(offers.refused)
+    return len(proposals.refused)
 
 
 @pytest.mark.parametrize("who", ["ana", "lea", "max"])

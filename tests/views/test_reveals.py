@@ -1,4 +1,4 @@
-"""Over HTTP: who was shown the judge's scores is recorded, and open opinions of others are withheld."""
+"""Requests that show the judge's scores leave a reveal; open reviews of others are withheld."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from django.test import Client
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier, SealedEvent
 from reviews.exports import jobs
-from reviews.models import AuditEvent, Evaluation, Opinion, Reveal, Run, User
+from reviews.models import AuditEvent, Evaluation, IndependentReview, Reveal, Run, User
 from reviews.queue import claims
 from reviews.review import blind_scoring
 from reviews.review.preconditions import Conflict
@@ -110,7 +110,7 @@ class TestADraft:
             response = client.post(url("draft", record), {"revision": "1", "comments": "?"}, headers=HTMX)
             assert response.status_code == status
             assert client.get(url("evaluation", record)).context["form"].is_blind
-        blind_scoring.commit(
+        blind_scoring.lock_in(
             evaluation_id=record.pk,
             reviewer=ana,
             version=record.version,
@@ -123,16 +123,16 @@ class TestADraft:
         assert Reveal.objects.get().how == "locked in"
 
 
-class TestOpenOpinions:
+class TestOpenIndependentReviews:
     @pytest.fixture
     def record(self) -> Evaluation:
         return EvaluationFactory.create(run=RunFactory.create(name="algebra", overlap_share=1))
 
     @pytest.fixture
-    def opinion(self, record: Evaluation, ana: User) -> Opinion:
-        return decide(record, ana, scores=SCORES, comments="A word of ana.").opinion
+    def independent_review(self, record: Evaluation, ana: User) -> IndependentReview:
+        return decide(record, ana, scores=SCORES, comments="A word of ana.").independent_review
 
-    def opinions_of(self, client: Client, run: Run) -> list[dict[str, Any]]:
+    def independent_reviews_of(self, client: Client, run: Run) -> list[dict[str, Any]]:
         return [json.loads(one) for one in body(client.get(url("independent-reviews", run))).splitlines()]
 
     def events_of(self, person: User) -> list[dict[str, Any]]:
@@ -140,14 +140,18 @@ class TestOpenOpinions:
         answer = program_of(person).get("audit?run=algebra")
         return [json.loads(one) for one in body(answer).splitlines()]
 
-    def opinion_in(self, entries: list[dict[str, Any]]) -> bool:
-        return any(entry.get("event", {}).get("action") == "opinion" for entry in entries)
+    def independent_review_in(self, entries: list[dict[str, Any]]) -> bool:
+        return any(entry.get("event", {}).get("action") == "independent review" for entry in entries)
 
     @pytest.mark.parametrize("who", ["lea", "max"])
     def test_are_withheld_from_the_file_of_who_may_still_give_one(
-        self, request: pytest.FixtureRequest, record: Evaluation, opinion: Opinion, who: str
+        self,
+        request: pytest.FixtureRequest,
+        record: Evaluation,
+        independent_review: IndependentReview,
+        who: str,
     ) -> None:
-        [said] = self.opinions_of(request.getfixturevalue(f"as_{who}"), record.run)
+        [said] = self.independent_reviews_of(request.getfixturevalue(f"as_{who}"), record.run)
         assert said == {
             "evaluation_id": record.evaluation_id,
             "reviewer": "ana",
@@ -160,15 +164,17 @@ class TestOpenOpinions:
         }
 
     def test_are_withheld_from_who_gave_one_as_it_can_be_taken_back(
-        self, as_lea: Client, record: Evaluation, opinion: Opinion, lea: User
+        self, as_lea: Client, record: Evaluation, independent_review: IndependentReview, lea: User
     ) -> None:
         Run.objects.update(overlap=3)
         decide(Evaluation.objects.get(), lea)
-        withheld = {said["reviewer"]: said["withheld"] for said in self.opinions_of(as_lea, record.run)}
+        withheld = {
+            said["reviewer"]: said["withheld"] for said in self.independent_reviews_of(as_lea, record.run)
+        }
         assert withheld == {"ana": True, "lea": False}
 
     def test_are_digests_in_the_audit_and_the_chain_holds(
-        self, record: Evaluation, opinion: Opinion, lea: User
+        self, record: Evaluation, independent_review: IndependentReview, lea: User
     ) -> None:
         [entry] = self.events_of(lea)
         assert list(entry) == ["position", "previous", "hash", "digest"]
@@ -178,40 +184,43 @@ class TestOpenOpinions:
             == []
         )
 
-    def test_are_whole_on_the_server(self, record: Evaluation, opinion: Opinion) -> None:
+    def test_are_whole_on_the_server(self, record: Evaluation, independent_review: IndependentReview) -> None:
         seal_events()
         assert SECRET in b"".join(log.jsonl_lines(record.run)).decode()
 
     def test_may_be_read_by_a_lead_who_took_the_record_over_and_then_gives_none(
-        self, as_lea: Client, record: Evaluation, opinion: Opinion, lea: User
+        self, as_lea: Client, record: Evaluation, independent_review: IndependentReview, lea: User
     ) -> None:
         assert SECRET in text(as_lea.post(url("adjudicate", record), headers=HTMX))
-        assert Reveal.objects.get().how == "opinions"
-        [said] = self.opinions_of(as_lea, record.run)
+        assert Reveal.objects.get().how == "reviews"
+        [said] = self.independent_reviews_of(as_lea, record.run)
         assert (said["comments"], said["withheld"]) == ("A word of ana.", False)
-        assert self.opinion_in(self.events_of(lea))
+        assert self.independent_review_in(self.events_of(lea))
         [raised] = record.escalations.all()
         as_lea.post(url("resolve-escalation", raised), {"outcome": "returned"})
         for name in ("claim", "submit"):
             refused = as_lea.post(url(name, record), headers=HTMX)
             assert refused.status_code in {409, 422}
         assert claims.claim_next(run=record.run, reviewer=lea) is None
-        with pytest.raises(Conflict, match="You have read what others say of this"):
+        with pytest.raises(Conflict, match="You have read the reviews of others"):
             decide(Evaluation.objects.get(), lea)
 
     def test_are_told_to_everybody_once_the_record_is_decided(
-        self, as_lea: Client, record: Evaluation, opinion: Opinion, bo: User, lea: User
+        self, as_lea: Client, record: Evaluation, independent_review: IndependentReview, bo: User, lea: User
     ) -> None:
         decide(Evaluation.objects.get(), bo, scores=SCORES)
-        assert [said["withheld"] for said in self.opinions_of(as_lea, record.run)] == [False, False]
-        assert self.opinion_in(self.events_of(lea))
+        assert [said["withheld"] for said in self.independent_reviews_of(as_lea, record.run)] == [
+            False,
+            False,
+        ]
+        assert self.independent_review_in(self.events_of(lea))
 
     def test_blind_scores_are_withheld_as_well(self, ana: User, lea: User) -> None:
         run = RunFactory.create(name="algebra", blind_share=1)
         record = EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         scores = {"Clarity": "Yes"}
-        blind_scoring.commit(
+        blind_scoring.lock_in(
             evaluation_id=record.pk, reviewer=ana, version=1, scores=scores, fields=[], active_ms=None
         )
         told = [entry["event"]["action"] for entry in self.events_of(lea) if "event" in entry]

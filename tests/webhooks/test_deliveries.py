@@ -114,7 +114,7 @@ class TestARunIsTold:
         escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="Nobody can.")
         assert told() == ["nightly"]
 
-    def test_when_opinions_resolve_the_last_one(self, run: Run, ana: User, bo: User) -> None:
+    def test_when_independent_reviews_resolve_the_last_one(self, run: Run, ana: User, bo: User) -> None:
         record = EvaluationFactory.create(run=run)
         Run.objects.update(overlap_share=1)
         decide(record, ana)

@@ -5,7 +5,7 @@ from typing import Any
 from reviews.review.drafts import Fields
 from reviews.review.forms.criterion import earlier_comments
 from reviews.review.forms.review import ReviewForm
-from reviews.rubric.proposals import Offer
+from reviews.rubric.proposals import Proposal
 
 
 class BlindForm(ReviewForm):
@@ -13,10 +13,10 @@ class BlindForm(ReviewForm):
 
     is_blind = True
 
-    def _shown(self, found: list[Offer]) -> list[Offer]:
-        self._texts = {offer.criterion: offer.justification for offer in found}
+    def _shown(self, found: list[Proposal]) -> list[Proposal]:
+        self._texts = {proposal.criterion: proposal.justification for proposal in found}
         options = self.rubric.choices()
-        return [Offer(offer.criterion, None, "", "rubric", {}, options) for offer in found]
+        return [Proposal(proposal.criterion, None, "", "rubric", {}, options) for proposal in found]
 
     @property
     def decision(self) -> dict[str, Any]:
@@ -35,7 +35,7 @@ class BlindForm(ReviewForm):
         """
         fields = [["comments", self.comment or earlier_comments(self.evaluation)]]
         for row in self.rows:
-            name = row.offer.criterion if row.offer else row.typed_name
+            name = row.proposal.criterion if row.proposal else row.typed_name
             text = row.text if row.text.strip() else self._texts.get(name, "")
             for field, value in (("name", name), ("score", row.value), ("justification", text)):
                 fields.append([f"{row.prefix}-{field}", value])

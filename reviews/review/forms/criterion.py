@@ -13,7 +13,7 @@ from reviews.records.score_extraction import Repair
 from reviews.records.scores import criterion_title, identity, is_score, score_of
 from reviews.review.file_decisions import text_of
 from reviews.rubric.definition import Choice, Rubric
-from reviews.rubric.proposals import Offer
+from reviews.rubric.proposals import Proposal
 
 MAX_TEXT = 100_000
 LINE_END = re.compile(r"\r\n?")
@@ -91,23 +91,23 @@ def earlier_comments(evaluation: Evaluation) -> str:
     return (review.comments if review else evaluation.human_review_comments) or ""
 
 
-def committed_scores(committed: BlindScores | None, offers: Iterable[Offer]) -> dict[str, Earlier]:
+def committed_scores(committed: BlindScores | None, proposals: Iterable[Proposal]) -> dict[str, Earlier]:
     """The scores that were committed before the judge's were shown, by criterion, with the judge's texts.
 
     What the judge scored and the reviewer left out has no score.
     """
     if committed is None:
         return {}
-    texts = {offer.criterion: offer.justification for offer in offers}
+    texts = {proposal.criterion: proposal.justification for proposal in proposals}
     names = [*texts, *(name for name in committed.scores if name not in texts)]
     return {name: Earlier(name, committed.scores.get(name), texts.get(name, ""), "") for name in names}
 
 
-def choices_of(rubric: Rubric, offer: Offer | None, earlier: Earlier | None) -> tuple[Choice, ...]:
+def choices_of(rubric: Rubric, proposal: Proposal | None, earlier: Earlier | None) -> tuple[Choice, ...]:
     """The scores to choose from for a criterion, with those that the judge and the file's decision gave."""
     if earlier and earlier.is_in_file:
-        return rubric.choices(offer.score if offer else None, earlier.score)
-    return offer.options if offer else rubric.choices()
+        return rubric.choices(proposal.score if proposal else None, earlier.score)
+    return proposal.options if proposal else rubric.choices()
 
 
 class CriterionForm(forms.Form):
@@ -131,20 +131,20 @@ class CriterionForm(forms.Form):
         *,
         number: int | str,
         rubric: Rubric,
-        offer: Offer | None = None,
+        proposal: Proposal | None = None,
         earlier: Earlier | None = None,
         own: Any = None,
     ) -> None:
         self.number = number
         self.rubric = rubric
-        self.offer = offer
+        self.proposal = proposal
         self.earlier = earlier
-        self.choices = choices_of(rubric, offer, earlier)
+        self.choices = choices_of(rubric, proposal, earlier)
         self.own = self._posted(own)
         super().__init__(data, prefix=f"criteria-{number}", initial=self._initial(earlier))
         self.fields["score"].choices = [(choice.value, choice.label) for choice in self.choices]  # type: ignore[attr-defined]
         self.fields["cause"].choices = [("", ""), *((cause.word, cause.title) for cause in rubric.causes)]  # type: ignore[attr-defined]
-        if offer:
+        if proposal:
             self.fields["name"] = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
         elif earlier and earlier.entry is not None:
             self.fields["name"] = forms.CharField(required=False, strip=False)
@@ -157,9 +157,13 @@ class CriterionForm(forms.Form):
                 "cause": earlier.cause if self.rubric.cause(earlier.cause) else "",
                 "justification": earlier.justification,
             }
-        if self.offer:
-            offer = self.offer
-            return {"name": offer.criterion, "score": offer.level, "justification": offer.justification}
+        if self.proposal:
+            proposal = self.proposal
+            return {
+                "name": proposal.criterion,
+                "score": proposal.level,
+                "justification": proposal.justification,
+            }
         return {}
 
     def _posted(self, score: Any) -> str:
@@ -170,15 +174,15 @@ class CriterionForm(forms.Form):
         return next(same, "")
 
     def clean_name(self) -> str:
-        if self.offer:
-            return self.offer.criterion
+        if self.proposal:
+            return self.proposal.criterion
         return self.earlier.criterion if self.earlier else str(self.cleaned_data["name"])
 
     def clean_justification(self) -> str:
         text = self.cleaned_data["justification"]
         if self.earlier and same_text(text, self.earlier.justification):
             return self.earlier.justification
-        return kept_text(text, self.offer.justification if self.offer else "")
+        return kept_text(text, self.proposal.justification if self.proposal else "")
 
     @property
     def value(self) -> str:
@@ -193,7 +197,7 @@ class CriterionForm(forms.Form):
     def is_blank(self) -> bool:
         """An added row nobody wrote into."""
         texts = (self["name"].value(), self["justification"].value(), self.value)
-        return self.offer is None and not any(str(text or "").strip() for text in texts)
+        return self.proposal is None and not any(str(text or "").strip() for text in texts)
 
     @property
     def is_kept(self) -> bool:
@@ -215,25 +219,25 @@ class CriterionForm(forms.Form):
     @property
     def judged(self) -> str:
         """What the form posts for the judge's score; empty where it gave none."""
-        return self.offer.level if self.offer else ""
+        return self.proposal.level if self.proposal else ""
 
     @property
     def judged_word(self) -> str:
-        return self.offer.word if self.offer else ""
+        return self.proposal.word if self.proposal else ""
 
     @property
     def is_extracted(self) -> bool:
-        return self.offer is not None and self.offer.origin == "extracted"
+        return self.proposal is not None and self.proposal.origin == "extracted"
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
         """What was mended where the criterion was read out of raw output."""
-        return self.offer.repairs if self.offer else ()
+        return self.proposal.repairs if self.proposal else ()
 
     @property
     def fingerprint(self) -> str:
         """What the page posts back as `seen`; empty where the judge said nothing."""
-        return self.offer.fingerprint if self.offer else ""
+        return self.proposal.fingerprint if self.proposal else ""
 
     @property
     def is_outdated(self) -> bool:
@@ -266,8 +270,8 @@ class CriterionForm(forms.Form):
     @property
     def current_score(self) -> Any:
         """The chosen score as a JSON value, the judge's with its own type; None where none is chosen."""
-        if self.offer and self.judged and self.value == self.judged:
-            return self.offer.score
+        if self.proposal and self.judged and self.value == self.judged:
+            return self.proposal.score
         return self.choice.score if self.choice else None
 
     @property
@@ -276,12 +280,12 @@ class CriterionForm(forms.Form):
 
     @property
     def is_edited(self) -> bool:
-        return not same_text(self.text, self.offer.justification if self.offer else "")
+        return not same_text(self.text, self.proposal.justification if self.proposal else "")
 
     @property
     def is_changed(self) -> bool:
         """Whether the row differs from what was offered."""
-        if self.offer is None:
+        if self.proposal is None:
             return not self.is_blank
         return self.is_removed or self.is_edited or self.value != self.judged
 
@@ -301,8 +305,8 @@ class CriterionForm(forms.Form):
         earlier = self.earlier
         if earlier and isinstance(earlier.entry, Mapping) and self._is_as_decided(earlier):
             return dict(earlier.entry)
-        if self.offer and not self.is_changed:
-            return dict(self.offer.given)
+        if self.proposal and not self.is_changed:
+            return dict(self.proposal.given)
         return {"score": self.current_score, "justification": self.cleaned_data["justification"]}
 
     def _is_as_decided(self, earlier: Earlier) -> bool:
@@ -317,4 +321,4 @@ class CriterionForm(forms.Form):
     @property
     def origin(self) -> str:
         """Where the score came from: judge, extracted or human."""
-        return self.offer.origin if self.offer and self.value == self.judged else "human"
+        return self.proposal.origin if self.proposal and self.value == self.judged else "human"

@@ -15,7 +15,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from reviews.evidence.reading_time import count_words_to_read
-from reviews.models import BlindScores, Draft, Escalation, Evaluation, Opinion
+from reviews.models import BlindScores, Draft, Escalation, Evaluation, IndependentReview
 from reviews.records import extracted_scores
 from reviews.records.scores import is_score
 from reviews.review import adjudication, file_decisions
@@ -34,7 +34,7 @@ from reviews.review.forms.criterion import (
 from reviews.rubric import definition
 from reviews.rubric.definition import Choice
 from reviews.rubric.overrides import is_same_score
-from reviews.rubric.proposals import Offer, offers
+from reviews.rubric.proposals import Proposal, read_proposals
 
 MAX_CRITERIA = 150
 MAX_FORMATTED = 200_000
@@ -61,7 +61,7 @@ class ReviewForm(forms.Form):
 
     A new form is filled with what the judge said, or with the review in force or else the decision of the
     file, or with a draft; or with the scores that the reviewer `committed` before the judge's were shown; or,
-    for a lead who decides between `opinions`, with what these have in common. While rows are added
+    for a lead who decides between `independent reviews`, with what these have in common. While rows are added
     `shows_errors` is off: what is half typed is not wrong yet.
     """
 
@@ -83,21 +83,23 @@ class ReviewForm(forms.Form):
         added: int = 0,
         draft: Draft | None = None,
         committed: BlindScores | None = None,
-        opinions: Sequence[Opinion] = (),
+        independent_reviews: Sequence[IndependentReview] = (),
     ) -> None:
         self.evaluation = evaluation
         self.rubric = definition.of(evaluation.run)
-        found = offers(evaluation, self.rubric)
-        self.offers = self._shown(found[:MAX_CRITERIA])
-        self.left_out = len(found) - len(self.offers)
+        found = read_proposals(evaluation, self.rubric)
+        self.proposals = self._shown(found[:MAX_CRITERIA])
+        self.left_out = len(found) - len(self.proposals)
         self.shows_errors = data is not None and not added
         self.revision = draft.revision if draft else 0
         self.committed = committed
         self.file_decision = None if self.is_blind else file_decisions.of(evaluation)
-        self._agreed = adjudication.agreed(opinions, self.offers)
+        self._agreed = adjudication.agreed(independent_reviews, self.proposals)
         self._earlier = self._scores_so_far()
-        names = [name for name in self._earlier if name not in {offer.criterion for offer in self.offers}]
-        self._added_earlier = names[: MAX_CRITERIA - len(self.offers)]
+        names = [
+            name for name in self._earlier if name not in {proposal.criterion for proposal in self.proposals}
+        ]
+        self._added_earlier = names[: MAX_CRITERIA - len(self.proposals)]
         self.left_out += len(names) - len(self._added_earlier)
         spent = committed.active_ms if committed else None
         fresh = {"version": evaluation.version, "submission": uuid.uuid4(), "active_ms": spent}
@@ -112,9 +114,9 @@ class ReviewForm(forms.Form):
         decided = {} if self.is_blind else earlier_scores(self.evaluation)
         if self.evaluation.review_id is not None:
             return decided
-        return self._agreed or committed_scores(self.committed, self.offers) or decided
+        return self._agreed or committed_scores(self.committed, self.proposals) or decided
 
-    def _shown(self, found: list[Offer]) -> list[Offer]:
+    def _shown(self, found: list[Proposal]) -> list[Proposal]:
         """What the form shows of what the judge said."""
         return found
 
@@ -123,17 +125,17 @@ class ReviewForm(forms.Form):
 
         Those are, in a new form, what the review in force scored beside them, and blank ones.
         """
-        waiting = {LINE_END.sub("\n", offer.criterion): offer for offer in self.offers}
+        waiting = {LINE_END.sub("\n", proposal.criterion): proposal for proposal in self.proposals}
         by_posted_name = {_posted_name(name): earlier for name, earlier in self._earlier.items()}
         posted = _row_count(data)
         for number in range(posted):
             name = LINE_END.sub("\n", str(data[f"criteria-{number}-name"])) if data else ""
-            offer, own = waiting.pop(name, None), self._own_score(name)
+            proposal, own = waiting.pop(name, None), self._own_score(name)
             earlier = by_posted_name.get(_posted_name(name))
             yield CriterionForm(
-                data, number=number, rubric=self.rubric, offer=offer, earlier=earlier, own=own
+                data, number=number, rubric=self.rubric, proposal=proposal, earlier=earlier, own=own
             )
-        offered = {offer.criterion: offer for offer in waiting.values()}
+        offered = {proposal.criterion: proposal for proposal in waiting.values()}
         names = [*offered, *(self._added_earlier if data is None else ())]
         names += [""] * (added or int(not posted and not names))
         for number, name in enumerate(names, start=posted):
@@ -141,7 +143,7 @@ class ReviewForm(forms.Form):
                 None,
                 number=number,
                 rubric=self.rubric,
-                offer=offered.get(name),
+                proposal=offered.get(name),
                 earlier=self._earlier.get(name),
                 own=self._own_score(name),
             )
@@ -198,8 +200,10 @@ class ReviewForm(forms.Form):
             "extractor": extracted_scores.read_extracted(self.evaluation).version
             if "extracted" in origins.values()
             else None,
-            "judged": {offer.criterion: offer.score for offer in self.offers if is_score(offer.score)},
-            "words": count_words_to_read(self.evaluation, self.offers),
+            "judged": {
+                proposal.criterion: proposal.score for proposal in self.proposals if is_score(proposal.score)
+            },
+            "words": count_words_to_read(self.evaluation, self.proposals),
         }
 
     # What the page shows
@@ -226,8 +230,12 @@ class ReviewForm(forms.Form):
         if not self.committed:
             return ""
         given = self.committed.scores
-        both = [offer for offer in self.offers if is_score(offer.score) and offer.criterion in given]
-        differ = sum(not is_same_score(offer.score, given[offer.criterion]) for offer in both)
+        both = [
+            proposal
+            for proposal in self.proposals
+            if is_score(proposal.score) and proposal.criterion in given
+        ]
+        differ = sum(not is_same_score(proposal.score, given[proposal.criterion]) for proposal in both)
         if not both:
             return "The judge scored none of these."
         if not differ:
@@ -242,7 +250,7 @@ class ReviewForm(forms.Form):
     @property
     def is_readable(self) -> bool:
         """Whether the judge gave a score, or one could be read."""
-        return any(offer.level for offer in self.offers)
+        return any(proposal.level for proposal in self.proposals)
 
     @property
     def source_title(self) -> str:
@@ -252,13 +260,13 @@ class ReviewForm(forms.Form):
         if self.evaluation.review_id is not None and self._earlier:
             return self._title_of_decision
         if self._agreed:
-            return "Where the opinions agree"
+            return "Where the independent reviews agree"
         if self.committed:
             return "Your scores beside the judge's"
         if self.evaluation.parsed_rubric_scores and self.is_readable:
             return "The judge's scores"
-        read = sum(bool(offer.level) for offer in self.offers)
-        return f"Suggested from raw output, {read} of {len(self.offers)}" if read else "Your scores"
+        read = sum(bool(proposal.level) for proposal in self.proposals)
+        return f"Suggested from raw output, {read} of {len(self.proposals)}" if read else "Your scores"
 
     @property
     def _title_of_decision(self) -> str:
@@ -272,8 +280,8 @@ class ReviewForm(forms.Form):
 
     def choices_of(self, criterion: str) -> tuple[Choice, ...]:
         """The scores that the form takes for a criterion."""
-        offer = next((offer for offer in self.offers if offer.criterion == criterion), None)
-        return choices_of(self.rubric, offer, self._earlier.get(criterion))
+        proposal = next((proposal for proposal in self.proposals if proposal.criterion == criterion), None)
+        return choices_of(self.rubric, proposal, self._earlier.get(criterion))
 
     @property
     def earlier(self) -> Mapping[str, Earlier]:
@@ -316,7 +324,7 @@ class ReviewForm(forms.Form):
     @property
     def judged_verdict(self) -> str:
         """What the judge's scores come to; empty where they come to nothing."""
-        scores = (offer.score for offer in self.offers if offer.origin != "rubric")
+        scores = (proposal.score for proposal in self.proposals if proposal.origin != "rubric")
         return self.evaluation.aggregated_score or self.rubric.rule.aggregate(scores) or ""
 
     @property

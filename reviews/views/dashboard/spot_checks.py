@@ -15,7 +15,8 @@ from reviews.evidence import record as evidence_record
 from reviews.http.request import Request
 from reviews.models import SpotCheck, User
 from reviews.review import decisions
-from reviews.rubric import definition, proposals
+from reviews.rubric import definition
+from reviews.rubric.proposals import read_proposals
 from reviews.views.dashboard import filters
 
 
@@ -97,12 +98,12 @@ def _settle(request: Request, drawn: SpotCheck, form: SettleForm) -> None:
 
 def _page(request: Request, drawn: SpotCheck, form: SettleForm) -> HttpResponse:
     record = drawn.review.evaluation
-    offers = proposals.offers(record, definition.of(record.run))
+    proposals = read_proposals(record, definition.of(record.run))
     context = {
         "drawn": drawn,
         "evaluation": record,
-        "evidence": evidence_record.read_evidence(record, offers, reader=request.user),
-        "decision": evidence_record.summarise_decision(record, offers),
+        "evidence": evidence_record.read_evidence(record, proposals, reader=request.user),
+        "decision": evidence_record.summarise_decision(record, proposals),
         "changes": [],
         "is_open": drawn.outcome == SpotCheck.Outcome.OPEN and record.review_id == drawn.review_id,
         "left": len(spot_checks.open_checks(request.user)),

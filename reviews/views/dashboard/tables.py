@@ -125,7 +125,7 @@ def runs(scope: Scope) -> Table:
     chosen = scope.selection.run
     disputed = FileConflict.objects.filter(outcome=FileConflict.Outcome.OPEN).values_list("run")
     conflicts = dict(disputed.annotate(Count("pk")).order_by())
-    # Also of decided records: an opinion that came late may differ.
+    # Also of decided records: an independent review that came late may differ.
     asked = Escalation.objects.filter(outcome=Escalation.Outcome.OPEN).values_list("run")
     with_a_lead = dict(asked.annotate(Count("pk")).order_by())
     columns = [
@@ -229,7 +229,7 @@ def days(scope: Scope) -> Table:
     )
 
 
-def overturnings(scope: Scope) -> Table:
+def overturns(scope: Scope) -> Table:
     """Decisions that others changed or reopened, the latest 200."""
     rows = [
         [
@@ -345,7 +345,7 @@ TABLES: dict[str, Callable[[Scope], Table]] = {
     "criteria": criteria,
     "criteria-by-reviewer": criteria_by_reviewer,
     "days": days,
-    "overturned": overturnings,
+    "overturned": overturns,
     "checks": checks,
 }
 

@@ -18,7 +18,7 @@ from reviews.exports import formats, jobs
 from reviews.exports.jobs import ExportOptions, InvalidExport
 from reviews.http.request import Request
 from reviews.http.streaming import download
-from reviews.models import Export, ExportPart, Import, Opinion, Run
+from reviews.models import Export, ExportPart, Import, IndependentReview, Run
 
 SHOWN_EXPORTS = 20
 _RANGE = re.compile(r"bytes=([0-9]{0,20})-([0-9]{0,20})")
@@ -97,7 +97,7 @@ def export(request: Request, run_pk: int) -> HttpResponse:
     context = {
         "run": run,
         "form": form,
-        "has_opinions": Opinion.objects.filter(evaluation__run=run).exists(),
+        "has_independent_reviews": IndependentReview.objects.filter(evaluation__run=run).exists(),
         "kept_for": settings.KEEP_EXPORTS // timedelta(hours=1),
         "exports": run.exports.select_related("created_by").order_by("-pk")[:SHOWN_EXPORTS],
     }

@@ -25,7 +25,7 @@ RECORDS: dict[Population, str] = {
 MOST_GROUPS = 40
 NO_BLIND = "Nobody has reviewed blind yet."
 _NONE_YET = "There are no reviews to compare yet."
-_NO_OPINIONS = "No record has been reviewed by several people, each on their own."
+_NO_INDEPENDENT_REVIEWS = "No record has been reviewed by several people, each on their own."
 
 
 def estimate_column(name: str, title: str, explained: str, *, series: str = "") -> Column:
@@ -209,7 +209,7 @@ def reviewers(found: Iterable[reviewer_agreement.ReviewerAgreement]) -> Table:
             )
         ),
     ]
-    return Table("reviewers", "People against each other", columns, rows, _NO_OPINIONS)
+    return Table("reviewers", "People against each other", columns, rows, _NO_INDEPENDENT_REVIEWS)
 
 
 def pairs(compared: JudgeVsHuman) -> Table:

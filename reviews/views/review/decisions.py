@@ -30,15 +30,15 @@ def submit(request: Request, pk: int) -> HttpResponse:
         # Before the form is checked: its errors depend on the judge's scores.
         return screen.conflict(request, record, decisions.Conflict(blind_scoring.LOCK_IN_FIRST))
     form = _posted_form(request, record)
-    obstacle = _obstacle(request, record, form, decisions.submit_review)
+    obstacle = _obstacle(request, record, form, decisions.submit)
     if obstacle:
         return obstacle
     record.refresh_from_db(fields=["review", "is_escalated"])
     if record.review_id is None:
         outcome = "It waits for those of others."
         if record.is_escalated:
-            outcome = "Opinions differ: a lead decides."
-        messages.success(request, f"Your opinion on {record.title} is saved. {outcome}")
+            outcome = "Independent reviews differ: a lead decides."
+        messages.success(request, f"Your independent review on {record.title} is saved. {outcome}")
         return _go_on(request, record)
     before, after = form.judged_verdict, form.verdict or "no verdict"
     saved = format_html(
@@ -52,11 +52,11 @@ def submit(request: Request, pk: int) -> HttpResponse:
 
 
 @require_POST
-def commit(request: Request, pk: int) -> HttpResponse:
+def lock_in(request: Request, pk: int) -> HttpResponse:
     """Keep the scores that were given blind, and show the judge's beside them. `action` as for `submit`."""
     record = screen.load(request, pk)
     form = BlindForm(record, request.POST, added=_added(request))
-    obstacle = _obstacle(request, record, form, blind_scoring.commit)
+    obstacle = _obstacle(request, record, form, blind_scoring.lock_in)
     if obstacle:
         return obstacle
     revealed = _revealed(request, record, form)
@@ -132,7 +132,7 @@ def _go_on(request: Request, record: Evaluation) -> HttpResponse:
         return screen.go_on(request, record.run)
     try:
         claimed = claims.claim(evaluation_id=swapped_in, reviewer=request.user)
-    except (claims.Taken, Evaluation.DoesNotExist):
+    except (claims.RecordUnavailable, Evaluation.DoesNotExist):
         return screen.go_on(request, record.run)
     context = {"run": record.run, "progress": progress.run_progress(record.run)}
     context["query"] = screen.working_filters(request).query_string

@@ -41,7 +41,7 @@ def draft(request: Request, pk: int) -> HttpResponse:
             f"A newer draft of this record was saved at {claims.clock(outdated.draft.saved_at)}, elsewhere."
         )
         return screen.lost(request, pk, problem, is_outdated=True)
-    except claims.Taken as taken:
+    except claims.RecordUnavailable as taken:
         return screen.lost(request, pk, taken.reason)
     response = _held(request, record)
     _tell_of(saved, response)
@@ -54,7 +54,7 @@ def renew(request: Request, pk: int) -> HttpResponse:
     record = screen.load(request, pk)
     try:
         claims.renew(evaluation_id=record.pk, reviewer=request.user)
-    except claims.Taken as taken:
+    except claims.RecordUnavailable as taken:
         return screen.lost(request, pk, taken.reason)
     return _held(request, record)
 

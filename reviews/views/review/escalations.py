@@ -31,7 +31,7 @@ def escalate(request: Request, pk: int) -> HttpResponse:
         return _form_page(request, record, form, HTTPStatus.UNPROCESSABLE_ENTITY)
     try:
         escalations.escalate(evaluation_id=record.pk, reviewer=request.user, **form.cleaned_data)
-    except claims.Taken as taken:
+    except claims.RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
     messages.success(request, f"{record.title} is with a lead. Your history has a way to take it back.")
     return screen.go_on(request, record.run)
@@ -74,7 +74,7 @@ def settle_escalation(request: Request, pk: int) -> HttpResponse:
     check(request.user, "lead_review")
     raised = _load(request, pk)
     outcome, answer = request.POST.get("outcome", ""), request.POST.get("answer", "").strip()
-    # Where opinions differ nobody asked anything: only what nobody can judge wants a word.
+    # Where disagreement nobody asked anything: only what nobody can judge wants a word.
     wants_answer = raised.kind != Escalation.Kind.DISAGREEMENT or outcome == "closed"
     is_answered = wants_answer <= len(answer) <= _LONGEST_ANSWER
     if outcome not in {"returned", "closed", "upheld"} or not is_answered:

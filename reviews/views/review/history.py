@@ -16,7 +16,7 @@ from reviews.http.request import Request
 from reviews.models import Evaluation
 from reviews.review import blind_scoring, decisions
 from reviews.rubric import definition
-from reviews.rubric.proposals import offers
+from reviews.rubric.proposals import read_proposals
 from reviews.views.review import screen
 
 
@@ -76,7 +76,7 @@ def _page(
         "evaluation": record,
         "run": record.run,
         "page": timeline.page(
-            record, offers(record, run_rubric), run_rubric, reader=request.user, after=after
+            record, read_proposals(record, run_rubric), run_rubric, reader=request.user, after=after
         ),
         "after": after,
         "submission": uuid4(),

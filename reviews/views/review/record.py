@@ -83,7 +83,7 @@ def claim(request: Request, pk: int) -> HttpResponse:
                 check(request.user, "lead_review")
                 claims.release(evaluation_id=record.pk, actor=request.user)
             claims.claim(evaluation_id=record.pk, reviewer=request.user)
-    except claims.Taken as taken:
+    except claims.RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
     return screen.show(request, record)
 
@@ -111,7 +111,7 @@ def skip(request: Request, pk: int) -> HttpResponse:
     record = screen.load(request, pk)
     try:
         claims.skip(evaluation_id=record.pk, reviewer=request.user)
-    except claims.Taken as taken:
+    except claims.RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
     return screen.go_on(request, record.run)
 

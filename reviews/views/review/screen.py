@@ -22,12 +22,12 @@ from reviews.evidence import record as evidence_record
 from reviews.history import changes, versions
 from reviews.history.versions import Version
 from reviews.http.request import Request
-from reviews.models import Draft, Evaluation, Opinion, Run
+from reviews.models import Draft, Evaluation, IndependentReview, Run
 from reviews.queue import claim_columns, claims, progress
-from reviews.review import adjudication, blind_scoring, drafts, escalations, opinions
+from reviews.review import adjudication, blind_scoring, drafts, escalations, independent_reviews
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import EscalationForm, ReviewForm
-from reviews.review.preconditions import Conflict, Reimported
+from reviews.review.preconditions import Conflict, RecordReimported
 from reviews.search import listing
 from reviews.search.filters import Filters
 
@@ -157,14 +157,20 @@ def record_screen(
         context["can_submit"] = context["can_revise"]
     kept = drafts.of(record, request.user) if is_open or form else None
     draft = None if form else kept
-    told = opinions.readable_by(record, request.user) if record.is_escalated and context["leads"] else []
+    told = (
+        independent_reviews.readable_by(record, request.user)
+        if record.is_escalated and context["leads"]
+        else []
+    )
     shown = _form(request, record, form, draft, told)
     if kept:
         shown.revision = kept.revision  # what is typed on is newer
     if shown.is_blind:
         context["submit_url"] = reverse("lock-in", args=[record.pk])
     context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
-    context["opinions"] = adjudication.read(told, shown.offers, shown.rubric, request.user) if told else None
+    context["independent_reviews"] = (
+        adjudication.read(told, shown.proposals, shown.rubric, request.user) if told else None
+    )
     context |= _read(request, record, shown)
     return _screen(request, "review/record/page.html", context, status)
 
@@ -174,7 +180,7 @@ def _form(
     record: Evaluation,
     posted: ReviewForm | None,
     draft: Draft | None,
-    told: list[Opinion],
+    told: list[IndependentReview],
 ) -> ReviewForm:
     """The form to show, if need be with what was posted: never with judge's scores that are to be hidden."""
     is_hidden = blind_scoring.is_hidden(record, request.user)
@@ -184,7 +190,7 @@ def _form(
     if is_hidden:
         return BlindForm(record, data, draft=draft)
     committed = blind_scoring.committed(record, request.user)
-    return ReviewForm(record, data, draft=draft, committed=committed, opinions=told)
+    return ReviewForm(record, data, draft=draft, committed=committed, independent_reviews=told)
 
 
 def access(request: Request, record: Evaluation) -> dict[str, Any]:
@@ -194,8 +200,8 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
     is_held = record.in_queue and record.is_claimed
     own = is_held and record.claimed_by_id == user.pk
     held = is_held and not own
-    standing = opinions.standing(record, user)
-    # Who gave an opinion waits for others, unless a lead decides.
+    standing = independent_reviews.standing(record, user)
+    # Who gave an independent review waits for others, unless a lead decides.
     is_theirs = leads if record.is_escalated else standing.own is None
     return {
         "evaluation": record,
@@ -207,13 +213,13 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
         "may_free": held and leads,
         "leads": leads,
         "standing": standing,
-        "may_add_opinion": _may_add_opinion(request, record),
+        "can_add_review": _can_add_review(request, record),
         "submit_url": reverse("revise" if record.is_decided else "submit", args=[record.pk]),
     }
 
 
-def _may_add_opinion(request: Request, record: Evaluation) -> bool:
-    """Whether somebody else's decision is in force, made here, that an opinion can stand beside."""
+def _can_add_review(request: Request, record: Evaluation) -> bool:
+    """Whether somebody else made the current decision here, so that a late review can be added."""
     in_force = record.review if record.is_decided else None
     return in_force is not None and not in_force.is_from_file and in_force.reviewer != request.user
 
@@ -222,9 +228,9 @@ def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, A
     """What is there to judge by, what was decided, and what a lead was asked."""
     return {
         "evidence": evidence_record.read_evidence(
-            record, form.offers, reader=request.user, is_blind=form.is_blind
+            record, form.proposals, reader=request.user, is_blind=form.is_blind
         ),
-        "decision": None if form.is_blind else evidence_record.summarise_decision(record, form.offers),
+        "decision": None if form.is_blind else evidence_record.summarise_decision(record, form.proposals),
         "changes": changes.since_review(record) if record.is_stale else [],
         "versions": _versions(request, record, form),
         "asked": escalations.open_of(record) if record.is_escalated else None,
@@ -236,7 +242,7 @@ def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, A
 def _versions(request: Request, record: Evaluation, form: ReviewForm) -> list[Version]:
     if not record.review_id:
         return []
-    return versions.versions(record, form.offers, form.rubric, reader=request.user)
+    return versions.versions(record, form.proposals, form.rubric, reader=request.user)
 
 
 def _screen(
@@ -260,7 +266,7 @@ def conflict(
     data["version"] = str(record.version)
     form = ReviewForm(record, data, committed=blind_scoring.committed(record, request.user))
     problem = refusal.reason
-    if isinstance(refusal, Reimported) and not blind_scoring.is_hidden(record, request.user):
+    if isinstance(refusal, RecordReimported) and not blind_scoring.is_hidden(record, request.user):
         problem = refusal.on(form.outdated)  # compares the post with the judge's scores
     return record_screen(
         request,

@@ -14,8 +14,8 @@ from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.judge import measurement_settings
 from reviews.judge.measurement_settings import (
-    FEWEST_OPINIONS,
-    MOST_OPINIONS,
+    FEWEST_REVIEWERS,
+    MOST_REVIEWERS,
     InvalidSettings,
     MeasurementSettings,
     percent,
@@ -59,7 +59,7 @@ class MeasuresForm(forms.Form):
         " they differ a lead decides. Only these tell how far people agree with each other.",
     )
     overlap = forms.IntegerField(
-        label="By how many people", help_text=f"{FEWEST_OPINIONS} to {MOST_OPINIONS}."
+        label="By how many people", help_text=f"{FEWEST_REVIEWERS} to {MOST_REVIEWERS}."
     )
     seen = forms.CharField(widget=forms.HiddenInput)
     use_required_attribute = False
@@ -67,7 +67,7 @@ class MeasuresForm(forms.Form):
     def __init__(self, data: Any, known: MeasurementSettings) -> None:
         initial = known.as_json() | {name: percent(getattr(known, name)) for name in _SHARES}
         super().__init__(data, initial=initial | {"seen": known.fingerprint})
-        self.fields["overlap"].widget.attrs |= {"min": FEWEST_OPINIONS, "max": MOST_OPINIONS}
+        self.fields["overlap"].widget.attrs |= {"min": FEWEST_REVIEWERS, "max": MOST_REVIEWERS}
 
     def measures(self) -> MeasurementSettings:
         """What the valid form says."""

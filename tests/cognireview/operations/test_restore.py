@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from reviews.accounts.permissions import Denied
-from reviews.models import AuditEvent, Evaluation, Overturning, Review, User
+from reviews.models import AuditEvent, Evaluation, Overturn, Review, User
 from reviews.review.decisions import Conflict, close, reopen, revise, undo
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import bring_in, file_of, line
@@ -53,7 +53,7 @@ def test_the_event_says_which_and_why(record: Evaluation, lea: User) -> None:
 
 def test_whoever_is_overturned_by_it_learns_why(record: Evaluation, max: User) -> None:
     review = restore_version(record, max)
-    overturned = Overturning.objects.get(actor=max)
+    overturned = Overturn.objects.get(actor=max)
     assert (overturned.review.version, overturned.by, overturned.reason) == (2, review, "It was right.")
 
 

@@ -12,7 +12,7 @@ from reviews.models import BlindScores, Draft, Escalation, Evaluation, Review, R
 from reviews.queue import claims
 from reviews.review import escalations
 from reviews.rubric import definition
-from reviews.rubric.proposals import offers
+from reviews.rubric.proposals import read_proposals
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import HTMX, filled_in, text, url
 from tests.support.work import decide, end_claim
@@ -227,7 +227,7 @@ class TestWhileItIsHidden:
     def test_a_submit_answers_the_same_whatever_it_guesses(
         self, as_ana: Client, held: Evaluation, version: str, action: str
     ) -> None:
-        seen = offers(held, definition.of(held.run))
+        seen = read_proposals(held, definition.of(held.run))
         answers = set()
         for fingerprint in ("0" * 12, seen[0].fingerprint):
             for score in ("Yes", "No"):
@@ -241,7 +241,7 @@ class TestWhileItIsHidden:
     def test_a_commit_of_an_outdated_record_does_not_tell_what_changed(
         self, as_ana: Client, held: Evaluation
     ) -> None:
-        seen = offers(held, definition.of(held.run))
+        seen = read_proposals(held, definition.of(held.run))
         problems = set()
         for fingerprint in ("0" * 12, seen[0].fingerprint):
             posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")

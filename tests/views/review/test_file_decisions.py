@@ -13,7 +13,7 @@ from reviews.exports.verify_export import compare
 from reviews.models import Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.schema import Limits
-from reviews.review import decisions, opinions
+from reviews.review import decisions, independent_reviews
 from reviews.rubric import definition
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.pages import filled_in, text
@@ -151,7 +151,7 @@ class TestThePage:
         assert "Something else is entered below." in text(page)
         assert "Step 3 is missing." in text(page)
 
-    def test_of_a_lead_who_decides_between_opinions_shows_it_too(
+    def test_of_a_lead_who_decides_between_independent_reviews_shows_it_too(
         self, as_lea: Client, lea: User, ana: User, bo: User, decided_before: Evaluation
     ) -> None:
         Run.objects.update(overlap_share=1, overlap=2)
@@ -343,5 +343,5 @@ def test_record_that_several_people_review_shows_it_to_each(
         submit(client, decided_before, filled_in(page))
     record = Evaluation.objects.get()
     assert not record.is_escalated
-    assert opinions.open_on(record) == []
+    assert independent_reviews.open_on(record) == []
     assert exported()["human_corrected_scores"] == CORRECTED

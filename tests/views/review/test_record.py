@@ -74,11 +74,11 @@ class TestClaiming:
         assert "ana has been reviewing this since" in text(response)
 
     def test_only_a_lead_is_offered_to_free_it(self, as_bo: Client, held: Evaluation, lea: User) -> None:
-        offer = f'action="{url("release", held)}"'
-        assert offer not in text(as_bo.get(url("evaluation", held)))
+        proposal = f'action="{url("release", held)}"'
+        assert proposal not in text(as_bo.get(url("evaluation", held)))
         as_lea = Client()
         as_lea.force_login(lea)
-        assert offer in text(as_lea.get(url("evaluation", held)))
+        assert proposal in text(as_lea.get(url("evaluation", held)))
         assert as_lea.post(url("release", held))["Location"] == url("evaluation", held)
         assert as_bo.post(url("claim", held)).status_code == 303
 

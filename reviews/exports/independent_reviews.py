@@ -1,4 +1,4 @@
-"""All opinions of a run as a file beside its export, in which one decision at most stands for a record."""
+"""Export all independent reviews of a run; its main export has one decision for each record."""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -10,20 +10,25 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q
 from reviews.audit import reveals
 from reviews.database.held_transaction import HeldTransaction
 from reviews.database.replica import by_replica_in_steps
-from reviews.models import Opinion, Review, Run, User
+from reviews.models import IndependentReview, Review, Run, User
 
 
 @by_replica_in_steps
-def opinion_lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
+def independent_review_lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
     """JSONL, in the order of the records: what everybody said of a record that several people reviewed.
 
     Each line has `evaluation_id`, `reviewer`, `submitted_at`, `scores` (as `human_corrected_scores`),
     `comments`, `causes`, `stands`, whether the export holds it, and `withheld`. The decision of a lead
-    between opinions is one of the lines; opinions that were taken back are none. Scores, comments and causes
-    of open opinions by others are withheld from a `reader` who may still give one; without a reader none are.
+    between independent reviews is one of the lines; independent reviews that were taken back are none.
+    Scores, comments and causes of open independent reviews by others are withheld from a `reader` who may
+    still give one; without a reader none are.
     """
-    several = Opinion.objects.filter(evaluation__run=run, review__withdrawal=None).values("evaluation")
-    said = Review.objects.filter(Q(opinion__isnull=False) | Q(pk=F("evaluation__review")), withdrawal=None)
+    several = IndependentReview.objects.filter(evaluation__run=run, review__withdrawal=None).values(
+        "evaluation"
+    )
+    said = Review.objects.filter(
+        Q(independent_review__isnull=False) | Q(pk=F("evaluation__review")), withdrawal=None
+    )
     found = said.filter(run=run, evaluation__in=several).select_related("reviewer")
     found = found.annotate(record=F("evaluation__evaluation_id"), in_force=F("evaluation__review"))
     found = found.order_by("evaluation__first_import__sequence", "evaluation__first_line", "version")
@@ -37,8 +42,8 @@ def _withheld(run: Run, reader: User | None) -> "ExpressionWrapper[Any]":
     """A condition on reviews."""
     if reader is None:
         return ExpressionWrapper(Q(pk__in=()), BooleanField())
-    sealed = run.evaluations.filter(reveals.opinions_hidden_from(reader))
-    by_others = ~Q(reviewer=reader) & Q(opinion__is_open=True)
+    sealed = run.evaluations.filter(reveals.independent_reviews_hidden_from(reader))
+    by_others = ~Q(reviewer=reader) & Q(independent_review__is_open=True)
     return ExpressionWrapper(by_others & Q(evaluation__in=sealed), BooleanField())
 
 
@@ -58,6 +63,6 @@ def _line(review: Any) -> dict[str, Any]:
     }
 
 
-def opinions_file_name(run: Run) -> str:
+def independent_reviews_file_name(run: Run) -> str:
     """A name for the file; it begins with the run's, which may hold anything printable."""
     return f"{run.name}-independent-reviews.jsonl"

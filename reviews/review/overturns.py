@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reviews.models import Overturning, Review, User
+from reviews.models import Overturn, Review, User
 from reviews.records.scores import score_of
 from reviews.rubric.overrides import is_same_score
 
-Kind = Overturning.Kind
+Kind = Overturn.Kind
 
 
 def note(
@@ -18,7 +18,7 @@ def note(
     `by` is the review that takes its place.
     """
     if review and not review.is_from_file and review.reviewer_id != actor.pk:
-        Overturning.objects.create(review=review, kind=kind, reason=reason, actor=actor, by=by)
+        Overturn.objects.create(review=review, kind=kind, reason=reason, actor=actor, by=by)
 
 
 def note_revision(review: Review | None, *, by: Review) -> None:

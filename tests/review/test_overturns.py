@@ -6,7 +6,7 @@ from django.db import IntegrityError, connection
 from reviews.dashboard import drilldown, reviewer_activity
 from reviews.dashboard.drilldown import SIGNALS, list_decisions, list_overturned
 from reviews.dashboard.reviewer_activity import WorkSelection
-from reviews.models import Evaluation, FileConflict, Overturning, Review, Run, User
+from reviews.models import Evaluation, FileConflict, Overturn, Review, Run, User
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import decisions as review_decisions
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -80,7 +80,7 @@ class TestOverturned:
     def test_is_not_what_people_changed_of_their_own(self, decided: Evaluation, ana: User) -> None:
         decide(decided, ana, by=review_decisions.revise, scores=OTHER)
         review_decisions.reopen(evaluation_id=decided.pk, actor=ana, reason="I was wrong.")
-        assert not Overturning.objects.exists()
+        assert not Overturn.objects.exists()
 
     def test_counts_a_decision_once_and_lists_all_that_befell_it(
         self, decided: Evaluation, ana: User, lea: User, max: User
@@ -94,7 +94,7 @@ class TestOverturned:
     def test_is_append_only(self, decided: Evaluation, lea: User) -> None:
         review_decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Again.")
         with pytest.raises(IntegrityError, match="append-only"), connection.cursor() as cursor:
-            cursor.execute("DELETE FROM overturning")
+            cursor.execute("DELETE FROM overturn")
 
 
 class TestTheDecisionsBehindAFigure:

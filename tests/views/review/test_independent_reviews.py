@@ -1,4 +1,4 @@
-"""Opinions on the screen: what a reviewer is told, how a lead decides, and what a late one can do."""
+"""Independent reviews on the review screen: submitting, adjudicating, and reviewing too late."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews.models import Escalation, Evaluation, Opinion, Review, Run, User
+from reviews.models import Escalation, Evaluation, IndependentReview, Review, Run, User
 from reviews.queue import claims
-from reviews.review import decisions, opinions
+from reviews.review import decisions, independent_reviews
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import HTMX, filled_in, form_of, text, url
 from tests.support.work import decide
@@ -36,7 +36,7 @@ def record(run: Run) -> Evaluation:
 
 @pytest.fixture
 def first(record: Evaluation, ana: User) -> Review:
-    """Ana's opinion."""
+    """Ana's independent review."""
     return decide(record, ana, scores=DEEP, comments="A word of ana.", causes={"depth": "too strict"})
 
 
@@ -50,7 +50,9 @@ class TestGivingOne:
     def test_is_said_and_goes_on(self, as_ana: Client, record: Evaluation) -> None:
         other = EvaluationFactory.create(run=record.run, task_id="8")
         response = as_ana.post(url("submit", record), form_of(record), headers=HTMX)
-        assert "Your opinion on Task 7 · o1 is saved. It waits for those of others." in text(response)
+        assert "Your independent review on Task 7 · o1 is saved. It waits for those of others." in text(
+            response
+        )
         assert response["HX-Replace-Url"] == url("evaluation", other)
 
     def test_that_agrees_is_saved_as_the_decision(self, as_bo: Client, record: Evaluation, ana: User) -> None:
@@ -61,29 +63,29 @@ class TestGivingOne:
 
     def test_that_differs_is_said_too(self, as_bo: Client, record: Evaluation, first: Review) -> None:
         response = as_bo.post(url("submit", record), form_of(record), follow=True)
-        assert "Opinions differ: a lead decides." in text(response)
+        assert "Independent reviews differ: a lead decides." in text(response)
 
     def test_leaves_its_reviewer_the_record_to_read(
         self, as_ana: Client, record: Evaluation, first: Review
     ) -> None:
         page = text(as_ana.get(url("evaluation", record)))
-        assert "You gave your opinion at" in page
-        assert "1 of 2 independent opinions is given" in page
+        assert "You gave your independent review at" in page
+        assert "1 of 2 independent reviews is given" in page
         assert "Claim and review" not in page
-        assert "Decide with the opinions there are" not in page
+        assert "Decide with the independent reviews there are" not in page
         refused = as_ana.post(url("claim", record))
         assert refused.status_code == 409
-        assert "It waits for those of others." in text(refused)
+        assert "Waiting for the other reviewers." in text(refused)
 
     def test_is_told_in_the_queue(self, as_ana: Client, run: Run, first: Review) -> None:
         page = text(as_ana.get(url("review", run)))
-        assert "1 with your opinion waits for those of others." in page
+        assert "1 with your independent review waits for those of others." in page
         assert "Nothing is left for you now." in page
 
     def test_can_be_undone_from_ones_history(
         self, as_ana: Client, run: Run, record: Evaluation, first: Review
     ) -> None:
-        assert "Opinion" in text(as_ana.get(url("recent", run)))
+        assert "Independent review" in text(as_ana.get(url("recent", run)))
         response = as_ana.post(url("undo", run), headers=HTMX)
         assert "Taken back: Task 7 · o1. It is yours again, as you left it." in text(response)
         assert SECRET in text(response)
@@ -103,7 +105,7 @@ class TestNobodySeesThoseOfOthers:
     ) -> None:
         client: Client = request.getfixturevalue(f"as_{who}")
         pages = [client.get(url(name, record)) for name in ("evaluation", "record-history")]
-        assert ("opinions is given" in text(pages[0])) is (who == "lea")
+        assert ("independent reviews is given" in text(pages[0])) is (who == "lea")
         pages.append(client.get(url("run", record.run)))
         pages.append(client.post(url("claim", record), headers=HTMX))
         pages.append(client.post(url("submit", record), {}, headers=HTMX))
@@ -115,7 +117,7 @@ class TestNobodySeesThoseOfOthers:
         self, as_bo: Client, record: Evaluation, differing: Escalation
     ) -> None:
         page = text(as_bo.get(url("evaluation", record)))
-        assert "Opinions on this record differ." in page
+        assert "Independent reviews on this record differ." in page
         assert "A lead decides." in page
         assert SECRET not in page
         assert "Take it back" not in page
@@ -125,28 +127,28 @@ class TestNobodySeesThoseOfOthers:
     ) -> None:
         decide(Evaluation.objects.get(), lea, scores=SCORES)
         page = text(as_bo.get(url("record-history", record)))
-        assert "gave an opinion: version 1" in page
+        assert "gave an independent review: version 1" in page
         assert "Depth: No → Yes" in page
 
 
 class TestALeadDecides:
-    def test_with_the_opinions_side_by_side(
+    def test_with_the_independent_reviews_side_by_side(
         self, as_lea: Client, record: Evaluation, differing: Escalation
     ) -> None:
         before = text(as_lea.get(url("evaluation", record)))
-        assert "Claim it to read the opinions and decide." in before
+        assert "Claim it to read the independent reviews and decide." in before
         assert SECRET not in before
         page = text(as_lea.post(url("claim", record), headers=HTMX))
-        assert "2 opinions differ on 1 of 2 criteria." in page
+        assert "2 disagreement on 1 of 2 criteria." in page
         assert page.count("differs</span>") == 1
         for said in (SECRET, "A word of ana.", "A word of bo.", "Too strict"):
             assert said in page
-        assert "Back to the queue, for one more opinion" in page
+        assert "Back to the queue, for one more independent review" in page
 
     def test_from_what_they_agree_on(self, as_lea: Client, record: Evaluation, differing: Escalation) -> None:
         as_lea.post(url("claim", record))
         response = as_lea.get(url("evaluation", record))
-        assert "Where the opinions agree" in text(response)
+        assert "Where the independent reviews agree" in text(response)
         assert "1 score missing" in text(response)
         posted = filled_in(response)
         # PostgreSQL has the shorter name first.
@@ -163,10 +165,10 @@ class TestALeadDecides:
         assert "One of them is yours: better let another lead decide." in page
 
     def test_with_those_there_are(self, as_lea: Client, record: Evaluation, first: Review) -> None:
-        assert "Decide with the opinions there are" in text(as_lea.get(url("evaluation", record)))
+        assert "Decide with the independent reviews there are" in text(as_lea.get(url("evaluation", record)))
         response = as_lea.post(url("adjudicate", record), headers=HTMX)
         page = text(response)
-        assert "There is one opinion, by ana." in page
+        assert "There is one independent review, by ana." in page
         assert SECRET in page
         posted = filled_in(response)
         assert (posted["criteria-0-score"], posted["criteria-0-justification"]) == ("Yes", SECRET)
@@ -176,7 +178,7 @@ class TestALeadDecides:
     def test_not_on_a_record_that_waits_for_none(self, as_lea: Client, record: Evaluation) -> None:
         response = as_lea.post(url("adjudicate", record), headers=HTMX)
         assert response.status_code == 409
-        assert "This record does not wait for opinions." in text(response)
+        assert "This record does not wait for independent reviews." in text(response)
 
     @pytest.mark.parametrize(
         ("outcome", "status"), [("returned", "Needs Review"), ("closed", "Needs Review")]
@@ -191,7 +193,7 @@ class TestALeadDecides:
 
     def test_finds_it_in_the_list(self, as_lea: Client, run: Run, differing: Escalation) -> None:
         page = text(as_lea.get(url("open-escalations", run)))
-        assert "Opinions differ: decide which holds." in page
+        assert "Independent reviews differ: decide which holds." in page
         assert "Answer, back to the queue" not in page
 
 
@@ -209,19 +211,19 @@ class TestOneThatComesTooLate:
         assert "ana submitted this at" in page
         assert "You differ on 1 criterion." in page
         assert "What you entered" in page
-        assert "Send as second opinion" in page
+        assert "Send as second independent review" in page
         assert url("independent-review", decided) in page
 
     def test_is_offered_when_a_draft_is_saved_too(self, as_bo: Client, decided: Evaluation) -> None:
         draft = form_of(decided, revision=1)
         response = as_bo.post(url("draft", decided), draft, headers=HTMX)
         assert response.status_code == 409
-        assert "Send as second opinion" in text(response)
+        assert "Send as second independent review" in text(response)
 
     def test_goes_to_a_lead_where_it_differs(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         response = as_bo.post(url("independent-review", decided), filled_in(refused), follow=True)
-        assert "Your opinion on Task 7 · o1 is saved. A lead says which holds." in text(response)
+        assert "Your independent review on Task 7 · o1 is saved. A lead says which holds." in text(response)
         after = Evaluation.objects.get()
         assert (after.human_reviewer_id, after.is_escalated) == ("ana", True)
 
@@ -230,42 +232,42 @@ class TestOneThatComesTooLate:
         posted = filled_in(refused) | {"criteria-1-score": "Yes"}
         response = as_bo.post(url("independent-review", decided), posted, follow=True)
         assert "It agrees with the decision in force." in text(response)
-        assert Opinion.objects.count() == 2
+        assert IndependentReview.objects.count() == 2
 
     def test_is_read_and_settled_by_a_lead(
         self, as_bo: Client, as_lea: Client, decided: Evaluation, bo: User
     ) -> None:
-        decide(Evaluation.objects.get(), bo, by=opinions.add, scores=SCORES)
+        decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         page = text(as_lea.get(url("evaluation", decided)))
-        assert "A decision is in force, and one opinion came after it" in page
-        assert "2 opinions differ on 1 of 2 criteria." in page
+        assert "A decision is in force, and one independent review came after it" in page
+        assert "2 disagreement on 1 of 2 criteria." in page
         raised = Escalation.objects.get()
         as_lea.post(url("resolve-escalation", raised), {"outcome": "upheld"})
         assert not Evaluation.objects.get().is_escalated
-        assert "opinion" in text(as_bo.get(url("evaluation", decided)))
+        assert "independent review" in text(as_bo.get(url("evaluation", decided)))
 
     def test_is_counted_on_the_desk(self, as_lea: Client, decided: Evaluation, bo: User) -> None:
         place = reverse("open-escalations", args=[decided.run_id])
         assert place not in text(as_lea.get(reverse("dashboard")))
-        decide(Evaluation.objects.get(), bo, by=opinions.add, scores=SCORES)
+        decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         assert f'<a href="{place}">1</a>' in text(as_lea.get(reverse("dashboard")))
         assert "1 record waits for a lead" in text(as_lea.get(place))
 
     def test_shows_beside_the_revision_too(self, as_lea: Client, decided: Evaluation, bo: User) -> None:
-        decide(Evaluation.objects.get(), bo, by=opinions.add, scores=SCORES)
+        decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         response = as_lea.get(url("revise", decided))
-        assert "2 opinions differ on 1 of 2 criteria." in text(response)
+        assert "2 disagreement on 1 of 2 criteria." in text(response)
         as_lea.post(url("revise", decided), filled_in(response))
         assert not Evaluation.objects.get().is_escalated
 
     def test_is_not_offered_to_who_decided(self, as_ana: Client, decided: Evaluation) -> None:
         page = text(as_ana.post(url("submit", decided), form_of(decided), headers=HTMX))
-        assert "Send as second opinion" not in page
+        assert "Send as second independent review" not in page
 
     def test_needs_a_whole_form(self, as_bo: Client, decided: Evaluation) -> None:
         response = as_bo.post(url("independent-review", decided), {}, headers=HTMX)
         assert response.status_code == 422
-        assert "Your opinion is not sent yet" in text(response)
+        assert "Your independent review is not sent yet" in text(response)
 
     def test_is_refused_where_the_decision_has_changed(
         self, as_bo: Client, decided: Evaluation, ana: User
@@ -280,11 +282,13 @@ class TestOneThatComesTooLate:
 
 
 class TestTheFile:
-    def test_is_offered_where_there_are_opinions(self, as_lea: Client, run: Run, record: Evaluation) -> None:
-        assert "Download the opinions" not in text(as_lea.get(url("export", run)))
+    def test_is_offered_where_there_are_independent_reviews(
+        self, as_lea: Client, run: Run, record: Evaluation
+    ) -> None:
+        assert "Download the independent reviews" not in text(as_lea.get(url("export", run)))
 
     def test_is_one_line_for_each(self, as_lea: Client, run: Run, first: Review) -> None:
-        assert "Download the opinions" in text(as_lea.get(url("export", run)))
+        assert "Download the independent reviews" in text(as_lea.get(url("export", run)))
         response = as_lea.get(url("independent-reviews", run))
         assert b"".join(response.streaming_content).count(b"\n") == 1  # type: ignore[attr-defined]
         assert "algebra-independent-reviews.jsonl" in response["Content-Disposition"]

@@ -1,4 +1,4 @@
-"""Opinions: one that came too late to decide, a lead who waits for no more of them, all of them as a file."""
+"""Independent reviews: submit a late one, adjudicate, and download all reviews of a run."""
 
 from http import HTTPStatus
 
@@ -9,19 +9,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import check
-from reviews.exports import opinions as exports_opinions
+from reviews.exports import independent_reviews as exports_independent_reviews
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.models import Run
 from reviews.queue import claims
-from reviews.review import blind_scoring, opinions
+from reviews.review import blind_scoring, independent_reviews
 from reviews.review.forms.review import ReviewForm
 from reviews.review.preconditions import Conflict
 from reviews.views.review import screen
 
 
 @require_POST
-def second_opinion(request: Request, pk: int) -> HttpResponse:
+def add_review(request: Request, pk: int) -> HttpResponse:
     """Put what was posted beside the decision in force, which somebody else was first to make."""
     record = screen.load(request, pk)
     if not record.is_decided:
@@ -29,35 +29,36 @@ def second_opinion(request: Request, pk: int) -> HttpResponse:
     form = ReviewForm(record, request.POST, committed=blind_scoring.committed(record, request.user))
     if not form.is_valid():
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-        problem = "Your opinion is not sent yet: something in it needs your attention."
+        problem = "Your independent review is not sent yet: something in it needs your attention."
         return screen.record_screen(request, record, form=form, problem=problem, status=status)
     try:
-        opinions.add(evaluation_id=pk, reviewer=request.user, **form.decision)
+        independent_reviews.add(evaluation_id=pk, reviewer=request.user, **form.decision)
     except Conflict as conflict:
         return screen.conflict(request, record, conflict)
     record = screen.load(request, pk)
     outcome = "A lead says which holds." if record.is_escalated else "It agrees with the decision in force."
-    messages.success(request, f"Your opinion on {record.title} is saved. {outcome}")
+    messages.success(request, f"Your independent review on {record.title} is saved. {outcome}")
     return screen.go_on(request, record.run)
 
 
 @require_POST
-def decide(request: Request, pk: int) -> HttpResponse:
-    """As a lead, take a record over to decide it with the opinions there are."""
+def adjudicate(request: Request, pk: int) -> HttpResponse:
+    """As a lead, take a record over to decide it with the independent reviews there are."""
     check(request.user, "lead_review")
     record = screen.load(request, pk)
     try:
-        opinions.call(evaluation_id=pk, actor=request.user)
-    except (Conflict, claims.Taken) as obstacle:
+        independent_reviews.take_over(evaluation_id=pk, actor=request.user)
+    except (Conflict, claims.RecordUnavailable) as obstacle:
         return screen.refused(request, obstacle.reason, reverse("evaluation", args=[pk]))
     return screen.show(request, record)
 
 
 @require_safe
-def opinions_of_run(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Send every opinion of a run as JSONL; open ones of others may be withheld from the person."""
+def download_independent_reviews(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Send the independent reviews of a run as JSONL, without those the reader must not see yet."""
     check(request.user, "export_run")
     run = get_object_or_404(Run, pk=run_pk)
     return download(
-        exports_opinions.opinion_lines(run, request.user), exports_opinions.opinions_file_name(run)
+        exports_independent_reviews.independent_review_lines(run, request.user),
+        exports_independent_reviews.independent_reviews_file_name(run),
     )

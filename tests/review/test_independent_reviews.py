@@ -1,4 +1,4 @@
-"""Opinions of several people on one record: who gets it, what comes of them, and what nobody sees before."""
+"""Independent reviews: who gets the record, what follows from them, and what stays hidden."""
 
 import json
 from functools import partial
@@ -11,24 +11,24 @@ from django.utils import timezone
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import drilldown, reviewer_activity
 from reviews.dashboard.reviewer_activity import WorkSelection
-from reviews.exports import opinions as exports_opinions
+from reviews.exports import independent_reviews as exports_independent_reviews
 from reviews.history import recent, timeline, versions
 from reviews.models import (
     AuditEvent,
     Escalation,
     Evaluation,
+    IndependentReview,
     JudgedCount,
-    Opinion,
     Review,
     Run,
     User,
 )
 from reviews.queue import claims, progress
-from reviews.queue.claims import Taken
-from reviews.review import adjudication, decisions, drafts, escalations, opinion_counts, opinions
+from reviews.queue.claims import RecordUnavailable
+from reviews.review import adjudication, agreement_counts, decisions, drafts, escalations, independent_reviews
 from reviews.review.preconditions import Conflict
 from reviews.rubric import definition
-from reviews.rubric.proposals import offers
+from reviews.rubric.proposals import read_proposals
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import bring_in, file_of, line, take_out
@@ -62,15 +62,15 @@ def now(evaluation: Evaluation) -> Evaluation:
 
 
 def differ(evaluation: Evaluation, ana: User, bo: User) -> Escalation:
-    """Ana and bo give opinions that differ on one criterion."""
+    """Ana and bo give independent reviews that differ on one criterion."""
     decide(evaluation, ana)
     decide(evaluation, bo, scores=OTHER, comments="It is right.")
     return Escalation.objects.get(outcome="open")
 
 
 def add(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
-    """The opinion of somebody who came too late."""
-    return decide(now(evaluation), reviewer, by=opinions.add, **other)
+    """The independent review of somebody who came too late."""
+    return decide(now(evaluation), reviewer, by=independent_reviews.add, **other)
 
 
 def actions(evaluation: Evaluation) -> list[str]:
@@ -83,7 +83,7 @@ class TestTheFirst:
         review = decide(evaluation, ana)
         after = now(evaluation)
         assert (after.review, after.human, after.version) == (None, before, evaluation.version)
-        assert (review.version, review.opinion.is_open) == (1, True)
+        assert (review.version, review.independent_review.is_open) == (1, True)
         assert not JudgedCount.objects.exists()
 
     def test_frees_the_record_and_ends_the_draft(self, evaluation: Evaluation, ana: User) -> None:
@@ -108,10 +108,10 @@ class TestTheFirst:
 
     def test_is_all_that_its_reviewer_has_to_say(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
-        said = r"^You gave your opinion on this at \d\d:\d\d UTC\. It waits for those of others\.$"
-        with pytest.raises(Taken, match=said):
+        said = r"^You submitted your review at \d\d:\d\d UTC\. Waiting for the other reviewers\.$"
+        with pytest.raises(RecordUnavailable, match=said):
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
-        with pytest.raises(Taken, match=said):
+        with pytest.raises(RecordUnavailable, match=said):
             claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
         with pytest.raises(Conflict, match=said):
             decide(evaluation, ana)
@@ -119,12 +119,12 @@ class TestTheFirst:
     def test_sent_twice_is_one(self, evaluation: Evaluation, ana: User) -> None:
         review = decide(evaluation, ana)
         assert decide(evaluation, ana, submission=review.submission) == review
-        assert Opinion.objects.count() == 1
+        assert IndependentReview.objects.count() == 1
 
     def test_is_in_the_audit_log_with_its_scores(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana, comments="Step 2.", causes={"Clarity": "misread"})
         event = AuditEvent.objects.get()
-        assert (event.action, event.actor, event.detail["version"]) == ("opinion", ana, 1)
+        assert (event.action, event.actor, event.detail["version"]) == ("independent review", ana, 1)
         assert event.detail["scores"] == SCORES
         assert (event.detail["comments"], event.detail["causes"]) == ("Step 2.", {"Clarity": "misread"})
         assert "human" not in event.detail
@@ -170,14 +170,14 @@ class TestTheFirst:
         mine, of_bo = (
             progress.reviewer_progress(run=evaluation.run, reviewer=person) for person in (ana, bo)
         )
-        assert (mine.left, mine.with_opinion) == (0, 1)
-        assert (of_bo.left, of_bo.with_opinion) == (1, 0)
+        assert (mine.left, mine.reviewed_by_you) == (0, 1)
+        assert (of_bo.left, of_bo.reviewed_by_you) == (1, 0)
 
     def test_outside_the_share_decides(self, evaluation: Evaluation, ana: User) -> None:
         Run.objects.update(overlap_share=0)
         decide(evaluation, ana)
         assert now(evaluation).human_review_status == "Completed"
-        assert not Opinion.objects.exists()
+        assert not IndependentReview.objects.exists()
 
 
 class TestThoseThatAgree:
@@ -187,10 +187,10 @@ class TestThoseThatAgree:
         after = now(evaluation)
         assert (after.review, after.human_review_status, after.human_reviewer_id) == (last, "Completed", "bo")
         assert (after.human_review_comments, after.version) == ("And mine.", evaluation.version + 1)
-        assert not Opinion.objects.filter(is_open=True).exists()
-        assert actions(evaluation) == ["opinion", "opinion", "resolve"]
+        assert not IndependentReview.objects.filter(is_open=True).exists()
+        assert actions(evaluation) == ["independent review", "independent review", "resolve"]
         told = AuditEvent.objects.get(action="resolve").detail
-        assert (told["version"], told["opinions"]) == (2, [1, 2])
+        assert (told["version"], told["independent_reviews"]) == (2, [1, 2])
         assert told["human"]["after"]["human_reviewer_id"] == "bo"
 
     def test_may_have_other_justifications(self, evaluation: Evaluation, ana: User, bo: User) -> None:
@@ -244,14 +244,15 @@ class TestThoseThatDiffer:
         assert (after.review, after.is_escalated, after.human_review_status) == (None, True, "Needs Review")
         raised = Escalation.objects.get()
         assert (raised.kind, raised.outcome, raised.raised_by) == ("disagreement", "open", bo)
-        assert actions(evaluation) == ["opinion", "opinion", "opinions differ"]
+        assert actions(evaluation) == ["independent review", "independent review", "disagreement"]
 
     def test_are_nobody_elses(self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User) -> None:
         differ(evaluation, ana, bo)
         for person in (ana, bo, cy, lea):
             assert claims.claim_next(run=evaluation.run, reviewer=person) is None
         with pytest.raises(
-            Taken, match=r"^Opinions on this differ: it is with a lead since \d\d:\d\d UTC\.$"
+            RecordUnavailable,
+            match=r"^Reviewers disagree: this was sent to a lead at \d\d:\d\d UTC\.$",
         ):
             claims.claim(evaluation_id=evaluation.pk, reviewer=cy)
 
@@ -262,8 +263,8 @@ class TestThoseThatDiffer:
         assert (after.review, after.is_escalated, after.human_reviewer_id) == (review, False, "lea")
         raised.refresh_from_db()
         assert (raised.outcome, raised.settled_by) == ("decided", lea)
-        assert list(Opinion.objects.values_list("is_open", flat=True)) == [False, False]
-        assert not hasattr(review, "opinion")
+        assert list(IndependentReview.objects.values_list("is_open", flat=True)) == [False, False]
+        assert not hasattr(review, "independent_review")
 
     def test_are_open_again_when_the_lead_takes_it_back(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
@@ -271,7 +272,7 @@ class TestThoseThatDiffer:
         raised = differ(evaluation, ana, bo)
         decide(now(evaluation), lea)
         decisions.undo(run=evaluation.run, reviewer=lea)
-        assert [one.reviewer for one in opinions.open_on(now(evaluation))] == [ana, bo]
+        assert [one.reviewer for one in independent_reviews.open_on(now(evaluation))] == [ana, bo]
         raised.refresh_from_db()
         assert (raised.outcome, now(evaluation).is_escalated) == ("open", True)
 
@@ -292,7 +293,7 @@ class TestThoseThatDiffer:
         assert claims.claim_next(run=evaluation.run, reviewer=cy) == evaluation
         assert escalations.answer_for(evaluation) is None
         decide(now(evaluation), cy)
-        assert [one.reviewer for one in opinions.open_on(now(evaluation))] == [ana, bo, cy]
+        assert [one.reviewer for one in independent_reviews.open_on(now(evaluation))] == [ana, bo, cy]
         assert now(evaluation).is_escalated
 
     def test_may_be_closed_without_scores(
@@ -300,7 +301,10 @@ class TestThoseThatDiffer:
     ) -> None:
         raised = differ(evaluation, ana, bo)
         escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="No reference.")
-        assert (now(evaluation).human_review_status, opinions.open_on(evaluation)) == ("Completed", [])
+        assert (now(evaluation).human_review_status, independent_reviews.open_on(evaluation)) == (
+            "Completed",
+            [],
+        )
 
     def test_are_not_withdrawn_as_a_question_is(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         raised = differ(evaluation, ana, bo)
@@ -314,20 +318,22 @@ class TestThoseThatDiffer:
 
 
 class TestTakingBack:
-    def test_an_opinion_gives_the_record_back(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_an_independent_review_gives_the_record_back(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         decide(evaluation, ana, comments="Hm.")
         taken = decisions.undo(run=evaluation.run, reviewer=ana)
         assert (taken, taken.claimed_by) == (evaluation, ana)
         draft = drafts.of(evaluation, ana)
         assert draft
         assert ["comments", "Hm."] in draft.fields
-        assert opinions.open_on(evaluation) == []
-        assert actions(evaluation) == ["opinion", "take back opinion"]
+        assert independent_reviews.open_on(evaluation) == []
+        assert actions(evaluation) == ["independent review", "undo independent review"]
         decide(now(evaluation), ana)
         decide(now(evaluation), bo)
         assert now(evaluation).review == Review.objects.get(version=3)
 
-    def test_an_opinion_leaves_the_record_to_who_has_it_by_now(
+    def test_an_independent_review_leaves_the_record_to_who_has_it_by_now(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana)
@@ -364,7 +370,7 @@ class TestTakingBack:
         decisions.undo(run=evaluation.run, reviewer=bo)
         after = now(evaluation)
         assert (after.review, after.human_review_status, after.claimed_by) == (None, "Needs Review", bo)
-        assert [one.reviewer for one in opinions.open_on(after)] == [ana]
+        assert [one.reviewer for one in independent_reviews.open_on(after)] == [ana]
         claims.release(evaluation_id=evaluation.pk, actor=bo)
         decide(now(evaluation), cy)
         assert now(evaluation).human_reviewer_id == "cy"
@@ -372,7 +378,9 @@ class TestTakingBack:
     def test_one_that_others_settled_is_too_late(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
         decide(evaluation, bo)
-        with pytest.raises(Conflict, match=r"^bo has settled this with an opinion at \d\d:\d\d UTC\.$"):
+        with pytest.raises(
+            Conflict, match=r"^bo has settled this with an independent review at \d\d:\d\d UTC\.$"
+        ):
             decisions.undo(run=evaluation.run, reviewer=ana)
 
     def test_is_no_work_done(self, evaluation: Evaluation, ana: User) -> None:
@@ -382,19 +390,21 @@ class TestTakingBack:
 
 
 class TestALeadWhoWaitsNoLonger:
-    def test_decides_with_the_opinions_there_are(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+    def test_decides_with_the_independent_reviews_there_are(
+        self, evaluation: Evaluation, ana: User, lea: User
+    ) -> None:
         decide(evaluation, ana)
-        opinions.call(evaluation_id=evaluation.pk, actor=lea)
+        independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
         assert (now(evaluation).claimed_by, now(evaluation).is_escalated) == (lea, True)
         review = decide(now(evaluation), lea)
         assert now(evaluation).review == review
-        assert actions(evaluation) == ["opinion", "take opinions", "reveal", "submit"]
+        assert actions(evaluation) == ["independent review", "adjudicate", "reveal", "submit"]
 
     def test_may_leave_it_to_the_reviewers(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         decide(evaluation, ana)
-        opinions.call(evaluation_id=evaluation.pk, actor=lea)
+        independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
         raised = Escalation.objects.get()
         escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
@@ -402,19 +412,19 @@ class TestALeadWhoWaitsNoLonger:
     def test_is_a_lead(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
         with pytest.raises(Denied):
-            opinions.call(evaluation_id=evaluation.pk, actor=bo)
+            independent_reviews.take_over(evaluation_id=evaluation.pk, actor=bo)
 
-    def test_needs_an_opinion_and_a_free_record(
+    def test_needs_an_independent_review_and_a_free_record(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
-        with pytest.raises(Conflict, match=r"^This record does not wait for opinions\.$"):
-            opinions.call(evaluation_id=evaluation.pk, actor=lea)
+        with pytest.raises(Conflict, match=r"^This record does not wait for independent reviews\.$"):
+            independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
         decide(evaluation, ana)
         claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
-        with pytest.raises(Taken, match=r"^bo has been reviewing this since"):
-            opinions.call(evaluation_id=evaluation.pk, actor=lea)
+        with pytest.raises(RecordUnavailable, match=r"^bo has been reviewing this since"):
+            independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
 
-    def test_gives_an_opinion_like_anybody_where_nobody_asked(
+    def test_gives_an_independent_review_like_anybody_where_nobody_asked(
         self, evaluation: Evaluation, lea: User
     ) -> None:
         decide(evaluation, lea)
@@ -428,7 +438,7 @@ class TestALeadWhoWaitsNoLonger:
             evaluation_id=evaluation.pk, reviewer=bo, kind="question", reason="question", note="Why?"
         )
         decide(now(evaluation), lea)
-        assert (now(evaluation).human_reviewer_id, opinions.open_on(evaluation)) == ("lea", [])
+        assert (now(evaluation).human_reviewer_id, independent_reviews.open_on(evaluation)) == ("lea", [])
 
 
 class TestOneThatCameTooLate:
@@ -446,8 +456,8 @@ class TestOneThatCameTooLate:
         after = now(decided)
         assert (after.review, after.human, after.is_escalated) == (decided.review, decided.human, False)
         assert review.version == 2
-        assert list(Opinion.objects.values_list("is_open", flat=True)) == [False, False]
-        assert actions(decided) == ["submit", "opinion"]
+        assert list(IndependentReview.objects.values_list("is_open", flat=True)) == [False, False]
+        assert actions(decided) == ["submit", "independent review"]
 
     def test_asks_a_lead_where_it_differs(self, decided: Evaluation, bo: User) -> None:
         add(decided, bo, scores=OTHER)
@@ -464,7 +474,7 @@ class TestOneThatCameTooLate:
         decide(now(decided), lea, by=decisions.revise, scores=OTHER)
         assert (now(decided).human_reviewer_id, now(decided).is_escalated) == ("lea", False)
         assert Escalation.objects.get().outcome == "decided"
-        assert opinions.open_on(decided) == []
+        assert independent_reviews.open_on(decided) == []
 
     def test_goes_where_the_lead_lets_the_decision_stand(
         self, decided: Evaluation, bo: User, lea: User
@@ -475,11 +485,15 @@ class TestOneThatCameTooLate:
             escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         escalations.settle(escalation_id=raised.pk, actor=lea, outcome="upheld", answer="")
         after = now(decided)
-        assert (after.human, after.is_escalated, opinions.open_on(after)) == (decided.human, False, [])
+        assert (after.human, after.is_escalated, independent_reviews.open_on(after)) == (
+            decided.human,
+            False,
+            [],
+        )
 
     def test_keeps_others_from_changing_the_decision(self, decided: Evaluation, ana: User, bo: User) -> None:
         add(decided, bo, scores=OTHER)
-        said = r"^Somebody gave another opinion on this: a lead decides which holds\.$"
+        said = r"^Somebody gave another independent review on this: a lead decides which holds\.$"
         with pytest.raises(Conflict, match=said):
             decide(now(decided), ana, by=decisions.revise)
         with pytest.raises(Conflict, match=said):
@@ -490,7 +504,11 @@ class TestOneThatCameTooLate:
         add(decided, bo, scores=scores)
         decisions.undo(run=decided.run, reviewer=bo)
         after = now(decided)
-        assert (after.human, after.is_escalated, opinions.open_on(after)) == (decided.human, False, [])
+        assert (after.human, after.is_escalated, independent_reviews.open_on(after)) == (
+            decided.human,
+            False,
+            [],
+        )
         assert not Escalation.objects.filter(outcome="open").exists()
         add(decided, bo)
 
@@ -499,7 +517,7 @@ class TestOneThatCameTooLate:
             add(decided, ana)
         review = add(decided, bo)
         assert add(decided, bo, submission=review.submission) == review
-        with pytest.raises(Conflict, match="You gave your opinion on this already"):
+        with pytest.raises(Conflict, match="You gave your independent review on this already"):
             add(decided, bo)
 
     def test_needs_a_decision_made_here_that_is_as_it_was(
@@ -535,7 +553,7 @@ class TestOneThatCameTooLate:
 def told(evaluation: Evaluation, reader: User) -> list[str]:
     """Whose decisions the history of the record shows to somebody."""
     known = definition.of(evaluation.run)
-    page = timeline.page(evaluation, offers(evaluation, known), known, reader=reader)
+    page = timeline.page(evaluation, read_proposals(evaluation, known), known, reader=reader)
     return [entry.version.review.reviewer.username for entry in page.entries if entry.version]
 
 
@@ -551,9 +569,9 @@ class TestBeforeTheyAreSettled:
     def test_the_history_says_that_there_are_some(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
         known = definition.of(evaluation.run)
-        page = timeline.page(now(evaluation), offers(evaluation, known), known, reader=bo)
+        page = timeline.page(now(evaluation), read_proposals(evaluation, known), known, reader=bo)
         assert [(entry.who, entry.what) for entry in page.entries[:1]] == [
-            ("ana", "gave an opinion: version 1")
+            ("ana", "gave an independent review: version 1")
         ]
 
     def test_figures_lead_nobody_to_them(self, evaluation: Evaluation, ana: User, lea: User) -> None:
@@ -577,49 +595,49 @@ class TestBeforeTheyAreSettled:
         decide(now(evaluation), lea)
         assert told(now(evaluation), ana) == ["lea", "bo", "ana"]
         known = definition.of(evaluation.run)
-        made = versions.versions(now(evaluation), offers(evaluation, known), known, reader=ana)
-        assert [version.state for version in made] == ["in force", "opinion", "opinion"]
+        made = versions.versions(now(evaluation), read_proposals(evaluation, known), known, reader=ana)
+        assert [version.state for version in made] == ["in force", "independent review", "independent review"]
 
     def test_ones_own_list_says_what_they_are(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
         (mine,) = recent.decisions(reviewer=ana).decisions
-        assert (mine.state, mine.can_be_undone) == ("opinion", True)
+        assert (mine.state, mine.can_be_undone) == ("independent review", True)
         decide(evaluation, bo)
         (mine,) = recent.decisions(reviewer=ana).decisions
-        assert (mine.state, mine.can_be_undone) == ("opinion", False)
+        assert (mine.state, mine.can_be_undone) == ("independent review", False)
 
 
 class TestNewEvidence:
     @pytest.fixture
     def record(self, ana: User) -> Evaluation:
-        """With ana's opinion."""
+        """With ana's independent review."""
         bring_in(line("eval_a"))
         Run.objects.update(overlap_share=1)
         record = Evaluation.objects.get()
         decide(record, ana)
         return record
 
-    def test_wants_new_opinions(self, record: Evaluation, ana: User, bo: User) -> None:
+    def test_wants_new_independent_reviews(self, record: Evaluation, ana: User, bo: User) -> None:
         bring_in(line("eval_a", aggregated_score="Fail"))
-        assert opinions.open_on(record) == []
+        assert independent_reviews.open_on(record) == []
         decide(now(record), bo)
         assert claims.claim_next(run=record.run, reviewer=ana) == record
         decide(now(record), ana)
         assert now(record).human_reviewer_id == "ana"
 
-    def test_leaves_a_lead_the_opinions_that_differ(self, record: Evaluation, bo: User) -> None:
+    def test_leaves_a_lead_the_independent_reviews_that_differ(self, record: Evaluation, bo: User) -> None:
         decide(record, bo, scores=OTHER)
         bring_in(line("eval_a", aggregated_score="Fail"))
-        assert len(opinions.open_on(record)) == 2
+        assert len(independent_reviews.open_on(record)) == 2
 
     def test_is_not_what_is_only_spelled_otherwise(self, record: Evaluation) -> None:
         bring_in(line("eval_a").replace(b"{", b"{ ", 1))
-        assert len(opinions.open_on(record)) == 1
+        assert len(independent_reviews.open_on(record)) == 1
 
 
 class TestAgreementOfReviewers:
     def pattern(self, run: Run, criterion: str | None = "Conclusion Accuracy") -> dict[tuple[Any, ...], int]:
-        return opinion_counts.agreement(run).get(criterion, {})
+        return agreement_counts.agreement(run).get(criterion, {})
 
     def test_is_counted_by_what_all_gave(self, run: Run, ana: User, bo: User) -> None:
         for scores in (SCORES, OTHER, OTHER):
@@ -639,7 +657,7 @@ class TestAgreementOfReviewers:
 
     def test_waits_for_all(self, run: Run, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
-        assert opinion_counts.agreement(run) == {}
+        assert agreement_counts.agreement(run) == {}
 
     def test_leaves_out_what_one_alone_scored(
         self, run: Run, evaluation: Evaluation, ana: User, bo: User
@@ -651,13 +669,13 @@ class TestAgreementOfReviewers:
 
     # (What agrees is decided: then it is too late for the first.)
     @pytest.mark.parametrize(("scores", "who"), [(SCORES, "bo"), (OTHER, "bo"), (OTHER, "ana")])
-    def test_goes_with_an_opinion_that_is_taken_back(
+    def test_goes_with_an_independent_review_that_is_taken_back(
         self, evaluation: Evaluation, ana: User, bo: User, scores: dict[str, Any], who: str
     ) -> None:
         decide(evaluation, ana)
         decide(evaluation, bo, scores=scores)
         decisions.undo(run=evaluation.run, reviewer={"ana": ana, "bo": bo}[who])
-        assert opinion_counts.agreement(evaluation.run) == {}
+        assert agreement_counts.agreement(evaluation.run) == {}
 
     def test_stays_whatever_the_lead_decides(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
@@ -676,13 +694,13 @@ class TestAgreementOfReviewers:
         decide(now(evaluation), cy)
         assert self.pattern(evaluation.run) == {("No", "No", "Yes"): 1}
 
-    def test_has_no_opinion_that_came_too_late(
+    def test_has_no_independent_review_that_came_too_late(
         self, run: Run, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         Run.objects.update(overlap_share=0)
         decide(evaluation, ana)
         add(evaluation, bo, scores=OTHER)
-        assert opinion_counts.agreement(run) == {}
+        assert agreement_counts.agreement(run) == {}
 
     def test_tells_long_scores_apart(self, run: Run, evaluation: Evaluation, ana: User, bo: User) -> None:
         for person, ending in ((ana, "yes"), (bo, "no")):
@@ -700,19 +718,19 @@ class TestAgreementOfReviewers:
 
 class TestTheProblem:
     def test_is_that_there_are_fewer_people(self, run: Run, ana: User) -> None:
-        assert opinions.problem(run).startswith(
+        assert independent_reviews.problem(run).startswith(
             "2 people are to review the same record and only 1 person can."
         )
 
     def test_is_none_where_there_are_enough(self, run: Run, ana: User, lea: User, eve: User) -> None:
-        assert opinions.problem(run) == ""
+        assert independent_reviews.problem(run) == ""
         lea.is_active = False
         lea.save()
-        assert opinions.problem(run)
+        assert independent_reviews.problem(run)
 
     def test_is_none_where_one_is_enough(self, run: Run) -> None:
         run.overlap_share = 0
-        assert opinions.problem(run) == ""
+        assert independent_reviews.problem(run) == ""
 
 
 class TestSideBySide:
@@ -720,8 +738,8 @@ class TestSideBySide:
     def beside(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> adjudication.SideBySide:
         differ(evaluation, ana, bo)
         known = definition.of(evaluation.run)
-        given = opinions.open_on(evaluation)
-        return adjudication.read(given, offers(evaluation, known), known, lea)
+        given = independent_reviews.open_on(evaluation)
+        return adjudication.read(given, read_proposals(evaluation, known), known, lea)
 
     def test_has_who_said_what(self, beside: adjudication.SideBySide) -> None:
         assert [(voice.reviewer, voice.verdict, voice.comments) for voice in beside.voices] == [
@@ -741,12 +759,12 @@ class TestSideBySide:
             "Conclusion Accuracy": True,
             "Clarity": False,
         }
-        assert beside.sentence == "2 opinions differ on 1 of 3 criteria."
+        assert beside.sentence == "2 disagreement on 1 of 3 criteria."
 
     def test_begins_with_what_all_agree_on(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         differ(evaluation, ana, bo)
-        known = offers(evaluation, definition.of(evaluation.run))
-        agreed = adjudication.agreed(opinions.open_on(evaluation), known)
+        known = read_proposals(evaluation, definition.of(evaluation.run))
+        agreed = adjudication.agreed(independent_reviews.open_on(evaluation), known)
         assert (agreed["Clarity"].score, agreed["Clarity"].justification) == ("Yes", "Each step follows.")
         assert agreed["Conclusion Accuracy"].score is None
         assert agreed["Problem Understanding"].score is None
@@ -754,7 +772,7 @@ class TestSideBySide:
 
 class TestTheFile:
     def lines(self, run: Run) -> list[dict[str, Any]]:
-        return [json.loads(one) for one in exports_opinions.opinion_lines(run)]
+        return [json.loads(one) for one in exports_independent_reviews.independent_review_lines(run)]
 
     def test_has_everybodys_and_which_stands(
         self, run: Run, evaluation: Evaluation, ana: User, bo: User
@@ -797,13 +815,15 @@ class TestTheFile:
         self, run: Run, evaluation: Evaluation, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         decide(evaluation, ana)
-        assert json.loads(manage(capfdbinary, "export_opinions", "algebra").out)["reviewer"] == "ana"
-        unknown = manage(capfdbinary, "export_opinions", "geometry")
+        assert (
+            json.loads(manage(capfdbinary, "export_independent_reviews", "algebra").out)["reviewer"] == "ana"
+        )
+        unknown = manage(capfdbinary, "export_independent_reviews", "geometry")
         assert (unknown.status, unknown.err) == (2, "There is no run named 'geometry'.")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_last_opinions_at_once_give_one_resolution(
+def test_two_last_independent_reviews_at_once_give_one_resolution(
     evaluation: Evaluation, ana: User, bo: User, cy: User
 ) -> None:
     decide(evaluation, ana)
@@ -813,11 +833,11 @@ def test_two_last_opinions_at_once_give_one_resolution(
     assert refused.reason.startswith(f"{review.reviewer.name} submitted this at")
     assert now(evaluation).review == review
     assert AuditEvent.objects.filter(action="resolve").count() == 1
-    assert opinion_counts.agreement(evaluation.run)["Clarity"] == {("Yes", "Yes"): 1}
+    assert agreement_counts.agreement(evaluation.run)["Clarity"] == {("Yes", "Yes"): 1}
 
 
 @pytest.mark.django_db(transaction=True)
-def test_opinions_on_many_records_at_once_are_all_counted(run: Run, ana: User) -> None:
+def test_independent_reviews_on_many_records_at_once_are_all_counted(run: Run, ana: User) -> None:
     records = EvaluationFactory.create_batch(12, run=run)
     for record in records:
         decide(record, ana)
@@ -831,7 +851,7 @@ def test_opinions_on_many_records_at_once_are_all_counted(run: Run, ana: User) -
                 decide(now(record), person)
 
     together(*(partial(give, person, records[place::4]) for place, person in enumerate(others)))
-    counted = opinion_counts.agreement(run)
+    counted = agreement_counts.agreement(run)
     assert sum(counted["Clarity"].values()) == len(records)
     differing = sum(record.pk % 2 == 1 and record.pk % 3 != 0 for record in records)
     assert counted["Conclusion Accuracy"].get(("No", "Yes"), 0) == differing

@@ -1,4 +1,4 @@
-"""How far reviewers agree with each other: the scores that complete sets of opinions hold, counted."""
+"""Count which scores complete sets of independent reviews gave, to measure reviewer agreement."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from reviews.models import Evaluation, Opinion, OpinionPattern, Review, Run
+from reviews.models import AgreementPattern, Evaluation, IndependentReview, Review, Run
 from reviews.records.scores import is_score, score_of
 
 # The scores of one criterion by several people, in whatever order; None stands for the verdict.
@@ -18,7 +18,7 @@ _LONGEST_NAME, _LONGEST_SCORE = 200, 30
 # In the order of the rows, so that no two transactions wait for each other. Two long names may begin alike,
 # and a statement can count a row only once.
 _ADD = """
-    INSERT INTO opinion_pattern AS counted (run_id, criterion, pattern, evaluations)
+    INSERT INTO agreement_pattern AS counted (run_id, criterion, pattern, evaluations)
     SELECT %(run)s, criterion, pattern, %(sign)s * count(*)
     FROM unnest(%(criteria)s::text[], %(patterns)s::text[]) AS new (criterion, pattern)
     GROUP BY criterion, pattern ORDER BY criterion, pattern
@@ -27,32 +27,34 @@ _ADD = """
 """
 
 
-def count(evaluation: Evaluation, given: Sequence[Opinion]) -> None:
-    """Count a record's opinions, all that were wanted, in the place of what was counted of it before.
+def count(evaluation: Evaluation, given: Sequence[IndependentReview]) -> None:
+    """Count a record's complete set of independent reviews. Earlier counts of the record are replaced.
 
     It writes rows that all reviewers of a run share, so it comes last in a transaction.
     """
     uncount(evaluation)
-    _add(evaluation.run_id, [opinion.review for opinion in given], 1)
-    Opinion.objects.filter(pk__in=[opinion.pk for opinion in given]).update(is_counted=True)
+    _add(evaluation.run_id, [independent_review.review for independent_review in given], 1)
+    IndependentReview.objects.filter(pk__in=[independent_review.pk for independent_review in given]).update(
+        is_counted=True
+    )
 
 
 def uncount(evaluation: Evaluation) -> None:
-    """Take back what was counted of a record, if anything was: its opinions are not complete any more."""
-    counted = evaluation.opinions.filter(is_counted=True).select_related("review")
-    reviews = [opinion.review for opinion in counted]
+    """Remove a record from the counts: its set of independent reviews is no longer complete."""
+    counted = evaluation.independent_reviews.filter(is_counted=True).select_related("review")
+    reviews = [independent_review.review for independent_review in counted]
     if reviews:
         _add(evaluation.run_id, reviews, -1)
-        evaluation.opinions.filter(is_counted=True).update(is_counted=False)
+        evaluation.independent_reviews.filter(is_counted=True).update(is_counted=False)
 
 
 def agreement(run: Run) -> Patterns:
-    """How many records got which scores of a criterion, of the records that all wanted opinions are on.
+    """Return how many completely reviewed records got which scores, by criterion.
 
     A criterion that somebody left out has fewer scores there than there were people, but two at least.
     """
     found: Patterns = {}
-    rows = OpinionPattern.objects.filter(run=run, evaluations__gt=0).order_by("criterion", "pattern")
+    rows = AgreementPattern.objects.filter(run=run, evaluations__gt=0).order_by("criterion", "pattern")
     for criterion, pattern, evaluations in rows.values_list("criterion", "pattern", "evaluations"):
         found.setdefault(criterion, {})[tuple(json.loads(pattern))] = evaluations
     return found

@@ -1,11 +1,11 @@
-"""`manage.py export_opinions RUN`."""
+"""`manage.py export_independent_reviews RUN`."""
 
 import argparse
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from reviews.exports import opinions
+from reviews.exports import independent_reviews
 from reviews.management.arguments import add_output, find_run
 from reviews.management.output_files import write_with_retry
 
@@ -23,4 +23,4 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         run = find_run(options["run"])
-        write_with_retry(options["output"], lambda: opinions.opinion_lines(run))
+        write_with_retry(options["output"], lambda: independent_reviews.independent_review_lines(run))

@@ -1,4 +1,4 @@
-"""Second opinions in a browser: two people differ, a lead decides; and one who came too late."""
+"""Second independent reviews in a browser: two people differ, a lead decides; and one who came too late."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -16,25 +16,25 @@ OTHER = SCORES | {"depth": {"score": "Yes", "justification": r"It ends with \(\f
 
 
 @pytest.fixture
-def opinion(algebra: Run, bo: User) -> Run:
-    """Each record is for two people, and bo has given an opinion on the first."""
+def independent_review(algebra: Run, bo: User) -> Run:
+    """Each record is for two people, and bo has given an independent review on the first."""
     Run.objects.update(overlap_share=1)
     decide(record("a-model"), bo, scores=OTHER)
     return algebra
 
 
-def test_opinions_that_differ_are_decided_by_a_lead(
-    page: Page, live_server: LiveServer, opinion: Run, ana: User, lea: User
+def test_independent_reviews_that_differ_are_decided_by_a_lead(
+    page: Page, live_server: LiveServer, independent_review: Run, ana: User, lea: User
 ) -> None:
     log_in(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
     heading(page, "a-model")
     press(page, "a")
-    expect(page.get_by_role("status")).to_contain_text("Opinions differ: a lead decides.")
+    expect(page.get_by_role("status")).to_contain_text("Independent reviews differ: a lead decides.")
     heading(page, "b-model")
 
     log_in_instead(page, live_server, lea)
-    page.goto(f"{live_server.url}/runs/{opinion.pk}/escalations/")
+    page.goto(f"{live_server.url}/runs/{independent_review.pk}/escalations/")
     page.get_by_role("link", name="Open them side by side").click()
     page.get_by_role("button", name="Claim and review").click()
     beside = page.get_by_role("region", name="Depth")
@@ -51,14 +51,14 @@ def test_opinions_that_differ_are_decided_by_a_lead(
     assert (review.reviewer, words_of(review)) == (lea, ["Yes", "Yes", "Yes", "Yes"])
 
 
-def test_who_comes_too_late_sends_a_second_opinion(screen: Page, bo: User) -> None:
+def test_who_comes_too_late_sends_a_second_independent_review(screen: Page, bo: User) -> None:
     heading(screen, "a-model")
     seen = record("a-model")
     claims.clear_claim(seen)
     decide(record("a-model"), bo, scores=OTHER)
     press(screen, "a")
     expect(screen.get_by_role("alert").first).to_contain_text("You differ on 1 criterion.")
-    screen.get_by_role("button", name="Send as second opinion").click()
+    screen.get_by_role("button", name="Send as second independent review").click()
     expect(screen.get_by_role("status")).to_contain_text("A lead says which holds.")
     heading(screen, "b-model")
     assert Escalation.objects.get().evaluation == seen
