@@ -20,7 +20,7 @@ Sort = QueryEx[str, P(enum=[*SORTS])]
 
 
 def _parameter(name: str, known: Filter) -> dict[str, Any]:
-    values: dict[str, Any] = {"type": "string", **({"enum": [*known.words]} if known.words else {})}
+    values: dict[str, Any] = {"type": "string", **({"enum": [*known.options]} if known.options else {})}
     return {
         "name": name,
         "in": "query",
@@ -52,7 +52,7 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after:
     view = RecordList.parse(query)
     if view.problems:
         raise filter_problem(view.problems)
-    if after and SORTS[view.sort].read(after) is None:
+    if after and SORTS[view.sort].parse_cursor(after) is None:
         raise Problem(
             HTTPStatus.UNPROCESSABLE_ENTITY, "That is the place of no page.", [("after", "no place")]
         )
@@ -65,7 +65,7 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after:
     for row in page.rows:
         row.run = found
         rows.append(shapes.evaluation_out(row, is_hidden=row.pk in page.hidden))
-    is_complete = not view.filters.needs_cover or indexing.is_indexed(found)
+    is_complete = not view.filters.needs_index or indexing.is_indexed(found)
     return {
         "evaluations": rows,
         "total": page.total if is_complete else None,

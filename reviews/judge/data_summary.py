@@ -112,7 +112,7 @@ def summarize_data(run: Run) -> DataSummary:
 def _facts(run: Run) -> Iterator[DataCount]:
     """What was counted, most records first."""
     reasons = dict(RunFacet.objects.filter(run=run, name="reason").values_list("value", "title"))
-    titles = {name: FILTERS[name].words for name in ("verified", "contradiction")} | {"reason": reasons}
+    titles = {name: FILTERS[name].options for name in ("verified", "contradiction")} | {"reason": reasons}
     rows = FacetCount.objects.filter(run=run).order_by("-evaluations", "name", "value")
     for name, value, records in rows.values_list("name", "value", "evaluations"):
         yield DataCount(name, value, titles.get(name, {}).get(value, value), records)

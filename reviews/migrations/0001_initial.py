@@ -770,7 +770,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Uncovered",
+            name="UnindexedImport",
             fields=[
                 (
                     "source",
@@ -786,7 +786,7 @@ class Migration(migrations.Migration):
                 ("evaluations", models.BigIntegerField(help_text="Number of records left to index.")),
             ],
             options={
-                "db_table": "uncovered",
+                "db_table": "unindexed_import",
             },
         ),
         migrations.AddField(

@@ -32,7 +32,7 @@ from reviews.models.runs import (
     RunCount,
     SourceChunk,
 )
-from reviews.models.search import EvaluationFacets, EvaluationWords, RunFacet, Uncovered
+from reviews.models.search import EvaluationFacets, EvaluationWords, RunFacet, UnindexedImport
 from reviews.models.task_context import ContextImport, TaskAnswer, TaskContext
 from reviews.models.uploads import Upload, UploadPart
 from reviews.models.webhooks import QueueFilled, Webhook, WebhookAttempt, WebhookDelivery
@@ -82,7 +82,7 @@ __all__ = [
     "StratumCount",
     "TaskAnswer",
     "TaskContext",
-    "Uncovered",
+    "UnindexedImport",
     "Upload",
     "UploadPart",
     "User",

@@ -77,7 +77,7 @@ class EvaluationWords(models.Model):
         return f"words of {self.evaluation_id}"
 
 
-class Uncovered(models.Model):
+class UnindexedImport(models.Model):
     """An import that is not fully indexed yet. The row is deleted when it is."""
 
     source = models.OneToOneField(Import, models.CASCADE, primary_key=True, related_name="+")
@@ -85,7 +85,7 @@ class Uncovered(models.Model):
     evaluations = models.BigIntegerField(help_text="Number of records left to index.")
 
     class Meta:
-        db_table = "uncovered"
+        db_table = "unindexed_import"
 
     def __str__(self) -> str:
         return f"{self.evaluations} records of {self.source}"

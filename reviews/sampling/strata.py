@@ -51,7 +51,8 @@ _COUNT_FACETS = """
 # compared as well, in case the row of a pending import is lost.
 _IS_COUNTED = """
     SELECT NOT EXISTS (
-        SELECT FROM uncovered JOIN import ON import.id = uncovered.source_id WHERE import.run_id = %(run)s
+        SELECT FROM unindexed_import JOIN import ON import.id = unindexed_import.source_id
+        WHERE import.run_id = %(run)s
     ) AND (
         SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %(run)s
     ) = (

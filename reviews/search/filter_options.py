@@ -1,4 +1,4 @@
-"""What filters of a run can be set to. It takes as long for a million records as for one."""
+"""List the possible values of a run's filters. The cost does not depend on the number of records."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ MAX_OPTIONS = 200
 
 
 class FilterOption(NamedTuple):
-    """A value of a filter that occurs in a run, and what people read for it."""
+    """A value of a filter that occurs in a run, with its label."""
 
     value: str
     title: str
@@ -26,7 +26,7 @@ _FACETS = """
         WHERE run_id = %s AND run_facet.name = wanted.name ORDER BY value LIMIT %s
     ) AS first
 """
-# From one value of a column to the next by an index on run and column, over all records between them.
+# Loose index scan: jump from one value of the column to the next in an index on run and column.
 _DISTINCT = """
     WITH RECURSIVE found AS (
         (SELECT {column} AS value FROM evaluation
@@ -41,7 +41,7 @@ _DISTINCT = """
 
 
 def facet_options(run: Run, *names: str) -> dict[str, list[FilterOption]]:
-    """The values that occur in a run, by the name of their filter."""
+    """Return the values that occur in a run, by the name of their filter."""
     found: dict[str, list[FilterOption]] = {name: [] for name in names}
     with connection.cursor() as cursor:
         cursor.execute(_FACETS, [list(names), run.pk, MAX_OPTIONS])
@@ -58,14 +58,14 @@ def _title(name: str, value: str) -> str:
 
 
 def decided_by_names(run: Run) -> list[str]:
-    """The names under which records of a run were decided, here or in files."""
+    """Return the names of reviewers with decisions in a run, made here or imported."""
     return _distinct(run, "human_reviewer_id", "", MAX_OPTIONS)
 
 
-def task_ids(run: Run, beginning: str, most: int) -> list[str]:
-    """Ids of tasks of a run that begin so."""
-    found = _distinct(run, "task_id", beginning, most)
-    return [task for task in found if task.startswith(beginning)]
+def task_ids(run: Run, prefix: str, most: int) -> list[str]:
+    """Return up to `most` task ids of a run with a prefix."""
+    found = _distinct(run, "task_id", prefix, most)
+    return [task for task in found if task.startswith(prefix)]
 
 
 def _distinct(run: Run, column: str, start: str, most: int) -> list[str]:
@@ -75,5 +75,5 @@ def _distinct(run: Run, column: str, start: str, most: int) -> list[str]:
 
 
 def assignable_people() -> QuerySet[User]:
-    """Who may have records assigned: everybody with a role."""
+    """Return the people who can be assigned records: everybody with a role."""
     return User.objects.filter(is_active=True, groups__name__in=ROLES).distinct().order_by("username")

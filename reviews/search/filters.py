@@ -1,7 +1,7 @@
-"""Which records of a run: filters, as they stand in the query string of an address and as a condition in SQL.
+"""Filters of a run's records: parse them from a query string, and turn them into a database condition.
 
-`?model=o1&model=gpt-4o&status=waiting` are the waiting records of either model: several values of one filter
-mean any of them, several filters all of them.
+`?model=o1&model=gpt-4o&status=waiting` selects the waiting records of either model: values of one filter are
+joined by OR, different filters by AND.
 """
 
 import datetime as dt
@@ -23,7 +23,7 @@ from reviews.search import hidden_records, indexing, terms
 
 MAX_VALUES = 50
 NOBODY = "nobody"
-# Parameters of a list that are not about which records it has.
+# Parameters of a list that are not filters.
 LIST_PARAMETERS = ("sort", "after")
 
 STATUSES = {
@@ -32,26 +32,28 @@ STATUSES = {
     "escalated": IN_QUEUE & Q(is_escalated=True),
     "done": DONE,
     "not-required": Q(human_review_status=NOT_REQUIRED),
-    "stale": Q(is_stale=True),
+    "outdated": Q(is_stale=True),
 }
 
 
 class _InvalidValue(Exception):
-    """The value is none of the filter; the sentence says so."""
+    """The value is not valid for the filter; the message is a sentence."""
 
 
 class Filter(NamedTuple):
-    """`condition` of one value, a canonical one as `read` returns it. Without one, it is a facet alone.
+    """A filter of lists, pages, saved views and the API."""
 
-    `words` are the values to choose from, with what people read; empty where they depend on the run.
-    A filter that `reveals` finds records by the output of the judge or its verifier.
-    """
-
+    #: The label for people.
     title: str
+    #: The condition for one canonical value. None if records are found by facets only.
     condition: Callable[[str], Q] | None = None
-    words: Mapping[str, str] = {}
-    read: Callable[[str], str] = str
+    #: The possible values with their labels. Empty if they depend on the run.
+    options: Mapping[str, str] = {}
+    #: Return the canonical value of an input. Raises `_InvalidValue`.
+    parse: Callable[[str], str] = str
+    #: Whether `indexing` stores the values of each record as facets.
     is_facet: bool = False
+    #: Whether it finds records by the output of the judge or its verifier.
     reveals: bool = False
 
 
@@ -63,20 +65,22 @@ def _parse_day(text: str) -> str:
     try:
         day = dt.date.fromisoformat(text)
     except ValueError:
-        raise _InvalidValue(f"“{text}” is no day; write it as 2026-11-21.") from None
+        raise _InvalidValue(f"“{text}” is not a date. Write it as 2026-11-21.") from None
     if not EARLIEST_YEAR <= day.year < dt.MAXYEAR:
-        raise _InvalidValue(f"“{text}” is out of the calendar.")
+        raise _InvalidValue(f"“{text}” is outside the supported years.")
     return day.isoformat()
 
 
 def _midnight(day: str, days: int = 0) -> dt.datetime:
-    """Midnight in UTC, so many days after that of the day."""
+    """Return midnight UTC at the start of the date, plus a number of days."""
     return dt.datetime.combine(dt.date.fromisoformat(day), dt.time(), dt.UTC) + dt.timedelta(days)
 
 
 def _from(column: str) -> Filter:
     return Filter(
-        f"{column.title()} from", lambda day: Q(**{f"{_DATES[column]}__gte": _midnight(day)}), read=_parse_day
+        f"{column.title()} from",
+        lambda day: Q(**{f"{_DATES[column]}__gte": _midnight(day)}),
+        parse=_parse_day,
     )
 
 
@@ -84,7 +88,7 @@ def _until(column: str) -> Filter:
     return Filter(
         f"{column.title()} until",
         lambda day: Q(**{f"{_DATES[column]}__lt": _midnight(day, 1)}),
-        read=_parse_day,
+        parse=_parse_day,
     )
 
 
@@ -94,7 +98,7 @@ def _assigned_to(name: str) -> Q:
 
 def _parse_search(text: str) -> str:
     if not terms.tsquery(text):
-        raise _InvalidValue(f"There is no word to search for in “{text}”.")
+        raise _InvalidValue(f"“{text}” contains no word to search for.")
     return text
 
 
@@ -105,7 +109,7 @@ _STATUS_TITLES = {
     "escalated": "Escalated",
     "done": "Done",
     "not-required": "Not required",
-    "stale": "Stale",
+    "outdated": "Outdated",
 }
 _VERIFIED = {
     "yes": "matches",
@@ -114,14 +118,14 @@ _VERIFIED = {
     "none": "not checked",
 }
 _CONTRADICTIONS = {
-    "verdict": "verdict against scores",
-    "verifier": "score against verifier",
-    "justification": "a No against its justification",
+    "verdict": "verdict contradicts scores",
+    "verifier": "score contradicts verifier",
+    "justification": "No contradicts its justification",
 }
-# By name, in the order of canonical addresses.
+# By name, in the order of canonical query strings.
 FILTERS: dict[str, Filter] = {
     "status": Filter("Status", STATUSES.__getitem__, _STATUS_TITLES),
-    "q": Filter("Search", lambda text: Q(words__words__have=terms.tsquery(text)), read=_parse_search),
+    "q": Filter("Search", lambda text: Q(words__words__have=terms.tsquery(text)), parse=_parse_search),
     "task": Filter("Task", _equals("task_id")),
     "model": Filter("Model", _equals("model_id"), is_facet=True),
     "judge": Filter("Judge", _equals("judge_llm_model"), is_facet=True),
@@ -134,9 +138,9 @@ FILTERS: dict[str, Filter] = {
         reveals=True,
     ),
     "score": Filter("Score", is_facet=True, reveals=True),
-    "reason": Filter("Why a human", is_facet=True, reveals=True),
-    "verified": Filter("Final answer", words=_VERIFIED, is_facet=True, reveals=True),
-    "contradiction": Filter("Contradiction", words=_CONTRADICTIONS, is_facet=True, reveals=True),
+    "reason": Filter("Flag reason", is_facet=True, reveals=True),
+    "verified": Filter("Final answer", options=_VERIFIED, is_facet=True, reveals=True),
+    "contradiction": Filter("Contradiction", options=_CONTRADICTIONS, is_facet=True, reveals=True),
     "parse-error": Filter(
         "Parse error",
         lambda word: Q(parsing_error__isnull=word == "no"),
@@ -157,14 +161,16 @@ _ORDER = {name: place for place, name in enumerate(FILTERS)}
 
 @dataclass(frozen=True)
 class Filters:
-    """Values of filters. `problems` are sentences about what could not be understood and is left out."""
+    """The selected values of filters."""
 
+    #: (name, value) pairs in canonical order.
     values: tuple[tuple[str, str], ...] = ()
+    #: Sentences about invalid input, which was ignored.
     problems: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, query: "QueryDict | Mapping[str, str]") -> Self:
-        """Read a query string's parameters. Those that are empty say nothing."""
+        """Parse the parameters of a query string. Empty ones are ignored."""
         pairs = query.lists() if isinstance(query, QueryDict) else [(name, [query[name]]) for name in query]
         found: set[tuple[str, str]] = set()
         problems = []
@@ -173,25 +179,25 @@ class Filters:
                 try:
                     if name not in LIST_PARAMETERS:
                         found.add((name, _parse_value(name, text)))
-                except _InvalidValue as wrong:
-                    problems.append(str(wrong))
+                except _InvalidValue as error:
+                    problems.append(str(error))
         if len(found) > MAX_VALUES:
-            problems.append(f"More than {MAX_VALUES} filters are too many.")
+            problems.append(f"Use at most {MAX_VALUES} filters.")
             found = set()
         return cls(tuple(sorted(found, key=lambda pair: (_ORDER[pair[0]], pair[1]))), tuple(problems))
 
     @classmethod
     def from_query_string(cls, query_string: str) -> Self:
-        """As `parse`, from the text of a query string."""
-        return cls.parse(QueryDict(query_string[:_LONGEST_QUERY]))
+        """Parse the text of a query string."""
+        return cls.parse(QueryDict(query_string[:_MAX_QUERY_LENGTH]))
 
-    def condition(self, run: Run, reader: User | None, *, is_covered: bool = False) -> Q:
-        """The records that a reader may find in a run, as a condition on `Evaluation`.
+    def condition(self, run: Run, reader: User | None, *, is_indexed: bool = False) -> Q:
+        """Return the condition on `Evaluation` for the matching records that the reader may find.
 
-        A filter that reveals hidden values leaves out the records that have them: see `hidden`.
-        Where `facets` covers all records of the run, they are found quicker with `is_covered`.
+        A filter by hidden values excludes the records that have them: see `hidden_records`. The condition is
+        faster with `is_indexed`, if all records of the run are indexed.
         """
-        condition = self._matching(is_covered=is_covered)
+        condition = self._matching(is_indexed=is_indexed)
         if self.reveals_judge:
             condition &= ~hidden_records.hidden_from(reader, run)
         if self.reveals_reason:
@@ -203,19 +209,19 @@ class Filters:
 
     @property
     def reveals_judge(self) -> bool:
-        """Whether some of them find records by the output of the judge or its verifier."""
+        """Whether a filter finds records by the output of the judge or its verifier."""
         return any(FILTERS[name].reveals for name, _ in self.values)
 
     @property
     def reveals_reason(self) -> bool:
-        """Whether some of them find records by why they are in the queue."""
+        """Whether a filter finds records by their flag reasons."""
         return bool(self.values_of("reason"))
 
-    def _matching(self, *, is_covered: bool) -> Q:
+    def _matching(self, *, is_indexed: bool) -> Q:
         condition, all_of = Q(), []
         for name in dict(self.values):
             one, values = FILTERS[name], self.values_of(name)
-            if one.condition and not (one.is_facet and is_covered):
+            if one.condition and not (one.is_facet and is_indexed):
                 condition &= reduce(or_, map(one.condition, values))
             elif len(values) == 1:
                 all_of.append(indexing.facet_key(name, values[0]))
@@ -227,14 +233,14 @@ class Filters:
         return condition
 
     def values_of(self, name: str) -> list[str]:
-        """The values of one filter."""
+        """Return the values of one filter."""
         return [value for other, value in self.values if other == name]
 
     def without(self, *pairs: tuple[str, str]) -> Self:
         return replace(self, values=tuple(pair for pair in self.values if pair not in pairs))
 
     def with_only(self, name: str, value: str) -> Self:
-        """The same with this as the one value of a filter, or (empty) with none."""
+        """Return these filters with one value for a filter, or without that filter if the value is empty."""
         others = [pair for pair in self.values if pair[0] != name]
         added = [(name, value)] if value else []
         return replace(
@@ -243,35 +249,35 @@ class Filters:
 
     @property
     def query_string(self) -> str:
-        """The canonical form; empty when nothing is filtered."""
+        """The canonical query string; empty without filters."""
         return urlencode(self.values)
 
     @property
-    def needs_cover(self) -> bool:
-        """Whether what `facets` has not covered yet is not among what these filters find."""
+    def needs_index(self) -> bool:
+        """Whether these filters miss records that are not indexed yet."""
         return any(name == "q" or not FILTERS[name].condition for name, _ in self.values)
 
     def __bool__(self) -> bool:
         return bool(self.values)
 
 
-_LONGEST_QUERY = 10_000
+_MAX_QUERY_LENGTH = 10_000
 
 
 def _parse_value(name: str, text: str) -> str:
-    """The canonical value. Raises `_Wrong`."""
+    """Return the canonical value. Raises `_InvalidValue`."""
     known = FILTERS.get(name)
     if not known:
-        raise _InvalidValue(f"There is no filter “{_abbreviate(name)}”.")
+        raise _InvalidValue(f"Unknown filter “{_abbreviate(name)}”.")
     if len(text) > indexing.MAX_VALUE_LENGTH or not _is_storable(text):
-        raise _InvalidValue(f"“{_abbreviate(text)}” is nothing that {known.title.lower()} could be.")
-    if known.words and text not in known.words:
-        raise _InvalidValue(f"“{_abbreviate(text)}” is none of: {', '.join(known.words)}.")
-    return known.read(text)
+        raise _InvalidValue(f"“{_abbreviate(text)}” is not a valid value for {known.title.lower()}.")
+    if known.options and text not in known.options:
+        raise _InvalidValue(f"“{_abbreviate(text)}” is not one of: {', '.join(known.options)}.")
+    return known.parse(text)
 
 
 def _is_storable(text: str) -> bool:
-    """Whether PostgreSQL takes a text."""
+    """Return whether PostgreSQL can store the text."""
     return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 

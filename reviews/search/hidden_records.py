@@ -1,6 +1,6 @@
-"""Select records whose judge output is hidden from a reader, or the reason why they are in the queue.
+"""Conditions for records with a hidden judge output or hidden flag reasons.
 
-Lists, filters, orders and search use these conditions, so that they reveal no more than a record's page.
+Lists, filters, sort orders and search use them, so that they reveal no more than the page of a record.
 """
 
 from django.db.models import BooleanField, Exists, F, FloatField, Func, OuterRef, Q, Value
@@ -14,7 +14,7 @@ _NO_RECORD = Q(pk__in=[])
 
 
 class _Share(Func):
-    """`shares.share_of` as SQL: the same number to the last bit."""
+    """`allocation.share_of` in SQL, exact to the last bit."""
 
     template = (
         "(('x' || left(encode(sha256(convert_to(%(expressions)s, 'UTF8')), 'hex'), 12))::bit(48)::bigint"
@@ -25,16 +25,16 @@ class _Share(Func):
 
 
 class _AnswerInContext(Func):
-    """Whether task context has the answer that a record's model gave."""
+    """Whether task context has the answer of the record's model."""
 
     function = "answered_by_context"
     output_field = BooleanField()
 
 
 def hidden_from(reader: User | None, run: Run) -> Q:
-    """Select the records of the run for which `blind.is_hidden` is true for this person.
+    """Return the condition for records of the run whose judge output is hidden from this person.
 
-    Without a reader: for anybody who was shown nothing of them.
+    The same rule as `blind_scoring.is_hidden`. Without a reader, for anybody who has not seen the output.
     """
     if not run.blind_share:
         return _NO_RECORD
@@ -55,5 +55,5 @@ def _shown_to(reader: User, run: Run) -> Q:
 
 
 def reason_hidden(run: Run) -> Q:
-    """Select the records of the run of which nobody may know whether they were drawn: see `Run.draws`."""
+    """Return the condition for records of the run with hidden flag reasons: see `Run.draws`."""
     return IN_QUEUE if run.draws else _NO_RECORD

@@ -1,7 +1,7 @@
-"""What each record can be found by: its facets (criterion and score, reason, model...) and its words.
+"""Index records by their facets (criterion and score, reason, model...) and their words.
 
-They stand in tables of their own, so that an import of many records need not wait for their indexes: a job
-fills them, chunk by chunk. What a small import brings can be found as soon as it is there.
+The index has its own tables. A job fills them in chunks, so that large imports need not wait. The records of
+small imports are indexed in the import's transaction.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from procrastinate.contrib.django import app as jobs
 
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFacet, Uncovered
+from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFacet, UnindexedImport
 from reviews.records import extracted_scores
 from reviews.records.contradictions import find_contradictions
 from reviews.records.reason_families import reason_family
@@ -29,39 +29,41 @@ from reviews.sampling import strata
 from reviews.search.terms import distinct_words, name_words
 
 JOB = "reviews.tasks.index_records"
-# Imports of no more lines than this are covered in their own transaction.
+# Imports with at most this many lines are indexed in their own transaction.
 MAX_LINES_INLINE = 2_000
-# Runs of no more records than this are counted there as well.
+# Runs with at most this many records are also counted in that transaction.
 MAX_RECORDS_COUNTED_INLINE = 20_000
-# Lines of a file that the job covers in one transaction.
+# Lines of a file that the job indexes in one transaction.
 CHUNK_LINES = 1_000
 NO_VERDICT = "none"
 MAX_VALUE_LENGTH = 512
-# Of one record; beyond it, criteria and reasons cannot be filtered by.
+# Per record. Further criteria and reasons cannot be used in filters.
 MAX_FACETS = 500
 _VERIFIED = {"match": "yes", "mismatch": "no", "no reference": "no reference"}
 _NOT_VERIFIED = "none"
-# Kinds of contradictions that a record tells by itself, and nothing else says: see `find_contradictions`.
+# Kinds of contradictions that can be found in the record alone: see `find_contradictions`.
 CONTRADICTIONS = ("verdict", "verifier", "justification")
 
 
 @dataclass(frozen=True)
 class Facet:
-    """Something that many records have in common. `name` is that of a filter; `title` is for people."""
+    """A property that many records share."""
 
+    #: The name of the filter.
     name: str
     value: str
+    #: The label for people, if it differs from the value.
     title: str = ""
 
 
 def facet_key(name: str, value: str) -> int:
-    """A facet as it is stored: 64 bits, so that a row is narrow and nobody has to look up a number for it."""
+    """Return the stored form of a facet: a 64-bit hash, which keeps rows narrow and needs no lookup."""
     digest = blake2b(f"{name}\0{value}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, signed=True)
 
 
 def score_value(criterion: str, score: Any) -> str:
-    """A criterion and its score as the value of a facet."""
+    """Return a criterion and its score as the value of a facet."""
     return f"{criterion}={format_score(score)}"[:MAX_VALUE_LENGTH]
 
 
@@ -89,7 +91,7 @@ _COLUMNS = (
 
 
 class JudgedCriterion(NamedTuple):
-    """A criterion as the judge saw it. The score is any JSON value."""
+    """The judge's score and justification for a criterion. The score is any JSON value."""
 
     criterion: str
     score: Any
@@ -97,7 +99,7 @@ class JudgedCriterion(NamedTuple):
 
 
 def judged_criteria(record: Evaluation) -> list[JudgedCriterion]:
-    """What the judge said, parsed by the pipeline, or else found in its raw output."""
+    """Return the judge's scores as parsed by the pipeline, or else as extracted from the raw output."""
     parsed = record.parsed_rubric_scores
     if not parsed:
         found = extracted_scores.read_extracted(record).proposals
@@ -141,7 +143,7 @@ def _facets_by_rule(
 
 
 def names_of(record: Evaluation) -> Iterator[str]:
-    """Ids, model and judge: everybody may find a record by these, also while it is scored blind."""
+    """Yield ids, model and judge: they can be searched even while the record is reviewed blind."""
     names = (
         record.evaluation_id,
         record.task_id,
@@ -153,13 +155,13 @@ def names_of(record: Evaluation) -> Iterator[str]:
 
 
 def texts_of(record: Evaluation, judged: Iterable[JudgedCriterion]) -> Iterator[str]:
-    """What a record is searched by, names first: of very much text only the beginning counts.
+    """Yield the searchable texts of a record, names first because only the beginning of long text counts.
 
-    Without its reasons: their words would tell a flagged record from one that was drawn at random.
+    Flag reasons are not searchable: they would distinguish flagged records from random samples.
     """
     yield from names_of(record)
-    said = (record.verification_message, record.parsing_error, record.human_review_comments)
-    yield from filter(None, said)
+    messages = (record.verification_message, record.parsing_error, record.human_review_comments)
+    yield from filter(None, messages)
     for criterion, _, justification in judged:
         yield criterion
         yield justification
@@ -185,35 +187,35 @@ _ADD_CHOICES = """
     SELECT %s, name, value, title FROM json_to_recordset(%s::json) AS new (name text, value text, title text)
     ON CONFLICT DO NOTHING
 """
-# What is chosen in a list of what occurs in the run.
+# Facets whose values in a run are listed as options.
 FACETS_WITH_OPTIONS = ("model", "judge", "template", "score", "reason")
-# So that the planner knows of the new rows at once.
+# Lets the query planner know the new rows at once.
 _ANALYZE = "ANALYZE evaluation_facets, evaluation_words"
 
 
 def lock_before_run(done: Import) -> None:
-    """Take the turn that `after_import` needs; to be called before the transaction locks the run's row.
+    """Acquire the lock that `index_import` needs. Call it before the transaction locks the run's row.
 
-    The job has its turn first and then locks the run: the other way round both would wait for each other.
+    The job acquires this lock before it locks the run; the opposite order could deadlock.
     """
     if _records_to_index(done) and done.lines <= MAX_LINES_INLINE:
         locks.acquire(Lock.INDEXING)
 
 
 def index_import(done: Import) -> None:
-    """Cover what an import brought and count its run, in its transaction; where that is much, by a job."""
+    """Index the records of an import and count its run, or enqueue a job if there are many."""
     left = _records_to_index(done)
     if not left:
         return
-    covered = 0
+    last_line = 0
     if done.lines <= MAX_LINES_INLINE:
         lock_before_run(done)
         _index_lines(done, after=0, until=done.lines)
-        covered, left = done.lines, 0
+        last_line, left = done.lines, 0
         if _size(done.run) <= MAX_RECORDS_COUNTED_INLINE:
             _update_counts(done.run)
             return
-    Uncovered.objects.create(source=done, line=covered, evaluations=left)
+    UnindexedImport.objects.create(source=done, line=last_line, evaluations=left)
     jobs.configure_task(JOB).defer()
 
 
@@ -222,17 +224,17 @@ def _records_to_index(done: Import) -> int:
 
 
 def index_next_chunk() -> bool:
-    """Cover one more chunk of the records that are not covered yet; returns whether there was one."""
+    """Index the next chunk of records. Return whether there was one."""
     with transaction.atomic():
         locks.acquire(Lock.INDEXING)
-        waiting = Uncovered.objects.select_related("source__run").order_by("pk").first()
+        waiting = UnindexedImport.objects.select_related("source__run").order_by("pk").first()
         if not waiting:
             return False
         until = waiting.line + CHUNK_LINES
-        covered = _index_lines(waiting.source, after=waiting.line, until=until)
+        indexed = _index_lines(waiting.source, after=waiting.line, until=until)
         if until < waiting.source.lines:
-            left = max(waiting.evaluations - covered, 0)
-            Uncovered.objects.filter(pk=waiting.pk).update(line=until, evaluations=left)
+            left = max(waiting.evaluations - indexed, 0)
+            UnindexedImport.objects.filter(pk=waiting.pk).update(line=until, evaluations=left)
         else:
             run = waiting.source.run
             waiting.delete()
@@ -247,7 +249,7 @@ def _size(run: Run) -> int:
 
 
 def _update_counts(run: Run) -> None:
-    """Count the records of a run, all of which are covered."""
+    """Count the records of a completely indexed run."""
     counted = {
         "reason": RunFacet.objects.filter(run=run, name="reason").values_list("value", flat=True),
         "verified": [*_VERIFIED.values(), _NOT_VERIFIED],
@@ -260,10 +262,10 @@ def _update_counts(run: Run) -> None:
 
 
 def _index_lines(source: Import, *, after: int, until: int) -> int:
-    """Write the facets and words of the records in a stretch of a file's lines; returns how many."""
+    """Write facets and words for the records of lines `after`+1 to `until`. Return the number of records."""
     facets, words, occurring = [], [], set()
     rule = definition.of(source.run).rule
-    # A few at a time: a line may have megabytes.
+    # In small batches, because a record can have megabytes.
     for record in chain.from_iterable(rows.iterator(20) for rows in _records(source, after, until)):
         judged = judged_criteria(record)
         found = set(islice(facets_of(record, judged, rule), MAX_FACETS))
@@ -283,7 +285,7 @@ def _index_lines(source: Import, *, after: int, until: int) -> int:
 
 
 def _records(source: Import, after: int, until: int) -> Iterator[QuerySet[Evaluation]]:
-    """What is new in these lines, and what they changed."""
+    """Yield the new and the changed records of these lines."""
     records = Evaluation.objects.only(*_COLUMNS)
     yield records.filter(run=source.run_id, first_import=source, first_line__gt=after, first_line__lte=until)
     changing = ImportLine.objects.filter(
@@ -300,13 +302,14 @@ def _json(rows: list[dict[str, Any]]) -> str:
 
 
 def is_indexed(run: Run) -> bool:
-    """Whether all records of a run can be found by facets and words."""
+    """Return whether all records of a run are indexed."""
     return (
-        RunFacet.objects.filter(run=run).exists() and not Uncovered.objects.filter(source__run=run).exists()
+        RunFacet.objects.filter(run=run).exists()
+        and not UnindexedImport.objects.filter(source__run=run).exists()
     )
 
 
 def unindexed_count(run: Run) -> int:
-    """How many records of a run cannot be found by facets and words yet."""
-    left = Uncovered.objects.filter(source__run=run).aggregate(sum=Sum("evaluations"))["sum"]
+    """Return the number of records of a run that are not indexed yet."""
+    left = UnindexedImport.objects.filter(source__run=run).aggregate(sum=Sum("evaluations"))["sum"]
     return left or 0

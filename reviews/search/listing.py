@@ -1,7 +1,7 @@
-"""Pages of a run's records: filtered, counted up to a limit, in an order, each page found by a place.
+"""Lists of a run's records: filtered, sorted, counted up to a limit, with cursor pagination.
 
-A list costs the same on its first page and on its last, and takes no longer in a run of a million records:
-few matches are sorted, many are met soon on a walk along the index of the order.
+The cost does not depend on the page or the size of the run: a small number of matches is sorted, and a large
+number is found quickly by walking the index of the sort order.
 """
 
 import datetime as dt
@@ -28,24 +28,24 @@ from reviews.search.filters import Filters
 from reviews.search.hidden_records import hidden_from
 
 PAGE_SIZE = 50
-# Matches are counted up to this, and sorted if there are no more.
+# Matches are counted up to this number, and sorted if there are no more.
 MAX_COUNTED = 10_000
 TIME_LIMIT = dt.timedelta(seconds=3)
 
 
 class QueryTooSlow(Exception):
-    """A list takes too long to find, with these filters in this order."""
+    """The query of a list exceeded the time limit."""
 
 
 class RecordPage(NamedTuple):
-    """`total` is None for more than `MOST_COUNTED`. The next page begins at `after`, empty on the last.
-
-    `hidden` are the keys of rows whose judge output is hidden from the reader.
-    """
+    """A page of a list."""
 
     rows: list[Evaluation]
+    #: The number of matches; None if there are more than `MAX_COUNTED`.
     total: int | None
+    #: The cursor of the next page; empty on the last page.
     after: str
+    #: The primary keys of rows whose judge output is hidden from the reader.
     hidden: frozenset[int]
 
 
@@ -73,42 +73,43 @@ def _moment(value: Any) -> dt.datetime:
 
 @dataclass(frozen=True)
 class SortOrder:
-    """An order: by what, all of it one way, each with what a place in it is read by.
-
-    What `only` leaves out has no place in the order. One that `reveals` goes by the judge's output,
-    and leaves out the records for which that is hidden from the reader.
-    """
+    """A sort order."""
 
     title: str
+    #: The expressions to sort by, all in the same direction.
     by: tuple[Combinable, ...]
+    #: For each expression, a parser of its value in a cursor.
     kinds: tuple[CursorValue, ...]
     descends: bool = False
+    #: The condition for records that the order includes.
     only: Q = EVERYTHING
+    #: Whether it sorts by the judge's output. Such an order excludes records with hidden output.
     reveals: bool = False
 
     @property
     def places(self) -> dict[str, Combinable]:
-        """What a record's place is made of, under the names it has in a query."""
+        """The sort expressions by the names of their annotations in a query."""
         return {f"place_{number}": one for number, one in enumerate(self.by)}
 
-    def read(self, text: str) -> Cursor | None:
-        """The place that `spell` writes so; None for what is none."""
+    def parse_cursor(self, text: str) -> Cursor | None:
+        """Return the cursor from a text of `cursor`; None if it is invalid."""
         try:
             return tuple(kind(value) for kind, value in zip(self.kinds, json.loads(text), strict=True))
         except (ValueError, TypeError, OverflowError, RecursionError):
             return None
 
-    def spell(self, row: Evaluation) -> str:
+    def cursor(self, row: Evaluation) -> str:
+        """Return the cursor of a row as text."""
         return json.dumps([getattr(row, name) for name in self.places], default=dt.datetime.isoformat)
 
-    def behind(self, place: Cursor) -> GreaterThan | LessThan:
-        """The condition for what comes after a place."""
+    def after(self, cursor: Cursor) -> GreaterThan | LessThan:
+        """Return the condition for rows after a cursor."""
         compare = LessThan if self.descends else GreaterThan
-        return compare(_Row(*self.by), _Row(*map(Value, place)))
+        return compare(_Row(*self.by), _Row(*map(Value, cursor)))
 
 
 class _Row(Func):
-    """Several expressions, compared from left to right: PostgreSQL finds such a place by an index."""
+    """A row value, compared from left to right. PostgreSQL finds it in an index."""
 
     template = "ROW(%(expressions)s)"
     output_field = TextField()
@@ -131,13 +132,13 @@ DEFAULT_SORT = "file"
 
 
 class RecordList:
-    """A list as an address says it: which records, in which order. `problems` are sentences."""
+    """The filters and the sort order of a list, with sentences about invalid input in `problems`."""
 
     def __init__(self, filters: Filters, sort: str) -> None:
         self.filters = filters
         self.problems = list(filters.problems)
         if sort and sort not in SORTS:
-            self.problems.append(f"Lists cannot be sorted by “{sort[:60]}”.")
+            self.problems.append(f"Unknown sort order “{sort[:60]}”.")
         self.sort = sort if sort in SORTS else DEFAULT_SORT
 
     @classmethod
@@ -145,7 +146,7 @@ class RecordList:
         return cls(Filters.parse(query), query.get("sort", ""))
 
     def query(self, filters: Filters | None = None, *, after: str = "") -> str:
-        """The canonical query string, with other filters perhaps, or of the page behind a place."""
+        """Return the canonical query string, optionally with other filters or for the page after a cursor."""
         shown = self.filters if filters is None else filters
         more = {"sort": "" if self.sort == DEFAULT_SORT else self.sort, "after": after}
         return urlencode([*shown.values, *((name, value) for name, value in more.items() if value)])
@@ -160,13 +161,13 @@ def load_page(
     after: str = "",
     known: int | None = None,
 ) -> RecordPage:
-    """A page of the records that a reader finds by filters, in one of `SORTS`.
+    """Load a page of the records that a reader finds by filters, in one of `SORTS`.
 
-    A place that is none gives the first page. `known` is how many records there are, where that is counted
-    already. Raises `QueryTooSlow`.
+    An invalid cursor in `after` gives the first page. `known` is the number of matches, if already counted.
+    Raises `QueryTooSlow`.
     """
     order = SORTS[sort]
-    place = order.read(after)
+    cursor = order.parse_cursor(after)
     if order.only or order.reveals:
         known = None
     with time_limit():
@@ -174,24 +175,24 @@ def load_page(
         if order.reveals:
             matching = matching.exclude(hidden_from(reader, run))
         few = _few_matches(matching, order) if known is None or known <= MAX_COUNTED else None
-        rows = _index_walk(matching, order, place) if few is None else _sorted_rows(run, order, few, place)
+        rows = _index_walk(matching, order, cursor) if few is None else _sorted_rows(run, order, few, cursor)
         found = list(rows[: PAGE_SIZE + 1])
-    next_after = order.spell(found[PAGE_SIZE - 1]) if len(found) > PAGE_SIZE else ""
+    next_after = order.cursor(found[PAGE_SIZE - 1]) if len(found) > PAGE_SIZE else ""
     shown = found[:PAGE_SIZE]
     return RecordPage(shown, known if few is None else len(few), next_after, _hidden(run, shown, reader))
 
 
 def hidden_record_notes(run: Run, filters: Filters, *, sort: str = DEFAULT_SORT) -> list[str]:
-    """Sentences about records that a list leaves out. They depend on no record."""
+    """Return sentences about records that a list excludes. They do not depend on any record."""
     found = []
     if run.blind_share and (filters.reveals_judge or SORTS[sort].reveals):
         found.append(
-            "Records that you may still review blind are left out: this would reveal the judge's verdict."
+            "Records that you may still review blind are not listed, to keep the judge's verdict hidden."
         )
     elif run.blind_share and filters.values_of("q"):
-        found.append("Records that you may still review blind are found by their ids and model only.")
+        found.append("Records that you may still review blind are found only by ids and model.")
     if filters.reveals_reason and run.draws:
-        found.append("Records in the queue are left out: this would reveal which were drawn at random.")
+        found.append("Records in the queue are not listed, to hide which ones are random samples.")
     return found
 
 
@@ -203,15 +204,15 @@ def _hidden(run: Run, rows: list[Evaluation], reader: User | None) -> frozenset[
 
 
 def _few_matches(matching: QuerySet[Evaluation], order: SortOrder) -> list[Cursor] | None:
-    """The places of all records, each with the record's key behind it; None for too many."""
+    """Return the cursors of all matches, each followed by the primary key; None if there are too many."""
     found = matching.annotate(**order.places).values_list(*order.places, "pk")[: MAX_COUNTED + 1]
     places = list(found)
     return places if len(places) <= MAX_COUNTED else None
 
 
 def _sorted_rows(run: Run, order: SortOrder, few: list[Cursor], after: Cursor | None) -> QuerySet[Evaluation]:
-    # Here and not in SQL: PostgreSQL takes it that hardly a record is behind any place, and would look for
-    # all matches again with each record on its way.
+    # Sorted in Python: PostgreSQL expects few rows after a cursor, and would search all matches again for
+    # every record in the index.
     if after is not None:
         few = [place for place in few if (place[:-1] < after if order.descends else place[:-1] > after)]
     first = (nlargest if order.descends else nsmallest)(PAGE_SIZE + 1, few)
@@ -221,23 +222,23 @@ def _sorted_rows(run: Run, order: SortOrder, few: list[Cursor], after: Cursor | 
 def _index_walk(
     matching: QuerySet[Evaluation], order: SortOrder, after: Cursor | None
 ) -> QuerySet[Evaluation]:
-    return _ordered(matching.filter(order.behind(after)) if after is not None else matching, order)
+    return _ordered(matching.filter(order.after(after)) if after is not None else matching, order)
 
 
 def _ordered(rows: QuerySet[Evaluation], order: SortOrder) -> QuerySet[Evaluation]:
-    """In order, with what a page shows of each."""
+    """Sort the rows, and load the columns that a page shows."""
     rows = rows.annotate(**order.places)
     rows = rows.order_by(*(f"-{name}" if order.descends else name for name in order.places))
     return rows.select_related("claimed_by", "assigned_to", "review__reviewer").defer(*LARGE_COLUMNS)
 
 
 def matching_records(run: Run, filters: Filters, reader: User | None) -> QuerySet[Evaluation]:
-    """The records of a run that a reader finds by filters, in the quickest way: see `Filters.condition`."""
-    is_covered = bool(filters) and indexing.is_indexed(run)
-    return run.evaluations.filter(filters.condition(run, reader, is_covered=is_covered))
+    """Return the records of a run that a reader finds by filters: see `Filters.condition`."""
+    is_indexed = bool(filters) and indexing.is_indexed(run)
+    return run.evaluations.filter(filters.condition(run, reader, is_indexed=is_indexed))
 
 
-# In this transaction. To start workers takes longer than most lists do.
+# For this transaction. Starting parallel workers takes longer than most lists.
 _LIMITS = """
     SELECT set_config('statement_timeout', %s, true), set_config('max_parallel_workers_per_gather', '0', true)
 """
@@ -245,7 +246,7 @@ _LIMITS = """
 
 @contextmanager
 def time_limit() -> Iterator[None]:
-    """Let queries end after `LONGEST_QUERY`. Raises `QueryTooSlow`."""
+    """Cancel queries after `TIME_LIMIT`. Raises `QueryTooSlow`."""
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:

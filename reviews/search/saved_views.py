@@ -1,4 +1,4 @@
-"""Lists under a name: filters and order of a run's list, one's own or, saved by a lead, everybody's."""
+"""Saved views: named filters and sort orders of a run's list, private or, if saved by a lead, shared."""
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -12,7 +12,7 @@ MAX_VIEWS = 50
 
 
 class SavedViewError(Exception):
-    """The view is not saved; the reason is a sentence."""
+    """The view cannot be saved; `reason` is a sentence."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -20,14 +20,14 @@ class SavedViewError(Exception):
 
 
 def visible_to(run: Run, user: User) -> QuerySet[SavedView]:
-    """What a person sees: their own views, and those that are shared."""
+    """Return the views that a person can use: their own and the shared ones."""
     views = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), run=run)
     return views.select_related("owner").order_by("name", "pk")
 
 
 @transaction.atomic
 def save(*, run: Run, owner: User, name: str, query: str, is_shared: bool) -> SavedView:
-    """Keep a list under a name, in the place of one's view of that name. Raises `SavedViewError`.
+    """Save a list under a name, replacing the owner's view of that name. Raises `SavedViewError`.
 
     `query` is the canonical query string.
     """
@@ -36,12 +36,10 @@ def save(*, run: Run, owner: User, name: str, query: str, is_shared: bool) -> Sa
         check(owner, "lead_review")
     name = name.strip()
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
-        raise SavedViewError(
-            f"A view needs a name of at most {MAX_NAME_LENGTH} characters, all of them printable."
-        )
+        raise SavedViewError(f"Enter a name of at most {MAX_NAME_LENGTH} printable characters.")
     own = SavedView.objects.filter(run=run, owner=owner)
     if own.count() >= MAX_VIEWS and not own.filter(name=name).exists():
-        raise SavedViewError(f"You have {MAX_VIEWS} views of this run. Remove one before you save another.")
+        raise SavedViewError(f"You already have {MAX_VIEWS} views of this run. Delete one first.")
     values = {"query": query, "is_shared": is_shared}
     view, _ = SavedView.objects.update_or_create(run=run, owner=owner, name=name, defaults=values)
     events.record("view saved", actor=owner, run=run, name=name, query=query, is_shared=is_shared)
@@ -50,7 +48,7 @@ def save(*, run: Run, owner: User, name: str, query: str, is_shared: bool) -> Sa
 
 @transaction.atomic
 def remove(*, view: SavedView, actor: User) -> None:
-    """Remove a view: one's own, or as a lead one that is shared."""
+    """Remove a view of one's own or, as a lead, a shared view."""
     check(actor, "review_evaluation" if view.owner_id == actor.pk else "lead_review")
     events.record("view removed", actor=actor, run=view.run, name=view.name, owner=view.owner.username)
     view.delete()

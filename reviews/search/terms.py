@@ -1,43 +1,46 @@
-r"""Texts into words to search by, and what people type into a query for them.
+r"""Split texts into search terms, and turn search input into queries.
 
-Words are runs of letters and digits, whatever stands between them, so that `\frac{1}{2}` has three and an id
-can be found by any of its parts. PostgreSQL's own parser takes `o1-mini` for a phrase and `<b>` for nothing.
+A word is a sequence of letters and digits, so `\frac{1}{2}` has three words, and any part of an id finds it.
+PostgreSQL's own parser treats `o1-mini` as a phrase and ignores `<b>`.
 """
 
 import re
 from collections.abc import Iterable
 from itertools import chain, islice
 
-# Before a word of a name. No word begins so.
+# Prefix of words in names. No other word starts with it.
 _NAME_MARK = "_"
-# A tsvector takes no more than 1 MiB in all. Beyond these a text is searched by its beginning.
+# A tsvector is limited to 1 MiB. Only the beginning of a longer text is searchable.
 MAX_WORDS = 3000
 MAX_WORD_LENGTH = 64
 MAX_CHARACTERS = 200_000
 MAX_TERMS = 20
-# Shorter beginnings would fit too many words to be looked up quickly.
+# Shorter prefixes would match too many words to be fast.
 MIN_PREFIX_LENGTH = 3
 
 _WORD = re.compile(r"[^\W_]+")
 
 
 def distinct_words(texts: Iterable[str]) -> list[str]:
-    """The distinct words of some texts, in lower case, in the order they come."""
+    """Return the distinct words of the texts in lower case, in order of appearance."""
     found = chain.from_iterable(_WORD.finditer(text[:MAX_CHARACTERS].casefold()) for text in texts)
     distinct = dict.fromkeys(match[0][:MAX_WORD_LENGTH] for match in found)
     return list(islice(distinct, MAX_WORDS))
 
 
 def name_words(texts: Iterable[str]) -> list[str]:
-    """The words of names, marked as such: they are found by `query` with `in_names` only."""
+    """Return the words of names with the mark that `tsquery` searches for with `in_names`."""
     return [f"{_NAME_MARK}{word}" for word in distinct_words(texts)]
 
 
 def tsquery(text: str, *, in_names: bool = False) -> str:
-    """A tsquery for records that have all words of the text, or words that begin so; empty for no words."""
-    before = _NAME_MARK if in_names else ""
-    return " & ".join(_term(word, before) for word in distinct_words([text])[:MAX_TERMS])
+    """Return a tsquery for records with all words of the text, or with words that start with them.
+
+    Empty if the text has no words.
+    """
+    mark = _NAME_MARK if in_names else ""
+    return " & ".join(_term(word, mark) for word in distinct_words([text])[:MAX_TERMS])
 
 
-def _term(word: str, before: str) -> str:
-    return f"'{before}{word}':*" if len(word) >= MIN_PREFIX_LENGTH else f"'{before}{word}'"
+def _term(word: str, mark: str) -> str:
+    return f"'{mark}{word}':*" if len(word) >= MIN_PREFIX_LENGTH else f"'{mark}{word}'"

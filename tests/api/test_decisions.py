@@ -70,9 +70,9 @@ class TestClaim:
     @pytest.mark.parametrize(
         ("filters", "sentence"),
         [
-            ({"model_id": "o1"}, "There is no filter “model_id”."),
-            ({"verdict": ["Good"]}, "“Good” is none of: Pass, Fail, Partial, none."),
-            ({"task": "\0"}, "is nothing that task could be."),
+            ({"model_id": "o1"}, "Unknown filter “model_id”."),
+            ({"verdict": ["Good"]}, "“Good” is not one of: Pass, Fail, Partial, none."),
+            ({"task": "\0"}, "is not a valid value for task."),
         ],
     )
     def test_by_filters_that_are_none_is_refused(

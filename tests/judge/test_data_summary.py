@@ -55,7 +55,7 @@ class TestTheSample:
     def test_has_scores_that_contradict_the_verifier(self, facts: DataSummary) -> None:
         assert facts.records_of("contradiction", "verifier") == 11
         assert any(
-            sentence.startswith("11 records contradict themselves: score against verifier")
+            sentence.startswith("11 records contradict themselves: score contradicts verifier")
             for sentence in facts.sentences
         )
 
@@ -83,7 +83,7 @@ class TestFacts:
         facts = facts_of(line("a", aggregated_score="Fail"), line("b", **MATCH))
         [fact] = [fact for fact in facts.contradictions if fact.value == "verdict"]
         found = Evaluation.objects.filter(
-            Filters.from_query_string(fact.query).condition(Run.objects.get(), None, is_covered=True)
+            Filters.from_query_string(fact.query).condition(Run.objects.get(), None, is_indexed=True)
         )
         assert [record.evaluation_id for record in found] == ["a"]
         assert fact.records == 1

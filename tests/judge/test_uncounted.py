@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from reviews.judge import data_summary, measurement_settings, quality_gates, report
 from reviews.judge.accuracy import JudgeScope
-from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, Uncovered, User
+from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, UnindexedImport, User
 from reviews.sampling import strata
 from reviews.search import indexing
 from tests.api.conftest import program_of
@@ -53,7 +53,7 @@ def first_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the run have been imported by nothing but one import that is to be counted."""
     source = run.files.get()
     StratumCount.objects.filter(stratum__run=run).delete()
-    Uncovered.objects.create(source=source, evaluations=source.new)
+    UnindexedImport.objects.create(source=source, evaluations=source.new)
 
 
 def later_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def failed_job(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def lost_row(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     later_import(run, monkeypatch)
-    Uncovered.objects.all().delete()
+    UnindexedImport.objects.all().delete()
 
 
 PENDING = [

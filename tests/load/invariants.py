@@ -15,7 +15,7 @@ from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
 from reviews.exports import verify_receipt
 from reviews.exports.verify_export import compare
-from reviews.models import AuditEvent, Evaluation, Export, Review, Uncovered, User
+from reviews.models import AuditEvent, Evaluation, Export, Review, UnindexedImport, User
 from tests.load.reviewer import Accepted
 
 _GAPS = """
@@ -91,7 +91,7 @@ def of_jobs() -> Iterator[str]:
     periodic = {"reviews.tasks.retry_stalled_jobs", "reviews.tasks.remove_expired_rows"}
     for job in ProcrastinateJob.objects.exclude(task_name__in=periodic):
         yield f"the job {job.task_name}({job.args}) is {job.status} after {job.attempts} attempts"
-    for left in Uncovered.objects.all():
+    for left in UnindexedImport.objects.all():
         yield f"{left} cannot be found by facets and words"
 
 

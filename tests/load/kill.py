@@ -12,7 +12,7 @@ from django.db.models import Sum
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from reviews.database import held_transaction
-from reviews.models import Export, Import, Uncovered
+from reviews.models import Export, Import, UnindexedImport
 from tests.load import files, imports
 from tests.load.bringing import Bringing
 from tests.load.client import Client, GaveUp, Times
@@ -177,6 +177,6 @@ def _is_quiet() -> bool:
     return not (
         Import.objects.filter(state__in=Import.UNFINISHED).exists()
         or Export.objects.filter(state=Export.State.UNFINISHED).exists()
-        or Uncovered.objects.exists()
+        or UnindexedImport.objects.exists()
         or ProcrastinateJob.objects.filter(status="doing").exists()
     )

@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from reviews.models import Uncovered
+from reviews.models import UnindexedImport
 from tests.load import files, imports, invariants, recounts
 from tests.load.bringing import Bringing
 from tests.load.client import Client, Times
@@ -23,7 +23,7 @@ SHARE_TO_REVIEW = 0.2
 LEAST_TO_REVIEW = 300
 # How long reviewers are at it before the file comes.
 SECONDS_BEFORE = 2
-SECONDS_TO_COVER = 600
+SECONDS_TO_INDEX = 600
 
 
 class Options(NamedTuple):
@@ -70,21 +70,21 @@ class Load:
         """Go through with it and print the figures; gives what went wrong."""
         alone = self._import_alone()
         self._bringing.bring(self._files[0])
-        wait_until(_is_covered, SECONDS_TO_COVER, "all records can be found")
+        wait_until(_is_indexed, SECONDS_TO_INDEX, "all records can be found")
         begin = time.monotonic()
         beside = self._import_beside_reviewers()
         seconds = time.monotonic() - begin
         for reviewer in self._reviewers:
             reviewer.end()
         self._print(alone, beside, seconds)
-        wait_until(_is_covered, SECONDS_TO_COVER, "all records can be found")
+        wait_until(_is_indexed, SECONDS_TO_INDEX, "all records can be found")
         with self._exported.open("wb") as file:
             file.writelines(self._admin.download("export", f"runs/{RUN}/export"))
         yield from self._went_wrong()
 
     def _import_alone(self) -> Measured:
         measured = self._measure(Bringing(self._admin, OTHER_RUN), self._alone)
-        wait_until(_is_covered, SECONDS_TO_COVER, "all records can be found")
+        wait_until(_is_indexed, SECONDS_TO_INDEX, "all records can be found")
         return measured
 
     def _import_beside_reviewers(self) -> Measured:
@@ -149,5 +149,5 @@ def after(accepted: list[Accepted], brought: list[Path], *, once: bool) -> Itera
         yield from recounts.of_counts()
 
 
-def _is_covered() -> bool:
-    return not Uncovered.objects.exists()
+def _is_indexed() -> bool:
+    return not UnindexedImport.objects.exists()

@@ -51,14 +51,14 @@ class TestAddress:
     @pytest.mark.parametrize(
         ("query", "sentence"),
         [
-            ("colour=red", "There is no filter “colour”."),
-            ("verdict=Great", "“Great” is none of: Pass, Fail, Partial, none."),
-            ("created-from=yesterday", "“yesterday” is no day; write it as 2026-11-21."),
-            ("created-from=0001-01-01", "“0001-01-01” is out of the calendar."),
-            ("q=%21%21", "There is no word to search for in “!!”."),
-            ("model=a%00b", "“a�b” is nothing that model could be."),
-            (f"model={'x' * 513}", f"“{'x' * 60}…” is nothing that model could be."),
-            ("&".join(f"model={n}" for n in range(MAX_VALUES + 1)), "More than 50 filters are too many."),
+            ("colour=red", "Unknown filter “colour”."),
+            ("verdict=Great", "“Great” is not one of: Pass, Fail, Partial, none."),
+            ("created-from=yesterday", "“yesterday” is not a date. Write it as 2026-11-21."),
+            ("created-from=0001-01-01", "“0001-01-01” is outside the supported years."),
+            ("q=%21%21", "“!!” contains no word to search for."),
+            ("model=a%00b", "“a�b” is not a valid value for model."),
+            (f"model={'x' * 513}", f"“{'x' * 60}…” is not a valid value for model."),
+            ("&".join(f"model={n}" for n in range(MAX_VALUES + 1)), "Use at most 50 filters."),
         ],
     )
     def test_says_what_it_could_not_understand_and_leaves_it_out(self, query: str, sentence: str) -> None:
@@ -74,8 +74,8 @@ class TestAddress:
             query.appendlist(name, text)
         filters = Filters.parse(query)
         assert Filters.from_query_string(filters.query_string).values == filters.values
-        for is_covered in (False, True):
-            list(Evaluation.objects.filter(filters.condition(OPEN, None, is_covered=is_covered)))
+        for is_indexed in (False, True):
+            list(Evaluation.objects.filter(filters.condition(OPEN, None, is_indexed=is_indexed)))
 
 
 @pytest.mark.django_db
@@ -105,7 +105,7 @@ class TestCondition:
             ("status=escalated", {"is_escalated": True}, {}),
             ("status=done", {"human_review_status": "Reviewed"}, {}),
             ("status=not-required", {"human_review_status": "Not Required"}, {}),
-            ("status=stale", {"is_stale": True}, {}),
+            ("status=outdated", {"is_stale": True}, {}),
         ],
     )
     def test_is_what_the_filter_says(

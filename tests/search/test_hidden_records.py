@@ -251,9 +251,9 @@ class TestLists:
         [
             ("", "file", None),
             ("model=o1", "task", None),
-            ("verdict=Fail", "file", "Records that you may still review blind are left out"),
-            ("", "verdict", "Records that you may still review blind are left out"),
-            ("q=restates", "file", "Records that you may still review blind are found by their ids"),
+            ("verdict=Fail", "file", "Records that you may still review blind are not listed"),
+            ("", "verdict", "Records that you may still review blind are not listed"),
+            ("q=restates", "file", "Records that you may still review blind are found only by ids"),
         ],
     )
     def test_list_says_that_records_are_left_out(
@@ -304,7 +304,7 @@ class TestDrawnRecords:
         filters = Filters.from_query_string("reason=final-answer-does-not-match")
         assert listing.load_page(run, filters, reader=ana).rows == []
         assert listing.hidden_record_notes(run, filters) == [
-            "Records in the queue are left out: this would reveal which were drawn at random."
+            "Records in the queue are not listed, to hide which ones are random samples."
         ]
         decide(run.evaluations.get(evaluation_id="a"), ana)
         assert [row.evaluation_id for row in listing.load_page(run, filters, reader=ana).rows] == ["a"]

@@ -3,7 +3,15 @@
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews.models import Evaluation, EvaluationFacets, EvaluationWords, Import, Run, StratumCount, Uncovered
+from reviews.models import (
+    Evaluation,
+    EvaluationFacets,
+    EvaluationWords,
+    Import,
+    Run,
+    StratumCount,
+    UnindexedImport,
+)
 from reviews.records.verdict import VerdictRule
 from reviews.search import filter_options, indexing
 from reviews.search.filters import Filters
@@ -16,13 +24,13 @@ pytestmark = pytest.mark.django_db
 def imported(*lines: bytes) -> Import:
     """A finished import, with its records covered if there are few."""
     done = bring_in(file_of(*lines))
-    if not Uncovered.objects.filter(source=done).exists():
+    if not UnindexedImport.objects.filter(source=done).exists():
         indexing.index_import(done)
     return done
 
 
 def found(**query: str) -> set[str]:
-    condition = Filters.parse(query).condition(Run.objects.get(), None, is_covered=True)
+    condition = Filters.parse(query).condition(Run.objects.get(), None, is_indexed=True)
     return set(Evaluation.objects.filter(condition).values_list("evaluation_id", flat=True))
 
 
@@ -121,7 +129,7 @@ class TestWords:
 
 
 class TestAfterImport:
-    def test_a_small_import_is_covered_at_once(self) -> None:
+    def test_a_small_import_is_indexed_at_once(self) -> None:
         done = imported(line("a"), line("b"))
         assert indexing.is_indexed(done.run)
         assert EvaluationWords.objects.count() == 2
@@ -139,7 +147,7 @@ class TestAfterImport:
             left.append(indexing.unindexed_count(done.run))
         assert left == [3, 1, 0]
         assert found(verdict="Pass") == {"0", "1", "2", "3", "4"}
-        assert not Uncovered.objects.exists()
+        assert not UnindexedImport.objects.exists()
 
     def test_a_small_one_into_a_large_run_leaves_the_counting_to_the_job(
         self, monkeypatch: pytest.MonkeyPatch
@@ -171,7 +179,7 @@ class TestAfterImport:
     def test_a_file_that_brings_nothing_is_nothing_to_cover(self, by_the_job: None) -> None:
         imported(line("a"))
         indexing.index_import(bring_in(file_of(line("a"), line("a"), b"{}")))
-        assert not Uncovered.objects.exists()
+        assert not UnindexedImport.objects.exists()
 
     def test_a_run_without_facets_is_not_taken_for_covered(self) -> None:
         assert not indexing.is_indexed(Run.objects.create(name="empty"))

@@ -158,7 +158,7 @@ class World:
     def queries(self) -> Iterator[list[tuple[str, str]]]:
         """Every filter with every value that occurs, and every word of a secret text."""
         occurring = RunFacet.objects.filter(run=self.run).values_list("name", "value")
-        fixed = [(name, value) for name, one in FILTERS.items() for value in one.words]
+        fixed = [(name, value) for name, one in FILTERS.items() for value in one.options]
         typed = [("created-from", "2025-01-01"), ("reviewed-until", "2030-01-01")]
         people = [
             (name, who) for name in ("decided-by", "assigned-to", "claimed-by") for who in ("bo", "nobody")

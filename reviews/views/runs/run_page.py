@@ -125,7 +125,7 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         page = None
     rule = definition.of(run).rule
     offered = _choices(run)
-    uncovered = indexing.unindexed_count(run) if view.filters.needs_cover else 0
+    uncovered = indexing.unindexed_count(run) if view.filters.needs_index else 0
     return {
         "view": view,
         "notes": listing.hidden_record_notes(run, view.filters, sort=view.sort),
@@ -183,7 +183,7 @@ def _known(filters: Filters, progress: Progress) -> int | None:
 
 def _tabs(view: RecordList, progress: Progress) -> list[Tab]:
     sizes, current = _sizes(progress), view.filters.values_of("status")
-    titles = {"": "All"} | dict(FILTERS["status"].words)
+    titles = {"": "All"} | dict(FILTERS["status"].options)
     return [
         Tab(
             value,
@@ -200,9 +200,9 @@ def _choices(run: Run) -> dict[str, list[FilterOption]]:
     """What can be chosen, by filter."""
     people = [FilterOption(person.username, person.name) for person in filter_options.assignable_people()]
     fixed = {
-        name: [FilterOption(value, word) for value, word in known.words.items()]
+        name: [FilterOption(value, title) for value, title in known.options.items()]
         for name, known in FILTERS.items()
-        if known.words
+        if known.options
     }
     return (
         fixed

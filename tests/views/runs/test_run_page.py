@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from reviews.models import Evaluation, Run, Uncovered, User
+from reviews.models import Evaluation, Run, UnindexedImport, User
 from reviews.queue import claims
 from reviews.search import indexing, listing
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
@@ -166,8 +166,8 @@ class TestFilters:
     def test_that_make_no_sense_are_named_and_left_out(self, as_ana: Client, run: Run) -> None:
         EvaluationFactory.create(run=run)
         response = as_ana.get(address(run, verdict="Great", sort="colour"))
-        assert "“Great” is none of: Pass, Fail, Partial, none." in text(response)
-        assert "Lists cannot be sorted by “colour”." in text(response)
+        assert "“Great” is not one of: Pass, Fail, Partial, none." in text(response)
+        assert "Unknown sort order “colour”." in text(response)
         assert len(listed(response)) == 1
 
     def test_offer_what_occurs_in_the_run(self, as_ana: Client) -> None:
@@ -197,7 +197,7 @@ class TestFilters:
     def test_of_a_search_say_how_far_it_reaches(self, as_ana: Client, run: Run) -> None:
         source = ImportFactory.create(run=run, lines=3)
         EvaluationFactory.create_batch(3, run=run, first_import=source)
-        Uncovered.objects.create(source=source, evaluations=2)
+        UnindexedImport.objects.create(source=source, evaluations=2)
         sentence = "Search covers 1 of 3 records so far."
         assert sentence in text(as_ana.get(address(run, q="clarity")))
         assert sentence not in text(as_ana.get(address(run, model="o1")))
