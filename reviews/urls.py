@@ -1,7 +1,9 @@
-"""Every address of the site. `tests/views/test_access.py` says of each who gets what."""
+"""The URLs of the pages and the API. `tests/views/access.py` lists who may request each."""
 
 from django.urls import path
 
+from reviews.api.problems import PREFIX
+from reviews.api.urls import addresses as api
 from reviews.views.accounts import (
     account,
     invitations,
@@ -22,7 +24,7 @@ from reviews.views.review import decisions, drafts, escalations, history, indepe
 from reviews.views.runs import home, lists, mappings, measurement, run_page, settings
 from reviews.views.site import api_page, webhooks
 
-urlpatterns = [
+pages = [
     path("", home.runs, name="runs"),
     path("runs/<int:pk>/", run_page.run_page, name="run"),
     path("runs/<int:run_pk>/tasks/", lists.tasks, name="tasks"),
@@ -151,4 +153,28 @@ urlpatterns = [
         name="reauthenticate-by-passkey",
     ),
     path("welcome/<token>/", account.welcome, name="welcome"),
+]
+
+# allauth looks pages up by its own names: its name -> ours.
+_ALLAUTH_NAMES = {
+    "account_login": "login",
+    "account_reauthenticate": "reauthenticate",
+    "mfa_activate_totp": "add-app",
+    "mfa_authenticate": "second-factor",
+    "mfa_deactivate_totp": "remove-app",
+    "mfa_index": "account",
+    "mfa_reauthenticate": "reauthenticate-by-code",
+    "mfa_reauthenticate_webauthn": "reauthenticate-by-passkey",
+    "openid_connect_callback": "single-sign-on-callback",
+    "openid_connect_login": "single-sign-on",
+}
+_by_name = {page.name: page for page in pages}
+
+urlpatterns = [
+    *pages,
+    path(PREFIX.removeprefix("/"), api),
+    *(
+        path(str(_by_name[ours].pattern), _by_name[ours].callback, name=theirs)
+        for theirs, ours in _ALLAUTH_NAMES.items()
+    ),
 ]

@@ -12,7 +12,7 @@ from playwright.sync_api import ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import User
-from reviews.urls import urlpatterns
+from reviews.urls import pages
 from tests.browser.sights import NO_PAGES, SIGHTS
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -128,7 +128,7 @@ def out_of_reach(page: Page) -> list[str]:
 
 def test_every_address_is_in_sight() -> None:
     seen = {sight.address for sight in SIGHTS.values() if not sight.address.startswith("/")}
-    assert seen | NO_PAGES == {pattern.name for pattern in urlpatterns}
+    assert seen | NO_PAGES == {pattern.name for pattern in pages}
     assert not seen & NO_PAGES
 
 

@@ -24,7 +24,7 @@ from reviews.models import (
     Webhook,
 )
 from reviews.queue import claims
-from reviews.urls import urlpatterns
+from reviews.urls import pages
 from tests.support.factories import EvaluationFactory, ExportFactory
 from tests.support.pages import HTMX
 from tests.support.work import decide
@@ -32,7 +32,7 @@ from tests.views.access import ACCESS, METHODS, NO_METHOD, PEOPLE, WAYS_IN
 
 pytestmark = pytest.mark.django_db
 
-ROUTES = {pattern.name: str(pattern.pattern) for pattern in urlpatterns}
+ROUTES = {pattern.name: str(pattern.pattern) for pattern in pages}
 TAKE_FORMS = [name for name, methods in ACCESS.items() if "post" in methods]
 
 
