@@ -16,6 +16,7 @@ from hypothesis import settings as examples
 from cognireview.operations import outage
 from cognireview.postgres import embedded
 from reviews.models import User
+from tests.support import samples
 from tests.support.factories import UserFactory
 from tests.support.template_database import test_database_from_template
 
@@ -128,6 +129,12 @@ def _nothing_is_blind() -> Iterator[None]:
     """New runs hide no scores; a test that is about that says so."""
     with override_settings(BLIND_SHARE=0):
         yield
+
+
+@pytest.fixture(params=samples.SAMPLES)
+def sample(request: pytest.FixtureRequest) -> bytes:
+    """A file as the CogniBench pipeline wrote them."""
+    return bytes(request.param())
 
 
 @pytest.fixture

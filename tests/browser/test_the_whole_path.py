@@ -3,36 +3,31 @@
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.core.management import call_command
-from django.db import transaction
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.exports import verify_receipt
 from reviews.exports.verify_export import compare
-from reviews.imports.importer import import_stream
-from reviews.models import Evaluation, Run, User
+from reviews.models import Evaluation, User
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.storage.source_files import read_blocks
 from tests.browser.conftest import log_in
+from tests.support.lines import bring_in
 
-SAMPLE = settings.BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
-
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(not SAMPLE.exists(), reason="the sample file is not beside the checkout"),
-]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def sample_run() -> Run:
-    with SAMPLE.open("rb") as file, transaction.atomic():
-        return import_stream(read_blocks(file), run_name="sample", file_name=SAMPLE.name, actor=None).run
+def original(db: None, sample: bytes, tmp_path: Path) -> Path:
+    """A sample, imported into the run `sample`."""
+    path = tmp_path / "original.jsonl"
+    path.write_bytes(sample)
+    bring_in(sample, run="sample")
+    return path
 
 
 def test_a_record_is_reviewed_with_keyboard_and_mouse_and_nothing_else_changes(
-    page: Page, live_server: LiveServer, ana: User, sample_run: Run, tmp_path: Path
+    page: Page, live_server: LiveServer, ana: User, original: Path
 ) -> None:
     log_in(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
@@ -51,9 +46,9 @@ def test_a_record_is_reviewed_with_keyboard_and_mouse_and_nothing_else_changes(
     expect(page.get_by_role("heading", level=1)).not_to_have_text(first)
     expect(page.get_by_role("status")).to_contain_text("Saved")
 
-    exported = tmp_path / "exported.jsonl"
+    exported = original.with_name("exported.jsonl")
     call_command("export_run", "sample", output=str(exported))
-    result = compare(verify_receipt.line_sources([SAMPLE]), verify_receipt.file_lines(exported))
+    result = compare(verify_receipt.line_sources([original]), verify_receipt.file_lines(exported))
     assert (result.identical, result.changed) == (74, 1)
     assert result.changed_keys == list(HUMAN_FIELDS)
     assert result.holds

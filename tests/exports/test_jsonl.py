@@ -3,10 +3,8 @@
 import datetime as dt
 import hashlib
 import json
-from pathlib import Path
 
 import pytest
-from django.conf import settings as project
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
@@ -27,7 +25,6 @@ from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
-SAMPLE = Path(project.BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
 
 
@@ -55,9 +52,8 @@ def small_blocks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestUnreviewed:
-    @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample file is not beside this checkout")
-    def test_sample_comes_back_with_its_sha_256(self) -> None:
-        done = bring_in(SAMPLE.read_bytes())
+    def test_sample_comes_back_with_its_sha_256(self, sample: bytes) -> None:
+        done = bring_in(sample)
         assert (done.new, done.rejected, done.lines) == (75, 0, 75)
         assert hashlib.sha256(take_out()).hexdigest() == done.sha256
 

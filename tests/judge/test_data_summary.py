@@ -1,10 +1,7 @@
 """What a run's records tell about its judge before anybody reviewed one."""
 
-from pathlib import Path
-
 import pytest
 
-from cognireview.environment import BASE_DIR
 from reviews.judge import data_summary
 from reviews.judge.data_summary import DataSummary
 from reviews.models import Evaluation, FacetCount, Run, StratumCount
@@ -15,7 +12,6 @@ from tests.support import contexts
 from tests.support.lines import bring_in, file_of, line
 
 pytestmark = pytest.mark.django_db
-SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
 NO_REFERENCE = {
     "final_answer_verified": False,
@@ -38,11 +34,10 @@ def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:
     )
 
 
-@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not here")
 class TestTheSample:
     @pytest.fixture
-    def facts(self) -> DataSummary:
-        return facts_of(*Path(SAMPLE).read_bytes().splitlines())
+    def facts(self, sample: bytes) -> DataSummary:
+        return facts_of(*sample.splitlines())
 
     def test_has_two_families_of_reasons(self, facts: DataSummary) -> None:
         assert len(facts.families) == 2

@@ -1,12 +1,10 @@
 """The whole report on a run's judge, as JSON and as text."""
 
 import json
-from pathlib import Path
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from cognireview.environment import BASE_DIR
 from reviews.judge import report
 from reviews.judge.accuracy import JudgeScope
 from reviews.models import Evaluation, Run, User
@@ -16,7 +14,6 @@ from tests.support.population import decided, stratum
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
-SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 PARTS = ("facts", "judge_vs_human", "reviewers", "reasons", "escapes", "scoreboard", "defects")
 
 
@@ -57,9 +54,8 @@ class TestTheObject:
         with django_assert_max_num_queries(30):
             report.build_report(JudgeScope(run)).as_json()
 
-    @pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not here")
-    def test_of_the_sample_tells_the_truth_about_thin_data(self) -> None:
-        bring_in(Path(SAMPLE).read_bytes(), run="sample")
+    def test_of_the_sample_tells_the_truth_about_thin_data(self, sample: bytes) -> None:
+        bring_in(sample, run="sample")
         found = report.build_report(JudgeScope(Run.objects.get()))
         assert found.facts.records_of("verified", "no reference") == 49
         assert found.facts.records_of("contradiction", "verifier") == 11

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
 
 from reviews.models import AuditEvent, Evaluation, Import, Run
 from tests.support.commands import Finished, manage
@@ -14,7 +13,6 @@ from tests.support.lines import file_of, line
 
 pytestmark = pytest.mark.django_db
 
-SAMPLE = Path(settings.BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 GOOD = file_of(line("eval_a"), line("eval_b"))
 MIXED = file_of(line("eval_a"), b"", b"no record", line("eval_b"), line("eval_a"))
 COUNTS = ("new", "unchanged", "updated", "conflicts", "rejected", "blank")
@@ -216,8 +214,9 @@ class TestProgress:
         assert manage(capsysbinary, "import_run", mixed).err == ""
 
 
-@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample file is not beside this checkout")
-def test_the_sample_comes_in_whole(capsysbinary: Capture) -> None:
-    finished = manage(capsysbinary, "import_run", str(SAMPLE), "--json")
+def test_the_sample_comes_in_whole(sample: bytes, tmp_path: Path, capsysbinary: Capture) -> None:
+    file = tmp_path / "sample.jsonl"
+    file.write_bytes(sample)
+    finished = manage(capsysbinary, "import_run", str(file), "--json")
     [report] = told(finished)
     assert (finished.status, report["lines"], report["new"], report["exceptions"]) == (0, 75, 75, [])

@@ -10,12 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cognireview.environment import BASE_DIR
 from reviews.records.contradictions import Contradiction, find_contradictions
 from reviews.records.score_extraction import extract_scores
 from reviews.records.verdict import VerdictRule
-
-SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
 MATCH = "Verification (SymPy): Match (Extracted: '1/2', Correct: '0.5')."
 MISMATCH = "Verification (String): Mismatch (Extracted: '54', Correct: '60')."
@@ -154,10 +151,9 @@ class TestContradictions:
         ]
 
 
-@pytest.mark.skipif(not SAMPLE.exists(), reason="the public sample is not beside the project")
-def test_the_sample_has_eleven_answers_accepted_against_a_verifier_without_reference() -> None:
+def test_the_sample_has_eleven_answers_accepted_against_a_verifier_without_reference(sample: bytes) -> None:
     kinds: Counter[str] = Counter()
-    for written in SAMPLE.read_bytes().splitlines():
+    for written in sample.splitlines():
         record = json.loads(written)
         scores = {
             proposal.criterion: {"score": proposal.score, "justification": proposal.justification}

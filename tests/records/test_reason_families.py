@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cognireview.environment import BASE_DIR
 from reviews.records.reason_families import LONGEST_KEY, LONGEST_TITLE, reason_family
 
 PIECES = ["'", '"', "…", ":", "12", "-3.5%", "a/b/c", "don't", "line", "4", "in criteria:", "x"]
-SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -60,9 +58,8 @@ def test_causes_that_differ_are_different_families() -> None:
     )
 
 
-@pytest.mark.skipif(not SAMPLE.exists(), reason="the sample is not here")
-def test_the_reasons_of_the_sample_are_two_families() -> None:
-    records = map(json.loads, SAMPLE.read_bytes().splitlines())
+def test_the_reasons_of_the_sample_are_two_families(sample: bytes) -> None:
+    records = map(json.loads, sample.splitlines())
     reasons = {reason for record in records for reason in record["review_reasons"]}
     assert len(reasons) == 5
     assert {reason_family(reason).key for reason in reasons} == {

@@ -1,14 +1,12 @@
 """Scores read out of raw judge output, and none that do not stand there."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cognireview.environment import BASE_DIR
 from reviews.records.score_extraction import (
     MAX_CHARACTERS,
     MAX_NAME,
@@ -19,8 +17,6 @@ from reviews.records.score_extraction import (
     extract_scores,
     raw_text,
 )
-
-SAMPLE = Path(BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
 CRITERIA = {
     "correctness": {"score": "No", "justification": r"The answer is \(\frac{1}{2}\), not \(\theta\)."},
@@ -60,13 +56,12 @@ def fenced(value: Any) -> str:
     return "```json\n" + json.dumps(value, indent=2, ensure_ascii=False) + "\n```"
 
 
-@pytest.fixture(scope="module")
-def outputs() -> list[dict[str, str]]:
-    """The raw judge outputs of the public sample."""
-    return [json.loads(line)["raw_judge_output"] for line in SAMPLE.read_bytes().splitlines()]
+@pytest.fixture
+def outputs(sample: bytes) -> list[dict[str, str]]:
+    """The raw judge outputs of a sample."""
+    return [json.loads(line)["raw_judge_output"] for line in sample.splitlines()]
 
 
-@pytest.mark.skipif(not SAMPLE.exists(), reason="the public sample is not beside the project")
 class TestTheSample:
     def test_gives_four_scores_for_each_record(self, outputs: list[dict[str, str]]) -> None:
         assert [len(extract_scores(output).proposals) for output in outputs] == [4] * 75

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cognireview.environment import BASE_DIR
 from reviews.records.scores import Score
 from reviews.records.verdict import InvalidRule, VerdictRule, read_verification
-
-SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
 MATCH = "Verification (SymPy): Match (Extracted: '1/2', Correct: '0.5')."
 MISMATCH = "Verification (String): Mismatch (Extracted: '54', Correct: '60')."
@@ -239,9 +236,8 @@ class TestReadVerification:
         assert read_verification(None, None) == ("none", None, None, "")
         assert read_verification(None, "Not performed.") == ("none", None, None, "Not performed.")
 
-    @pytest.mark.skipif(not SAMPLE.exists(), reason="the public sample is not beside the project")
-    def test_no_record_of_the_sample_had_a_reference(self) -> None:
-        records = [json.loads(line) for line in SAMPLE.read_bytes().splitlines()]
+    def test_no_record_of_the_sample_had_a_reference(self, sample: bytes) -> None:
+        records = [json.loads(line) for line in sample.splitlines()]
         found = [
             read_verification(record["final_answer_verified"], record["verification_message"])
             for record in records

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from cognireview.environment import BASE_DIR
 from reviews.models import Run
 from reviews.rubric import definition
 from reviews.rubric.definition import Rubric
@@ -13,8 +12,6 @@ from reviews.rubric.inference import learn
 from tests.support.lines import bring_in, file_of, line
 
 pytestmark = pytest.mark.django_db
-
-SAMPLE = BASE_DIR.parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 
 
 def judged(number: int, **scores: Any) -> bytes:
@@ -107,9 +104,8 @@ def test_records_all_over_a_file_are_looked_at(django_assert_max_num_queries: An
     assert definition.of(Run.objects.get(pk=run.pk)).scores == tuple(range(9, -1, -1))
 
 
-@pytest.mark.skipif(not SAMPLE.exists(), reason="the public sample is not beside the project")
-def test_the_sample_teaches_its_four_criteria() -> None:
-    run = bring_in(SAMPLE.read_bytes()).run
+def test_the_sample_teaches_its_four_criteria(sample: bytes) -> None:
+    run = bring_in(sample).run
     learn(run)
     found = definition.of(Run.objects.get(pk=run.pk))
     assert found.criteria == (

@@ -3,10 +3,8 @@
 import json
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.db import connection
 from hypothesis import given
 from hypothesis import settings as examples
@@ -21,7 +19,6 @@ from tests.records.test_traps import ACCEPTED, REJECTED
 from tests.support.json_texts import json_texts, objects
 from tests.support.lines import line
 
-SAMPLE = Path(settings.BASE_DIR).parent / "shared" / "data" / "cognibench-sample-75.jsonl"
 TARGET, HASH = RowKeys(1, 2), bytes(16)
 
 # Two tables like `evaluation` with nothing to refer to, and what differs between them.
@@ -121,11 +118,11 @@ class TestTheQuickWay:
     def test_stores_what_is_odd_and_valid_as_the_exact_way_does(self, trap: str) -> None:
         assert differing(ACCEPTED[trap]) == []
 
-    def test_stores_real_records_as_the_exact_way_does(self) -> None:
-        assert differing(SAMPLE.read_bytes().splitlines()) == []
+    def test_stores_real_records_as_the_exact_way_does(self, sample: bytes) -> None:
+        assert differing(sample.splitlines()) == []
 
-    def test_takes_all_real_records(self) -> None:
-        assert [text for text in SAMPLE.read_bytes().splitlines() if quick(text) is None] == []
+    def test_takes_all_real_records(self, sample: bytes) -> None:
+        assert [text for text in sample.splitlines() if quick(text) is None] == []
 
 
 def bad_lines() -> list[bytes]:
