@@ -52,9 +52,9 @@ WRITERS = {
     "review.versions",
     "rubric.definition",
     "sampling.draws",
-    "sampling.strata",
     "search.indexing",
     "search.saved_views",
+    "search.strata",
     "storage.integrity",
     "storage.source_files",
     "webhooks.deliveries",
@@ -73,6 +73,10 @@ MODULES = {
     for path in sorted((BASE_DIR / "reviews").rglob("*.py"))
     if path.stat().st_size and "migrations" not in path.parts and path.name != "apps.py"
 }
+
+
+SQL_FILES = sorted((BASE_DIR / "reviews").rglob("*.sql"))
+CLAIM = {"claimed_by_id", "claimed_until"}
 
 
 @cache
@@ -103,6 +107,26 @@ def calls(path: Path, functions: set[str]) -> Iterator[ast.Call]:
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
             if name in functions:
                 yield node
+
+
+def texts(path: Path) -> Iterator[tuple[ast.AST, str]]:
+    """The strings of a module. Expressions in an f-string are replaced by {}."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node, node.value
+        elif isinstance(node, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
+            yield node, "".join(map(str, parts))
+
+
+def updated_columns(statement: str) -> set[str]:
+    """Return the words after SET in updates of evaluation, with {} for expressions in an f-string."""
+    updates = re.findall(
+        r"\bUPDATE\s+evaluation\b[\s\w]*?\bSET\b(.*?)(?:\bFROM\b|\bWHERE\b|\bRETURNING\b|;|$)",
+        statement,
+        re.IGNORECASE | re.DOTALL,
+    )
+    return {word for update in updates for word in re.findall(r"\w+|{}", update)}
 
 
 def is_ours(call: ast.Call) -> bool:
@@ -139,22 +163,48 @@ class TestModules:
         written = [place(call, path) for path in others for call in calls(path, WRITING) if not is_ours(call)]
         assert written == []
 
-    def test_other_than_workflow_leave_the_status_alone(self) -> None:
-        others = [path for module, path in MODULES.items() if module != "review.decisions"]
+    @pytest.mark.parametrize(
+        ("packages", "columns"),
+        [
+            ({"review"}, {"human_review_status"}),
+            ({"queue"}, {"claimed_by", "claimed_by_id", "claimed_until", "claim_is_prefetched"}),
+            ({"review", "queue"}, {"{}"}),
+        ],
+        ids=["status", "claim", "unknown"],
+    )
+    def test_columns_are_written_by_their_package_only(self, packages: set[str], columns: set[str]) -> None:
+        others = [path for module, path in MODULES.items() if module.partition(".")[0] not in packages]
         assigned = [
             place(node, path)
             for path in others
             for node in ast.walk(tree(path))
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
-            if node.attr == "human_review_status"
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in columns
         ]
         updated = [
             place(call, path)
             for path in others
             for call in calls(path, {"update"})
-            if any(keyword.arg == "human_review_status" for keyword in call.keywords)
+            if any(keyword.arg in columns for keyword in call.keywords)
         ]
-        assert assigned == updated == []
+        statements = [
+            *((place(node, path), text) for path in others for node, text in texts(path)),
+            *((str(path), path.read_text()) for path in SQL_FILES if path.parent.name not in packages),
+        ]
+        in_sql = [where for where, text in statements if updated_columns(text) & columns]
+        assert assigned == updated == in_sql == []
+
+    @pytest.mark.parametrize(
+        ("statement", "columns"),
+        [
+            ("UPDATE evaluation SET priority = 1 WHERE is_sampled", {"priority"}),
+            ("update evaluation e\nset claimed_by_id = NULL,\n claimed_until = NULL", CLAIM),
+            ("UPDATE evaluation SET (claimed_by_id, claimed_until) = (SELECT 1, now())", CLAIM),
+            ("UPDATE evaluation SET {} FROM review WHERE claimed_by_id IS NULL", {"{}"}),
+            ("UPDATE run SET claimed_by_id = 1; SELECT claimed_by_id FROM evaluation", set()),
+        ],
+    )
+    def test_updated_columns_are_found_in_sql(self, statement: str, columns: set[str]) -> None:
+        assert updated_columns(statement) & {*CLAIM, "priority", "{}"} == columns
 
     def test_other_than_rendering_trust_no_html(self) -> None:
         others = [path for module, path in MODULES.items() if module != "evidence.rendering"]

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import connection
 
+from reviews.records import status as status_rules
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.records.status import NOT_REQUIRED
 
 # Actions that make a version the current decision. `undo` and `reopen` end a current decision.
 _DECIDING = ("submit", "resolve", "revise", "restore", "close", "settle conflict")
@@ -138,7 +138,9 @@ def _current_decisions() -> Iterator[str]:
             continue
         name = f"event {event} ({action} by {actor or 'the program'})"
         if keeps_line or review is None:
-            is_kept = review is None or (is_sampled and status == NOT_REQUIRED)
+            is_kept = status_rules.keeps_line(
+                has_review=review is not None, is_sampled=is_sampled, status=status
+            )
             may_be_open = keeps_line or (action == "undo" and before is None)
             if not (is_kept and may_be_open):
                 yield f"{record}: the decision of {name} is not the current one"

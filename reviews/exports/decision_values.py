@@ -10,7 +10,7 @@ from django.db.models import Expression, Func, TextField, Value
 from django.db.models.functions import Cast
 
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.records.status import NOT_REQUIRED
+from reviews.records.status import keeps_line
 
 
 def decision_columns(prefix: str = "") -> list[str | Expression]:
@@ -30,7 +30,8 @@ def decision_columns(prefix: str = "") -> list[str | Expression]:
 def human_values(review: int | None, is_sampled: bool, *columns: str | None) -> dict[str, Any] | None:  # noqa: FBT001 (by their order)
     """The five human_* values as a file has them; None where `Evaluation.keeps_line`."""
     values: dict[str, Any] = dict(zip(HUMAN_FIELDS, columns, strict=True))
-    if review is None or (is_sampled and values["human_review_status"] == NOT_REQUIRED):
+    status = values["human_review_status"]
+    if keeps_line(has_review=review is not None, is_sampled=is_sampled, status=status):
         return None
     scores = values["human_corrected_scores"]
     if scores is not None:

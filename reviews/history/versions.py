@@ -90,7 +90,7 @@ def _justification(entry: Any) -> str:
 
 def _before(review: Review, reviews: list[Review]) -> Review | None:
     """The review that stood before another. Of one taken from a file only its place tells."""
-    if review.is_from_file:
+    if review.before is None:  # taken from a file
         return next((other for other in reviews if other.version == review.version - 1), None)
     replaced = (review.before or {})["review"]
     return next((other for other in reviews if other.pk == replaced), None)

@@ -12,38 +12,14 @@ from reviews.imports.reconcile import IncomingRecord, Reconciled
 from reviews.models import Evaluation, FileConflict, Import
 from reviews.records.extracted_scores import encode_extracted
 from reviews.records.schema import HUMAN_FIELDS, Record
-from reviews.review import blind_scoring, independent_reviews
+from reviews.review import blind_scoring, independent_reviews, status_changes
 
-_TYPES = {
-    "TextField": "text",
-    "JSONField": "jsonb",
-    "BooleanField": "boolean",
-    "DateTimeField": "timestamptz",
-}
-_FIELD_TYPES = {name: _TYPES[Evaluation._meta.get_field(name).get_internal_type()] for name in Record._fields}
-_PLACE = {"source_line": "bigint", "content_hash": "bytea"}
-
-
-def _update_statement(columns: dict[str, str], also: str = "", told: dict[str, str] | None = None) -> str:
-    """One statement for all updates of a piece: the new rows come as one JSON text.
-
-    `told` are values of it that are no columns, for `also` to use.
-    """
-    sets = ", ".join(f"{name} = new.{name}" for name in columns)
-    typed = ", ".join(f"{name} {kind}" for name, kind in (columns | (told or {})).items())
-    return f"""
-        UPDATE evaluation SET source_import_id = %s, {sets} {also}
-        FROM json_to_recordset(%s::json) AS new (id bigint, {typed})
-        WHERE evaluation.id = new.id
-    """  # noqa: S608 (our own column names)
-
-
-_MOVE = _update_statement(_PLACE)
-_CHANGE = _update_statement(
-    _PLACE | {"is_sampled": "boolean", "is_stale": "boolean", "extracted_scores": "jsonb"} | _FIELD_TYPES,
-    ", version = version + 1, review_id = CASE WHEN new.keeps_review THEN review_id END",
-    told={"keeps_review": "boolean"},
-)
+_MOVE = """
+    UPDATE evaluation
+    SET source_import_id = %s, source_line = new.source_line, content_hash = new.content_hash
+    FROM json_to_recordset(%s::json) AS new (id bigint, source_line bigint, content_hash bytea)
+    WHERE evaluation.id = new.id
+"""
 
 
 def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
@@ -79,9 +55,11 @@ def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
     if changed and target.run.blind_share:
         # New evidence may bring the answer without which nothing was hidden.
         blind_scoring.reveal_served(Evaluation.objects.filter(pk__in=[row["id"] for row in changed]))
-    _execute(_MOVE, target, moved)
-    _execute(_CHANGE, target, changed)
+    if moved:
+        with connection.cursor() as cursor:
+            cursor.execute(_MOVE, [target.pk, orjson.dumps(moved).decode()])
     if changed:
+        status_changes.update_records(target, changed)
         independent_reviews.outdate(row["id"] for row in changed)
     events.record_each("new evidence", source=target, about=reopened)
     _note_conflicts(target, disputed)
@@ -89,12 +67,6 @@ def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
 
 def _place(evaluation: int, line: IncomingRecord) -> dict[str, Any]:
     return {"id": evaluation, "source_line": line.line, "content_hash": f"\\x{line.content_hash.hex()}"}
-
-
-def _execute(statement: str, target: Import, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [target.pk, orjson.dumps(rows).decode()])
 
 
 def _note_conflicts(target: Import, disputed: dict[int, IncomingRecord]) -> None:

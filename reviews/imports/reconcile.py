@@ -17,7 +17,7 @@ from django.db import connection
 from reviews.models import FileConflict, Import, ImportLine
 from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import HUMAN_FIELDS, Record
-from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES, TRANSITIONS
+from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES, TRANSITIONS, keeps_line
 from reviews.storage.source_files import ChunkLines, LineReader
 
 Outcome = ImportLine.Outcome
@@ -139,7 +139,8 @@ def _known(*row: Any) -> KnownRecord:
     values = dict(zip(HUMAN_FIELDS, human, strict=True))
     scores = values["human_corrected_scores"]
     values["human_corrected_scores"] = orjson.loads(scores) if scores else None
-    is_confirmed = has_review and is_sampled and values["human_review_status"] == NOT_REQUIRED
+    status = values["human_review_status"]
+    is_confirmed = has_review and keeps_line(has_review=True, is_sampled=is_sampled, status=status)
     if is_sampled and not has_review:
         values["human_review_status"] = NOT_REQUIRED
     return KnownRecord(

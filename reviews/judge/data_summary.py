@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 from reviews.models import FacetCount, Run, RunFacet, StratumCount
 from reviews.review import blind_scoring
 from reviews.review.blind_scoring import Possibility
-from reviews.sampling import strata
+from reviews.search import strata
 from reviews.search.filters import FILTERS
 
 # By the names of `DataSummary`: what is counted, where it is from, and what it does not say.

@@ -8,7 +8,7 @@ from django.db.models import Sum
 from reviews.judge.accuracy import JudgeScope
 from reviews.judge.data_summary import percent
 from reviews.models import FacetCount, ReasonCount, RunFacet
-from reviews.sampling import strata
+from reviews.search import strata
 from reviews.statistics.intervals import Estimate, wilson
 
 Advice = Literal["keep", "retire", "too few"]

@@ -10,7 +10,7 @@ from reviews.judge.accuracy import JudgeScope
 from reviews.judge.data_summary import counted
 from reviews.judge.population import PopulationCell
 from reviews.records.verdict import VERDICT_OF_LEVEL
-from reviews.sampling import strata
+from reviews.search import strata
 from reviews.statistics import intervals
 from reviews.statistics.intervals import Estimate, StratumSample, stratified_share, undefined
 

@@ -18,7 +18,8 @@ from reviews.audit import events
 from reviews.models import Run, StratumCount, User
 from reviews.queue import progress
 from reviews.review import blind_scoring, independent_reviews
-from reviews.sampling import draws, strata
+from reviews.sampling import draws
+from reviews.search import strata
 
 FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
 

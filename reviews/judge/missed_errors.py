@@ -18,7 +18,7 @@ from reviews.judge.population import PopulationCell
 from reviews.models import JudgedCount
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
-from reviews.sampling import strata
+from reviews.search import strata
 from reviews.statistics.intervals import (
     Estimate,
     StratifiedEstimate,

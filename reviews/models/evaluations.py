@@ -12,7 +12,7 @@ from django.utils import timezone
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.records.status import DONE_STATUSES, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_STATUSES
+from reviews.records.status import DONE_STATUSES, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_STATUSES, keeps_line
 
 # Sort expressions of lists. Never null, so that cursors can be compared; ordered by code point, so that
 # Python and PostgreSQL agree. Shorter task ids come first: 9 before 10.
@@ -47,14 +47,6 @@ LARGE_COLUMNS = (
     "structured_ideal_response",
     "extra",
 )
-
-
-def confirms(*, is_sampled: bool, has_review: bool, status: str) -> bool:
-    """Return whether a record with these columns is a random sample whose decision changes no score.
-
-    Such a record keeps its line of the file in an export.
-    """
-    return is_sampled and has_review and status == NOT_REQUIRED
 
 
 class EvaluationQuerySet(models.QuerySet["Evaluation"]):
@@ -275,9 +267,8 @@ class Evaluation(models.Model):
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether it is a random sample whose current decision changes no score."""
-        has_review, status = self.review_id is not None, self.human_review_status
-        return confirms(is_sampled=self.is_sampled, has_review=has_review, status=status)
+        """Whether it is a sampled record whose current decision changes no score."""
+        return self.review_id is not None and self.keeps_line
 
     @property
     def is_decided(self) -> bool:
@@ -285,8 +276,9 @@ class Evaluation(models.Model):
 
     @property
     def keeps_line(self) -> bool:
-        """Whether an export has its line as it came: no decision made here changes it."""
-        return self.review_id is None or self.is_confirmed
+        """Whether an export copies the record's line from the file unchanged."""
+        has_review, status = self.review_id is not None, self.human_review_status
+        return keeps_line(has_review=has_review, is_sampled=self.is_sampled, status=status)
 
     @property
     def hides_reasons(self) -> bool:

@@ -31,3 +31,11 @@ TRANSITIONS = {
     **{(action, NOT_REQUIRED): COMPLETED for action in ("revise", "restore")},
     ("reopen", NOT_REQUIRED): NEEDS_REVIEW,
 }
+
+
+def keeps_line(*, has_review: bool, is_sampled: bool, status: str) -> bool:
+    """Return whether an export copies the record's line from the file unchanged.
+
+    It does so without a decision, and for a sampled record whose current decision changes no score.
+    """
+    return not has_review or (is_sampled and status == NOT_REQUIRED)

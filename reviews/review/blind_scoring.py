@@ -37,7 +37,7 @@ from reviews.records import responses
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import drafts
 from reviews.review.preconditions import Conflict, check_version
-from reviews.sampling import strata
+from reviews.search import strata
 
 LOCK_IN_FIRST = (
     "This record is scored blind: commit your scores first. Then the judge's are shown, and you submit."

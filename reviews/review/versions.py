@@ -14,7 +14,7 @@ from reviews.review.preconditions import Conflict, Scores
 from reviews.rubric import definition
 from reviews.rubric.overrides import compare
 from reviews.rubric.proposals import read_proposals
-from reviews.sampling import strata
+from reviews.search import strata
 
 
 class Decision(TypedDict, total=False):

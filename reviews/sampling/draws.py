@@ -1,15 +1,17 @@
-"""Records that nobody flagged, drawn to be reviewed all the same: what the flags miss is told by them alone.
+"""Draw a random sample of unflagged records into the queue, to estimate what the flags miss.
 
-A drawn record is in the queue, where nothing tells it from a flagged one: not even its version, which a draw
-leaves as it is. Its line stays as it came until
-somebody corrects it. Of each stratum and verdict the same share is drawn, at least one record, and always the
-same ones: a second draw adds nothing, a larger share adds to what is there, and a smaller one puts back what
-nobody has begun with.
+Nothing distinguishes a sampled record in the queue from a flagged one, not even its version, which a draw
+does not change. Its line of the file stays unchanged until somebody overrides a score.
+
+The same share is drawn of each stratum and verdict, and at least one record. The draw is deterministic: a
+second draw adds nothing, a larger share adds records, and a smaller one removes records that nobody has
+worked on.
 """
 
 from typing import NamedTuple
 
 from django.db import connection, transaction
+from django.db.models import Count
 from procrastinate.contrib.django import app as jobs
 
 from reviews.audit import events
@@ -17,15 +19,15 @@ from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.models import Import, Run, User
 from reviews.queue import allocation, progress
-from reviews.records.status import NOT_REQUIRED, TRANSITIONS
+from reviews.records.status import NOT_REQUIRED
+from reviews.review import status_changes
 
 JOB = "reviews.tasks.draw_sample"
-# In runs of no more records than this, the draw is part of what calls for it.
-AT_ONCE = 20_000
-_DRAWN = TRANSITIONS["sample", NOT_REQUIRED]
+# Up to this many records, the sample is drawn in the transaction that asks for it, not by a job.
+MAX_RECORDS_WITHOUT_JOB = 20_000
 
-# What is drawn and should not be, and what should be and is not. A record without a flag that has another
-# status in its file was seen by people already.
+# Sampled records that should not be, and records that should be sampled and are not. An unflagged record with
+# another status than "Not Required" in its file has been reviewed by people before.
 _DIFFERING = f"""
     SELECT id, is_sampled FROM (
         SELECT id, is_sampled,
@@ -39,67 +41,46 @@ _DIFFERING = f"""
     ) placed
     WHERE is_wanted <> is_sampled
 """  # noqa: S608 (a constant)
-_DRAW = """
-    UPDATE evaluation SET is_sampled = true, human_review_status = %(drawn)s
-    WHERE id = ANY(%(keys)s) AND human_review_status = %(not_required)s AND review_id IS NULL
-"""
-# Whoever is at a record keeps it. What they leave of it is looked at behind the lock.
-_LOCK_FREE = """
-    SELECT id FROM evaluation
-    WHERE id = ANY(%(keys)s) AND human_review_status = %(drawn)s AND review_id IS NULL AND NOT is_escalated
-      AND (claimed_until IS NULL OR claimed_until <= now())
-    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
-"""
-_PUT_BACK = """
-    UPDATE evaluation SET is_sampled = false, human_review_status = %(put_back)s,
-                          claimed_by_id = NULL, claimed_until = NULL
-    WHERE id = ANY(%(keys)s)
-      AND NOT EXISTS (SELECT FROM review WHERE review.evaluation_id = evaluation.id)
-      AND NOT EXISTS (SELECT FROM draft WHERE draft.evaluation_id = evaluation.id)
-"""
-_STATE = """
-    SELECT count(*), count(*) FILTER (WHERE review_id IS NOT NULL) FROM evaluation
-    WHERE run_id = %s AND is_sampled
-"""
 
 
 class DrawResult(NamedTuple):
-    """How many records a draw put into the queue, and how many out of it."""
+    """Numbers of records that a draw changed."""
 
+    #: Records added to the queue.
     drawn: int
+    #: Records removed from the queue.
     put_back: int
 
 
 class SampleCounts(NamedTuple):
-    """How many records of a run are drawn, and how many of those have a decision in force."""
+    """Numbers of records in the sample of a run."""
 
+    #: All sampled records.
     drawn: int
+    #: Sampled records with a current decision.
     decided: int
 
 
 @transaction.atomic
 def draw_sample(run_id: int, actor: User | None = None) -> DrawResult:
-    """Draw what the run's share asks for. Twice is once."""
-    # An import changes which records there are, and keeps them locked until it ends.
+    """Draw the sample of a run, by its sample share. Idempotent."""
+    # An import changes which records there are, and holds this lock until it ends.
     locks.acquire(Lock.IMPORT)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     wanted, unwanted = _differing(run)
-    drawn = DrawResult(_draw(wanted) if wanted else 0, _put_back(unwanted) if unwanted else 0)
-    if any(drawn):
-        events.record(
-            "draw sample",
-            actor=actor,
-            run=run,
-            share=run.sample_share,
-            drawn=drawn.drawn,
-            put_back=drawn.put_back,
-        )
-    return drawn
+    result = DrawResult(
+        status_changes.sample_records(wanted) if wanted else 0,
+        status_changes.unsample_records(unwanted) if unwanted else 0,
+    )
+    if any(result):
+        share = run.sample_share
+        events.record("draw sample", actor=actor, run=run, share=share, **result._asdict())
+    return result
 
 
 def _differing(run: Run) -> tuple[list[int], list[int]]:
-    """Keys of records to draw, and of records to put back."""
-    if not _concerns(run):
+    """Return the keys of the records to add to the sample, and of those to remove."""
+    if not _has_sample(run):
         return [], []
     values: dict[str, int | float | str] = {
         "run": run.pk,
@@ -113,43 +94,28 @@ def _differing(run: Run) -> tuple[list[int], list[int]]:
     return [pk for pk, is_sampled in rows if not is_sampled], [pk for pk, is_sampled in rows if is_sampled]
 
 
-def _draw(keys: list[int]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(_DRAW, {"keys": keys, "drawn": _DRAWN, "not_required": NOT_REQUIRED})
-        return int(cursor.rowcount)
-
-
-def _put_back(keys: list[int]) -> int:
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK_FREE, {"keys": keys, "drawn": _DRAWN})
-        free = [pk for (pk,) in cursor.fetchall()]
-        cursor.execute(_PUT_BACK, {"keys": free, "put_back": TRANSITIONS["put back", _DRAWN]})
-        return int(cursor.rowcount)
-
-
 def request_draw(run: Run, actor: User | None = None) -> None:
-    """Draw now, in the transaction of the caller; or by a job, where that takes long or has to wait."""
-    if not _concerns(run):
+    """Draw in the caller's transaction, or by a job for a large run or while an import is running."""
+    if not _has_sample(run):
         return
-    if progress.run_progress(run).total <= AT_ONCE and locks.try_acquire(Lock.IMPORT):
+    if progress.run_progress(run).total <= MAX_RECORDS_WITHOUT_JOB and locks.try_acquire(Lock.IMPORT):
         draw_sample(run.pk, actor)
     else:
         jobs.configure_task(JOB).defer(run_id=run.pk)
 
 
-def _concerns(run: Run) -> bool:
-    """Whether records of the run are drawn, or are to be."""
+def _has_sample(run: Run) -> bool:
+    """Return whether the run has sampled records, or is to have some."""
     return run.sample_share > 0 or run.evaluations.filter(is_sampled=True).exists()
 
 
 def draw_after_import(done: Import) -> None:
-    """Draw of what an import brought, at its end."""
+    """Draw from the records that a finished import added or updated."""
     if done.new + done.updated:
         request_draw(done.run, done.created_by)
 
 
 def count_sampled(run: Run) -> SampleCounts:
-    """Of the draws so far. Costs by what is drawn."""
-    with connection.cursor() as cursor:
-        cursor.execute(_STATE, [run.pk])
-        return SampleCounts(*(cursor.fetchone() or (0, 0)))
+    """Count the sample of a run. The cost depends on the size of the sample, not of the run."""
+    counts = run.evaluations.filter(is_sampled=True).aggregate(drawn=Count("pk"), decided=Count("review"))
+    return SampleCounts(**counts)

@@ -25,7 +25,7 @@ from reviews.records.score_extraction import raw_text
 from reviews.records.scores import format_score, is_score, score_of
 from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule, read_verification
 from reviews.rubric import definition
-from reviews.sampling import strata
+from reviews.search import strata
 from reviews.search.terms import distinct_words, name_words
 
 JOB = "reviews.tasks.index_records"

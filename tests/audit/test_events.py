@@ -55,8 +55,8 @@ from reviews.review import (
 )
 from reviews.review.versions import Decision
 from reviews.rubric import definition
-from reviews.sampling import draws, strata
-from reviews.search import saved_views
+from reviews.sampling import draws
+from reviews.search import saved_views, strata
 from reviews.search.filters import Filters
 from reviews.webhooks import deliveries
 from tests.support.factories import PASSWORD, EvaluationFactory, RunFactory

@@ -39,8 +39,7 @@ from reviews.models import (
 from reviews.queue import claims
 from reviews.records.mapping import parse_mapping
 from reviews.review import decisions, drafts, escalations, independent_reviews
-from reviews.sampling import strata
-from reviews.search import saved_views
+from reviews.search import saved_views, strata
 from reviews.search.filters import Filters
 from tests.support.factories import (
     PASSWORD,

@@ -5,8 +5,7 @@ import pytest
 from reviews.judge import data_summary
 from reviews.judge.data_summary import DataSummary
 from reviews.models import Evaluation, FacetCount, Run, StratumCount
-from reviews.sampling import strata
-from reviews.search import indexing
+from reviews.search import indexing, strata
 from reviews.search.filters import Filters
 from tests.support import contexts
 from tests.support.lines import bring_in, file_of, line

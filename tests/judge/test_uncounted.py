@@ -10,8 +10,7 @@ from django.urls import reverse
 from reviews.judge import data_summary, measurement_settings, quality_gates, report
 from reviews.judge.accuracy import JudgeScope
 from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, UnindexedImport, User
-from reviews.sampling import strata
-from reviews.search import indexing
+from reviews.search import indexing, strata
 from tests.api.conftest import program_of
 from tests.support.commands import manage
 from tests.support.lines import bring_in, file_of, line

@@ -167,7 +167,7 @@ class TestADraw:
         assert event.detail == {"share": 0.3, "drawn": 3, "put_back": 0}
 
     def test_of_a_large_run_is_a_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(draws, "AT_ONCE", 5)
+        monkeypatch.setattr(draws, "MAX_RECORDS_WITHOUT_JOB", 5)
         run, _ = run_of(0.3)
         assert drawn(run) == set()
         [job] = ProcrastinateJob.objects.filter(task_name=draws.JOB)

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.models import BlindScores, Evaluation, Run, User
-from reviews.sampling import strata
+from reviews.search import strata
 from reviews.search.listing import QueryTooSlow
 from reviews.views.judge.overview import PAGES, TABLES
 from tests.support.factories import RunFactory

@@ -29,8 +29,7 @@ from reviews.records import mapping
 from reviews.review import drafts, escalations
 from reviews.rubric import definition
 from reviews.rubric.definition import Rubric, causes_named
-from reviews.sampling import strata
-from reviews.search import saved_views
+from reviews.search import saved_views, strata
 from reviews.search.filters import FILTERS, Filters
 from reviews.webhooks import deliveries
 from tests.support import contexts

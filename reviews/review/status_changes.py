@@ -1,0 +1,88 @@
+"""Statements that change the status of many records at once.
+
+`decisions` changes single records. No other package changes a status.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from django.db import connection
+
+from reviews.models import Evaluation, Import
+from reviews.queue.claim_columns import clear_claims
+from reviews.records.schema import Record
+from reviews.records.status import NOT_REQUIRED, TRANSITIONS
+
+_SAMPLED = TRANSITIONS["sample", NOT_REQUIRED]
+
+_SAMPLE = """
+    UPDATE evaluation SET is_sampled = true, human_review_status = %(sampled)s
+    WHERE id = ANY(%(keys)s) AND human_review_status = %(not_required)s AND review_id IS NULL
+"""
+# A record that somebody is working on stays in the queue.
+_LOCK_UNTOUCHED = """
+    SELECT id FROM evaluation
+    WHERE id = ANY(%(keys)s) AND human_review_status = %(sampled)s AND review_id IS NULL AND NOT is_escalated
+      AND (claimed_until IS NULL OR claimed_until <= now())
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+"""
+# A statement of its own: reviews and drafts that were saved before the lock was taken are visible to it.
+_UNSAMPLE = """
+    UPDATE evaluation SET is_sampled = false, human_review_status = %(not_required)s
+    WHERE id = ANY(%(keys)s)
+      AND NOT EXISTS (SELECT FROM review WHERE review.evaluation_id = evaluation.id)
+      AND NOT EXISTS (SELECT FROM draft WHERE draft.evaluation_id = evaluation.id)
+    RETURNING id, claimed_by_id IS NOT NULL
+"""
+
+_TYPES = {
+    "TextField": "text",
+    "JSONField": "jsonb",
+    "BooleanField": "boolean",
+    "DateTimeField": "timestamptz",
+    "BigIntegerField": "bigint",
+    "BinaryField": "bytea",
+}
+_COLUMNS = ("source_line", "content_hash", "extracted_scores", "is_sampled", "is_stale", *Record._fields)
+_COLUMN_TYPES = {name: _TYPES[Evaluation._meta.get_field(name).get_internal_type()] for name in _COLUMNS}
+# The new rows come as one JSON text.
+_UPDATE_RECORDS = f"""
+    UPDATE evaluation SET
+        source_import_id = %s, {", ".join(f"{name} = new.{name}" for name in _COLUMNS)},
+        version = version + 1, review_id = CASE WHEN new.keeps_review THEN review_id END
+    FROM json_to_recordset(%s::json) AS new (
+        id bigint, keeps_review boolean, {", ".join(f"{name} {kind}" for name, kind in _COLUMN_TYPES.items())}
+    )
+    WHERE evaluation.id = new.id
+"""  # noqa: S608 (our own column names)
+
+
+def sample_records(keys: list[int]) -> int:
+    """Add unflagged records to the random sample and to the queue. Return how many were added."""
+    with connection.cursor() as cursor:
+        cursor.execute(_SAMPLE, {"keys": keys, "sampled": _SAMPLED, "not_required": NOT_REQUIRED})
+        return int(cursor.rowcount)
+
+
+def unsample_records(keys: list[int]) -> int:
+    """Remove records that nobody has worked on from the sample and the queue. Return their number."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK_UNTOUCHED, {"keys": keys, "sampled": _SAMPLED})
+        locked = [key for (key,) in cursor.fetchall()]
+        status = TRANSITIONS["put back", _SAMPLED]
+        cursor.execute(_UNSAMPLE, {"keys": locked, "not_required": status})
+        removed = cursor.fetchall()
+    expired_claims = [key for key, has_claim in removed if has_claim]
+    clear_claims(Evaluation.objects.filter(pk__in=expired_claims))
+    return len(removed)
+
+
+def update_records(source: Import, rows: Sequence[dict[str, Any]]) -> None:
+    """Give known records the values of their new lines in a file.
+
+    Each row has "id", "source_line", "content_hash" (as a bytea literal in hexadecimal), "extracted_scores",
+    "is_sampled", "is_stale", "keeps_review" (the current decision stays), and the columns of `Record`.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_UPDATE_RECORDS, [source.pk, orjson.dumps(rows).decode()])
