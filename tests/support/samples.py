@@ -42,7 +42,10 @@ SAMPLES = [
     pytest.param(
         public,
         id="public",
-        marks=pytest.mark.skipif(not PUBLIC.exists(), reason="the public sample is not beside the checkout"),
+        marks=[
+            pytest.mark.public_sample,
+            pytest.mark.skipif(not PUBLIC.exists(), reason="the public sample is not beside the checkout"),
+        ],
     ),
 ]
 
