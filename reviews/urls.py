@@ -21,7 +21,7 @@ from reviews.views.judge import decisions as judge_decisions
 from reviews.views.judge import error_analysis, report
 from reviews.views.judge import overview as judge_overview
 from reviews.views.review import decisions, drafts, escalations, history, independent_reviews, recent, record
-from reviews.views.runs import home, lists, mappings, measurement, run_page, settings
+from reviews.views.runs import claim_length, home, lists, mappings, measurement, run_page, settings
 from reviews.views.site import api_page, webhooks
 
 pages = [
@@ -33,6 +33,7 @@ pages = [
     path("runs/<int:run_pk>/bulk-changes/", lists.change, name="bulk-change"),
     path("bulk-changes/<int:pk>/undo/", lists.undo_change, name="undo-bulk-change"),
     path("runs/<int:run_pk>/settings/", settings.run_settings, name="run-settings"),
+    path("runs/<int:run_pk>/settings/claims/", claim_length.run_claim_length, name="run-claim-length"),
     path("runs/<int:run_pk>/settings/measurement/", measurement.run_measures, name="run-measurement"),
     path("runs/<int:run_pk>/export/", exports.export, name="export"),
     path(

@@ -41,6 +41,7 @@ WRITERS = {
     "maintenance.repair",
     "maintenance.retention",
     "queue.claim_columns",
+    "queue.claim_length",
     "queue.claims",
     "review.blind_scoring",
     "review.decisions",

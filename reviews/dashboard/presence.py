@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from reviews.models import Evaluation, Run, User
-from reviews.queue.claim_columns import CLAIM_LENGTH_SQL
+from reviews.queue.claim_length import CLAIM_LENGTH_SQL
 
 # Whoever holds nothing is at work for so long after a decision or a saved draft.
 RECENTLY = dt.timedelta(minutes=15)

@@ -1,4 +1,4 @@
-"""The claim on a record: its value, its length, and the columns of `evaluation` that hold it.
+"""The claim on a record: its value, and the columns of `evaluation` that hold it.
 
 Only this package writes these columns.
 """
@@ -6,15 +6,11 @@ Only this package writes these columns.
 import datetime as dt
 from typing import Any, NamedTuple
 
-from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from reviews.models import Evaluation, Run, User
-
-# The length of a claim in SQL, as `claim_length` computes it. Takes the table `run` and `%(claim_length)s`.
-CLAIM_LENGTH_SQL = "coalesce(make_interval(mins => run.claim_minutes), %(claim_length)s)"
-_LONGEST_RENEWAL_INTERVAL = dt.timedelta(minutes=1)
+from reviews.queue.claim_length import claim_length
 
 
 class Claim(NamedTuple):
@@ -29,16 +25,6 @@ class Claim(NamedTuple):
 
 
 NO_CLAIM = Claim(None, None)
-
-
-def claim_length(run: Run) -> dt.timedelta:
-    """Return how long a claim lasts in a run: the run's own setting, or else the site's."""
-    return dt.timedelta(minutes=run.claim_minutes) if run.claim_minutes else settings.CLAIM_LENGTH
-
-
-def renewal_interval(run: Run) -> dt.timedelta:
-    """Return how often an open page renews its claim: several times before the claim could expire."""
-    return min(_LONGEST_RENEWAL_INTERVAL, claim_length(run) / 5)
 
 
 def start_claim(run: Run, reviewer: User) -> Claim:

@@ -14,15 +14,8 @@ from reviews.accounts.permissions import can, check, check_release
 from reviews.audit import events, reveals
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.queue import allocation
-from reviews.queue.claim_columns import (
-    NO_CLAIM,
-    claim_length,
-    clear_claims,
-    renewal_interval,
-    save_claim,
-    start_claim,
-    start_prefetch,
-)
+from reviews.queue.claim_columns import NO_CLAIM, clear_claims, save_claim, start_claim, start_prefetch
+from reviews.queue.claim_length import claim_length, renewal_interval
 from reviews.queue.next_record import Claimed, claim_first
 
 

@@ -47,6 +47,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "bulk-change": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     "undo-bulk-change": {"post": (302, 403, 403, 302, 302)},
     "run-settings": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
+    "run-claim-length": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 302, 302)},
     "run-measurement": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     # Files in. Without the headers of tus, the protocol for a file in parts, an upload takes nothing.
     "uploads": {"post": (302, 403, 403, 403, 412), "options": (302, 403, 403, 403, 204)},

@@ -23,7 +23,8 @@ from reviews.history import changes, versions
 from reviews.history.versions import Version
 from reviews.http.request import Request
 from reviews.models import Draft, Evaluation, IndependentReview, Run
-from reviews.queue import claim_columns, claims, progress
+from reviews.queue import claims, progress
+from reviews.queue.claim_length import renewal_interval
 from reviews.review import adjudication, blind_scoring, drafts, escalations, independent_reviews
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import EscalationForm, ReviewForm
@@ -150,7 +151,7 @@ def record_screen(
         "problem": problem,
         "is_revision": is_revision,
         "is_spare": is_spare,
-        "renew_every": round(claim_columns.renewal_interval(record.run).total_seconds()),
+        "renew_every": round(renewal_interval(record.run).total_seconds()),
     }
     is_open = context["own"] or is_revision
     if is_revision:

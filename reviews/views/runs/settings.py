@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Run
+from reviews.queue.claim_length import claim_length
 from reviews.records.scores import Score, decode_score, encode_score
 from reviews.records.verdict import LEVELS, VerdictRule
 from reviews.rubric import definition
@@ -155,6 +156,7 @@ def _page(request: Request, run: Run, form: RunSettingsForm, status: HTTPStatus)
     context = {
         "run": run,
         "form": form,
+        "claim_minutes": round(claim_length(run).total_seconds() / 60),
         "choices": known.choices(),
         "groups": [form[name] for name in (*LEVELS, "other")],
     }

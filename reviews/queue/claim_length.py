@@ -1,0 +1,41 @@
+"""How long a claim lasts: a setting of each run, or else of the site."""
+
+import datetime as dt
+
+from django.conf import settings
+from django.db import transaction
+
+from reviews.accounts.permissions import check
+from reviews.audit import events
+from reviews.models import Run, User
+
+MAX_MINUTES = 24 * 60
+# `claim_length` in SQL. Takes the table `run` and the parameter `claim_length`, the setting of the site.
+CLAIM_LENGTH_SQL = "coalesce(make_interval(mins => run.claim_minutes), %(claim_length)s)"
+_MAX_RENEWAL_INTERVAL = dt.timedelta(minutes=1)
+
+
+def claim_length(run: Run) -> dt.timedelta:
+    """Return how long a claim lasts in a run."""
+    return dt.timedelta(minutes=run.claim_minutes) if run.claim_minutes else settings.CLAIM_LENGTH
+
+
+def renewal_interval(run: Run) -> dt.timedelta:
+    """Return how often an open page renews its claim. Several renewals may fail before the claim expires."""
+    return min(_MAX_RENEWAL_INTERVAL, claim_length(run) / 5)
+
+
+@transaction.atomic
+def configure_claim_length(*, run_id: int, actor: User, minutes: int | None) -> Run:
+    """Set how long claims last in a run, from 1 to `MAX_MINUTES`. None means the setting of the site.
+
+    Claims have the new length from their next renewal on.
+    """
+    check(actor, "configure_run")
+    if minutes is not None and not 1 <= minutes <= MAX_MINUTES:
+        raise ValueError(minutes)
+    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    before, run.claim_minutes = run.claim_minutes, minutes
+    run.save(update_fields=["claim_minutes"])
+    events.record("configure claims", actor=actor, run=run, before=before, after=minutes)
+    return run
