@@ -1,7 +1,7 @@
-"""A transaction that a generator holds open while its consumer works.
+"""A transaction for generators, open while the consumer works.
 
-A generator that nobody closes ends when it is collected: in any thread, at any moment. Django's `atomic`
-would then roll back the transaction of that thread: half of an import, say, which then commits the rest.
+An unclosed generator ends when it is garbage-collected: in any thread, at any time. Django's `atomic` would then
+roll back the transaction of that thread: half of an import, for example, which would commit the other half.
 """
 
 import logging
@@ -11,12 +11,12 @@ from types import TracebackType
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.transaction import Atomic
 
-NOT_CLOSED = "A generator was not closed: the connection that it left in a transaction is closed."
+NOT_CLOSED = "A generator was not closed. Closing the connection that it left in a transaction."
 log = logging.getLogger(__name__)
 
 
 class HeldTransaction(Atomic):
-    """`transaction.atomic()` for generators. It ends its own transaction, or none."""
+    """`transaction.atomic()` for generators: ends its own transaction or none."""
 
     def __init__(self) -> None:
         super().__init__(using=DEFAULT_DB_ALIAS, savepoint=True, durable=False)
@@ -38,17 +38,17 @@ class HeldTransaction(Atomic):
             self._drop()
 
     def _is_innermost(self) -> bool:
-        """Whether this thread is in the transaction, and in no other inside of it."""
+        """Return whether this is the innermost transaction of this thread."""
         is_here = self._thread == threading.get_ident() and self._connection is connections[DEFAULT_DB_ALIAS]
         return is_here and self._connection.atomic_blocks[-1:] == [self]
 
     def _drop(self) -> None:
-        """Close the connection: PostgreSQL rolls back, and nothing can be committed by mistake."""
+        """Close the connection, so that PostgreSQL rolls back and nothing is committed by mistake."""
         log.error(NOT_CLOSED)
         connection = self._connection
         if connection.connection is not None:
             connection.connection.close()
-            # Back to its pool, if any. `close` is for its own thread.
+            # Returns it to its pool, if any; `close` works in its own thread only.
             connection._close()  # type: ignore[attr-defined]  # noqa: SLF001
         connection.connection = None
         connection.savepoint_ids, connection.atomic_blocks = [], []
@@ -56,6 +56,6 @@ class HeldTransaction(Atomic):
 
 
 def close(steps: object) -> None:
-    """Close a generator, or what has one, so that its transaction ends here and now."""
+    """Close a generator or an iterator over one, so that its transaction ends now."""
     if hasattr(steps, "close"):
         steps.close()

@@ -1,8 +1,8 @@
-"""Reading by a replica, so that exports and reports are no burden to the server that takes decisions.
+"""Read from a replica, so that exports and reports do not slow down the primary.
 
-What reads runs unaltered: while it does, the connection `default` of its thread is the one to the replica,
-which refuses to write. A replica that is away, behind what was committed before it was asked, no replica of
-the primary, or cancels a query is left aside for a while, and the primary read.
+The reading code is unchanged: while it runs, the `default` connection of its thread is the connection to the
+replica, which refuses writes. A replica that is unreachable, too far behind, not a replica of the primary, or
+that cancels a query is avoided for a while, and the primary is read.
 """
 
 import logging
@@ -18,19 +18,21 @@ from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError,
 log = logging.getLogger(__name__)
 
 ALIAS = "replica"
-LONGEST_WAIT = 5.0  # seconds until it has replayed what the primary had committed
-LEFT_ASIDE_FOR = 30.0  # seconds
-# A conflict with recovery, a timeout, a connection that is gone. A refused write is our own fault.
-# psycopg's own come from where Django closes a cursor.
+#: Longest wait, in seconds, until the replica has replayed all commits of the primary.
+LONGEST_WAIT = 5.0
+#: Seconds for which a failing replica is avoided.
+AVOIDED_FOR = 30.0
+# Recovery conflicts, timeouts and lost connections. A refused write is a fault of ours and is not caught.
+# psycopg raises its own exceptions while Django closes a cursor.
 _FAILURES = (OperationalError, InterfaceError, psycopg.OperationalError, psycopg.InterfaceError)
 
-# All that is committed is written by then; without synchronous commit it may still be on its way.
+# The position of the last commit in the WAL. Without synchronous commit it may not be written yet.
 _COMMITTED = """
     SELECT (CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn()
             ELSE pg_current_wal_lsn() END)::text, system_identifier
     FROM pg_control_system()
 """
-# Of another server, or of one that was promoted, a position says nothing.
+# The WAL position of another server, or of a promoted one, says nothing about the primary's.
 _REPLAYED = """
     SELECT pg_is_in_recovery() AND system_identifier = %s, pg_last_wal_replay_lsn() >= %s::pg_lsn
     FROM pg_control_system()
@@ -40,45 +42,45 @@ _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
 
-class Lost(Exception):
-    """The replica failed while it was read. Who asks again reads the primary."""
+class ReplicaLost(Exception):
+    """The replica failed during a read. A second attempt reads from the primary."""
 
 
 class _Unfit(Exception):
-    """Why the replica cannot be read now."""
+    """The replica cannot be read now; the message says why."""
 
 
-class _Aside:
-    """Until when this process leaves the replica aside, on the clock of `time.monotonic`."""
+class _Avoided:
+    """The time until which this process avoids the replica, by `time.monotonic`."""
 
     until = 0.0
 
 
-def by_replica(action: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Let a function that changes nothing read by the replica; where that fails, all of it by the primary.
+def read_from_replica(action: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Decorate a read-only function to read from the replica, and again from the primary if that fails.
 
-    Inside a transaction it reads what that does.
+    Inside a transaction it reads from the connection of the transaction.
     """
 
     @wraps(action)
     def reading(*args: _P.args, **options: _P.kwargs) -> _T:
         if not connections[DEFAULT_DB_ALIAS].in_atomic_block and _is_fit():
             try:
-                with _in_place():
+                with _as_default():
                     return action(*args, **options)
             except _FAILURES as error:
-                _leave_aside(error)
+                _avoid(error)
         return action(*args, **options)
 
     return reading
 
 
-def by_replica_in_steps(
+def yield_from_replica(
     generator: Callable[_P, Iterator[_T]],
 ) -> Callable[_P, Generator[_T, None, None]]:
-    """Let a generator read by the replica; whoever takes what it yields goes on with the primary.
+    """Decorate a generator to read from the replica, while its consumer uses the primary.
 
-    What was yielded cannot be taken back: the generator raises `Lost` if the replica fails on the way.
+    Yielded values cannot be withdrawn: the generator raises `ReplicaLost` if the replica fails midway.
     """
 
     @wraps(generator)
@@ -89,32 +91,32 @@ def by_replica_in_steps(
             return
         try:
             while True:
-                with _in_place():
+                with _as_default():
                     step = next(steps)
                 yield step
         except StopIteration:
             return
         except _FAILURES as error:
-            _leave_aside(error)
-            raise Lost(f"The replica broke off: {_reason(error)}") from error
+            _avoid(error)
+            raise ReplicaLost(f"The replica failed: {_reason(error)}") from error
         finally:
-            with _in_place(), suppress(*_FAILURES):
+            with _as_default(), suppress(*_FAILURES):
                 _close(steps)
 
     return reading
 
 
-def again_if_lost(action: Callable[[], _T]) -> _T:
-    """Call what reads by the replica; if it is `Lost`, once more, which then reads by the primary."""
+def retry_if_lost(action: Callable[[], _T]) -> _T:
+    """Call a function that reads from the replica; after `ReplicaLost` once more, from the primary."""
     try:
         return action()
-    except Lost:
+    except ReplicaLost:
         return action()
 
 
 @contextmanager
-def _in_place() -> Iterator[None]:
-    """Let the connection to the replica be this thread's `default`."""
+def _as_default() -> Iterator[None]:
+    """Make the connection to the replica this thread's `default` connection."""
     before = connections[DEFAULT_DB_ALIAS]
     connections[DEFAULT_DB_ALIAS] = connections[ALIAS]
     try:
@@ -129,21 +131,21 @@ def _close(steps: Iterator[object]) -> None:
 
 
 def _is_fit() -> bool:
-    """Whether there is a replica to read by, which has all that is committed now. May wait for that."""
+    """Return whether a replica can be read that has replayed all commits. May wait for it."""
     is_read_already = connections[DEFAULT_DB_ALIAS].alias == ALIAS
-    if ALIAS not in connections.settings or is_read_already or time.monotonic() < _Aside.until:
+    if ALIAS not in connections.settings or is_read_already or time.monotonic() < _Avoided.until:
         return False
     try:
         _wait()
     except (_Unfit, Error) as reason:
-        _leave_aside(reason)
+        _avoid(reason)
         return False
     return True
 
 
 def _wait() -> None:
-    """Wait until the replica has replayed all that is committed. Raises `_Unfit` or an error of Django's."""
-    # Inside the transaction of an export, a savepoint.
+    """Wait until the replica has replayed all commits. Raises `_Unfit` or a database error."""
+    # A savepoint, if this runs inside the transaction of an export.
     with transaction.atomic(), connections[DEFAULT_DB_ALIAS].cursor() as cursor:
         cursor.execute(_COMMITTED)
         committed, system = cursor.fetchone() or ("", 0)
@@ -153,7 +155,7 @@ def _wait() -> None:
             cursor.execute(_REPLAYED, [system, committed])
             is_replica, has_replayed = cursor.fetchone() or (False, False)
             if not is_replica:
-                raise _Unfit("it is no replica of the server in DATABASE_URL")
+                raise _Unfit("it is not a replica of the server in DATABASE_URL")
             if has_replayed:
                 return
             if time.monotonic() > end:
@@ -162,9 +164,9 @@ def _wait() -> None:
             pause = min(2 * pause, 0.1)
 
 
-def _leave_aside(reason: Exception) -> None:
-    _Aside.until = time.monotonic() + LEFT_ASIDE_FOR
-    log.warning("The primary is read for the next %.0f s. The replica: %s", LEFT_ASIDE_FOR, _reason(reason))
+def _avoid(reason: Exception) -> None:
+    _Avoided.until = time.monotonic() + AVOIDED_FOR
+    log.warning("Reading from the primary for the next %.0f s. Replica: %s", AVOIDED_FOR, _reason(reason))
     connections[ALIAS].close()
 
 

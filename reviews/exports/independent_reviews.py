@@ -9,11 +9,11 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Q
 
 from reviews.audit import reveals
 from reviews.database.held_transaction import HeldTransaction
-from reviews.database.replica import by_replica_in_steps
+from reviews.database.replica import yield_from_replica
 from reviews.models import IndependentReview, Review, Run, User
 
 
-@by_replica_in_steps
+@yield_from_replica
 def independent_review_lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
     """JSONL, in the order of the records: what everybody said of a record that several people reviewed.
 

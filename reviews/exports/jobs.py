@@ -18,7 +18,7 @@ from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
 from reviews.audit import events, reveals
-from reviews.database.replica import again_if_lost
+from reviews.database.replica import retry_if_lost
 from reviews.exports import formats, jsonl
 from reviews.exports.receipt import END as END_OF_RECEIPT
 from reviews.exports.receipt import ExportTally, FileDigest, ReceiptFilter, ReceiptOutput
@@ -242,7 +242,7 @@ def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
 
     `check_in` is called after each part; what it raises ends the work and leaves nothing of it.
     """
-    again_if_lost(lambda: _build(export_id, check_in))
+    retry_if_lost(lambda: _build(export_id, check_in))
     _finish(export_id)
 
 

@@ -18,7 +18,7 @@ from django.db.models import F, Q
 
 from reviews.audit import log
 from reviews.database.held_transaction import HeldTransaction
-from reviews.database.replica import by_replica_in_steps
+from reviews.database.replica import yield_from_replica
 from reviews.exports.decision_values import decision_columns, human_values, order_criteria
 from reviews.exports.receipt import ExportTally, LineSource, ReceiptInput
 from reviews.imports.runs import run_mapping
@@ -35,7 +35,7 @@ from reviews.storage.source_files import Chunk
 ONLY = ("all", "reviewed")
 
 
-@by_replica_in_steps
+@yield_from_replica
 def export_lines(
     run: Run,
     *,
@@ -49,7 +49,7 @@ def export_lines(
     `only` is one of `ONLY`; "reviewed" gives the lines that hold a human decision. `with_rejected`
     keeps the rejected lines in their places (of all lines, not of the reviewed ones). `only_import`
     gives the file of one import of the run instead: the lines it came with, whatever other files
-    brought, with the decisions made here. `tally` is told what becomes of lines. Raises `replica.Lost`, and
+    brought, with the decisions made here. `tally` is told what becomes of lines. Raises `replica.ReplicaLost`, and
     `CorruptData` before a byte that is not as it came or was decided, and at the end if something is missing.
     """
     tally = tally or ExportTally()

@@ -8,7 +8,7 @@ import orjson
 from django.db.models import QuerySet
 
 from reviews.database.held_transaction import HeldTransaction
-from reviews.database.replica import by_replica_in_steps
+from reviews.database.replica import yield_from_replica
 from reviews.evidence import task_context
 from reviews.evidence.task_context import RecordContext
 from reviews.judge import error_analysis
@@ -19,7 +19,7 @@ from reviews.models import CauseMention
 _BATCH = 50
 
 
-@by_replica_in_steps
+@yield_from_replica
 def stream_examples(scope: JudgeScope) -> Iterator[bytes]:
     """An example a line for each cause that a reviewer named, oldest first; memory stays within a batch.
 

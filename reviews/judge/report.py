@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from reviews.database.replica import by_replica
+from reviews.database.replica import read_from_replica
 from reviews.judge import (
     accuracy,
     data_summary,
@@ -61,7 +61,7 @@ class JudgeReport:
         }
 
 
-@by_replica
+@read_from_replica
 def build_report(scope: JudgeScope) -> JudgeReport:
     """The report of a run, or of a part of it. Each part says what it can be narrowed by."""
     return JudgeReport(

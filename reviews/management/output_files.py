@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from cognireview.operations.atomic_files import InvalidTarget, atomic_write, is_special_file
 from reviews.database.held_transaction import close
-from reviews.database.replica import Lost, again_if_lost
+from reviews.database.replica import ReplicaLost, retry_if_lost
 from reviews.storage.corruption import CorruptData
 
 # Names of open descriptors. They may lead to a file that other processes write, so it must not be replaced.
@@ -57,8 +57,8 @@ def write_with_retry(name: str | None, begin: Callable[[], _Blocks]) -> _Blocks:
 
     is_repeatable = name is not None and is_file(name)
     try:
-        return again_if_lost(attempt) if is_repeatable else attempt()
-    except Lost as lost:
+        return retry_if_lost(attempt) if is_repeatable else attempt()
+    except ReplicaLost as lost:
         raise CommandError(f"{lost}. {_INCOMPLETE}: export again.", returncode=2) from lost
     except CorruptData as damaged:
         message = str(damaged) if is_repeatable else f"{damaged} {_INCOMPLETE}."

@@ -19,7 +19,7 @@ from django.urls import reverse
 from cognireview.postgres.embedded import Server
 from cognireview.postgres.server_account import server_account
 from reviews.database import replica
-from reviews.database.replica import Lost, by_replica
+from reviews.database.replica import ReplicaLost, read_from_replica
 from reviews.exports import jobs, jsonl
 from reviews.exports.jobs import ExportOptions
 from reviews.judge import report
@@ -112,7 +112,7 @@ def _use(given: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def _not_left_aside(standby: Standby) -> None:
-    replica._Aside.until = 0.0
+    replica._Avoided.until = 0.0
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ class TestAnExport:
         blocks = jobs.stream_export(ExportOptions(run), lea)
         next(blocks)
         in_its_way()
-        with pytest.raises(Lost, match="The replica broke off: "):
+        with pytest.raises(ReplicaLost, match="The replica failed: "):
             list(blocks)
         assert sha256(jobs.stream_export(ExportOptions(run), lea)) == by_the_primary(run)
 
@@ -231,7 +231,7 @@ class TestAnExport:
         self, command: str, run: Run, ana: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         decided(run, ana, "a0")
-        failures = iter([Lost("thrown out")])
+        failures = iter([ReplicaLost("thrown out")])
         in_place = replica._in_place
 
         @contextmanager
@@ -287,7 +287,7 @@ class TestWithoutAFitReplica:
 
     def test_that_has_stopped(self, standby: Standby, export: Callable[[], str]) -> None:
         with standby.stopped():
-            assert "The primary is read for the next 30 s. The replica: connection" in export()
+            assert "Reading from the primary for the next 30 s. Replica: connection" in export()
 
     def test_that_is_behind(self, standby: Standby, export: Callable[[], str]) -> None:
         with standby.behind():
@@ -295,13 +295,13 @@ class TestWithoutAFitReplica:
 
     def test_that_is_none(self, export: Callable[[], str]) -> None:
         with configured(Place.of(connection.settings_dict)):
-            assert "it is no replica of the server in DATABASE_URL" in export()
+            assert "it is not a replica of the server in DATABASE_URL" in export()
 
     def test_that_was_left_aside_is_asked_again_after_a_while(self) -> None:
-        replica._leave_aside(Lost("It was away."))
-        assert by_replica(where)() == "primary"
-        replica._Aside.until -= replica.LEFT_ASIDE_FOR
-        assert by_replica(where)() == "replica"
+        replica._avoid(ReplicaLost("It was away."))
+        assert read_from_replica(where)() == "primary"
+        replica._Avoided.until -= replica.AVOIDED_FOR
+        assert read_from_replica(where)() == "replica"
 
 
 class TestAReport:
@@ -346,7 +346,7 @@ class TestAReport:
     def test_that_fails_there_is_read_by_the_primary_from_the_start(self, run: Run) -> None:
         begun: list[str] = []
 
-        @by_replica
+        @read_from_replica
         def figures() -> str:
             begun.append(where())
             if begun == ["replica"]:
@@ -359,13 +359,13 @@ class TestAReport:
 
     def test_changes_nothing(self, run: Run) -> None:
         with pytest.raises(DatabaseError, match="read-only transaction"):
-            by_replica(Run.objects.create)(name="another")
+            read_from_replica(Run.objects.create)(name="another")
 
     def test_inside_a_transaction_tells_of_that(self, run: Run, ana: User) -> None:
         with transaction.atomic():
             decided(run, ana, "a9")
             assert report.build_report(JudgeScope(run)).progress.done == 1
-            assert by_replica(where)() == "primary"
+            assert read_from_replica(where)() == "primary"
 
     def test_within_a_report_is_read_where_that_is(self) -> None:
-        assert by_replica(by_replica(where))() == "replica"
+        assert read_from_replica(read_from_replica(where))() == "replica"

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from reviews.accounts.permissions import can, check
 from reviews.dashboard import reviewer_activity, spot_checks
 from reviews.dashboard.drilldown import SIGNALS, list_decisions
-from reviews.database.replica import by_replica
+from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.queue import claims
@@ -44,7 +44,7 @@ class Shown(NamedTuple):
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def desk(request: Request) -> HttpResponse:
     """Everybody's work, or what `run`, `first` and `last` leave of it."""
     check(request.user, "lead_review")
@@ -66,7 +66,7 @@ def _shown(name: str, scope: Scope) -> Shown:
 
 
 @require_safe
-@by_replica
+@read_from_replica
 def desk_table(request: Request, name: str) -> StreamingHttpResponse:
     """A table of the desk as CSV, of one `reviewer` if that is asked."""
     check(request.user, "lead_review")
@@ -99,7 +99,7 @@ def release(request: Request, pk: int) -> HttpResponse:
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def person(request: Request, pk: int) -> HttpResponse:
     """One reviewer's figures, and a way to look at some of their decisions."""
     check(request.user, "lead_review")
@@ -108,7 +108,7 @@ def person(request: Request, pk: int) -> HttpResponse:
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def my_work(request: Request) -> HttpResponse:
     """One's own figures, and what others made of one's decisions."""
     check(request.user, "review_evaluation")
@@ -165,7 +165,7 @@ class _Asked(NamedTuple):
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def decision_list(request: Request) -> HttpResponse:
     """Decisions, newest first: of a `reviewer`, with a `signal`; `after` is the place of a page."""
     asked = _which(request)

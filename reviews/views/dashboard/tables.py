@@ -11,7 +11,7 @@ from reviews.dashboard import reviewer_activity, spot_checks
 from reviews.dashboard.drilldown import list_decisions, list_overturned
 from reviews.dashboard.presence import active_reviewers
 from reviews.dashboard.reviewer_activity import DEFINITIONS, CriterionOverrides, ReviewerFigures
-from reviews.database.replica import by_replica_in_steps
+from reviews.database.replica import yield_from_replica
 from reviews.judge.drilldown import OTHER_SCORE, DecisionFilter
 from reviews.models import Escalation, Evaluation, FileConflict, Review, User
 from reviews.queue import progress as queue_progress
@@ -325,7 +325,7 @@ def decided(review: Review, scope: Scope) -> list[Cell]:
     ]
 
 
-@by_replica_in_steps
+@yield_from_replica
 def all_decided(scope: Scope, signal: str) -> Iterator[list[Cell]]:
     """The decisions of every page."""
     after = ""

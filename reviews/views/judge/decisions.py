@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from reviews.database.replica import by_replica, by_replica_in_steps
+from reviews.database.replica import read_from_replica, yield_from_replica
 from reviews.http.request import Request
 from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, DecisionFilter, Page, list_decisions
 from reviews.models import Review
@@ -49,7 +49,7 @@ def _asked(request: Request) -> DecisionFilter:
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def decision_list(request: Request, run_pk: int) -> HttpResponse:
     """Decisions in force, newest first: those with a pair of scores, or with a cause."""
     filters, asked = load(request, run_pk), _asked(request)
@@ -90,7 +90,7 @@ def decisions_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     return as_csv(_table(_all_rows(filters, asked)), "decisions.csv")
 
 
-@by_replica_in_steps
+@yield_from_replica
 def _all_rows(filters: JudgeFilters, asked: DecisionFilter) -> Iterator[list[Cell]]:
     after = ""
     while True:

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from reviews.database.replica import by_replica, by_replica_in_steps
+from reviews.database.replica import read_from_replica, yield_from_replica
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import few_shot
@@ -31,7 +31,7 @@ class OfTemplate(NamedTuple):
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def defects(request: Request, run_pk: int) -> HttpResponse:
     """The causes by prompt template."""
     filters = load(request, run_pk)
@@ -60,7 +60,7 @@ def defects_markdown(request: Request, run_pk: int) -> StreamingHttpResponse:
     def link(example: Example) -> str:
         return f"{settings.PUBLIC_URL}{reverse('evaluation', args=[example.evaluation])}"
 
-    @by_replica_in_steps
+    @yield_from_replica
     def blocks() -> Iterator[bytes]:
         for line in markdown(analyse_errors(filters.scope), link):
             yield line.encode()

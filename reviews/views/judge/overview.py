@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import check
-from reviews.database.replica import by_replica
+from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge import (
     accuracy,
@@ -91,7 +91,7 @@ def shown(table: Table, filters: JudgeFilters, **more: str) -> Shown:
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def judge(request: Request, run_pk: int) -> HttpResponse:
     """The judge against people; `of` names the criterion that is broken down by judge, prompt and model."""
     filters = load(request, run_pk)
@@ -131,7 +131,7 @@ def sections(compared: JudgeVsHuman, filters: JudgeFilters) -> list[Section]:
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def reasons(request: Request, run_pk: int) -> HttpResponse:
     """What each reason for asking a human is worth."""
     filters = load(request, run_pk)
@@ -144,7 +144,7 @@ def reasons(request: Request, run_pk: int) -> HttpResponse:
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def misses(request: Request, run_pk: int) -> HttpResponse:
     """What is wrong in records that nobody flagged."""
     filters = load(request, run_pk)
@@ -160,7 +160,7 @@ def misses(request: Request, run_pk: int) -> HttpResponse:
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def models(request: Request, run_pk: int) -> HttpResponse:
     """The models as the judge ranks them, and as they are when people's corrections count."""
     filters = load(request, run_pk)
@@ -211,7 +211,7 @@ TABLES: dict[str, _Build] = {
 
 
 @require_safe
-@by_replica
+@read_from_replica
 def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
     """A table of these pages as CSV."""
     filters = load(request, run_pk)

@@ -9,7 +9,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from reviews.database.replica import by_replica
+from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import report
@@ -34,7 +34,7 @@ class Definition(NamedTuple):
 
 @require_safe
 @never_cache
-@by_replica
+@read_from_replica
 def judge_report(request: Request, run_pk: int) -> HttpResponse:
     """What a lead has to know of the judge, in reading order; the pages beside it have all tables."""
     filters = load(request, run_pk)
