@@ -3,7 +3,7 @@
 from django.urls import path
 
 from reviews.api.problems import PREFIX
-from reviews.api.urls import addresses as api
+from reviews.api.urls import urls as api
 from reviews.views.accounts import (
     account,
     invitations,

@@ -1,4 +1,4 @@
-"""The audit events, with their seals."""
+"""The audit log."""
 
 from django.http import StreamingHttpResponse
 from ninja import P, QueryEx, Router
@@ -17,10 +17,10 @@ router = Router(tags=["audit"])
 def audit(
     request: ApiRequest, run: str = "", after: QueryEx[int, P(ge=0, lt=2**63)] = 0
 ) -> StreamingHttpResponse:
-    """The audit log as JSONL, in the order of its seals, behind a position; for leads and admins.
+    """Return the audit log as JSONL, from the entry after a position. Leads and admins only.
 
-    Of a run, the events of others are there as digests, so that the chain can be checked. So are independent
-    reviews and blind scores of others on records of which you may still give an independent review.
+    With `run`, events of other runs are digests, so that the chain can still be verified. Independent reviews
+    and blind scores of others are digests, too, if you may still review their records independently.
     """
     check(request.user, "read_audit")
     return download(

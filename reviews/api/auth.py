@@ -1,4 +1,4 @@
-"""Who asks: a token stands for a person, whose role decides with its scopes."""
+"""Authenticate API requests by token. The scopes of the token and the role of its owner limit access."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -17,18 +17,18 @@ from reviews.api.problems import Problem, openapi_problem
 from reviews.models import ApiToken, User
 
 View = TypeVar("View", bound=Callable[..., Any])
-# Whatever an operation is about: a token that is none or does not reach that far, and unknown parameters.
+# Problems of every operation: invalid token, missing scope or role, and unknown parameters.
 _ALWAYS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
 class ApiRequest(HttpRequest):
-    """A request whose token was found: the person it stands for is its user."""
+    """A request with a valid token; `user` is its owner."""
 
     user: User
 
 
 class TokenAuth(HttpBearer):
-    """Lets in who shows a token with a scope, as far as the person's role still allows that."""
+    """Require a token with a scope that the role of its owner still allows."""
 
     def __init__(self, scope: str) -> None:
         super().__init__()
@@ -58,33 +58,33 @@ def operation(
     parameters: list[dict[str, Any]] | None = None,
     **extra: Any,
 ) -> Callable[[View], View]:
-    """Make a view an operation of the API for tokens with a scope.
+    """Register a view as an operation for tokens with a scope.
 
-    `response` is by status, as ninja has it; `problems` are the statuses of problems that not every operation
-    has, `file` is the type of a file that it answers with. `parameters` and `extra` are OpenAPI for what the
-    view's own arguments do not say.
+    `response` is a schema or a dict of schemas by status (see ninja). `problems` are the statuses of problems
+    specific to this operation. `file` is the content type of a file response. `parameters` and `extra` are
+    additions to the OpenAPI schema that the signature of the view does not have.
     """
     answers: dict[int, Any] = {int(status): openapi_problem(status) for status in (*_ALWAYS, *problems)}
     if file:
         answers[200] = {"content": {file: {"schema": {"type": "string", "format": "binary"}}}}
-    told: dict[str, Any] = {"x-scope": scope, "responses": answers, **extra}
+    schema: dict[str, Any] = {"x-scope": scope, "responses": answers, **extra}
     if parameters:
-        told["parameters"] = parameters
+        schema["parameters"] = parameters
     decorate: Callable[[View], View] = router.api_operation(
-        [method], path, auth=TokenAuth(scope), response=response, openapi_extra=told
+        [method], path, auth=TokenAuth(scope), response=response, openapi_extra=schema
     )
-    more = {parameter["name"] for parameter in parameters or ()}
-    return lambda view: decorate(_taking_no_other(view, more))
+    extra_names = {parameter["name"] for parameter in parameters or ()}
+    return lambda view: decorate(_reject_unknown_parameters(view, extra_names))
 
 
-def _taking_no_other(view: View, more: set[str]) -> View:
-    """Refuse query parameters that the view does not have, beside `more`, instead of leaving them aside."""
-    names = more | set(inspect.signature(view).parameters)
+def _reject_unknown_parameters(view: View, extra_names: set[str]) -> View:
+    """Reject query parameters that are neither arguments of the view nor in `extra_names`."""
+    names = extra_names | set(inspect.signature(view).parameters)
 
     @wraps(view)
     def checked(request: ApiRequest, *args: Any, **options: Any) -> Any:
         if unknown := [name for name in request.GET if name not in names]:
-            sentence = "There is no such parameter."
+            sentence = "Unknown parameter."
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [(name, sentence) for name in unknown])
         return view(request, *args, **options)
 

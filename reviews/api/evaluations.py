@@ -1,4 +1,4 @@
-"""Records: lists of a run by the filters of its page, and one whole."""
+"""Lists of records by filters, and single records."""
 
 from http import HTTPStatus
 from typing import Any
@@ -24,7 +24,7 @@ def _parameter(name: str, known: Filter) -> dict[str, Any]:
     return {
         "name": name,
         "in": "query",
-        "description": f"{known.title}. Several mean any of them.",
+        "description": f"{known.title}. Several values are joined by OR.",
         "schema": {"type": "array", "items": values},
     }
 
@@ -42,10 +42,10 @@ FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
     parameters=FILTER_PARAMETERS,
 )
 def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after: str = "") -> dict[str, Any]:
-    """A page of 50 records of a run, by the filters and orders of its page in the browser.
+    """List 50 records of a run, with the filters and sort orders of its page in the browser.
 
-    `after` is the `next` of the page before. Records that you may still review blind are left out where a
-    filter or the order would reveal the judge's verdict.
+    `after` is `next` of the previous page. Records that you may still review blind are left out if a
+    filter or the sort order would reveal the judge's verdict.
     """
     query = request.GET.copy()
     query.pop("run")
@@ -54,7 +54,9 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after:
         raise filter_problem(view.problems)
     if after and SORTS[view.sort].parse_cursor(after) is None:
         raise Problem(
-            HTTPStatus.UNPROCESSABLE_ENTITY, "That is the place of no page.", [("after", "no place")]
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "Invalid cursor.",
+            [("after", "Use `next` of the previous page.")],
         )
     found = get_run(run)
     known = _known(found, view.filters)
@@ -75,12 +77,12 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after:
 
 
 def _known(run: Run, filters: Filters) -> int | None:
-    """How many records there are, where that is counted already."""
+    """Return the number of matches if it is already counted."""
     return None if filters else progress.run_progress(run).total
 
 
 def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
-    """The problem of filters that are none."""
+    """Return the problem for invalid filters."""
     return Problem(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         " ".join(sentences),
@@ -97,8 +99,8 @@ def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
     problems=(404,),
 )
 def evaluation(request: ApiRequest, evaluation_id: str, run: str) -> dict[str, Any]:
-    """One record with its criteria and the decision in force.
+    """Return a record with its criteria and its current decision.
 
-    Of a record that is to be scored blind (`is_blind`) it tells nothing of what the judge said.
+    The judge's output is left out while the record is reviewed blind (`is_blind`).
     """
     return shapes.record_out(get_record(run, evaluation_id), request.user)

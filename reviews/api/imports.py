@@ -1,4 +1,4 @@
-"""Files in: one request brings a file, a job imports it, and what became of each line can be asked."""
+"""Import files: a request uploads a file, a job imports it, and further requests report the result."""
 
 from http import HTTPStatus
 from typing import Any
@@ -34,13 +34,13 @@ _TOML = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT)}
     problems=(400, 411, 413, 415, 429, 507),
     requestBody=_BODY,
 )
-def bring(
+def create_import(
     request: ApiRequest, response: HttpResponse, run: str, file_name: str = "", *, strict: bool = False
 ) -> Status[Any]:
-    """Import a file: JSONL or a JSON array, packed by gzip or zstd or not.
+    """Import a file: JSONL or a JSON array, optionally compressed by gzip or zstd.
 
-    A new name makes a new run. The file is kept and its job enqueued: ask for the import until its state is
-    done or failed. `strict` takes nothing if any line is bad.
+    A new name creates a run. The file is stored and a job is enqueued: poll the import until its state is
+    done or failed. With `strict`, one invalid line rejects the whole file.
     """
     file = file_of(request)
     source = uploads.receive(
@@ -64,16 +64,16 @@ def bring(
     problems=(400, 415),
     requestBody=_TOML,
 )
-def map_run(request: ApiRequest, run: str) -> dict[str, Any]:
-    """Say how the lines of a run are read, where another tool wrote them (docs/mapping.md).
+def set_mapping(request: ApiRequest, run: str) -> dict[str, Any]:
+    """Set the mapping of a run whose files come from another tool (docs/mapping.md).
 
-    The body is a mapping as TOML. A new name makes a new run; one that holds records keeps its mapping.
+    The body is a mapping in TOML. A new name creates a run. A run with records keeps its mapping.
     """
     check_type(request, MAPPINGS)
     try:
         wanted = mapping.parse_mapping(request.read(mapping.MOST_BYTES + 1))
     except mapping.MappingError as error:
-        sentence = "Nothing is saved: this is no mapping."
+        sentence = "The mapping is invalid. Nothing was saved."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, error.problems) from error
     found = runs.get_or_create_run(run, mapping=wanted, actor=request.user)
     return {"run": found.name, "mapping": found.mapping}
@@ -82,8 +82,8 @@ def map_run(request: ApiRequest, run: str) -> dict[str, Any]:
 @operation(
     router, "GET", "/imports/{int:import_id}", scope="import", response=shapes.ImportOut, problems=(404,)
 )
-def one(request: ApiRequest, import_id: int) -> dict[str, Any]:
-    """How far an import is, and what became of its lines."""
+def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
+    """Return the progress of an import and the outcomes of its lines."""
     return shapes.import_out(_load(import_id))
 
 
@@ -97,7 +97,7 @@ def one(request: ApiRequest, import_id: int) -> dict[str, Any]:
     problems=(404, 503),
 )
 def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
-    """The lines that did not come in, as JSONL: number, outcome, field and reason of each."""
+    """Return the rejected lines as JSONL: number, outcome, field and reason of each."""
     source = _load(import_id)
     rejected = jsonl.import_exceptions(source, outcome=ImportLine.Outcome.REJECTED)
     return download(rejected, f"import-{source.pk}-rejects.jsonl")

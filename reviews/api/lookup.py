@@ -1,4 +1,4 @@
-"""What an address of the API names: 404 where there is nothing."""
+"""Look up the run or record in an API path. Raise `Http404` if there is none."""
 
 from django.http import Http404
 
@@ -8,7 +8,7 @@ from reviews.models import Evaluation, Run
 def get_run(name: str) -> Run:
     run = Run.objects.filter(name=name).first() if name.isprintable() else None
     if run is None:
-        raise Http404("There is no run of that name.")
+        raise Http404("There is no run with this name.")
     return run
 
 

@@ -1,4 +1,4 @@
-"""Errors of the API: one shape for all of them, problem details as in RFC 9457."""
+"""Errors of the API, all as problem details (RFC 9457)."""
 
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
@@ -21,44 +21,41 @@ from reviews.storage.source_files import ImportRefused
 PREFIX = "/api/v1/"
 CONTENT_TYPE = "application/problem+json"
 _KEPT_HEADERS = ("Allow", "WWW-Authenticate", "Retry-After")
-# What is said where nothing more is known.
+# The default detail by status.
 _SENTENCES = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read.",
     HTTPStatus.NOT_FOUND: "Not found. Check the address.",
-    HTTPStatus.METHOD_NOT_ALLOWED: "This address does not take that method.",
-    HTTPStatus.INTERNAL_SERVER_ERROR: "The error is ours and has been logged. Try again in a moment.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "This address does not support this method.",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "Internal error. It was logged; try again in a moment.",
     HTTPStatus.INSUFFICIENT_STORAGE: disk_full.MESSAGE,
-    HTTPStatus.SERVICE_UNAVAILABLE: "The database does not answer. Try again in a moment.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The database is unavailable. Try again in a moment.",
 }
 _TEXT = {"type": "string"}
 _ERROR = {"type": "object", "properties": {"field": _TEXT, "reason": _TEXT}, "required": ["field", "reason"]}
 _MEMBERS = {"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT}
-# The problem as OpenAPI has it.
+# The OpenAPI schema of a problem.
 SCHEMA = {
     "title": "Problem",
-    "description": "A problem (RFC 9457). `detail` is a sentence, `errors` says what is wrong where.",
+    "description": "A problem (RFC 9457). `detail` is a sentence; `errors` names the invalid fields.",
     "type": "object",
     "properties": {
         **_MEMBERS,
         "errors": {"type": "array", "items": _ERROR},
-        "who": {**_TEXT, "description": "Of a conflict: who was first."},
-        "since": {**_TEXT, "format": "date-time", "description": "And since when."},
+        "who": {**_TEXT, "description": "For a conflict: the person who was first."},
+        "since": {**_TEXT, "format": "date-time", "description": "For a conflict: the time since then."},
     },
     "required": [*_MEMBERS],
 }
 
 
 def openapi_problem(status: int) -> dict[str, Any]:
-    """An answer that is a problem, as OpenAPI has it."""
+    """Return the OpenAPI schema of a response with a problem."""
     content = {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {"description": f"{HTTPStatus(status).phrase}, as a problem.", "content": content}
 
 
 class Problem(Exception):
-    """A request that is not answered as it wished.
-
-    `errors` are (field, reason) pairs; `more` are members of the answer beside the usual ones.
-    """
+    """The request failed. `errors` are (field, reason) pairs; `more` are further members of the response."""
 
     def __init__(
         self, status: HTTPStatus, detail: str, errors: Iterable[tuple[str, str]] = (), **more: Any
@@ -72,7 +69,7 @@ class Problem(Exception):
 
 
 def problem_response(status: int, detail: str = "", **more: Any) -> HttpResponse:
-    """The answer that tells of a problem."""
+    """Return a response with a problem."""
     named = HTTPStatus(status)
     detail = detail or _SENTENCES.get(named, f"{named.phrase}.")
     body = {"type": "about:blank", "title": named.phrase, "status": status, "detail": detail, **more}
@@ -80,7 +77,10 @@ def problem_response(status: int, detail: str = "", **more: Any) -> HttpResponse
 
 
 class ProblemMiddleware:
-    """Gives errors at addresses of the API the shape they have there, whoever made them."""
+    """Turn all other error responses of the API into problems, such as Django's 404 and 405.
+
+    It stays in this package because it needs the problem format of the API.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -99,7 +99,7 @@ class ProblemMiddleware:
 
 
 def register_handlers(api: NinjaAPI) -> None:
-    """Let the API answer with problems. What stands for an error of ours is left to Django, which logs it."""
+    """Register the exceptions that become problems. Django handles and logs all others."""
     for exception, handler in _HANDLERS.items():
         api.add_exception_handler(exception, handler)
 
@@ -109,24 +109,24 @@ def _problem(_request: HttpRequest, problem: Any) -> HttpResponse:
 
 
 def _unauthenticated(_request: HttpRequest, _error: Any) -> HttpResponse:
-    response = problem_response(401, "Send a token that is in force: Authorization: Bearer cr_...")
+    response = problem_response(401, "Send a valid token: Authorization: Bearer cr_...")
     response["WWW-Authenticate"] = 'Bearer realm="CogniReview"'
     return response
 
 
 def _http_error(request: HttpRequest, error: Any) -> HttpResponse:
-    if isinstance(error.__cause__, Problem):  # ninja's, around what reading a body raised
+    if isinstance(error.__cause__, Problem):  # ninja wraps exceptions from reading a body
         return _problem(request, error.__cause__)
     return problem_response(error.status_code)
 
 
 def _invalid(_request: HttpRequest, error: Any) -> HttpResponse:
     errors = [{"field": _field(one["loc"]), "reason": one["msg"]} for one in error.errors]
-    return problem_response(422, "Something in the request is not what it takes.", errors=errors)
+    return problem_response(422, "The request is invalid.", errors=errors)
 
 
 def _field(place: tuple[Any, ...]) -> str:
-    """`corrected_scores.Clarity.score` for where ninja found something in a body."""
+    """Return the path of an invalid value, such as `corrected_scores.Clarity.score`."""
     inside = place[2:] if place[0] == "body" else place[1:]
     return ".".join(map(str, inside)) or str(place[0])
 
@@ -163,6 +163,6 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     FileTooLarge: _with(413),
     UploadQuotaExceeded: _over_quota,
     RequestDataTooBig: _with(413, "The body is too large."),
-    UnreadablePostError: _with(400, "The body broke off."),
-    QueryTooSlow: _with(422, "This combination takes too long on so many records; add a filter."),
+    UnreadablePostError: _with(400, "The body is incomplete."),
+    QueryTooSlow: _with(422),
 }

@@ -1,4 +1,4 @@
-"""Runs: how far they are, the file back, and what is known of their judge."""
+"""Runs: their progress, export, and judge report."""
 
 from http import HTTPStatus
 from typing import Any, Literal
@@ -24,7 +24,7 @@ router = Router(tags=["runs"])
 
 @operation(router, "GET", "/runs", scope="read", response=list[shapes.RunOut])
 def runs(request: ApiRequest) -> list[dict[str, Any]]:
-    """All runs, newest first, each with its counts by state."""
+    """List all runs, newest first, with their counts by state."""
     return [shapes.run_out(run, progress) for run, progress in queue_progress.all_progress()]
 
 
@@ -38,9 +38,9 @@ def runs(request: ApiRequest) -> list[dict[str, Any]]:
     problems=(404, 503),
 )
 def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "all") -> StreamingHttpResponse:
-    """The run as JSONL with the decisions in it, streamed while it is made: all lines, or the reviewed ones.
+    """Export a run with its decisions as JSONL: all lines, or only the reviewed ones.
 
-    A line nobody reviewed is byte for byte as it came.
+    Lines without a decision are byte-identical to the imported ones.
     """
     order = ExportOptions(get_run(run), only=only)
     return download(jobs.stream_export(order, request.user), order.file_name)
@@ -55,14 +55,14 @@ def judge_report(
         P(
             default=[],
             max_length=50,
-            description="What is required of a figure: `blind flagged kappa of Clarity >= 0.6`.",
+            description="A required value: `blind flagged kappa of Clarity >= 0.6`.",
         ),
     ],
 ) -> dict[str, Any]:
-    """How far the judge of a run can be trusted; for leads and admins.
+    """Return the report on the accuracy of a run's judge. Leads and admins only.
 
-    The same as `manage.py judge_report --json`. An estimate is an object of value, low and high (its 95 %
-    interval), n, and why, where there is none.
+    The same as `manage.py judge_report --json`. An estimate has value, low and high (the 95% interval), n,
+    and why if the value is undefined.
     """
     check(request.user, "lead_review")
     found = report.build_report(JudgeScope(get_run(run)))
@@ -79,6 +79,6 @@ def _required(texts: list[str]) -> list[quality_gates.Requirement]:
 
 @operation(router, "GET", "/runs/{path:run}", scope="read", response=shapes.RunOut, problems=(404,))
 def run(request: ApiRequest, run: str) -> dict[str, Any]:
-    """One run with its counts by state."""
+    """Return a run with its counts by state."""
     found = get_run(run)
     return shapes.run_out(found, queue_progress.run_progress(found))

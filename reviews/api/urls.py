@@ -1,4 +1,4 @@
-"""The API as a whole: its operations, their schema (OpenAPI 3.1), and where they stand."""
+"""The API: its operations, their OpenAPI 3.1 schema, and their URLs."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from reviews.api.bodies import JsonParser, JsonRenderer
 
 
 class Api(NinjaAPI):
-    """The API, whose schema has the one shape of problems among its components."""
+    """Add the schema of problems to the components of the OpenAPI schema."""
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**options)
@@ -21,24 +21,20 @@ class Api(NinjaAPI):
 api = Api(
     title="CogniReview",
     version="1",
-    description="Everything takes a token: `Authorization: Bearer cr_...`.",
+    description="Every request needs a token: `Authorization: Bearer cr_...`.",
     docs_url=None,
     parser=JsonParser(),
     renderer=JsonRenderer(),
 )
 problems.register_handlers(api)
-# The first address that fits is taken, and ids may hold slashes: the longer ones come first.
+# The first match is used, and ids may contain slashes: longer paths come first.
 for part in (imports, runs, decisions, evaluations, audit):
     api.add_router("", part.router)
 
 
-def _let_in(addresses: list[Any]) -> list[Any]:
-    """Leave it to the operations who is let in: here nobody has a session."""
-    for address in addresses:
-        address.callback.login_required = False
-    return addresses
-
-
-_addresses, _app, _namespace = api.urls
-# As `path` takes it.
-addresses = (_let_in(_addresses), _app, _namespace)
+_patterns, _app, _namespace = api.urls
+for _pattern in _patterns:
+    # Operations check a token; `LoginMiddleware` would ask for a session.
+    _pattern.callback.login_required = False  # type: ignore[union-attr]
+# The argument of `path`.
+urls = (_patterns, _app, _namespace)

@@ -1,4 +1,4 @@
-r"""The formulas of a text: between `$ $`, `$$ $$`, `\( \)`, `\[ \]`, or `\begin{align} \end{align}`."""
+r"""Find the formulas of a text: `$ $`, `$$ $$`, `\( \)`, `\[ \]` and `\begin{align} \end{align}`."""
 
 import re
 from collections.abc import Iterator
@@ -8,20 +8,22 @@ CLOSING = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
 DISPLAY = {"$$", r"\["}
 MAX_CHARS = 10_000
 _MAX_OPENINGS = 2_000
-# "$5 (or US$ 7)" is about money: it begins with a digit and holds words.
+# Content like "5 (or US" in "$5 (or US$ 7)" is about money: it begins with a digit and contains words.
 _MONEY = re.compile(r"\d.*[\s(][A-Za-z]{2,}(?:[\s,.;:)]|$)", re.DOTALL)
 
 
 class Formula(NamedTuple):
-    """Where a formula stands in a text, its delimiters with it, and what is between them."""
+    """A formula in a text."""
 
+    #: Start and end in characters, including the delimiters.
     start: int
     end: int
+    #: The LaTeX between the delimiters; for an environment, with its \\begin and \\end.
     source: str
     is_display: bool
 
 
-# Code and escaped backslashes are none; what has no such group is stepped over.
+# Matches without a group (code, escaped characters) are skipped.
 _OPENING = re.compile(
     r"`+[^`]*`+|\\\\|\\\$|(?P<opening>\$\$?|\\[(\[])"
     r"|\\begin\{(?P<name>(?:equation|multline|gather|align|alignat|flalign|eqnarray|[pbBvV]?matrix)\*?)\}"
@@ -29,7 +31,7 @@ _OPENING = re.compile(
 
 
 def find_formulas(text: str) -> Iterator[Formula]:
-    """The formulas of a text in their order; where there are thousands, the first of them."""
+    """Yield the formulas of a text in order, up to a limit of thousands."""
     position = 0
     for _ in range(_MAX_OPENINGS):
         found = _OPENING.search(text, position)
@@ -56,7 +58,7 @@ def _formula(text: str, found: re.Match[str]) -> Formula | None:
 
 
 def content_end(text: str, opening: str, start: int) -> int:
-    """Where the content ends of a formula that begins at `start`; -1 where none does."""
+    """Return the end of the formula content that begins at `start`; -1 if there is no formula."""
     end = _find_closing(text, CLOSING[opening], start)
     content = text[start:end]
     if end < 0 or not content.strip() or "`" in content:
@@ -65,7 +67,7 @@ def content_end(text: str, opening: str, start: int) -> int:
 
 
 def _find_closing(text: str, closing: str, start: int) -> int:
-    """Where the formula ends: an escaped dollar is part of it. -1 where it does not end soon enough."""
+    """Return the start of the closing delimiter, skipping escaped dollars; -1 if it is too far away."""
     end = text.find(closing, start, start + MAX_CHARS)
     while closing[0] == "$" and end > start and text[end - 1] == "\\":
         end = text.find(closing, end + 1, start + MAX_CHARS)
@@ -73,7 +75,7 @@ def _find_closing(text: str, closing: str, start: int) -> int:
 
 
 def _is_dollar_math(text: str, start: int, end: int) -> bool:
-    """Tell `$x$` from money: `$5 and $10`, `5$, then 6$`, `$5-$10`."""
+    """Distinguish `$x$` from amounts of money: `$5 and $10`, `5$, then 6$`, `$5-$10`."""
     content = text[start:end]
     after_digit = text[start - 2 : start - 1].isdigit()
     return not (

@@ -1,4 +1,4 @@
-"""How much there is to read in a record, and how long that takes."""
+"""Estimate the amount of text to read in a record, and the reading time."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -7,15 +7,15 @@ from reviews.models import Evaluation
 from reviews.rubric.proposals import Proposal
 
 # Silent reading of non-fiction in English by adults: 238 words a minute on average (Brysbaert 2019, "How many
-# words do we read per minute?", Journal of Memory and Language 109). Whoever checks a proof is slower.
+# words do we read per minute?", Journal of Memory and Language 109). Checking a proof takes longer.
 WORDS_PER_MINUTE = 240
 MS_PER_WORD = 60_000 // WORDS_PER_MINUTE
 
 
 def count_words_to_read(evaluation: Evaluation, proposals: Iterable[Proposal]) -> int:
-    """How many words are new with this record: the model's response and the judge's justifications.
+    """Count the words that are new in this record: the model's response and the judge's justifications.
 
-    The question and the reference stay the same from record to record of a task, so they do not count.
+    The question and the reference answer do not count: the records of a task share them.
     """
     texts = [
         *_texts(evaluation.structured_model_response),
@@ -25,7 +25,7 @@ def count_words_to_read(evaluation: Evaluation, proposals: Iterable[Proposal]) -
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in a JSON value, at any depth."""
+    """Yield the texts in a JSON value at any depth."""
     waiting = [value]
     while waiting:
         one = waiting.pop()

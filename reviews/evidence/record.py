@@ -1,4 +1,4 @@
-"""What a record gives a reviewer to judge by, read into shapes that a page can lay out."""
+"""Collect the evidence of a record in the form that pages show."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from reviews.rubric.proposals import Proposal
 
 _MAX_REASONS = 30
 _MAX_FACTS = 20
-# The fields that tell nothing of what the judge said.
+# The fields without any output of the judge.
 _BLIND = (
     "evaluation_id",
     "task_id",
@@ -32,42 +32,49 @@ _BLIND = (
     "structured_ideal_response",
     "human_review_status",
 )
-# The fields that tell why a record is in the queue.
-_TELLING = ("needs_human_review", "review_reasons")
+# The fields with flag reasons.
+_FLAG_FIELDS = ("needs_human_review", "review_reasons")
 _OF_TASK = "from the task context"
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response in parts, empty where there is none; `origin` says where it is from if not the record."""
+    """A response, split into parts."""
 
+    #: Empty if there is no response.
     parts: list[ResponsePart]
+    #: The source of the response, unless it is the record itself.
     origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """`question` is empty where no file of task context tells it; `facts` are what else such a file says.
+    """All that a reviewer can consult to judge a record."""
 
-    `reference` is the task's final answer where the verifier had none, else empty. `raw_note` says why no
-    scores were read from the raw output, if its length is the reason. Where it `is_blind`
-    nothing tells what the judge said, nor what the verifier found.
-    """
-
+    #: The flag reasons.
     reasons: list[str]
     verification: Verification
+    #: The task's final answer if the verifier had no reference; otherwise empty.
     reference: str
     contradictions: list[Contradiction]
+    #: The question from task context; empty without one.
     question: str
+    #: Metadata from task context.
     facts: list[ResponsePart]
     model: Response
     ideal: Response
+    #: Both responses, aligned and compared.
     rows: list[DiffRow]
     siblings: Siblings
+    #: The judge's raw output.
     raw: str
+    #: For each criterion, start and end of its text in `raw`; (0, 0) if unknown.
     raw_spans: list[tuple[int, int]]
+    #: A sentence if the raw output was too long to extract scores from.
     raw_note: str
+    #: All fields of the record that the reader may see, as (name, value).
     fields: list[tuple[str, Any]]
+    #: Whether the output of judge and verifier is left out.
     is_blind: bool = False
 
     @property
@@ -76,7 +83,7 @@ class Evidence:
 
     @property
     def panes(self) -> list[str]:
-        """The panes there are: compare, question, model, ideal, raw."""
+        """The names of the panes with content: compare, question, model, ideal, raw."""
         panes = {
             "compare": self.rows,
             "question": self.question,
@@ -88,13 +95,13 @@ class Evidence:
 
     @property
     def first_pane(self) -> str:
-        """The pane to begin with: what there is to judge, and raw output where there is nothing else."""
+        """The pane to show first; the raw output only if there is nothing else."""
         wanted = ("compare", "model", "ideal", "question", "raw")
         return next(pane for pane in wanted if pane in self.panes)
 
     @property
     def compared(self) -> list[tuple[str, str]]:
-        """The final answers that the verifier compared, where it tells: whose, and what."""
+        """The final answers that the verifier compared, if known, as (owner, answer)."""
         reference = self.verification.correct or self.reference
         answers = {"model": self.verification.extracted, "reference": reference}
         return [(whose, answer) for whose, answer in answers.items() if answer]
@@ -103,9 +110,9 @@ class Evidence:
 def read_evidence(
     evaluation: Evaluation, proposals: list[Proposal], *, reader: User | None = None, is_blind: bool = False
 ) -> Evidence:
-    """Read a record; `offers` are the judge's criteria as the form shows them. At most three queries.
+    """Collect the evidence of a record. `offers` are the judge's criteria in the form. At most three queries.
 
-    Of other records of the task it has no verdict that is hidden from the reader, or from anybody.
+    Verdicts of sibling records that are hidden from the reader are left out.
     """
     context = task_context.find_context(evaluation)
     of_task = siblings.find_siblings(evaluation, reader)
@@ -162,14 +169,14 @@ def _ideal_response(evaluation: Evaluation, context: RecordContext | None) -> Re
 
 
 def _final_answer(found: list[ResponsePart], answer: Any, note: str = "") -> list[ResponsePart]:
-    """The answer as a part, where there is one and the parts hold none."""
+    """Return the answer as a part, unless it is empty or the parts already have a final answer."""
     if answer in (None, "") or any(part.label == FINAL_ANSWER for part in found):
         return []
     return [responses.make_part(FINAL_ANSWER, answer, note=note)]
 
 
 def _reference(context: RecordContext | None) -> str:
-    """The task's reference answer, for where the verifier had none."""
+    """Return the task's reference answer, or an empty string."""
     if context is None or context.final_answer in (None, ""):
         return ""
     return responses.make_part(FINAL_ANSWER, context.final_answer).source
@@ -178,7 +185,7 @@ def _reference(context: RecordContext | None) -> str:
 def _rows(
     model: Response, ideal: Response, verification: Verification, context: RecordContext | None
 ) -> list[DiffRow]:
-    """Both responses in line; what the verifier took for the final answer, where the model's has no part."""
+    """Align both responses. Final answers come from the verifier and the context if a response has none."""
     if not (model.parts and ideal.parts):
         return []
     extracted = _final_answer(model.parts, verification.extracted, "as the verifier extracted it")
@@ -187,15 +194,15 @@ def _rows(
 
 
 def _facts(context: RecordContext | None) -> list[ResponsePart]:
-    """What a file says of the task beside its question, as subject and complexity."""
+    """Return the task's metadata, such as subject and complexity."""
     if context is None:
         return []
-    told = [(name, value) for name, value in context.metadata.items() if value not in (None, "", [], {})]
-    return [responses.make_part(criterion_title(name), value) for name, value in told[:_MAX_FACTS]]
+    known = [(name, value) for name, value in context.metadata.items() if value not in (None, "", [], {})]
+    return [responses.make_part(criterion_title(name), value) for name, value in known[:_MAX_FACTS]]
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:
-    """Why the record is here, each thing said once; nothing where that is not to be seen yet."""
+    """Return the flag reasons without repetition; empty while they are hidden."""
     if evaluation.hides_reasons:
         return []
     reasons = [str(reason) for reason in evaluation.review_reasons]
@@ -209,37 +216,33 @@ def _reasons(evaluation: Evaluation) -> list[str]:
 def _contradictions(
     evaluation: Evaluation, proposals: list[Proposal], of_task: Siblings
 ) -> list[Contradiction]:
-    """What cannot all be right, but for the missing reference: the verifier's sentence says that."""
+    """Return the contradictions in a record, except a missing reference, which `verification` states."""
     scores = {proposal.criterion: proposal.given for proposal in proposals}
     found = find_contradictions(evaluation, scores, definition.of(evaluation.run).rule, of_task.criteria)
     return [contradiction for contradiction in found if contradiction.kind != "no reference"]
 
 
 def visible_fields(evaluation: Evaluation, *, is_blind: bool = False) -> list[tuple[str, Any]]:
-    """All fields of the record by their own names; what the schema does not know together as `extra`.
-
-    Those that tell what is not to be seen yet are left out.
-    """
+    """Return the fields that may be shown, as (name, value). `extra` has the fields outside the schema."""
     names = [*FIELDS, "extra"] if evaluation.extra else FIELDS
     if is_blind:
         names = _BLIND
-    hidden = _TELLING if evaluation.hides_reasons else ()
+    hidden = _FLAG_FIELDS if evaluation.hides_reasons else ()
     shown = {"human_review_status": evaluation.shown_status}
     return [(name, shown.get(name, getattr(evaluation, name))) for name in names if name not in hidden]
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionSummary:
-    """A criterion as it stands: the judge's score, the person's, and the justification in force.
-
-    Each score comes with what it counts as by the run's rule: yes, partial, no, or nothing.
-    """
+    """The scores of a criterion by the judge and by the current decision."""
 
     title: str
     judge: str
     human: str
+    #: The meaning of each score in the run's verdict rule: yes, partial, no, or empty.
     judge_counts: str
     human_counts: str
+    #: The current justification.
     text: str
 
     @property
@@ -249,14 +252,14 @@ class CriterionSummary:
 
 @dataclass(frozen=True, slots=True)
 class DecisionSummary:
-    """A record as it stands, to read: judge beside human."""
+    """The scores of the judge and of the current decision, with the verdict."""
 
     rows: list[CriterionSummary]
     verdict: str
 
 
 def summarise_decision(evaluation: Evaluation, proposals: list[Proposal]) -> DecisionSummary:
-    """Read what the judge said and, where one is in force, what a person decided."""
+    """Compare the judge's scores with the current decision, if there is one."""
     review = evaluation.review if evaluation.is_confirmed else None
     human = (review.corrected_scores if review else evaluation.human_corrected_scores) or {}
     rule = definition.of(evaluation.run).rule

@@ -1,4 +1,4 @@
-"""Two responses side by side: their parts in line, and inside those what differs, word by word."""
+"""Compare two responses side by side: align their parts, and mark different words within parts."""
 
 import re
 from bisect import bisect_left
@@ -12,41 +12,42 @@ from reviews.evidence.formulas import find_formulas
 from reviews.records.latex import restore_latex
 from reviews.records.responses import FINAL_ANSWER, WHOLE, ResponsePart
 
-# Beyond so much of a part nothing is compared.
+# Longer parts are not compared.
 MAX_WORDS = 5_000
 _MOST_CHARS = 50_000
-# Stretches of so few pairs of words are compared each with each, longer ones by the words that occur once.
+# Ranges with at most this many pairs of words are compared exhaustively, larger ones by unique words.
 _MOST_PAIRS = 10_000
 
-# A LaTeX command is one word, and white space goes with the word before it.
+# A LaTeX command is one word. White space belongs to the preceding word.
 _WORD = re.compile(r"(?:\\[A-Za-z]+|\w+|[^\w\s])\s*|\s+")
 
 
 class DiffPiece(NamedTuple):
-    """A stretch of text: `same`, `removed` or `added`."""
+    """A piece of text in a comparison."""
 
+    #: same, removed or added.
     kind: str
     text: str
 
 
 class Word(NamedTuple):
-    """A word, a sign or a whole formula as it is written, and what it is compared by."""
+    """A word, a punctuation mark or a whole formula."""
 
     text: str
+    #: The form used for comparison.
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A part of both responses; a side that lacks it is empty.
-
-    `in_model` and `in_ideal` are the same texts in pieces: `removed` is in the model's only, `added` in the
-    reference only. They are empty where a side is, and where the texts are too long (`is_too_long`).
-    """
+    """A part that occurs in one or both responses."""
 
     label: str
+    #: Empty if the model's response lacks the part; likewise `ideal`.
     model: list[ResponsePart]
     ideal: list[ResponsePart]
+    #: The same texts as pieces: `removed` occurs only in the model's response, `added` only in the reference.
+    #: Empty if a side is empty or the texts are too long.
     in_model: list[DiffPiece] = field(default_factory=list)
     in_ideal: list[DiffPiece] = field(default_factory=list)
     is_too_long: bool = False
@@ -61,7 +62,7 @@ class DiffRow:
 
 
 def align_parts(model: Sequence[ResponsePart], ideal: Sequence[ResponsePart]) -> list[DiffRow]:
-    """Put parts of the same name in line. If one side is plain text, so is all but the final answer."""
+    """Align parts with the same name. If one side is plain text, merge all parts except the final answer."""
     whole = any(part.label == WHOLE for part in (*model, *ideal))
     of_model, of_ideal = _by_label(model, whole=whole), _by_label(ideal, whole=whole)
     labels = sorted({**of_model, **of_ideal}, key=lambda label: label != FINAL_ANSWER)
@@ -91,7 +92,7 @@ def _text(side: list[ResponsePart]) -> str:
 
 
 def split_words(text: str) -> list[Word]:
-    """The words of a text. A formula is one, however long, so that nothing ever cuts it."""
+    """Split a text into words. A formula of any length is one word, so that pieces never cut it."""
     done = 0
     found: list[Word] = []
     for formula in find_formulas(text):
@@ -106,12 +107,12 @@ def _plain_words(text: str) -> list[Word]:
 
 
 def diff_words(one: Sequence[Word], other: Sequence[Word]) -> tuple[list[DiffPiece], list[DiffPiece]]:
-    """Both texts in pieces; what they share stands in both as each writes it."""
+    """Return both texts as pieces. Common words keep the spelling of their own text."""
     a, b = [word.key for word in one], [word.key for word in other]
     in_one: list[DiffPiece] = []
     in_other: list[DiffPiece] = []
     done_a = done_b = 0
-    for start_a, start_b, length in [*_runs(a, b), (len(a), len(b), 0)]:
+    for start_a, start_b, length in [*_common_ranges(a, b), (len(a), len(b), 0)]:
         _add(in_one, "removed", one[done_a:start_a])
         _add(in_other, "added", other[done_b:start_b])
         done_a, done_b = start_a + length, start_b + length
@@ -120,13 +121,13 @@ def diff_words(one: Sequence[Word], other: Sequence[Word]) -> tuple[list[DiffPie
     return in_one, in_other
 
 
-def _add(pieces: list[DiffPiece], kind: str, of: Sequence[Word]) -> None:
-    if of:
-        pieces.append(DiffPiece(kind, "".join(word.text for word in of)))
+def _add(pieces: list[DiffPiece], kind: str, added: Sequence[Word]) -> None:
+    if added:
+        pieces.append(DiffPiece(kind, "".join(word.text for word in added)))
 
 
-class _Stretch(NamedTuple):
-    """`a[a1:a2]` beside `b[b1:b2]`."""
+class _RangePair(NamedTuple):
+    """The ranges `a[a1:a2]` and `b[b1:b2]`."""
 
     a1: int
     a2: int
@@ -134,14 +135,14 @@ class _Stretch(NamedTuple):
     b2: int
 
 
-def _runs(a: list[str], b: list[str]) -> list[tuple[int, int, int]]:
-    """What two lists share: (start in a, start in b, length) in order; no pair of words is tried twice.
+def _common_ranges(a: list[str], b: list[str]) -> list[tuple[int, int, int]]:
+    """Return the common ranges of two lists in order: (start in a, start in b, length).
 
-    Words that occur once in both stand for each other, as long as their order is the same; then what is
-    between those, and so on. The time goes with the length, not with its square.
+    A patience diff: match the words that occur once in both lists, as far as their order is the same, then
+    repeat between these matches. The time is linear in the length, not quadratic.
     """
     found: list[tuple[int, int, int]] = []
-    waiting = [_Stretch(0, len(a), 0, len(b))]
+    waiting = [_RangePair(0, len(a), 0, len(b))]
     while waiting:
         stretch = _without_ends(a, b, waiting.pop(), found)
         if stretch.a1 == stretch.a2 or stretch.b1 == stretch.b2:
@@ -154,9 +155,9 @@ def _runs(a: list[str], b: list[str]) -> list[tuple[int, int, int]]:
 
 
 def _without_ends(
-    a: list[str], b: list[str], stretch: _Stretch, found: list[tuple[int, int, int]]
-) -> _Stretch:
-    """Note what both begin and end with, and return the rest."""
+    a: list[str], b: list[str], stretch: _RangePair, found: list[tuple[int, int, int]]
+) -> _RangePair:
+    """Add the common prefix and suffix to `found`. Return the rest."""
     a1, a2, b1, b2 = stretch
     while a1 < a2 and b1 < b2 and a[a1] == b[b1]:
         a1, b1 = a1 + 1, b1 + 1
@@ -165,17 +166,17 @@ def _without_ends(
     for start_a, start_b, length in ((stretch.a1, stretch.b1, a1 - stretch.a1), (a2, b2, stretch.a2 - a2)):
         if length:
             found.append((start_a, start_b, length))
-    return _Stretch(a1, a2, b1, b2)
+    return _RangePair(a1, a2, b1, b2)
 
 
-def _each_with_each(a: list[str], b: list[str], stretch: _Stretch) -> Iterator[tuple[int, int, int]]:
+def _each_with_each(a: list[str], b: list[str], stretch: _RangePair) -> Iterator[tuple[int, int, int]]:
     a1, a2, b1, b2 = stretch
     blocks = SequenceMatcher(None, a[a1:a2], b[b1:b2], autojunk=False).get_matching_blocks()
     return ((a1 + block.a, b1 + block.b, block.size) for block in blocks if block.size)
 
 
-def _landmarks(a: list[str], b: list[str], stretch: _Stretch) -> list[tuple[int, int]]:
-    """The places of words that occur once in both, as many as stand in the same order."""
+def _landmarks(a: list[str], b: list[str], stretch: _RangePair) -> list[tuple[int, int]]:
+    """Return the positions of words that occur once in both, as many as have the same order."""
     a1, a2, b1, b2 = stretch
     in_a, in_b = Counter(a[a1:a2]), Counter(b[b1:b2])
     places = {b[place]: place for place in range(b1, b2) if in_b[b[place]] == in_a[b[place]] == 1}
@@ -183,7 +184,7 @@ def _landmarks(a: list[str], b: list[str], stretch: _Stretch) -> list[tuple[int,
 
 
 def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The most of the pairs whose second numbers rise, as their first ones do."""
+    """Return the longest subsequence of pairs whose second numbers increase, as their first ones do."""
     ends: list[int] = []
     last: list[int] = []
     before: list[int] = []
@@ -200,11 +201,11 @@ def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def _between(landmarks: list[tuple[int, int]], stretch: _Stretch) -> Iterator[_Stretch]:
-    """The stretches from landmark to landmark; each begins with one, so that it is found. None without."""
+def _between(landmarks: list[tuple[int, int]], stretch: _RangePair) -> Iterator[_RangePair]:
+    """Yield the ranges between landmarks, each starting at one. Yield nothing without landmarks."""
     if not landmarks:
         return
     starts = [(stretch.a1, stretch.b1), *landmarks]
     ends = [*landmarks, (stretch.a2, stretch.b2)]
     for (a1, b1), (a2, b2) in zip(starts, ends, strict=True):
-        yield _Stretch(a1, a2, b1, b2)
+        yield _RangePair(a1, a2, b1, b2)

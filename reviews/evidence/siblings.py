@@ -1,4 +1,4 @@
-"""The other records of a task in its run: other models and other judges on the same question."""
+"""Find the other records of a task in its run: other models and judges on the same question."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -21,24 +21,25 @@ _MAX_COMPARED = 10 * _MAX_ANSWER
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """One record of the task; `is_this` is the record itself.
-
-    Verdicts are empty where there is none, and of others that are still to be scored blind.
-    """
+    """A record of the task."""
 
     pk: int
     model: str
     judge: str
+    #: The judge's verdict; empty if there is none or it is hidden.
     judged: str
+    #: The verdict of the current decision; empty if there is none or it is hidden.
     decided: str
     status: str
+    #: Whether it is the record on the page.
     is_this: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A final answer, and the records that gave it; empty for those of which none is known."""
+    """A final answer with its records."""
 
+    #: Empty for records without a known final answer.
     text: str
     siblings: list[Sibling] = field(default_factory=list)
 
@@ -49,13 +50,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Siblings:
-    """The task's records by what they answered, the record's own answer first; `are_cut` beyond `MOST`.
+    """The task's records by final answer."""
 
-    `criteria` are those that the others which were judged by the same template have a score for.
-    """
-
+    #: The answer of the record on the page comes first.
     answers: list[Answer] = field(default_factory=list)
+    #: The criteria scored in other records with the same judge prompt.
     criteria: list[str] = field(default_factory=list)
+    #: Whether there are more than `MAX_SIBLINGS` records.
     are_cut: bool = False
 
     @property
@@ -64,11 +65,11 @@ class Siblings:
 
     @property
     def agreeing(self) -> int:
-        """How many others gave the record's own final answer."""
+        """The number of other records with the same final answer."""
         return sum(len(answer.siblings) - 1 for answer in self.answers if answer.is_this and answer.text)
 
     def without_verdicts(self) -> "Siblings":
-        """The same answers, without what judge and people made of them."""
+        """Return the same answers without verdicts."""
         answers = [
             Answer(answer.text, [replace(sibling, judged="", decided="") for sibling in answer.siblings])
             for answer in self.answers
@@ -77,9 +78,9 @@ class Siblings:
 
 
 def find_siblings(evaluation: Evaluation, reader: User | None = None) -> Siblings:
-    """The records of the same task in the run, this one among them. One query.
+    """Return the records of the same task in the run, including this one. One query.
 
-    Of others it has no verdict that is hidden from the reader: see `hidden.hidden_from`.
+    Verdicts that are hidden from the reader are left out: see `hidden_records.hidden_from`.
     """
     if evaluation.task_id is None or evaluation.pk is None:
         return Siblings()
@@ -109,7 +110,7 @@ _KEYS = Func(
 
 
 def _extracted(part: str) -> Func:
-    """That part of each score that was read out of raw output, in their order."""
+    """Return one member of each extracted score, in order."""
     path = Value(f"$.proposals[*].{part}")
     return Func(
         F("extracted_scores"),
@@ -120,7 +121,7 @@ def _extracted(part: str) -> Func:
 
 
 def _rows(evaluation: Evaluation, reader: User | None) -> "QuerySet[Evaluation, Any]":
-    """By the index `evaluation_siblings`; of the large columns only what is needed of them."""
+    """Query by the index `evaluation_siblings`, with only the required members of large columns."""
     return (
         Evaluation.objects.filter(run=evaluation.run_id, task_id=evaluation.task_id)
         .order_by("model_id", "id")
@@ -146,7 +147,7 @@ def _rows(evaluation: Evaluation, reader: User | None) -> "QuerySet[Evaluation, 
 
 
 def _given(row: dict[str, Any]) -> str:
-    """The final answer of a record: its structured response's, or else what the verifier extracted."""
+    """Return the final answer of a record: from its structured response, or else from the verifier."""
     structured = row["inner_answer"] or row["outer_answer"]
     if structured:
         return str(structured).strip()
@@ -176,13 +177,13 @@ _WRAPPERS = (
     re.compile(r"\*\*(.*)\*\*", re.DOTALL),
     re.compile(r"\\(?:boxed|text|mathrm|displaystyle)\s*\{(.*)\}", re.DOTALL),
 )
-# Spaces of a formula, and commands that change how it looks but not what it says.
-_LOOKS = re.compile(r"\\[,;:! ]|\\(?:left|right|displaystyle|quad|qquad)(?![A-Za-z])|~")
+# Spaces and commands that change the appearance of a formula but not its meaning.
+_APPEARANCE = re.compile(r"\\[,;:! ]|\\(?:left|right|displaystyle|quad|qquad)(?![A-Za-z])|~")
 _FRACTION = re.compile(r"\\[dt]frac(?![A-Za-z])")
 
 
 def normalise_answer(answer: str) -> str:
-    r"""An answer without what makes no difference: spaces, `$ $`, `\( \)`, `\boxed{}`, bold, a full stop."""
+    r"""Return an answer without spaces, `$ $`, `\( \)`, `\boxed{}`, bold and a final full stop."""
     text, before = answer[:_MAX_COMPARED], ""
     while text != before:
         before = text
@@ -190,11 +191,11 @@ def normalise_answer(answer: str) -> str:
         for wrapper in _WRAPPERS:
             if whole := wrapper.fullmatch(text):
                 text = whole[1] if _is_balanced(whole[1]) else text
-    return "".join(_FRACTION.sub(r"\\frac", _LOOKS.sub("", text)).split())
+    return "".join(_FRACTION.sub(r"\\frac", _APPEARANCE.sub("", text)).split())
 
 
 def _is_balanced(text: str) -> bool:
-    r"""Whether each brace closes in it: `\boxed{1} + \boxed{2}` is no box around "1} + \boxed{2"."""
+    r"""Return whether braces are balanced: `\boxed{1} + \boxed{2}` is no box around "1} + \boxed{2"."""
     depth = 0
     for brace in re.findall(r"(?<!\\)[{}]", text):
         depth += 1 if brace == "{" else -1

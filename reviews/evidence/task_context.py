@@ -1,4 +1,4 @@
-"""What a task is about, for a record of it: the question, the reference, and what the model answered."""
+"""Find the task context of a record: the question, the reference answer, and the model's response."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -12,11 +12,12 @@ from reviews.models import Evaluation, TaskAnswer, TaskContext
 
 @dataclass(frozen=True, slots=True)
 class RecordContext:
-    """What files of task context say of a record's task; `response` is None where its model has no answer."""
+    """The task context of a record."""
 
     prompt: str
     ideal_response: Any
     final_answer: Any
+    #: The response of the record's model; None if the context has none.
     response: Any
     metadata: dict[str, Any]
 
@@ -26,17 +27,17 @@ class RecordContext:
 
 
 def find_context(evaluation: Evaluation) -> RecordContext | None:
-    """The context of the record's task: its run's own, or else what every run has. At most two queries."""
+    """Return the context of the record's task: the run's own, or else the shared one. At most two queries."""
     return find_contexts([evaluation])[0]
 
 
 def find_contexts(evaluations: Sequence[Evaluation]) -> list[RecordContext | None]:
-    """The same for each of some records of one run, with as many queries."""
+    """Return the context for each of several records of one run. At most two queries."""
     tasks = {one.task_id for one in evaluations if one.task_id is not None}
     if not tasks:
         return [None] * len(evaluations)
     known = TaskContext.objects.filter(Q(run=evaluations[0].run_id) | Q(run=None), task_id__in=tasks)
-    # The run's own come last and take the place of the others.
+    # Contexts of the run come last and replace the shared ones.
     by_task = {found.task_id: found for found in known.order_by(F("run").asc(nulls_first=True))}
     answers = _answers(by_task.values(), {one.model_id for one in evaluations})
     return [_context(by_task.get(one.task_id or ""), one, answers) for one in evaluations]
@@ -68,7 +69,7 @@ def _context(found: TaskContext | None, evaluation: Evaluation, answers: _Answer
 
 
 def _response(answers: Sequence[TaskAnswer], wanted: str | None) -> Any:
-    """What the record's model answered: the very response that was judged, if the file tells."""
+    """Return the response of the record's model, preferring the one with the judged response id."""
     if wanted is None:
         in_order = sorted(answers, key=lambda answer: (answer.response_id is None, answer.response_id or ""))
     else:

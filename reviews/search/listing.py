@@ -34,7 +34,10 @@ TIME_LIMIT = dt.timedelta(seconds=3)
 
 
 class QueryTooSlow(Exception):
-    """The query of a list exceeded the time limit."""
+    """Too many records to search this way. Add a filter."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
 
 
 class RecordPage(NamedTuple):

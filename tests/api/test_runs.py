@@ -208,7 +208,7 @@ class TestExport:
         bring_in(TWO)
         answer = of_lea.get("runs/evaluations/export?ony=reviewed")
         assert answer.status_code == 422
-        assert answer.json()["errors"] == [{"field": "ony", "reason": "There is no such parameter."}]
+        assert answer.json()["errors"] == [{"field": "ony", "reason": "Unknown parameter."}]
 
     def test_that_fails_on_its_way_is_an_error_and_not_the_half_of_a_file(
         self, of_lea: Program, monkeypatch: pytest.MonkeyPatch

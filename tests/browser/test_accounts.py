@@ -210,7 +210,7 @@ class TestSessions:
         page.goto(f"{url}/account/")
         expect(page.get_by_role("listitem").filter(has_text="Chrome on Linux")).to_have_count(2)
         page.get_by_role("listitem").get_by_role("button").click()
-        expect(page.get_by_text("That browser is logged out.")).to_be_visible()
+        expect(page.get_by_text("Session ended.")).to_be_visible()
         other.reload()
         expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
 
@@ -218,7 +218,7 @@ class TestSessions:
         logged_in(other)
         page.goto(f"{url}/account/")
         press(page, "Log out everywhere else")
-        expect(page.get_by_text("Logged out everywhere but here: 1 other.")).to_be_visible()
+        expect(page.get_by_text("1 other session ended.")).to_be_visible()
         other.reload()
         expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
 
@@ -231,8 +231,8 @@ class TestSessions:
         page.get_by_label("New password", exact=True).fill(GOOD)
         page.get_by_label("New password confirmation").fill(GOOD)
         press(page, "Change it")
-        expect(page.get_by_text("Your password is changed.")).to_be_visible()
-        expect(page.get_by_text("this browser")).to_be_visible()
+        expect(page.get_by_text("Password changed.")).to_be_visible()
+        expect(page.get_by_text("this session")).to_be_visible()
         other.reload()
         expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
 
@@ -249,9 +249,9 @@ class TestAnAdmin:
         link = page.get_by_label("The link").input_value()
 
         other.goto(link)
-        other.get_by_label("Your name").fill("lea")
+        other.get_by_label("Username").fill("lea")
         other.get_by_label("Password", exact=True).fill(GOOD)
-        other.get_by_label("The password again").fill(GOOD)
+        other.get_by_label("Repeat the password").fill(GOOD)
         press(other, "Join")
         expect(other.get_by_text("Welcome, lea.")).to_be_visible()
         assert role_of(User.objects.get(username="lea")) == "lead"
@@ -268,7 +268,7 @@ class TestAnAdmin:
         link = page.get_by_label("The link").input_value()
         page.get_by_role("link", name="Done").click()
         page.get_by_role("button", name="Withdraw").click()
-        expect(page.get_by_text("That link no longer works.")).to_be_visible()
+        expect(page.get_by_text("Link withdrawn.")).to_be_visible()
         other.goto(link)
         expect(other.get_by_role("heading", level=1)).to_have_text("This link no longer works")
 
@@ -279,7 +279,7 @@ class TestAnAdmin:
         page.get_by_label("admin").check()
         press(page, "Change the role")
         prove(page)
-        expect(page.get_by_text("ana is admin from now on.")).to_be_visible()
+        expect(page.get_by_text("ana is now admin.")).to_be_visible()
         other.reload()
         expect(other.get_by_role("link", name="People")).to_be_visible()
 
@@ -292,9 +292,9 @@ class TestAnAdmin:
         prove(page)
         other.goto(page.get_by_label("The link").input_value())
         other.get_by_label("Password", exact=True).fill(GOOD)
-        other.get_by_label("The password again").fill(GOOD)
+        other.get_by_label("Repeat the password").fill(GOOD)
         press(other, "Set it")
-        expect(other.get_by_text("Your new password is set.")).to_be_visible()
+        expect(other.get_by_text("Password changed.")).to_be_visible()
         enter_password(other, url, ana, GOOD)
         logged_in(other)
 
@@ -308,7 +308,7 @@ class TestAnAdmin:
         page.goto(f"{url}/people/{ana.pk}/")
         press(page, "Reset the second factor")
         prove(page)
-        expect(page.get_by_text("ana logs in without a second factor")).to_be_visible()
+        expect(page.get_by_text("ana can log in without a second factor")).to_be_visible()
         enter_password(other, url, ana)
         logged_in(other)
 
@@ -327,7 +327,7 @@ class TestAnAdmin:
         page.goto(f"{url}/people/{ana.pk}/")
         press(page, "Deactivate")
         prove(page)
-        expect(page.get_by_text("ana is logged out everywhere")).to_be_visible()
+        expect(page.get_by_text("ana can no longer log in")).to_be_visible()
         for browser_of_ana in (other, third):
             browser_of_ana.reload()
             expect(browser_of_ana.get_by_role("heading", level=1)).to_have_text("Log in")

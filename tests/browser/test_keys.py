@@ -298,7 +298,7 @@ def test_the_sheet_of_keys_opens_and_closes(screen: Page) -> None:
 
 def test_keys_that_are_off_do_nothing_and_are_not_printed(screen: Page, live_server: LiveServer) -> None:
     screen.goto(f"{live_server.url}/preferences/")
-    screen.get_by_role("checkbox", name="Single keys are commands").uncheck()
+    screen.get_by_role("checkbox", name="Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Save").click()
     screen.goto(f"{live_server.url}/evaluations/{record('a-model').pk}/")
     press(screen, "2", "n", "3", "Shift+N", "s", "x", "?", "a")

@@ -44,7 +44,7 @@ def test_only_leads_share(run: Run, ana: User) -> None:
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 101, "a\nb", "a\0b"])
 def test_a_name_is_short_and_printable(name: str, run: Run, ana: User) -> None:
-    with pytest.raises(SavedViewError, match="at most 100 characters"):
+    with pytest.raises(SavedViewError, match="at most 100 printable characters"):
         save(run, ana, name)
 
 
@@ -52,7 +52,7 @@ def test_there_is_an_end_to_the_number_of_views(run: Run, ana: User, monkeypatch
     monkeypatch.setattr(saved_views, "MAX_VIEWS", 1)
     save(run, ana, "first")
     save(run, ana, "first", query="")
-    with pytest.raises(SavedViewError, match="Remove one"):
+    with pytest.raises(SavedViewError, match="Delete one"):
         save(run, ana, "second")
 
 

@@ -1,5 +1,7 @@
-"""Coming in, going out, and one's own account: login, password, sessions, the first admin's welcome."""
+"""Login, logout, the account page with sessions and password, and the setup link of the first admin."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -35,7 +37,7 @@ from reviews.models import User, usernames
 
 
 class LoginForm(allauth_forms.LoginForm):
-    """allauth's, with our attributes."""
+    """allauth's form with our attributes."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -51,7 +53,7 @@ class _LoginView(LoginView):
     def get_context_data(self, **values: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**values)
         return context | {
-            # Who finds no account here must learn where the first one comes from.
+            # The page then explains the setup link.
             "needs_first_admin": people.needs_first_admin(),
             "provider_name": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
         }
@@ -65,7 +67,7 @@ def _origin(url: str) -> list[str]:
 @login_not_required
 @require_http_methods(["GET", "POST"])
 def login(request: HttpRequest) -> HttpResponseBase:
-    """The login page. Browsers hold the redirects of a form to `form-action` too: it names the provider."""
+    """Show the login page. Browsers apply `form-action` to redirects, too, so it must allow the provider."""
     widened = csp_update({"form-action": _origin(settings.OIDC_ISSUER)})
     return widened(_LoginView.as_view())(request)
 
@@ -73,7 +75,7 @@ def login(request: HttpRequest) -> HttpResponseBase:
 @login_not_required
 @require_POST
 def logout(request: HttpRequest) -> HttpResponse:
-    """Log out, or give up a login that waits for its second factor."""
+    """Log out, or cancel a login that is waiting for its second factor."""
     if request.user.is_authenticated:
         get_adapter().logout(request)
     else:
@@ -84,7 +86,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def account(request: Request) -> HttpResponse:
-    """How one logs in, and where one is logged in."""
+    """Show the login methods, active sessions and API tokens of the person."""
     factors = list(Authenticator.objects.filter(user=request.user).order_by("created_at"))
     by_type = {factor.type: factor.wrap() for factor in factors}
     codes = by_type.get(Authenticator.Type.RECOVERY_CODES)
@@ -93,7 +95,7 @@ def account(request: Request) -> HttpResponse:
         "has_app": Authenticator.Type.TOTP in by_type,
         "passkeys": [factor.wrap() for factor in factors if factor.type == Authenticator.Type.WEBAUTHN],
         "codes_left": None if codes is None else len(codes.get_unused_codes()),
-        "places": sessions.active_sessions(request.user, request.session.session_key),
+        "sessions": sessions.active_sessions(request.user, request.session.session_key),
         "tokens": api_tokens.valid_tokens(request.user),
     }
     return render(request, "accounts/account/page.html", context)
@@ -105,32 +107,32 @@ def end_session(request: Request, pk: int) -> HttpResponse:
         sessions.end(request.user, pk)
     except UserSession.DoesNotExist:
         raise Http404 from None
-    messages.success(request, "That browser is logged out.")
+    messages.success(request, "Session ended.")
     return redirect("account")
 
 
 @require_POST
 def end_other_sessions(request: Request) -> HttpResponse:
     ended = sessions.end_others(request.user, request.session.session_key)
-    messages.success(request, f"Logged out everywhere but here: {ended} other{'' if ended == 1 else 's'}.")
+    messages.success(request, f"{ended} other session{'' if ended == 1 else 's'} ended.")
     return redirect("account")
 
 
 class _PasswordChangeForm(PasswordChangeForm):
-    """Django's, with the question whether the tokens of the account end with the password before."""
+    """Django's form, with an option to revoke the API tokens of the account."""
 
     def __init__(self, user: User, *args: Any, **options: Any) -> None:
         super().__init__(user, *args, **options)
-        working = api_tokens.valid_tokens(user).count()
-        if working:
-            label = "Also revoke my API token" if working == 1 else f"Also revoke my {working} API tokens"
-            help_text = "Programs that use them stop working until they get a new one."
+        tokens = api_tokens.valid_tokens(user).count()
+        if tokens:
+            label = "Also revoke my API token" if tokens == 1 else f"Also revoke my {tokens} API tokens"
+            help_text = "Programs that use them stop working until they have new tokens."
             self.fields["revoke_tokens"] = forms.BooleanField(
                 label=label, required=False, initial=True, help_text=help_text
             )
 
 
-# Who has somebody's session is not to guess their password by it.
+# Somebody with a stolen session must not be able to guess the password.
 @method_decorator(rate_limit(action="change_password"), name="dispatch")  # type: ignore[no-untyped-call]
 @method_decorator(transaction.atomic, name="form_valid")
 class _PasswordView(PasswordChangeView):
@@ -140,7 +142,7 @@ class _PasswordView(PasswordChangeView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
         if not cast("User", request.user).has_usable_password():
-            raise Denied("Your password is not kept here: you log in with another provider.")
+            raise Denied("You log in with another provider, which manages your password.")
         return super().dispatch(request, *args, **options)
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
@@ -152,7 +154,7 @@ class _PasswordView(PasswordChangeView):
         events.record("password changed", actor=form.user, tokens=revoked)
         messages.success(
             self.request,
-            "Your password is changed. Your other browsers are logged out" + _and_revoked(revoked) + ".",
+            "Password changed. Your other sessions ended" + _and_revoked(revoked) + ".",
         )
         return response
 
@@ -160,46 +162,46 @@ class _PasswordView(PasswordChangeView):
 def _and_revoked(tokens_revoked: int) -> str:
     if not tokens_revoked:
         return ""
-    return f", and {tokens_revoked} API token{' is' if tokens_revoked == 1 else 's are'} revoked"
+    return f", and {tokens_revoked} API token{' was' if tokens_revoked == 1 else 's were'} revoked"
 
 
 password = require_http_methods(["GET", "POST"])(_PasswordView.as_view())
 
 
 class PasswordForm(forms.Form):
-    """A new password, twice; `people` decides whether it is good enough."""
+    """A new password, entered twice. `people` checks its strength."""
 
     password = forms.CharField(
         strip=False,
         max_length=4096,
-        help_text="At least 12 characters; a few words in a row are fine.",
+        help_text="At least 12 characters. Several words in a row are fine.",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     password_again = forms.CharField(
         strip=False,
         max_length=4096,
-        label="The password again",
+        label="Repeat the password",
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = self.cleaned_data
         if {"password", "password_again"} <= values.keys() and values["password"] != values["password_again"]:
-            self.add_error("password_again", "The two passwords differ.")
+            self.add_error("password_again", "The passwords do not match.")
         return values
 
-    def refuse(self, refused: people.AccountError) -> None:
-        """Show the reason at its field, or above all fields."""
-        self.add_error(refused.field if refused.field in self.fields else None, refused.reason)
+    def add_account_error(self, error: people.AccountError) -> None:
+        """Show the error at its field, or above all fields."""
+        self.add_error(error.field if error.field in self.fields else None, error.reason)
 
 
 class NewAccountForm(PasswordForm):
-    """Name and password of somebody new."""
+    """Username and password of a new person."""
 
     username = forms.CharField(
-        label="Your name",
+        label="Username",
         max_length=usernames.LONGEST,
-        help_text="You log in with it, it is shown beside your decisions, and it cannot be changed. "
+        help_text="Used to log in and shown on your decisions. Cannot be changed later. "
         "Letters from a to z, digits and @ . + - _",
         widget=forms.TextInput(
             attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}
@@ -213,26 +215,25 @@ class NewAccountForm(PasswordForm):
 @sensitive_post_parameters("password", "password_again")
 @require_http_methods(["GET", "HEAD", "POST"])
 def welcome(request: HttpRequest, token: str) -> HttpResponse:
-    """The one-time page where the first admin chooses name and password, and is logged in."""
+    """Show the page of the setup link, where the first admin chooses username and password."""
     if not constant_time_compare(token, people.welcome_token()) or not people.needs_first_admin():
         return render(request, "accounts/account/welcome_over.html", status=404)
+    create = partial(people.create_first_admin, token=token)
+    return create_account(request, create, "accounts/account/welcome.html", "You are the admin of this site.")
+
+
+def create_account(
+    request: HttpRequest, create: Callable[..., User], template: str, greeting: str = "", **context: Any
+) -> HttpResponse:
+    """Show the form for a new account. Once it is valid, create the account and log the person in."""
     form = NewAccountForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            user = people.create_first_admin(
-                username=form.cleaned_data["username"], password=form.cleaned_data["password"], token=token
-            )
-        except people.AccountError as refused:
-            form.refuse(refused)
+            user = create(username=form.cleaned_data["username"], password=form.cleaned_data["password"])
+        except people.AccountError as error:
+            form.add_account_error(error)
         else:
-            return log_in_new_user(request, user, f"Welcome, {user.name}. You are the admin here.")
-    return render(
-        request, "accounts/account/welcome.html", {"form": form}, status=422 if form.is_bound else 200
-    )
-
-
-def log_in_new_user(request: HttpRequest, user: User, sentence: str) -> HttpResponse:
-    """Log somebody new in and lead them to the runs."""
-    response: HttpResponse = perform_login(request, user)
-    messages.success(request, sentence)
-    return response
+            response: HttpResponse = perform_login(request, user)
+            messages.success(request, f"Welcome, {user.name}. {greeting}".strip())
+            return response
+    return render(request, template, {"form": form, **context}, status=422 if form.is_bound else 200)

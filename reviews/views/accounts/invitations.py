@@ -1,5 +1,6 @@
-"""One-time links: an admin makes them, whoever gets one joins by it or chooses a new password."""
+"""Create one-time links, and use them to join or to set a new password."""
 
+from functools import partial
 from smtplib import SMTPException
 
 from django.conf import settings
@@ -16,12 +17,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.http.request import Request
 from reviews.models import OneTimeLink, User
-from reviews.views.accounts.account import NewAccountForm, PasswordForm, log_in_new_user
+from reviews.views.accounts.account import PasswordForm, create_account
 from reviews.views.accounts.people import (
     InvitationForm,
-    changing_people,
-    changing_person,
-    for_admins,
+    admin_action,
+    admin_action_on_person,
+    admins_only,
     render_people,
 )
 
@@ -34,33 +35,33 @@ It works once, until {link.expires_at:%Y-%m-%d %H:%M} UTC.
 """
 
 
-@changing_people
+@admin_action
 def invite(request: Request) -> HttpResponse:
     form = InvitationForm(request.POST)
     if not form.is_valid():
         return render_people(request, form)
-    made = one_time_links.invite(**form.cleaned_data, actor=request.user)
-    url = _url("join", made)
-    mailed = bool(made.link.email) and settings.SENDS_MAIL and _mail(request, made.link, url)
-    return render(request, "accounts/people/link.html", {"link": made.link, "url": url, "mailed": mailed})
+    new = one_time_links.invite(**form.cleaned_data, actor=request.user)
+    url = _url("join", new)
+    mailed = bool(new.link.email) and settings.SENDS_MAIL and _mail(request, new.link, url)
+    return render(request, "accounts/people/link.html", {"link": new.link, "url": url, "mailed": mailed})
 
 
-@changing_person
+@admin_action_on_person
 def password_link(request: Request, person: User) -> HttpResponse:
     try:
-        made = one_time_links.create_password_link(person=person, actor=request.user)
-    except people.AccountError as refused:
-        messages.error(request, refused.reason)
+        new = one_time_links.create_password_link(person=person, actor=request.user)
+    except people.AccountError as error:
+        messages.error(request, error.reason)
         return redirect("person", person.pk)
-    url = _url("new-password", made)
-    return render(request, "accounts/people/link.html", {"link": made.link, "url": url, "mailed": False})
+    url = _url("new-password", new)
+    return render(request, "accounts/people/link.html", {"link": new.link, "url": url, "mailed": False})
 
 
 @require_POST
-@for_admins
+@admins_only
 def withdraw_link(request: Request, pk: int) -> HttpResponse:
     one_time_links.withdraw(link_id=get_object_or_404(OneTimeLink, pk=pk).pk, actor=request.user)
-    messages.success(request, "That link no longer works.")
+    messages.success(request, "Link withdrawn.")
     return redirect("people")
 
 
@@ -69,21 +70,12 @@ def withdraw_link(request: Request, pk: int) -> HttpResponse:
 @sensitive_post_parameters("password", "password_again")
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """Where somebody who was invited chooses name and password, and is logged in."""
+    """Show the page of an invitation, where a new person chooses username and password."""
     link = one_time_links.find_pending(token, OneTimeLink.Purpose.JOIN)
     if link is None:
         return render(request, "accounts/account/link_over.html", status=404)
-    form = NewAccountForm(request.POST if request.method == "POST" else None)
-    if form.is_valid():
-        name, chosen = form.cleaned_data["username"], form.cleaned_data["password"]
-        try:
-            user = one_time_links.accept_invitation(token=token, username=name, password=chosen)
-        except people.AccountError as refused:
-            form.refuse(refused)
-        else:
-            return log_in_new_user(request, user, f"Welcome, {user.name}.")
-    context = {"form": form, "link": link}
-    return render(request, "accounts/account/join.html", context, status=422 if form.is_bound else 200)
+    create = partial(one_time_links.accept_invitation, token=token)
+    return create_account(request, create, "accounts/account/join.html", link=link)
 
 
 @login_not_required
@@ -91,7 +83,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_post_parameters("password", "password_again")
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_password(request: HttpRequest, token: str) -> HttpResponse:
-    """Where somebody who forgot their password chooses another, to log in with, second factor and all."""
+    """Show the page of a password link. The person then logs in as usual, including the second factor."""
     link = one_time_links.find_pending(token, OneTimeLink.Purpose.PASSWORD)
     if link is None or link.person is None:
         return render(request, "accounts/account/link_over.html", status=404)
@@ -100,10 +92,10 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
     if form.is_valid():
         try:
             one_time_links.set_password_by_link(token=token, password=form.cleaned_data["password"])
-        except people.AccountError as refused:
-            form.refuse(refused)
+        except people.AccountError as error:
+            form.add_account_error(error)
         else:
-            messages.success(request, "Your new password is set. Log in with it.")
+            messages.success(request, "Password changed. Log in with the new password.")
             return redirect("login")
     context = {"form": form, "person": person, "tokens": api_tokens.valid_tokens(person).count()}
     return render(
@@ -111,17 +103,17 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
     )
 
 
-def _url(name: str, made: one_time_links.NewLink) -> str:
-    """The link, where the operator says that people reach the site: a Host header is anybody's to send."""
-    return f"{settings.PUBLIC_URL}{reverse(name, args=[made.token])}"
+def _url(name: str, new: one_time_links.NewLink) -> str:
+    """Return the address of a link, based on the configured site: a client can fake the Host header."""
+    return f"{settings.PUBLIC_URL}{reverse(name, args=[new.token])}"
 
 
 def _mail(request: HttpRequest, link: OneTimeLink, url: str) -> bool:
-    """Whether the mail server took it; if not, the admin is told and has the link to hand over."""
+    """Send the invitation by e-mail. Return whether the mail server accepted it, and show an error if not."""
     text = _MAIL.format(role=link.role, url=url, link=link)
     try:
         send_mail("Your invitation to CogniReview", text, None, [link.email])
     except (SMTPException, OSError) as error:
-        messages.error(request, f"The mail could not be sent: {error}. Hand the link over yourself.")
+        messages.error(request, f"The e-mail could not be sent: {error}. Send the link yourself.")
         return False
     return True

@@ -1,4 +1,4 @@
-"""The people page: who has an account, and what an admin does about it."""
+"""The people page, where admins manage accounts."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -21,10 +21,10 @@ from reviews.queue.deactivation import deactivate_reviewer
 P = ParamSpec("P")
 
 
-def for_admins(
+def admins_only(
     view: Callable[Concatenate[Request, P], HttpResponse],
 ) -> Callable[Concatenate[Request, P], HttpResponse]:
-    """Only an admin gets this view."""
+    """Restrict a view to admins."""
 
     @never_cache
     @wraps(view)
@@ -35,16 +35,18 @@ def for_admins(
     return cast("Callable[Concatenate[Request, P], HttpResponse]", checked)
 
 
-def changing_people(view: Callable[[Request], HttpResponse]) -> Callable[[Request], HttpResponse]:
-    """Only an admin who proved who they are in the last minutes gets this view, by POST."""
-    return require_POST(for_admins(reauthentication_required(view)))
+def admin_action(view: Callable[[Request], HttpResponse]) -> Callable[[Request], HttpResponse]:
+    """Restrict a POST view to admins who confirmed their identity recently."""
+    return require_POST(admins_only(reauthentication_required(view)))
 
 
-def changing_person(view: Callable[[Request, User], HttpResponse]) -> Callable[[Request, int], HttpResponse]:
-    """The same for a view about one person, whom it is given."""
+def admin_action_on_person(
+    view: Callable[[Request, User], HttpResponse],
+) -> Callable[[Request, int], HttpResponse]:
+    """Like `admin_action`, for a view that takes a person instead of their primary key."""
 
     @require_POST
-    @for_admins
+    @admins_only
     def loaded(request: Request, pk: int) -> HttpResponse:
         found = get_object_or_404(User, pk=pk)
         response: HttpResponse = reauthentication_required(view)(request, found)
@@ -54,7 +56,7 @@ def changing_person(view: Callable[[Request, User], HttpResponse]) -> Callable[[
 
 
 class InvitationForm(forms.Form):
-    """The role of whoever will join, and where to send the link."""
+    """The role of the new person, and the address for the link."""
 
     role = forms.ChoiceField(choices=[(role, role) for role in ROLES])
     email = forms.EmailField(
@@ -65,19 +67,19 @@ class InvitationForm(forms.Form):
 
 
 @require_safe
-@for_admins
+@admins_only
 def people_page(request: Request) -> HttpResponse:
     return render_people(request, InvitationForm())
 
 
 def render_people(request: Request, form: InvitationForm) -> HttpResponse:
-    """The page as it stands; 422 with a form that was refused."""
+    """Render the people page, with status 422 for an invalid form."""
     context = {"people": people.all_people(), "links": one_time_links.pending(), "form": form}
     return render(request, "accounts/people/page.html", context, status=422 if form.is_bound else 200)
 
 
 @require_safe
-@for_admins
+@admins_only
 def person(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(people.all_people(), pk=pk)
     context = {
@@ -89,40 +91,40 @@ def person(request: Request, pk: int) -> HttpResponse:
     return render(request, "accounts/people/person.html", context)
 
 
-@changing_person
+@admin_action_on_person
 def change_role(request: Request, found: User) -> HttpResponse:
     role = request.POST.get("role", "")
-    return _after(
+    return _apply(
         request,
         found,
         lambda: people.change_role(person=found, role=role, actor=request.user),
-        f"{found.name} is {role} from now on.",
+        f"{found.name} is now {role}.",
     )
 
 
-@changing_person
+@admin_action_on_person
 def reset_second_factor(request: Request, found: User) -> HttpResponse:
-    return _after(
+    return _apply(
         request,
         found,
         lambda: people.reset_second_factor(person=found, actor=request.user),
-        f"{found.name} logs in without a second factor until they set one up again.",
+        f"{found.name} can log in without a second factor until they add one.",
     )
 
 
-@changing_person
+@admin_action_on_person
 def deactivate(request: Request, found: User) -> HttpResponse:
-    return _after(
+    return _apply(
         request,
         found,
         lambda: deactivate_reviewer(person=found, actor=request.user),
-        f"{found.name} is logged out everywhere and cannot log in. What they decided stays.",
+        f"{found.name} can no longer log in. Their decisions are kept.",
     )
 
 
-@changing_person
+@admin_action_on_person
 def reactivate(request: Request, found: User) -> HttpResponse:
-    return _after(
+    return _apply(
         request,
         found,
         lambda: people.reactivate(person=found, actor=request.user),
@@ -130,12 +132,12 @@ def reactivate(request: Request, found: User) -> HttpResponse:
     )
 
 
-def _after(request: Request, found: User, change: Callable[[], None], sentence: str) -> HttpResponse:
-    """Do it and go back to the person, with what was done or why it was not."""
+def _apply(request: Request, found: User, change: Callable[[], None], sentence: str) -> HttpResponse:
+    """Apply a change and return to the person, with a message about success or failure."""
     try:
         change()
-    except people.AccountError as refused:
-        messages.error(request, refused.reason)
+    except people.AccountError as error:
+        messages.error(request, error.reason)
     else:
         messages.success(request, sentence)
     return redirect("person", found.pk)

@@ -1,4 +1,4 @@
-"""How somebody likes the screen: theme and keys."""
+"""The preferences page: theme and shortcuts."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ from reviews.models import User
 
 
 class PreferencesForm(forms.Form):
-    """Theme, whether single keys are commands, and a field `key-<command>` for each of them."""
+    """The theme, whether shortcuts are on, and a field `key-<command>` for each command."""
 
     theme = forms.ChoiceField(choices=User.Theme.choices, widget=forms.RadioSelect)
-    has_shortcuts = forms.BooleanField(required=False, label="Single keys are commands")
+    has_shortcuts = forms.BooleanField(required=False, label="Single-key shortcuts")
 
     def __init__(self, user: User, data: Any = None) -> None:
         keys = preferences.chosen_keys(user)
@@ -42,20 +42,20 @@ class PreferencesForm(forms.Form):
 def preferences_page(request: Request) -> HttpResponse:
     form = PreferencesForm(request.user, request.POST if request.method == "POST" else None)
     if form.is_valid() and _save(form, request.user):
-        messages.success(request, "Saved. Your pages look and listen so from now on.")
+        messages.success(request, "Preferences saved.")
         return redirect("preferences")
     status = 422 if form.is_bound else 200
     return render(request, "accounts/preferences/page.html", {"form": form}, status=status)
 
 
 def _save(form: PreferencesForm, user: User) -> bool:
-    """Whether it was saved; if not, the form says why."""
+    """Save the preferences. Return whether they were saved; if not, the form has the errors."""
     values = form.cleaned_data
     keys = {command.name: values[f"key-{command.name}"] for command in COMMANDS}
     try:
         preferences.save(user=user, theme=values["theme"], has_shortcuts=values["has_shortcuts"], keys=keys)
-    except preferences.InvalidShortcuts as refused:
-        for name, reason in refused.reasons.items():
+    except preferences.InvalidShortcuts as error:
+        for name, reason in error.reasons.items():
             form.add_error(f"key-{name}", reason)
         return False
     return True

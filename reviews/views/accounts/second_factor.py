@@ -1,4 +1,4 @@
-"""The second factor: authenticator app, passkeys, recovery codes, and asking for one of them at a login."""
+"""Second factors: manage authenticator app, passkeys and recovery codes, and require one at a login."""
 
 import json
 import struct
@@ -40,7 +40,7 @@ from reviews.models import User
 
 
 class _Recorded(View):
-    """A view of allauth that changes something: with its audit event, and back to the account."""
+    """Mixin for allauth's views that change something: record an audit event and return to the account."""
 
     action: str
     did_generate_recovery_codes = False
@@ -62,7 +62,7 @@ class _AddApp(_Recorded, ActivateTOTPView):
     @transaction.atomic
     def form_valid(self, form: BaseForm) -> HttpResponse:
         user = cast("User", self.request.user)
-        # The second of two requests at once waits here, and finds the app of the first.
+        # The second of two concurrent requests waits here, and then finds the app of the first.
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if Authenticator.objects.filter(user=user, type=Authenticator.Type.TOTP).exists():
             return redirect("account")
@@ -76,7 +76,7 @@ class _RemoveApp(_Recorded, DeactivateTOTPView):
 
 
 class _Options(View):
-    """What a browser asks its authenticator for, as JSON in the page."""
+    """Mixin: put the WebAuthn options of the browser into the page as JSON."""
 
     def get_context_data(self, **values: Any) -> dict[str, Any]:
         context: dict[str, Any] = super().get_context_data(**values)  # type: ignore[misc]
@@ -102,7 +102,7 @@ _AnyView = Callable[..., HttpResponseBase]
 
 
 def _with_passkey(view: _AnyView, parse: Callable[[Any], object]) -> _AnyView:
-    """Refuses what no browser sends for a passkey, and what allauth's forms would end in an error of ours."""
+    """Return 400 for malformed passkey data, which would cause a server error in allauth's forms."""
 
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
@@ -110,7 +110,7 @@ def _with_passkey(view: _AnyView, parse: Callable[[Any], object]) -> _AnyView:
             if sent := json.loads(request.POST.get("credential") or "null"):
                 parse(sent)
         except (json.JSONDecodeError, ValidationError):
-            pass  # the form says so
+            pass  # the form reports it
         except (ValueError, LookupError, AttributeError, RecursionError, struct.error) as error:
             raise BadRequest from error
         return view(request, *args, **options)
@@ -118,9 +118,9 @@ def _with_passkey(view: _AnyView, parse: Callable[[Any], object]) -> _AnyView:
     return checked
 
 
-# The picture of the code is a `data:` address.
-# allauth's views take any method, and those but GET for attempts.
+# allauth's views accept any method, and treat all but GET as an attempt.
 _form = require_http_methods(["GET", "POST"])
+# The QR code is a `data:` image.
 add_app = _form(never_cache(csp_update({"img-src": ["data:"]})(_AddApp.as_view())))
 remove_app = require_POST(_RemoveApp.as_view())
 add_passkey = _form(never_cache(_with_passkey(_AddPasskey.as_view(), parse_registration_response)))
@@ -134,20 +134,20 @@ def remove_passkey(request: Request, pk: int) -> HttpResponseBase:
 
 
 def _show_codes(request: HttpRequest) -> HttpResponse:
-    """The recovery codes that were just made: in this answer, and never again."""
+    """Show new recovery codes. They are never shown again."""
     made = Authenticator.objects.get(user=request.user, type=Authenticator.Type.RECOVERY_CODES)
     return render(request, "accounts/second_factor/codes.html", {"codes": made.wrap().get_unused_codes()})
 
 
 def _was_wrong(form: BaseForm) -> bool:
-    """Whether a form was refused for its code or passkey, not for being empty or one too many."""
+    """Return whether the form failed for a wrong code or passkey, and not as empty or rate-limited."""
     return any(
         error.code == "incorrect_code" for errors in form.errors.as_data().values() for error in errors
     )
 
 
 class _UsedOnce(BaseAuthenticateForm):
-    """A form for a code, which allauth would take a second time while the code is valid."""
+    """A form that accepts each code once. allauth would accept it again while it is valid."""
 
     def clean_code(self) -> str:
         clear_limit = check_rate_limit(self.user)
@@ -164,15 +164,15 @@ class _UsedOnce(BaseAuthenticateForm):
 
 
 class CodeForm(_UsedOnce, AuthenticateForm):
-    """Asks for a code at a login."""
+    """The form for a code at a login."""
 
 
 class CodeAgainForm(_UsedOnce, ReauthenticateForm):
-    """Asks for a code before a sensitive change."""
+    """The form for a code before a sensitive change."""
 
 
 class _Authenticate(_Options, AuthenticateView):
-    """The step after the password, for who has a second factor."""
+    """The step after the password, for people with a second factor."""
 
     template_name = "accounts/second_factor/authenticate.html"
 
@@ -202,8 +202,8 @@ authenticate = _form(_with_passkey(_Authenticate.as_view(), parse_authentication
 log_in_by_passkey = _form(_with_passkey(_LogInByPasskey.as_view(), parse_authentication_response))
 
 
-class _Again(View):
-    """Asking who is logged in to prove it again, before something sensitive."""
+class _Reauthenticate(View):
+    """Mixin: ask a logged-in person to confirm their identity before a sensitive change."""
 
     kind: str
 
@@ -212,24 +212,31 @@ class _Again(View):
         return context | {"kind": self.kind}
 
 
-class _AgainByPassword(_Again, ReauthenticateView):
+class _ReauthenticateByPassword(_Reauthenticate, ReauthenticateView):
     kind = "password"
 
 
-class _AgainByCode(_Again, ReauthenticateByCodeView):
+class _ReauthenticateByCode(_Reauthenticate, ReauthenticateByCodeView):
     kind = "code"
 
 
-class _AgainByPasskey(_Options, _Again, ReauthenticateWebAuthnView):
+class _ReauthenticateByPasskey(_Options, _Reauthenticate, ReauthenticateWebAuthnView):
     kind = "passkey"
 
     def form_invalid(self, form: BaseForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form))
 
 
-_AGAIN = "accounts/account/reauthenticate.html"
-reauthenticate = _form(never_cache(_AgainByPassword.as_view(template_name=_AGAIN)))
-reauthenticate_by_code = _form(never_cache(_AgainByCode.as_view(template_name=_AGAIN)))
+_REAUTHENTICATE_TEMPLATE = "accounts/account/reauthenticate.html"
+reauthenticate = _form(never_cache(_ReauthenticateByPassword.as_view(template_name=_REAUTHENTICATE_TEMPLATE)))
+reauthenticate_by_code = _form(
+    never_cache(_ReauthenticateByCode.as_view(template_name=_REAUTHENTICATE_TEMPLATE))
+)
 reauthenticate_by_passkey = _form(
-    never_cache(_with_passkey(_AgainByPasskey.as_view(template_name=_AGAIN), parse_authentication_response))
+    never_cache(
+        _with_passkey(
+            _ReauthenticateByPasskey.as_view(template_name=_REAUTHENTICATE_TEMPLATE),
+            parse_authentication_response,
+        )
+    )
 )

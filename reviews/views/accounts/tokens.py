@@ -1,4 +1,4 @@
-"""Tokens of the API: where their people, and admins, see and end them."""
+"""Revoke API tokens."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -13,11 +13,11 @@ from reviews.models import ApiToken
 
 @require_POST
 def revoke(request: Request, pk: int) -> HttpResponse:
-    """End one's own token, or as an admin anybody's."""
+    """Revoke one's own token or, as an admin, any token."""
     token = get_object_or_404(ApiToken.objects.select_related("person"), pk=pk)
     is_own = token.person_id == request.user.pk
     if not is_own and not can(request.user, "manage_people"):
         raise Http404
     api_tokens.revoke(token=token, actor=request.user)
-    messages.success(request, f"The token {token.prefix}… opens nothing any more.")
+    messages.success(request, f"Token {token.prefix}… revoked.")
     return redirect("account") if is_own else redirect("person", token.person_id)

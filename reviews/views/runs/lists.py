@@ -153,7 +153,7 @@ def _context(run: Run, filters: Filters, order: bulk_changes.BulkOrder | None = 
             context["plan"] = plan = bulk_changes.preview(order)
             context["announcement"] = _announced(order, plan)
         except listing.QueryTooSlow:
-            context["announcement"] = "This combination takes too long on so many records; add a filter."
+            context["announcement"] = str(listing.QueryTooSlow())
     return context
 
 

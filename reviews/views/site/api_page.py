@@ -1,4 +1,4 @@
-"""The reference of the API: every operation, as its own schema has it."""
+"""The API reference, generated from the OpenAPI schema."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ from reviews.http.request import Request
 
 
 class Piece(NamedTuple):
-    """A stretch of a text: words, or code that stood between backticks."""
+    """A piece of a description: plain text, or code from between backticks."""
 
     text: str
     is_code: bool
 
 
 class Member(NamedTuple):
-    """A parameter, or a member of a JSON body or answer."""
+    """A parameter, or a member of a JSON body or response."""
 
     name: str
     kind: str
@@ -29,7 +29,7 @@ class Member(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One operation, with the scope that its token needs."""
+    """An operation with the scope that its token needs."""
 
     name: str
     method: str
@@ -44,12 +44,12 @@ class Operation(NamedTuple):
 
 @require_safe
 def reference(request: Request) -> HttpResponse:
-    """All operations of the API. It loads nothing from elsewhere."""
+    """Show all operations of the API. The page loads nothing from other sites."""
     schema = api.get_openapi_schema()
     problem = schema["components"]["schemas"]["Problem"]
     context = {
         "operations": list(_operations(schema)),
-        "problem": _of_shape(problem),
+        "problem": _object_members(problem),
         "schema_url": f"{PREFIX}openapi.json",
     }
     return render(request, "site/api/page.html", context)
@@ -57,21 +57,23 @@ def reference(request: Request) -> HttpResponse:
 
 def _operations(schema: dict[str, Any]) -> Iterator[Operation]:
     for path, methods in schema["paths"].items():
-        for method, told in methods.items():
+        for method, operation in methods.items():
             yield Operation(
-                name=told["operationId"],
+                name=operation["operationId"],
                 method=method.upper(),
                 path=path,
-                scope=told["x-scope"],
-                paragraphs=[_pieces(each) for each in told["description"].split("\n\n")],
-                parameters=[_parameter(one) for one in told["parameters"]],
-                body=_members(schema, told.get("requestBody", {})),
+                scope=operation["x-scope"],
+                paragraphs=[_pieces(each) for each in operation["description"].split("\n\n")],
+                parameters=[_parameter(one) for one in operation["parameters"]],
+                body=_members(schema, operation.get("requestBody", {})),
                 answers=[
                     (str(status), _members(schema, answer))
-                    for status, answer in told["responses"].items()
+                    for status, answer in operation["responses"].items()
                     if not _is_problem(answer)
                 ],
-                problems=sorted(str(key) for key, answer in told["responses"].items() if _is_problem(answer)),
+                problems=sorted(
+                    str(key) for key, answer in operation["responses"].items() if _is_problem(answer)
+                ),
             )
 
 
@@ -83,23 +85,26 @@ def _is_problem(answer: dict[str, Any]) -> bool:
     return CONTENT_TYPE in answer.get("content", {})
 
 
-def _parameter(told: dict[str, Any]) -> Member:
+def _parameter(parameter: dict[str, Any]) -> Member:
     return Member(
-        told["name"], _kind(told["schema"]), bool(told.get("required")), _pieces(told.get("description", ""))
+        parameter["name"],
+        _kind(parameter["schema"]),
+        bool(parameter.get("required")),
+        _pieces(parameter.get("description", "")),
     )
 
 
-def _members(schema: dict[str, Any], told: dict[str, Any]) -> list[Member]:
-    """The members of the JSON object (or of those in the array) that a body or an answer is."""
-    content: dict[str, Any] = next(iter(told.get("content", {}).values()), {})
+def _members(schema: dict[str, Any], message: dict[str, Any]) -> list[Member]:
+    """Return the members of a body or response that is a JSON object, or an array of objects."""
+    content: dict[str, Any] = next(iter(message.get("content", {}).values()), {})
     shape = content.get("schema", {})
     shape = shape.get("items", shape)
     if "$ref" in shape:
         shape = schema["components"]["schemas"][shape["$ref"].rpartition("/")[2]]
-    return _of_shape(shape)
+    return _object_members(shape)
 
 
-def _of_shape(shape: dict[str, Any]) -> list[Member]:
+def _object_members(shape: dict[str, Any]) -> list[Member]:
     required = shape.get("required", ())
     return [
         Member(name, _kind(one), name in required, _pieces(one.get("description", "")))
@@ -108,7 +113,7 @@ def _of_shape(shape: dict[str, Any]) -> list[Member]:
 
 
 def _kind(shape: dict[str, Any]) -> str:
-    """What a value is, in words; empty for anything."""
+    """Return the type of a value in words; empty for any type."""
     if "anyOf" in shape:
         return " or ".join(_kind(one) for one in shape["anyOf"])
     if "enum" in shape:

@@ -1,6 +1,7 @@
-"""What Prometheus reads at `/metrics`: the figures of the database, and what the web processes counted.
+"""Prometheus metrics at `/metrics`: figures from the database, and counters of the web processes.
 
-The processes of one web server count together, in files that all of them read; each server is a target.
+The processes of a web server share their counters in files. Each web server is a target of its own. The
+middlewares stay in this module with the counters that they increment.
 """
 
 import os
@@ -32,26 +33,26 @@ _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _counted = CollectorRegistry()
 _requests = Counter(
     "cognireview_http_requests",
-    "Requests by route (none: no page, or the database away), method and status.",
+    "Requests by route (none: no page, or database unavailable), method and status.",
     ["route", "method", "status"],
     registry=_counted,
 )
 _seconds = Histogram(
     "cognireview_http_request_seconds",
-    "Time until an answer began.",
+    "Time until a response began.",
     ["route", "method"],
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
     registry=_counted,
 )
 _conflicts = Counter(
     "cognireview_conflicts",
-    "Claims and decisions that came too late (409), by route.",
+    "Claims and decisions with a conflict (409), by route.",
     ["route"],
     registry=_counted,
 )
 _events = Counter(
     "cognireview_events",
-    "Audit events that web processes wrote, by action: claim, submit, skip, release and so on.",
+    "Audit events recorded by web processes, by action: claim, submit, skip, release and so on.",
     ["action"],
     registry=_counted,
 )
@@ -64,7 +65,7 @@ _review_seconds = Histogram(
 
 
 class CountingMiddleware:
-    """Counts requests and how long they took, and what people do. Not used where nobody may read it."""
+    """Count requests with their duration, and the actions of people. Not used without a metrics token."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         if not settings.METRICS_TOKEN:
@@ -76,7 +77,7 @@ class CountingMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         begin = time.monotonic()
         response = self.get_response(request)
-        # Never the path or a method of somebody's own: each would be a series for good.
+        # Not the path or an unknown method: each value would become a permanent series.
         route = f"/{request.resolver_match.route}" if request.resolver_match else "none"
         method = request.method if request.method in _METHODS else "other"
         _requests.labels(route, method, response.status_code).inc()
@@ -96,7 +97,7 @@ def _count_review(instance: Review, **_: Any) -> None:
 
 
 class MetricsMiddleware:
-    """Answers `/metrics` to whoever brings the token, without login and on any Host: before all others."""
+    """Answer `/metrics` for requests with the token. Comes first: it needs no login and accepts any Host."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         if not settings.METRICS_TOKEN:
@@ -113,15 +114,15 @@ class MetricsMiddleware:
             refusal = "Send the token: Authorization: Bearer ..."
             return HttpResponse(refusal, status=401, headers={"WWW-Authenticate": "Bearer"})
         return HttpResponse(
-            _exposed(), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers={"Cache-Control": "no-store"}
+            _render_metrics(), content_type=CONTENT_TYPE_PLAIN_0_0_4, headers={"Cache-Control": "no-store"}
         )
 
 
-def _exposed() -> bytes:
-    of_the_database = CollectorRegistry()
-    of_the_database.register(DatabaseCollector())
+def _render_metrics() -> bytes:
+    database = CollectorRegistry()
+    database.register(DatabaseCollector())
     counted = _counted
     if METRICS_DIR_VARIABLE in os.environ:
         counted = CollectorRegistry()
         MultiProcessCollector(counted)  # type: ignore[no-untyped-call]
-    return generate_latest(counted) + generate_latest(of_the_database)
+    return generate_latest(counted) + generate_latest(database)

@@ -89,7 +89,7 @@ class TestWhileItIsAway:
         response = client.put("/api/v1/evaluations/a/review?run=one", b"{}", content_type="application/json")
         assert (response.status_code, response["Retry-After"]) == (503, "5")
         assert response["Content-Type"] == "application/problem+json"
-        assert response.json()["detail"] == "The database does not answer. Try again in a moment."
+        assert response.json()["detail"] == "The database is unavailable. Try again in a moment."
 
     def test_the_process_lives_and_is_not_ready(self, client: Client) -> None:
         assert client.get("/healthz").status_code == 200

@@ -110,7 +110,7 @@ class TestOnesPassword:
         self.change(client, revoke_tokens="on")
         assert [api_tokens.authenticate(one.text) for one in made] == [None, None]
         assert AuditEvent.objects.filter(action="token revoked", actor=ana).count() == 2
-        assert "2 API tokens are revoked" in text(client.get(reverse("account")))
+        assert "2 API tokens were revoked" in text(client.get(reverse("account")))
 
     def test_chosen_by_link_is_said_to_revoke_tokens(self, client: Client, ana: User, max: User) -> None:
         link = reverse(
@@ -208,7 +208,7 @@ class TestTheWelcome:
             ({"username": "x" * 151}, "at most 150 characters"),
             ({"password": "short", "password_again": "short"}, "too short"),
             ({"password": "a\0" + GOOD, "password_again": "a\0" + GOOD}, "Null characters"),
-            ({"password_again": "eleven purple oxen"}, "The two passwords differ."),
+            ({"password_again": "eleven purple oxen"}, "The passwords do not match."),
         ],
     )
     def test_says_at_the_field_what_is_wrong(

@@ -118,7 +118,7 @@ class TestAnInvitation:
         settings.SENDS_MAIL = True
         monkeypatch.setattr("reviews.views.accounts.invitations.send_mail", refuse)
         page = self.invite(as_max_proven)
-        assert "The mail could not be sent: mailbox unavailable." in page
+        assert "The e-mail could not be sent: mailbox unavailable." in page
         assert f"{settings.PUBLIC_URL}/join/" in page
 
     def test_to_an_address_that_is_none_is_refused_at_the_field(self, as_max_proven: Client) -> None:

@@ -192,7 +192,7 @@ class TestFilters:
         monkeypatch.setattr("reviews.search.listing.matching_records", Mock(side_effect=listing.QueryTooSlow))
         response = as_ana.get(address(run, verdict="Fail"))
         assert response.status_code == 200
-        assert "This combination takes too long on so many records; add a filter." in text(response)
+        assert "Too many records to search this way. Add a filter." in text(response)
 
     def test_of_a_search_say_how_far_it_reaches(self, as_ana: Client, run: Run) -> None:
         source = ImportFactory.create(run=run, lines=3)
