@@ -60,7 +60,7 @@ def _reason(error: Exception) -> str:
 
 
 @app.task(
-    name=importer.JOB,
+    name=imports_job.JOB,
     queue="import",
     # They take turns (`Lock.IMPORT`). Here they wait for that without a connection, or a worker.
     lock="import",
@@ -74,13 +74,13 @@ def import_upload(context: JobContext, import_id: int) -> None:
     """
     try:
         with _begun_anew_after_an_outage(), imports_job.progress_reports(import_id) as report:
-            importer.import_upload(import_id, _unless_stopped(context, report))
+            imports_job.import_upload(import_id, _unless_stopped(context, report))
     except (JobAborted, DatabaseAway):
         raise
     except importer.Cancelled:
         imports_job.finish_cancelled(import_id)
     except Exception as error:
-        _note(partial(importer.fail_upload, import_id, _reason(error)))
+        _note(partial(imports_job.fail_upload, import_id, _reason(error)))
         raise
 
 

@@ -12,7 +12,7 @@ from cognireview.operations import disk_full
 from cognireview.processes import job_worker
 from reviews import tasks
 from reviews.exports import jobs
-from reviews.imports import importer
+from reviews.imports import jobs as import_jobs
 from reviews.search import indexing
 from tests.cognireview.operations.test_outage import wrapped
 
@@ -35,7 +35,7 @@ def failing(error: Exception) -> Callable[..., None]:
 def failed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was noted as failed."""
     noted: list[str] = []
-    monkeypatch.setattr(importer, "fail_upload", lambda _pk, error: noted.append(error))
+    monkeypatch.setattr(import_jobs, "fail_upload", lambda _pk, error: noted.append(error))
     monkeypatch.setattr(jobs, "fail", lambda _pk, error: noted.append(error))
     return noted
 

@@ -21,7 +21,7 @@ from django.test import Client
 from cognireview.environment import BASE_DIR, Environment
 from cognireview.operations.secret_key import read_or_create
 from reviews.accounts import api_tokens
-from reviews.imports import importer, uploads
+from reviews.imports import jobs, uploads
 from reviews.models import Evaluation, Import, ImportLine, Upload, User
 from tests.support.lines import bring_in, file_of, line
 from tests.test_architecture import MODULES, calls, place, tree
@@ -161,10 +161,10 @@ class TestASecondFactor:
 
 
 def by_form(data: bytes, max: User) -> None:
-    upload = importer.store_upload(
+    upload = jobs.enqueue_import(
         run_name="evaluations", file_name="a.jsonl", blocks=[data], strict=False, actor=max
     )
-    importer.import_upload(upload.pk)
+    jobs.import_upload(upload.pk)
 
 
 def in_parts(data: bytes, max: User) -> None:
@@ -173,7 +173,7 @@ def in_parts(data: bytes, max: User) -> None:
     )
     for start in range(0, len(data), 100):
         uploads.append(Upload.objects.get(pk=begun.pk), offset=start, data=data[start : start + 100])
-    importer.import_upload(Import.objects.get().pk)
+    jobs.import_upload(Import.objects.get().pk)
 
 
 def by_the_api(data: bytes, max: User) -> None:
@@ -181,7 +181,7 @@ def by_the_api(data: bytes, max: User) -> None:
     program = Client(headers={"Authorization": f"Bearer {token}"})
     sent = program.post("/api/v1/runs/evaluations/imports", data, content_type="application/x-ndjson")
     assert sent.status_code == 202
-    importer.import_upload(Import.objects.get().pk)
+    jobs.import_upload(Import.objects.get().pk)
 
 
 def as_an_array(data: bytes, max: User) -> None:

@@ -19,7 +19,7 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from cognireview.environment import BASE_DIR
-from reviews.exports import jobs
+from reviews.exports import jobs, output, stored_files
 from reviews.imports import importer
 from reviews.imports import jobs as imports_job
 from reviews.models import (
@@ -45,13 +45,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def upload(admin: User, blocks: Iterable[bytes], *, strict: bool = False) -> Import:
-    return importer.store_upload(
+    return imports_job.enqueue_import(
         run_name="run", file_name="run.jsonl", blocks=blocks, strict=strict, actor=admin
     )
 
 
 def blocks(lines: int) -> Iterator[bytes]:
-    """A file of so many records, more than a piece of a megabyte for each thousand."""
+    """A file of so many records, more than a chunk of a megabyte for each thousand."""
     for number in range(lines):
         yield line(f"eval_{number}") + b"\n"
 
@@ -109,7 +109,7 @@ class TestAJobThatLosesTheDatabase:
         assert not jobs_of(waiting).exists()
 
     def test_builds_an_export_anew(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
-        export = jobs.enqueue(jobs.ExportOptions(bring_in(file_of(line("eval_1"))).run), lea)
+        export = jobs.enqueue(output.ExportOptions(bring_in(file_of(line("eval_1"))).run), lea)
         lose_the_database(monkeypatch, jobs, "_parts", times=2)
         work()
         export.refresh_from_db()
@@ -165,7 +165,7 @@ class TestCancelling:
         assert (running.state, running.lines) == (Import.State.CANCELLED, 0)
         assert not Evaluation.objects.exists()
         assert not running.exceptions.exists()
-        assert b"".join(piece.data for piece in source_files.stored_chunks(running)) == b"".join(
+        assert b"".join(chunk.data for chunk in source_files.stored_chunks(running)) == b"".join(
             blocks(2_000)
         )
         events = AuditEvent.objects.order_by("pk").values_list("action", "actor_name")
@@ -222,7 +222,7 @@ class TestProgress:
 
 def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
     """Have a look, on another connection, after each report of a job."""
-    import_upload = importer.import_upload
+    import_upload = imports_job.import_upload
 
     def watched(import_id: int, progress: importer.Progress) -> None:
         def report(bytes_done: int, counts: dict[str, int]) -> None:
@@ -231,7 +231,7 @@ def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object])
 
         import_upload(import_id, report)
 
-    monkeypatch.setattr(importer, "import_upload", watched)
+    monkeypatch.setattr(imports_job, "import_upload", watched)
 
 
 @pytest.mark.slow
@@ -275,7 +275,7 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
     lea: User,
 ) -> None:
     data = file_of(line("eval_1"), line("eval_2"))
-    export = jobs.enqueue(jobs.ExportOptions(bring_in(data).run), lea)
+    export = jobs.enqueue(output.ExportOptions(bring_in(data).run), lea)
     with worker() as first, transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE export_part IN EXCLUSIVE MODE")
         assert eventually(somebody_waits)
@@ -287,7 +287,7 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
         assert eventually(lambda: not ProcrastinateJob.objects.filter(task_name=jobs.JOB).exists())
     export.refresh_from_db()
     assert export.state == Export.State.DONE
-    assert b"".join(jobs.stored_range(export, ExportPart.Kind.FILE, 0, export.size - 1)) == data
+    assert b"".join(stored_files.stored_range(export, ExportPart.Kind.FILE, 0, export.size - 1)) == data
     assert AuditEvent.objects.filter(action="export").count() == 1
 
 
@@ -330,7 +330,7 @@ def somebody_waits() -> bool:
 
 
 def jobs_of(source: Import) -> QuerySet[ProcrastinateJob]:
-    return ProcrastinateJob.objects.filter(task_name=importer.JOB, args={"import_id": source.pk})
+    return ProcrastinateJob.objects.filter(task_name=imports_job.JOB, args={"import_id": source.pk})
 
 
 @contextmanager

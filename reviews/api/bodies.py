@@ -13,7 +13,8 @@ from ninja.renderers import BaseRenderer
 from pydantic import ConfigDict
 
 from reviews.api.problems import Problem
-from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
+from reviews.storage.chunks import BLOCK_SIZE
+from reviews.storage.errors import ImportRefused
 
 JSON = "application/json"
 JSONL = "application/x-ndjson"

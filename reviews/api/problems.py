@@ -16,7 +16,7 @@ from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded
 from reviews.search.listing import QueryTooSlow
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
-from reviews.storage.source_files import ImportRefused
+from reviews.storage.errors import ImportRefused
 
 PREFIX = "/api/v1/"
 CONTENT_TYPE = "application/problem+json"

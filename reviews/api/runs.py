@@ -13,7 +13,7 @@ from reviews.api.bodies import JSONL
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.exports import jobs
-from reviews.exports.jobs import ExportOptions
+from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
 from reviews.judge import quality_gates, report
 from reviews.judge.accuracy import JudgeScope

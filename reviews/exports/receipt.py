@@ -1,6 +1,6 @@
-"""The receipt of an export: what it was made of, what came out, and each line that is not as it came.
+"""Write the receipt of an export: its inputs, its output, and each line that differs from its input.
 
-A receipt may tell of a million lines, so it is written in blocks and never stands in memory whole.
+A receipt may list a million lines. It is written in blocks and never complete in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,17 +12,18 @@ import orjson
 import zstandard
 
 RECEIPT_VERSION = 1
-# A signed receipt ends with `SIGNATURE`, a JSON object and `END`; signed are the bytes before `SIGNATURE`.
+# A signed receipt ends with `SIGNATURE`, a JSON object and `END`. The bytes before `SIGNATURE` are signed.
 SIGNATURE, END = b',\n  "signature": ', b"\n}\n"
-_ENTRIES_IN_FRAME = 10_000
+_ENTRIES_PER_FRAME = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiptInput:
-    """A file the export was made of: its import, and its bytes as they came."""
+    """An imported file that the export was built from."""
 
     import_id: int
     name: str
+    #: Size and SHA-256 (hexadecimal) of the file as it was uploaded.
     size: int
     sha256: str
     lines: int
@@ -30,16 +31,17 @@ class ReceiptInput:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptFilter:
-    """What was asked for; `import_id` where the lines of one import were."""
+    """The options of the export."""
 
     only: str
     with_rejected: bool
+    #: The import whose lines were exported, or None for the whole run.
     import_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class FileDigest:
-    """Size and SHA-256 (hexadecimal) of a file or a stream."""
+    """Size in bytes and SHA-256 (hexadecimal) of a file or a stream."""
 
     size: int
     sha256: str
@@ -47,17 +49,16 @@ class FileDigest:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptOutput:
-    """The file that came out: `size` and `sha256` of its bytes, and `unpacked` of what is compressed in it.
-
-    `lines` are those of the JSONL, in which CSV and Parquet have their records too.
-    """
+    """The exported file."""
 
     name: str
     format: str
     compression: str
     size: int
     sha256: str
+    #: The content before compression.
     unpacked: FileDigest
+    #: Number of lines as JSONL. CSV and Parquet are counted in the same way.
     lines: int
 
 
@@ -70,41 +71,39 @@ class LineSource:
 
 
 class ExportTally:
-    """What an export did with lines, in their order: the exporter writes it, the receipt holds it.
-
-    `audit_head` is the head of the audit log at the moment that the export shows: all up to there is in it.
-    `bytes_read` says how far it is in the inputs. `lines` counts what is written (`in_line`: the last
-    of them has no end yet), `lines_changed` those of them that are not as they came, and
-    `lines_left_out` those of the inputs that are not there.
-    """
+    """Count and list an export's lines while they are written, for its receipt."""
 
     def __init__(self) -> None:
+        #: Head of the audit log's chain at the moment of the export.
         self.audit_head = ""
         self.inputs: list[ReceiptInput] = []
-        self.bytes_read = self.lines = self.lines_changed = self.lines_left_out = 0
+        #: Bytes of the inputs that were read so far.
+        self.bytes_read = 0
+        #: Lines written, and how many of them differ from their input.
+        self.lines = self.lines_changed = 0
+        #: Lines of the inputs that were not written.
+        self.lines_left_out = 0
+        #: Whether the last written line has no line end yet.
         self.in_line = False
         self._changed = _Entries()
         self._left_out = _Entries()
         self._gap: tuple[int, int, int] | None = None
 
     def writes(self, block: bytes, line_ends: int) -> None:
-        """Count the lines of a block, which has so many line ends.
-
-        A line that has no end yet counts with the block that begins it.
-        """
+        """Count the lines of a block with so many line ends. A line counts where it begins."""
         if block:
             begun = line_ends + (not block.endswith(b"\n"))
             self.lines += begun - self.in_line
             self.in_line = not block.endswith(b"\n")
 
     def changes(self, line: int, evaluation_id: str, keys: Sequence[str], source: LineSource | None) -> None:
-        """Note a line of the output: the keys decided here, and where it is from if not its own place."""
+        """Record a changed line of the output: its decided keys, and its source if that is another line."""
         entry: dict[str, Any] = {"line": line, "evaluation_id": evaluation_id, "keys": keys}
         self._changed.add(entry | ({"source": source} if source else {}))
         self.lines_changed += 1
 
     def leaves_out(self, import_id: int, first: int, last: int) -> None:
-        """Note lines of an input, of which an overlong one comes once for each of its pieces."""
+        """Record omitted lines of an input. An overlong line is recorded once for each of its chunks."""
         if self._gap and self._gap[0] == import_id and first <= self._gap[2] + 1:
             self.lines_left_out += max(last - self._gap[2], 0)
             self._gap = (import_id, self._gap[1], max(last, self._gap[2]))
@@ -120,9 +119,9 @@ class ExportTally:
             self._gap = None
 
     def receipt(
-        self, *, run: str, created_at: str, asked: ReceiptFilter, output: ReceiptOutput
+        self, *, run: str, created_at: str, options: ReceiptFilter, output: ReceiptOutput
     ) -> Iterator[bytes]:
-        """The receipt as JSON in blocks of bytes, once everything is written."""
+        """Yield the receipt as JSON in blocks of bytes. Call this after the last line was written."""
         self._close_gap()
         head = {
             "receipt": RECEIPT_VERSION,
@@ -130,7 +129,7 @@ class ExportTally:
             "created_at": created_at,
             "run": run,
             "audit_head": self.audit_head,
-            "filter": asked,
+            "filter": options,
             "inputs": self.inputs,
             "output": output,
             "lines_changed": self.lines_changed,
@@ -144,12 +143,12 @@ class ExportTally:
 
 
 def signed_message(digest: bytes) -> bytes:
-    """Return the message that the signature of a receipt with this SHA-256 is made over."""
+    """Return the message that is signed for a receipt with this SHA-256."""
     return b"CogniReview receipt\n" + digest
 
 
 class _Entries:
-    """The items of a JSON array, one a line, compressed in memory: a million take about 10 MB."""
+    """The items of a JSON array, one per line, compressed in memory: a million take about 10 MB."""
 
     def __init__(self) -> None:
         self._frames: list[bytes] = []
@@ -158,7 +157,7 @@ class _Entries:
     def add(self, entry: dict[str, Any]) -> None:
         comma = b"," if self._lines or self._frames else b""
         self._lines.append(b"%b\n    %b" % (comma, orjson.dumps(entry)))
-        if len(self._lines) == _ENTRIES_IN_FRAME:
+        if len(self._lines) == _ENTRIES_PER_FRAME:
             self._frames.append(zstandard.compress(b"".join(self._lines)))
             self._lines = []
 

@@ -16,7 +16,8 @@ from reviews.exports.verify_export import ChangedLine, Comparison, FileLines, Ma
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits
 from reviews.storage import decompression
-from reviews.storage.source_files import ImportRefused, read_blocks
+from reviews.storage.chunks import read_blocks
+from reviews.storage.errors import ImportRefused
 
 UNREADABLE = (OSError, ImportRefused)
 

@@ -14,7 +14,7 @@ from reviews.records.score_extraction import raw_text
 from reviews.records.scores import criterion_title
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
-from reviews.storage.source_files import LineReader
+from reviews.storage.line_reader import LineReader
 
 # The fields that tell why a record is in the queue.
 _FLAG = {"needs_human_review", "review_reasons"}

@@ -33,7 +33,7 @@ from reviews.rubric.definition import Rubric
 from reviews.rubric.proposals import Proposal
 from reviews.storage import corruption, unchanged_ranges
 from reviews.storage.corruption import CorruptData
-from reviews.storage.source_files import LineReader
+from reviews.storage.line_reader import LineReader
 
 PAGE_SIZE = 20
 # A page ends early where it has so many changed fields: each is compared word by word.

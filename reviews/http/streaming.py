@@ -9,7 +9,7 @@ from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from reviews.database.held_transaction import close
-from reviews.storage.source_files import BLOCK_SIZE
+from reviews.storage.chunks import BLOCK_SIZE
 
 _MAX_IN_MEMORY = 4 * 1024**2
 

@@ -1,18 +1,29 @@
-"""The job of an import: how far it is, for whoever looks, and the wish that it may end."""
+"""The life cycle of a queued import: enqueue, run, cancel, retry and fail."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
+from cognireview.operations.disk_full import check_space
 from reviews.audit import events
-from reviews.imports.importer import JOB, Cancelled, Progress, lock_import
+from reviews.imports import importer
+from reviews.imports.bulk_insert import insert_import_lines
+from reviews.imports.importer import Cancelled, Progress, StrictImportRefused
+from reviews.imports.rejection_limit import TooManyRejections, require_first_record
+from reviews.imports.runs import get_or_create_run, run_mapping
 from reviews.models import Import, ImportProgress, User
-from reviews.storage import integrity
+from reviews.storage import integrity, source_files
+from reviews.storage.chunks import MeteredStream
+from reviews.storage.errors import ImportRefused
+from reviews.storage.integrity import ContentTotals
 from reviews.storage.progress_connection import open_progress_connection
+
+JOB = "reviews.tasks.import_upload"
 
 _BEGIN = """
     WITH begun AS (UPDATE import SET state = 'running' WHERE id = %(import)s AND state = 'queued')
@@ -28,18 +39,44 @@ _REPORT = """
 """
 
 
+@transaction.atomic
+def enqueue_import(
+    *, run_name: str, file_name: str, blocks: Iterable[bytes], strict: bool, actor: User
+) -> Import:
+    """Store an uploaded file and enqueue its import. Raises `ImportRefused`, and `OSError` on a full disk."""
+    check_space()
+    upload = importer.create_import(
+        get_or_create_run(run_name, actor=actor), file_name=file_name, strict=strict, actor=actor
+    )
+    stream, totals = MeteredStream(blocks), ContentTotals()
+    chunks = require_first_record(
+        importer.read_chunks(stream), settings.LIMITS, run_mapping(upload.run), settings.MAX_REJECTED_LINES
+    )
+    for _ in source_files.store_chunks(upload, chunks, totals):
+        pass
+    ImportProgress.objects.create(source=upload, size=totals.size)
+    upload.size, upload.sha256 = stream.size, stream.sha256
+    integrity.record_content(upload, totals)
+    upload.save(update_fields=["size", "sha256"])
+    events.record(
+        "upload", actor=actor, run=upload.run, source=upload, sha256=upload.sha256, size=upload.size
+    )
+    jobs.configure_task(JOB).defer(import_id=upload.pk)
+    return upload
+
+
 @contextmanager
 def progress_reports(import_id: int) -> Iterator[Progress]:
-    """A `Progress` for the import, written beside its transaction so that everybody sees it.
+    """Yield a `Progress` that writes over a second connection, visible before the import commits.
 
-    It raises `Cancelled` once somebody has wished that.
+    The `Progress` raises `Cancelled` once somebody has cancelled the import.
     """
-    with open_progress_connection() as progress:
-        progress.execute(_BEGIN, {"import": import_id})
+    with open_progress_connection() as connection:
+        connection.execute(_BEGIN, {"import": import_id})
 
         def report(bytes_done: int, counts: dict[str, int]) -> None:
             values = {"import": import_id, "bytes": bytes_done, "counts": json.dumps(counts)}
-            row = progress.report(_REPORT, values)
+            row = connection.report(_REPORT, values)
             if row and row[0]:
                 raise Cancelled
 
@@ -47,13 +84,56 @@ def progress_reports(import_id: int) -> Iterator[Progress]:
 
 
 @transaction.atomic
+def import_upload(import_id: int, progress: Progress | None = None) -> None:
+    """Import an uploaded file. A repeated call changes nothing. Raises `Cancelled`."""
+    # The row lock keeps a second worker waiting, which then finds the import finished.
+    upload = lock_import(import_id)
+    if upload.state not in Import.UNFINISHED:
+        return
+    try:
+        with transaction.atomic():
+            totals = ContentTotals()
+            importer.import_chunks(upload, source_files.stored_chunks(upload, totals), totals, progress)
+    except StrictImportRefused as refusal:
+        insert_import_lines(refusal.import_lines)
+        _fail(upload, str(refusal))
+    except TooManyRejections as refusal:
+        # The file may be huge and cannot be imported again.
+        upload.chunks.all().delete()
+        _fail(upload, str(refusal))
+    except ImportRefused as refusal:
+        _fail(upload, str(refusal))
+
+
+@transaction.atomic
+def fail_upload(import_id: int, error: str) -> None:
+    """Record that the job of an upload failed. The stored file stays."""
+    upload = lock_import(import_id)
+    if upload.state in Import.UNFINISHED:
+        _fail(upload, error)
+
+
+def lock_import(import_id: int) -> Import:
+    """Return the import with its run, locked against other workers. Rows may still refer to the import."""
+    imports = Import.objects.select_for_update(of=["self"], no_key=True).select_related("run")
+    return imports.get(pk=import_id)
+
+
+def _fail(failed: Import, error: str) -> None:
+    failed.state, failed.error, failed.finished_at = Import.State.FAILED, error, timezone.now()
+    failed.save()
+    integrity.record_result(failed)
+    events.record("import failed", actor=failed.created_by, run=failed.run, source=failed, error=error)
+
+
+@transaction.atomic
 def cancel_import(import_id: int, actor: User) -> None:
-    """End an import that waits, or have its job end it at the next piece. One that is over stays as it is."""
-    # The row is the job's while it runs; nobody waits for that here.
-    free = Import.objects.select_for_update(of=["self"], no_key=True, skip_locked=True)
-    waiting = free.select_related("run").filter(pk=import_id, state__in=Import.UNFINISHED).first()
-    if waiting:
-        _cancel(waiting, actor)
+    """Cancel a queued import, or ask its running job to stop. A finished import stays as it is."""
+    # A running job has locked the row. Skip it instead of waiting for the job to end.
+    unlocked = Import.objects.select_for_update(of=["self"], no_key=True, skip_locked=True)
+    queued = unlocked.select_related("run").filter(pk=import_id, state__in=Import.UNFINISHED).first()
+    if queued:
+        _cancel(queued, actor)
         return
     running = Import.objects.select_related("run").filter(pk=import_id, state__in=Import.UNFINISHED).first()
     if running:
@@ -61,27 +141,8 @@ def cancel_import(import_id: int, actor: User) -> None:
         events.record("cancel import", actor=actor, run=running.run, source=running)
 
 
-def can_retry(source: Import) -> bool:
-    """Return whether the job of an import gave up on a file that is kept, and found no fault in its lines."""
-    return source.state == Import.State.FAILED and not source.rejected and hasattr(source, "progress")
-
-
-@transaction.atomic
-def retry_import(import_id: int, actor: User) -> None:
-    """Enqueue an import again whose job failed. Other imports stay as they are."""
-    failed = lock_import(import_id)
-    if not can_retry(failed):
-        return
-    failed.state, failed.error, failed.finished_at = Import.State.QUEUED, "", None
-    failed.save(update_fields=["state", "error", "finished_at"])
-    failed_progress = {"bytes_done": 0, "counts": {}, "started_at": None, "reported_at": None}
-    ImportProgress.objects.filter(source=failed).update(**failed_progress, cancelled_by=None)
-    events.record("import retried", actor=actor, run=failed.run, source=failed)
-    jobs.configure_task(JOB).defer(import_id=failed.pk)
-
-
 def finish_cancelled(import_id: int) -> None:
-    """Note that the job has ended an import as it was wished. The kept file stays, and nothing else of it."""
+    """Record that the job stopped an import as requested. Only the stored file stays."""
     with transaction.atomic():
         upload = lock_import(import_id)
         if upload.state in Import.UNFINISHED:
@@ -93,3 +154,22 @@ def _cancel(upload: Import, actor: User | None) -> None:
     upload.save(update_fields=["state", "finished_at"])
     integrity.record_result(upload)
     events.record("import cancelled", actor=actor, run=upload.run, source=upload)
+
+
+def can_retry(source: Import) -> bool:
+    """Whether the job of an import failed for a reason other than rejected lines, and the file is stored."""
+    return source.state == Import.State.FAILED and not source.rejected and hasattr(source, "progress")
+
+
+@transaction.atomic
+def retry_import(import_id: int, actor: User) -> None:
+    """Enqueue a failed import again. Any other import stays as it is."""
+    failed = lock_import(import_id)
+    if not can_retry(failed):
+        return
+    failed.state, failed.error, failed.finished_at = Import.State.QUEUED, "", None
+    failed.save(update_fields=["state", "error", "finished_at"])
+    failed_progress = {"bytes_done": 0, "counts": {}, "started_at": None, "reported_at": None}
+    ImportProgress.objects.filter(source=failed).update(**failed_progress, cancelled_by=None)
+    events.record("import retried", actor=actor, run=failed.run, source=failed)
+    jobs.configure_task(JOB).defer(import_id=failed.pk)

@@ -20,10 +20,10 @@ from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits, LineError
 from reviews.storage.copy_encoding import RowKeys, content_hash, encode_line
 
-# A file of fewer pieces is through before a process is up.
+# A file of fewer chunks is through before a process is up.
 CHUNKS_WITHOUT_POOL = 4
 MAX_PROCESSES = 4
-# Of a few very long lines one piece at a time is in memory.
+# Of a few very long lines one chunk at a time is in memory.
 MAX_POOLED_BYTES = 4 * 1024**2
 # The address space of a process. A line that needs more is rejected.
 MAX_MEMORY = 1024**3
@@ -89,25 +89,25 @@ def parse(work: ParseRequest) -> ParsedLines:
 
 
 def parse_ahead(
-    pieces: Iterable[tuple[_T, ParseRequest]], *, cores: int
+    chunks: Iterable[tuple[_T, ParseRequest]], *, cores: int
 ) -> Generator[tuple[_T, ParsedLines], None, None]:
-    """Parse the lines of pieces, some pieces ahead of the consumer; each comes with what it came with.
+    """Parse the lines of chunks, some chunks ahead of the consumer; each comes with what it came with.
 
-    With one core, and for a file of few pieces, no process is started. To be closed by the consumer.
+    With one core, and for a file of few chunks, no process is started. To be closed by the consumer.
     """
     processes = min(cores, MAX_PROCESSES)
     waiting: deque[tuple[_T, Future[ParsedLines]]] = deque()
     with ExitStack() as stack:
         submit = None
-        for number, (piece, work) in enumerate(pieces):
+        for number, (chunk, work) in enumerate(chunks):
             if processes == 1 or number < CHUNKS_WITHOUT_POOL or len(work.text) > MAX_POOLED_BYTES:
                 while waiting:
                     yield _first(waiting)
-                yield piece, parse(work)
+                yield chunk, parse(work)
                 continue
             if submit is None:
                 submit = stack.enter_context(closing(_Processes(processes))).submit
-            waiting.append((piece, submit(work)))
+            waiting.append((chunk, submit(work)))
             if len(waiting) > processes:
                 yield _first(waiting)
         while waiting:
@@ -115,8 +115,8 @@ def parse_ahead(
 
 
 def _first(waiting: deque[tuple[_T, Future[ParsedLines]]]) -> tuple[_T, ParsedLines]:
-    piece, parsed = waiting.popleft()
-    return piece, parsed.result()
+    chunk, parsed = waiting.popleft()
+    return chunk, parsed.result()
 
 
 def usable_cores() -> int:
@@ -159,7 +159,7 @@ def _program() -> str:
 
 
 class _Process:
-    """A process that parses, one piece of work after the other. It ends when its input does."""
+    """A process that parses, one chunk of work after the other. It ends when its input does."""
 
     def __init__(self) -> None:
         self._start()

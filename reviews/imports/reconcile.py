@@ -18,7 +18,8 @@ from reviews.models import FileConflict, Import, ImportLine
 from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES, TRANSITIONS, keeps_line
-from reviews.storage.source_files import ChunkLines, LineReader
+from reviews.storage.chunks import ChunkLines
+from reviews.storage.line_reader import LineReader
 
 Outcome = ImportLine.Outcome
 
@@ -46,7 +47,7 @@ class IncomingRecord:
     @cached_property
     def record(self) -> Record:
         """The record itself, read anew: of a new one only the row is needed."""
-        line = self._lines[self.line - self._lines.piece.first_line]
+        line = self._lines[self.line - self._lines.chunk.first_line]
         return read_line(line, mapping=self._mapping)
 
 
@@ -169,7 +170,7 @@ def _add_overruled(reviewed: dict[int, KnownRecord]) -> None:
 def reconcile(incoming: IncomingRecord, known: KnownRecord, kept_lines: LineReader) -> Reconciled:
     """Decide what becomes of a line whose id is known. Changes nothing."""
     if known.seen_in_line:
-        reason = f"stands in line {known.seen_in_line} already"
+        reason = f"is already in line {known.seen_in_line}"
         return Reconciled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
     if incoming.content_hash == known.content_hash:
         return Reconciled(incoming.line, Outcome.UNCHANGED, "", "the same bytes as before", known.pk)

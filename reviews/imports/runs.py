@@ -6,7 +6,7 @@ from reviews.audit import events
 from reviews.models import RUN_NAME_LENGTH, Import, Run, User
 from reviews.records import mapping
 from reviews.records.mapping import FieldMapping
-from reviews.storage.source_files import ImportRefused
+from reviews.storage.errors import ImportRefused
 
 
 @transaction.atomic

@@ -1,12 +1,11 @@
-"""Files of task context: what was asked, what was expected, what each model answered.
+"""Import files of task context: prompts, reference answers and the answers of each model.
 
-Such a file is what the pipeline's ingestion writes, a JSON array of tasks, or the same as JSONL, packed or
-not. Each entry that is no task is named by place, field and reason; the others come in. A task that is here
-already is replaced as a whole, so that a file imported twice is as good as once.
+The pipeline's ingestion writes such a file: a JSON array of tasks, or one task per line, compressed or not.
+Each invalid entry is reported with place, field and reason; the others are imported. An existing task is
+replaced as a whole, so importing a file twice changes nothing.
 """
 
 from collections.abc import Iterable, Iterator
-from pathlib import PurePath
 
 from django.conf import settings
 from django.db import transaction
@@ -15,33 +14,35 @@ from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import task_entry
+from reviews.imports.importer import clean_file_name
 from reviews.imports.rejection_limit import RejectionLimit
 from reviews.imports.task_entry import Answer, Task
 from reviews.models import ContextImport, Evaluation, Run, TaskAnswer, TaskContext, User
 from reviews.records.schema import LineError
 from reviews.review import blind_scoring
-from reviews.storage import decompression, source_files
-from reviews.storage.source_files import ImportRefused
+from reviews.storage import decompression
+from reviews.storage.chunks import BLOCK_SIZE, OVERLONG, MeteredStream, cut_chunks, split_lines
+from reviews.storage.errors import ImportRefused
 
 MAX_LISTED = 1_000
-# Bytes of a file that are written at once.
-_BATCH = 4 * source_files.BLOCK_SIZE
+# Bytes of the file per batch of rows.
+_BATCH = 4 * BLOCK_SIZE
 
 
 @transaction.atomic
 def import_context(
     blocks: Iterable[bytes], *, file_name: str, run_name: str | None, actor: User | None
 ) -> ContextImport:
-    """Import a file for one run, or (None) for every run that has no context of its own for a task.
+    """Import a file for one run, or with None for every run without its own context for a task.
 
-    Raises `ImportRefused` for the file as a whole and for a run that is not there.
+    Raises `ImportRefused` for an unreadable file and for an unknown run.
     """
     locks.acquire(Lock.TASK_CONTEXT)
     target = ContextImport.objects.create(
-        run=_run(run_name), file_name=_last_part(file_name), size=0, created_by=actor
+        run=_run(run_name), file_name=clean_file_name(file_name), size=0, created_by=actor
     )
-    meter = source_files.MeteredStream(blocks)
-    _Importing(target).run(decompression.decompress(meter, most=settings.MAX_UNPACKED_BYTES))
+    meter = MeteredStream(blocks)
+    _ContextImport(target).run(decompression.decompress(meter, most=settings.MAX_UNPACKED_BYTES))
     target.size, target.sha256 = meter.size, meter.sha256
     target.save()
     counts = {"tasks": target.tasks, "answers": target.answers, "rejected": target.rejected_count}
@@ -60,26 +61,21 @@ def _run(name: str | None) -> Run | None:
         raise ImportRefused(f"There is no run named {name!r}.", "run") from None
 
 
-def _last_part(name: str) -> str:
-    printable = "".join(character for character in PurePath(name).name if character.isprintable())
-    return printable[-255:] or "file"
-
-
-class _Importing:
-    """The state of one import while it walks its file."""
+class _ContextImport:
+    """The state of one import while its file is read."""
 
     def __init__(self, target: ContextImport) -> None:
         self._target = target
-        self._refusals = RejectionLimit(settings.MAX_REJECTED_LINES, "task context")
+        self._limit = RejectionLimit(settings.MAX_REJECTED_LINES, "task context")
 
     def run(self, blocks: Iterable[bytes]) -> None:
-        """Read the file entry by entry and write what is read in batches. Memory stays within a batch."""
+        """Read the file entry by entry and write the tasks in batches. Memory stays within a batch."""
         waiting: dict[int, Task] = {}
         size = 0
         for place, entry in _entries(blocks):
             try:
                 waiting[place] = _read(entry)
-                self._refusals.take(good=1)
+                self._limit.count(good=1)
             except LineError as error:
                 self._reject(place, error)
             size += len(entry)
@@ -90,13 +86,13 @@ class _Importing:
 
     def _reject(self, place: int, error: LineError) -> None:
         self._target.rejected_count += 1
-        self._refusals.take(refused=[(place, error.field, error.reason)])
+        self._limit.count(rejected=[(place, error.field, error.reason)])
         if len(self._target.rejected) < MAX_LISTED:
             self._target.rejected.append({"place": place, "field": error.field, "reason": error.reason})
 
     def _write(self, read: dict[int, Task]) -> None:
-        """Put these tasks in the place of those of the same id, and their answers in the place of theirs."""
-        tasks = self._first_of_each(read)
+        """Insert tasks with their answers, replacing tasks with the same ids."""
+        tasks = self._without_repeats(read)
         self._reveal_served(tasks)
         contexts = TaskContext.objects.bulk_create(
             [self._context(task) for task in tasks],
@@ -114,21 +110,21 @@ class _Importing:
         self._target.answers += len(answers)
 
     def _reveal_served(self, tasks: list[Task]) -> None:
-        """Note who claimed records of these tasks, which an answer of the model may hide from now on."""
+        """Record reveals to reviewers who have these tasks' records open: the answers may now be hidden."""
         runs = [self._target.run] if self._target.run else list(Run.objects.filter(blind_share__gt=0))
         ids = [task.task_id for task in tasks if task.answers]
         if runs and ids:
             blind_scoring.reveal_served(Evaluation.objects.filter(run__in=runs, task_id__in=ids))
 
-    def _first_of_each(self, read: dict[int, Task]) -> list[Task]:
-        """The tasks that the file has not brought before."""
+    def _without_repeats(self, read: dict[int, Task]) -> list[Task]:
+        """Return the tasks that are new in the file, and reject repeated ones."""
         ids = {task.task_id for task in read.values()}
         before = TaskContext.objects.filter(source=self._target, run=self._target.run, task_id__in=ids)
         seen = set(before.values_list("task_id", flat=True))
         found = []
         for place, task in read.items():
             if task.task_id in seen:
-                self._reject(place, LineError("task_id", f"is {task.task_id[:40]!r} for the second time"))
+                self._reject(place, LineError("task_id", f"repeats {task.task_id[:40]!r}"))
             else:
                 seen.add(task.task_id)
                 found.append(task)
@@ -156,16 +152,15 @@ def _answer(context: TaskContext, answer: Answer) -> TaskAnswer:
 
 
 def _read(entry: bytes) -> Task:
-    if entry is source_files.OVERLONG:
+    if entry is OVERLONG:
         limit = settings.LIMITS.line_bytes
         raise LineError("", f"is longer than {limit:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
     return task_entry.read_task(entry, settings.LIMITS)
 
 
 def _entries(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The entries of a file and their places from 1: the number of a line or of an array's element."""
-    pieces = source_files.cut_chunks(blocks, line_bytes=settings.LIMITS.line_bytes)
-    for lines in source_files.split_lines(pieces):
-        for place, line in enumerate(lines, start=lines.piece.first_line):
+    """Yield the entries of a file with their places from 1: the number of the line or the array element."""
+    for lines in split_lines(cut_chunks(blocks, line_bytes=settings.LIMITS.line_bytes)):
+        for place, line in enumerate(lines, start=lines.chunk.first_line):
             if line.strip():
                 yield place, line

@@ -1,4 +1,4 @@
-"""One entry of a file of task context: what its fields take, and the one validator of it."""
+"""Parse and validate one entry of a file of task context."""
 
 from typing import Any, NamedTuple
 
@@ -7,7 +7,7 @@ from reviews.records.schema import Limits, LineError, read_object, type_name
 
 
 class Answer(NamedTuple):
-    """What a model answered: a string or an object."""
+    """The answer of a model: a string or an object."""
 
     model_id: str
     response_id: str | None
@@ -15,7 +15,7 @@ class Answer(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task. JSON values are Python values that PostgreSQL can store."""
+    """A task. Its JSON values can be stored by PostgreSQL."""
 
     task_id: str
     prompt: str
@@ -26,7 +26,7 @@ class Task(NamedTuple):
 
 
 def read_task(entry: bytes, limits: Limits) -> Task:
-    """Read one entry, of one line. Keys it does not know are passed over. Raises `LineError`."""
+    """Parse one entry. Unknown keys are ignored. Raises `LineError`."""
     data = read_object(entry, limits)
     return Task(
         task_id=_task_id(data, entry, limits),
@@ -39,7 +39,7 @@ def read_task(entry: bytes, limits: Limits) -> Task:
 
 
 def _task_id(data: dict[str, Any], entry: bytes, limits: Limits) -> str:
-    """The id as an evaluation has it: a number as it is spelled."""
+    """Return the id as in an evaluation: a number keeps its spelling."""
     value = data.get("task_id")
     if isinstance(value, int | float) and not isinstance(value, bool):
         spelled = [entry[member.start : member.end] for member in members(entry) if member.key == "task_id"]
@@ -84,7 +84,7 @@ def _metadata(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answers(data: dict[str, Any], limits: Limits) -> list[Answer]:
-    """The answers, each model's once: one that is repeated word for word is passed over."""
+    """Return the answers, one per model and response. Exact repeats are ignored."""
     listed = data.get("model_responses")
     if listed is not None and not isinstance(listed, list):
         raise LineError("model_responses", f"is {type_name(listed)}, but takes an array")

@@ -18,10 +18,10 @@ from cognireview.operations.redacted_errors import describe
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.imports import importer, runs
+from reviews.imports import importer, jobs, runs
 from reviews.imports.bulk_insert import execute_with_bound_parameters
 from reviews.models import Import, Upload, UploadPart, User
-from reviews.storage.source_files import ImportRefused
+from reviews.storage.errors import ImportRefused
 
 _INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
 log = logging.getLogger(__name__)
@@ -175,7 +175,7 @@ def _append_all(upload: Upload, parts: Iterable[bytes]) -> Import:
 
 def _finish(upload: Upload) -> None:
     """In one transaction with the last part: an upload that is whole has its import."""
-    upload.source = importer.store_upload(
+    upload.source = jobs.enqueue_import(
         run_name=upload.run_name,
         file_name=upload.file_name,
         blocks=_blocks(upload),

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from django.db import transaction
 
 from reviews.audit import events
-from reviews.imports import importer
+from reviews.imports import importer, jobs
 from reviews.models import Import, ImportSums
-from reviews.storage import integrity, source_files
+from reviews.storage import chunks, integrity, source_files
+from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
-from reviews.storage.source_files import ImportRefused
 
 
 @transaction.atomic
@@ -18,9 +18,9 @@ def repair_import(import_id: int, blocks: Iterable[bytes]) -> Import:
 
     Raises `ImportRefused` for another file, and then nothing has changed.
     """
-    damaged = importer.lock_import(import_id)
+    damaged = jobs.lock_import(import_id)
     damaged.chunks.all().delete()
-    meter, text = source_files.MeteredStream(blocks), ContentTotals()
+    meter, text = chunks.MeteredStream(blocks), ContentTotals()
     for _ in source_files.store_chunks(damaged, importer.read_chunks(meter), text):
         pass
     sums = ImportSums.objects.filter(source=damaged).first()

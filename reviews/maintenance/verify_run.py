@@ -1,4 +1,4 @@
-"""Check everything that is kept of a run: frames, sums, every line and every finished export. Reads only."""
+"""Verify all stored data of a run: frames, checksums, every line and every finished export. Reads only."""
 
 import hashlib
 import heapq
@@ -13,30 +13,25 @@ import zstandard
 from django.db.models import Q
 
 from reviews.database.held_transaction import HeldTransaction
-from reviews.exports import jobs
 from reviews.exports.jsonl import use_snapshot
+from reviews.exports.stored_files import Kind, stored_range, stored_receipt
 from reviews.imports.runs import run_mapping
-from reviews.models import Evaluation, Export, ExportPart, Import, ImportSums, Run
+from reviews.models import Evaluation, Export, Import, ImportSums, Run
 from reviews.records.mapping import FieldMapping
 from reviews.storage import integrity
+from reviews.storage.chunks import Chunk, ChunkLines
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, Fault, SourceFile
 from reviews.storage.integrity import ContentTotals
-from reviews.storage.source_files import (
-    Chunk,
-    ChunkLines,
-    chunk_rows,
-    decode_chunk,
-    line_has_record,
-    wrong_line_message,
-)
+from reviews.storage.line_reader import line_has_record, wrong_line_message
+from reviews.storage.source_files import chunk_rows, decode_chunk
 
 _SHOWN_LINES = 20
 
 
 @dataclass
 class VerificationCounts:
-    """How much was checked, for a summary."""
+    """How much was verified."""
 
     runs: int = 0
     imports: int = 0
@@ -45,53 +40,52 @@ class VerificationCounts:
     exports: int = 0
 
 
-def verify_run(run: Run, checked: VerificationCounts) -> Iterator[Fault]:
-    """Check a run as of one moment, whatever people do meanwhile; memory does not grow with it."""
-    checked.runs += 1
+def verify_run(run: Run, counts: VerificationCounts) -> Iterator[Fault]:
+    """Yield the faults of a run in one snapshot. Memory does not grow with the run."""
+    counts.runs += 1
     with HeldTransaction():
         use_snapshot()
         recorded = {source.pk for source in integrity.run_imports(run)}
         sources = Import.objects.filter(Q(run=run) | Q(pk__in=recorded)).select_related("run").order_by("pk")
         for source in sources:
-            checked.imports += 1
+            counts.imports += 1
             yield from integrity.import_faults(source)
-            with closing(_KeptFile(source, checked)) as kept:
-                yield from kept.faults()
+            with closing(_FileVerification(source, counts)) as file:
+                yield from file.faults()
         for export in run.exports.filter(state=Export.State.DONE).select_related("run").order_by("pk"):
-            checked.exports += 1
-            yield from _faults_of_export(export)
+            counts.exports += 1
+            yield from _export_faults(export)
 
 
-def _faults_of_export(export: Export) -> Iterator[Fault]:
+def _export_faults(export: Export) -> Iterator[Fault]:
     try:
-        for _ in jobs.stored_range(export, ExportPart.Kind.FILE, 0, export.size - 1):
+        for _ in stored_range(export, Kind.FILE, 0, export.size - 1):
             pass
-        for _ in jobs.stored_receipt(export):
+        for _ in stored_receipt(export):
             pass
-    except CorruptData as damaged:
-        yield damaged.fault
+    except CorruptData as error:
+        yield error.fault
 
 
 class _Row(NamedTuple):
-    """A row about a line: a record, or without `evaluation_id` a noted line.
-
-    `content_hash` is the expected hash of the line, empty if the record has a newer line elsewhere. Exactly
-    one row with `accounts` belongs to each line that is not blank.
-    """
+    """A row about a line: a record, or a row of `import_line`."""
 
     line: int
+    #: Exactly one row with `accounts` belongs to each line that is not blank.
     accounts: bool
+    #: Empty for a row of `import_line`.
     evaluation_id: str = ""
+    #: The expected hash of the line. Empty if the record's newest line is in another file.
     content_hash: bytes = b""
 
 
-class _KeptFile:
-    """One import on its way through the check."""
+class _FileVerification:
+    """Verify one source file against the rows about it."""
 
-    def __init__(self, source: Import, checked: VerificationCounts) -> None:
-        self._source, self._checked = source, checked
-        self._kept, self._mapping = SourceFile.of_import(source), run_mapping(source.run)
-        self._text, self._hash = ContentTotals(), hashlib.sha256()
+    def __init__(self, source: Import, counts: VerificationCounts) -> None:
+        self._source, self._counts = source, counts
+        self._file, self._mapping = SourceFile.of_import(source), run_mapping(source.run)
+        self._totals, self._hash = ContentTotals(), hashlib.sha256()
         self._rows = _rows(source) if source.state == Import.State.DONE else None
         self._next = next(self._rows, None) if self._rows else None
         self._is_whole = True
@@ -104,66 +98,66 @@ class _KeptFile:
     def faults(self) -> Iterator[Fault]:
         number, inside = 0, False
         decompressor = zstandard.ZstdDecompressor()
-        for chunk in chunk_rows(self._source):
-            if (gap := chunk.number - number) > 0:
-                what = "it is missing" if gap == 1 else f"it and the next {gap - 1:,} are missing"
-                yield self._broken(self._kept.bytes_fault(what, number))
-            number = chunk.number + 1
-            self._checked.frames += 1
+        for row in chunk_rows(self._source):
+            if (gap := row.number - number) > 0:
+                problem = "it is missing" if gap == 1 else f"it and the next {gap - 1:,} are missing"
+                yield self._broken(self._file.bytes_fault(problem, number))
+            number = row.number + 1
+            self._counts.frames += 1
             try:
-                piece = decode_chunk(chunk, self._kept, decompressor)
-            except CorruptData as damaged:
-                yield self._broken(damaged.fault)
+                chunk = decode_chunk(row, self._file, decompressor)
+            except CorruptData as error:
+                yield self._broken(error.fault)
                 continue
-            self._text.add(bytes(chunk.digest or b""), len(piece.data), piece.lines)
-            yield from self._lines(piece, begins_inside=inside)
-            inside = piece.breaks_off
-        yield from self._end()
+            self._totals.add(bytes(row.digest or b""), len(chunk.data), chunk.lines)
+            yield from self._line_faults(chunk, begins_inside=inside)
+            inside = chunk.breaks_off
+        yield from self._final_faults()
 
     def _broken(self, fault: Fault) -> Fault:
         self._is_whole = False
         return fault
 
-    def _lines(self, piece: Chunk, *, begins_inside: bool) -> Iterator[Fault]:
-        self._hash.update(piece.data)
-        self._checked.lines += piece.lines
+    def _line_faults(self, chunk: Chunk, *, begins_inside: bool) -> Iterator[Fault]:
+        self._hash.update(chunk.data)
+        self._counts.lines += chunk.lines
         if self._rows is None:
             return
-        lines = ChunkLines(piece, begins_inside=begins_inside)
-        for what in _wrong(lines, self._rows_to(piece), self._mapping, is_whole=self._is_whole):
+        lines = ChunkLines(chunk, begins_inside=begins_inside)
+        for problem in _wrong_lines(lines, self._rows_to(chunk), self._mapping, is_whole=self._is_whole):
             self._wrong_lines += 1
             if self._wrong_lines <= _SHOWN_LINES:
-                yield self._kept.rows_fault(what)
+                yield self._file.rows_fault(problem)
 
-    def _rows_to(self, piece: Chunk) -> list[_Row]:
-        """The next rows, up to the last line that ends in the piece."""
+    def _rows_to(self, chunk: Chunk) -> list[_Row]:
+        """Return the next rows, up to the last line that ends in the chunk."""
         rows: list[_Row] = []
-        while self._rows and self._next and self._next.line < piece.first_line + piece.lines:
+        while self._rows and self._next and self._next.line < chunk.first_line + chunk.lines:
             rows.append(self._next)
             self._next = next(self._rows, None)
         return rows
 
-    def _end(self) -> Iterator[Fault]:
+    def _final_faults(self) -> Iterator[Fault]:
         if self._is_whole:
             try:
-                integrity.verify_content(self._kept, self._text)
-            except CorruptData as damaged:
-                yield self._broken(damaged.fault)
+                integrity.verify_content(self._file, self._totals)
+            except CorruptData as error:
+                yield self._broken(error.fault)
             sums = ImportSums.objects.filter(source=self._source).first()
             if sums and sums.text_sha256 not in {"", self._hash.hexdigest()}:
-                yield self._kept.bytes_fault("its SHA-256 is not that of the file which came")
+                yield self._file.bytes_fault("its SHA-256 is not that of the imported file")
         if self._is_whole and self._next:
-            yield self._kept.rows_fault(f"a row is about line {self._next.line:,}, which is not there")
+            yield self._file.rows_fault(f"a row is about line {self._next.line:,}, which does not exist")
         more = self._wrong_lines - _SHOWN_LINES
         if more > 0:
-            yield self._kept.rows_fault(f"{more:,} more lines are wrong")
+            yield self._file.rows_fault(f"{more:,} more lines are wrong")
 
 
 def _rows(source: Import) -> Generator[_Row, None, None]:
     """Yield all rows about lines of an import, ordered by line."""
     place = ("first_line", "evaluation_id", "source_import_id", "source_line", "content_hash")
-    brought = Evaluation.objects.filter(run=source.run_id, first_import=source).order_by("first_line")
-    changed = (
+    inserted = Evaluation.objects.filter(run=source.run_id, first_import=source).order_by("first_line")
+    updated = (
         Evaluation.objects.filter(run=source.run_id, source_import=source)
         .exclude(first_import=source)
         .order_by("source_line")
@@ -172,11 +166,11 @@ def _rows(source: Import) -> Generator[_Row, None, None]:
     rows = (
         (
             _Row(line, True, evaluation_id, _expected(source, line, *newest))  # noqa: FBT003
-            for line, evaluation_id, *newest in brought.values_list(*place).iterator()
+            for line, evaluation_id, *newest in inserted.values_list(*place).iterator()
         ),
         (
             _Row(line, False, evaluation_id, bytes(line_hash))  # noqa: FBT003
-            for line, evaluation_id, line_hash in changed.values_list(
+            for line, evaluation_id, line_hash in updated.values_list(
                 "source_line", "evaluation_id", "content_hash"
             ).iterator()
         ),
@@ -193,21 +187,21 @@ def _rows(source: Import) -> Generator[_Row, None, None]:
 
 
 def _expected(source: Import, line: int, newest_import: int, newest_line: int, line_hash: bytes) -> bytes:
-    """The hash that a line must have which brought a record: none if another import has a newer version."""
+    """Return the expected hash of a record's first line: empty if another import has a newer version."""
     if newest_import != source.pk:
         return b""
     return bytes(line_hash) if newest_line == line else b"elsewhere in this file"
 
 
-def _wrong(
+def _wrong_lines(
     lines: ChunkLines, rows: list[_Row], mapping: FieldMapping | None, *, is_whole: bool
 ) -> Iterator[str]:
-    """Compare the lines of a piece with the rows about them, and yield each fault."""
-    first = lines.piece.first_line
+    """Compare the lines of a chunk with the rows about them, and describe each fault."""
+    first = lines.chunk.first_line
     here = [row for row in rows if row.line >= first]
     if is_whole:
         yield from (
-            f"a row is about line {row.line:,}, which is not there" for row in rows if row.line < first
+            f"a row is about line {row.line:,}, which does not exist" for row in rows if row.line < first
         )
     for row in here:
         line = lines[row.line - first]

@@ -22,7 +22,7 @@ from reviews.review import agreement_counts, blind_scoring, drafts, independent_
 from reviews.review import versions as review_versions
 from reviews.review.preconditions import Conflict, check_in_force, check_open, check_settled, check_version
 from reviews.review.versions import Decision
-from reviews.storage.source_files import stored_record
+from reviews.storage.line_reader import stored_record
 
 __all__ = [
     "Conflict",

@@ -13,7 +13,7 @@ from reviews.records.scores import format_score, identity, is_score
 from reviews.rubric.definition import Choice, Rubric
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
-from reviews.storage.source_files import stored_record
+from reviews.storage.line_reader import stored_record
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Describe faults of kept files: place, fault and remedy."""
+"""Describe corrupt data in storage: where it is, what is wrong, and how to repair it."""
 
 import logging
 from dataclasses import dataclass
@@ -13,23 +13,24 @@ _BACKUP = "restore a backup (manage.py restore)"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault as one sentence and as its parts. Without `frame`, the fault lies in several or in none."""
+    """A fault in stored data. Its string is one sentence."""
 
     run: str
     place: str
-    what: str
+    problem: str
     remedy: str
+    #: Number of the damaged frame. None if the fault is not in a single frame.
     frame: int | None = None
 
     def __str__(self) -> str:
         frame = "" if self.frame is None else f", frame {self.frame}"
-        return f"Run {self.run!r}, {self.place}{frame}: {self.what}; {self.remedy}."
+        return f"Run {self.run!r}, {self.place}{frame}: {self.problem}; {self.remedy}."
 
 
 class CorruptData(Exception):
-    """Stored data fails its checks. The message is the sentence of `fault`.
+    """Stored data failed a check. The message is the sentence of `fault`.
 
-    Code that turns it into an answer or the end of a job calls `note`.
+    Code that catches this error to answer a request or to end a job calls `log_corruption`.
     """
 
     def __init__(self, fault: Fault) -> None:
@@ -37,13 +38,13 @@ class CorruptData(Exception):
         self.fault = fault
 
 
-def log_corruption(damaged: CorruptData) -> None:
-    """Write one line to the log, for the operator."""
-    log.error("%s", damaged)
+def log_corruption(error: CorruptData) -> None:
+    """Log one line for the operator."""
+    log.error("%s", error)
 
 
 class SourceFile(NamedTuple):
-    """The kept file of an import, as faults name it."""
+    """The identity of a source file in fault messages."""
 
     run: str
     import_id: int
@@ -53,20 +54,20 @@ class SourceFile(NamedTuple):
     def of_import(cls, source: Import) -> "SourceFile":
         return cls(source.run.name, source.pk, source.file_name)
 
-    def bytes_fault(self, what: str, frame: int | None = None) -> Fault:
-        """A fault of the bytes, which the original file heals."""
+    def bytes_fault(self, problem: str, frame: int | None = None) -> Fault:
+        """Return a fault in the file's bytes. The original file repairs it."""
         remedy = f"{_BACKUP}, or the original file (manage.py repair_import {self.import_id} FILE)"
-        return Fault(self.run, self._place, what, remedy, frame)
+        return Fault(self.run, self._place, problem, remedy, frame)
 
-    def rows_fault(self, what: str) -> Fault:
-        """A fault of the rows that describe the file, which only a backup heals."""
-        return Fault(self.run, self._place, what, _BACKUP)
+    def rows_fault(self, problem: str) -> Fault:
+        """Return a fault in the rows about the file. Only a backup repairs it."""
+        return Fault(self.run, self._place, problem, _BACKUP)
 
     @property
     def _place(self) -> str:
         return f"import {self.import_id} ({self.name})"
 
 
-def export_fault(export: Export, what: str, frame: int | None = None) -> Fault:
-    """A fault of a finished export."""
-    return Fault(export.run.name, f"export {export.pk}", what, "export again", frame)
+def export_fault(export: Export, problem: str, frame: int | None = None) -> Fault:
+    """Return a fault in a finished export. Exporting again repairs it."""
+    return Fault(export.run.name, f"export {export.pk}", problem, "export again", frame)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import zstandard
 
-from reviews.storage import json_array, source_files
-from reviews.storage.source_files import ImportRefused
+from reviews.storage import chunks, json_array
+from reviews.storage.errors import ImportRefused
 
 # 1 KiB of zstd unpacks to 32 MiB at most, and of gzip to 1 MiB: what a bomb can take of memory.
 _SIP = 1024
@@ -118,7 +118,7 @@ def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
     for part in parts:
         waiting.append(part)
         size += len(part)
-        if size >= source_files.BLOCK_SIZE:
+        if size >= chunks.BLOCK_SIZE:
             yield b"".join(waiting)
             waiting, size = [], 0
     if size:

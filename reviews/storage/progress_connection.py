@@ -1,4 +1,4 @@
-"""What a job tells while its transaction runs: by a second connection, so that everybody sees it."""
+"""Report job progress over a second connection, so it is visible before the job's transaction commits."""
 
 import time
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _Row = tuple[Any, ...] | None
 
 @contextmanager
 def open_progress_connection() -> Iterator["ProgressConnection"]:
-    """A connection beside the one of this thread, for the length of the block."""
+    """Open a second database connection for the length of the block."""
     connection = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
         yield ProgressConnection(connection)
@@ -24,7 +24,7 @@ def open_progress_connection() -> Iterator["ProgressConnection"]:
 
 
 class ProgressConnection:
-    """Each statement is a transaction of its own, and gives the first row it returns, if any."""
+    """A connection in autocommit mode. Each statement returns its first row, if any."""
 
     def __init__(self, connection: BaseDatabaseWrapper) -> None:
         self._connection = connection
@@ -36,7 +36,7 @@ class ProgressConnection:
             return cursor.fetchone() if cursor.description else None
 
     def report(self, statement: str, values: dict[str, Any]) -> _Row:
-        """The same, but nothing where the last report was made `SECONDS_BETWEEN_REPORTS` ago or less."""
+        """Execute the statement, at most once every `SECONDS_BETWEEN_REPORTS`. Return None if skipped."""
         if time.monotonic() < self._next_report:
             return None
         self._next_report = time.monotonic() + SECONDS_BETWEEN_REPORTS

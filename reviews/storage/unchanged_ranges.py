@@ -20,7 +20,7 @@ class RangeMerger:
         # The last range that was handed out to be written.
         self._last: ImportLine | None = None
 
-    def joined(self, noted: Iterable[ImportLine]) -> list[ImportLine]:
+    def merge(self, noted: Iterable[ImportLine]) -> list[ImportLine]:
         """Return the rows to write for the lines of a piece. A range of the piece before is extended."""
         rows: list[ImportLine] = []
         for row in sorted(noted, key=attrgetter("line")):

@@ -13,7 +13,7 @@ import zstandard
 from django.db import OperationalError
 
 from reviews.exports import jsonl
-from reviews.imports import importer
+from reviews.imports import jobs
 from reviews.models import AuditEvent, Import, Run, Upload
 from tests.api.conftest import Program
 from tests.audit.test_log import seal
@@ -40,7 +40,7 @@ class TestMapping:
         assert answer.json()["run"] == "bench"
         assert answer.json()["mapping"]["fields"]["task_id"] == "question_id"
         brought = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
-        importer.import_upload(brought.json()["id"])
+        jobs.import_upload(brought.json()["id"])
         assert (
             of_max.get("evaluations/mt-bench%2F81%2Falpaca-13b%2F1?run=bench").json()["fields"]["task_id"]
             == "81"
@@ -70,7 +70,7 @@ class TestImport:
         assert answer.status_code == 202, answer.content
         assert answer.json()["state"] == "queued"
         assert answer["Location"] == f"/api/v1/imports/{answer.json()['id']}"
-        importer.import_upload(answer.json()["id"])
+        jobs.import_upload(answer.json()["id"])
         return int(answer.json()["id"])
 
     @pytest.mark.parametrize("data", [TWO, gzip.compress(TWO)])
@@ -130,7 +130,7 @@ class TestImport:
         answer = of_max.ask("POST", "runs/packed/imports", data, kind=JSONL, Content_Encoding=packing)
         assert answer.status_code == status
         if status == 202:
-            importer.import_upload(answer.json()["id"])
+            jobs.import_upload(answer.json()["id"])
             assert of_max.get("runs/packed/export").getvalue() == TWO
 
     @pytest.mark.parametrize(("name", "kept_as"), [("%00", "file"), ("../etc/run%00.jsonl", "run.jsonl")])

@@ -22,7 +22,7 @@ from reviews.audit import events, reveals
 from reviews.audit.events import NoTransaction
 from reviews.dashboard import bulk_changes, spot_checks
 from reviews.dashboard.reviewer_activity import WorkSelection
-from reviews.exports import jobs
+from reviews.exports import jobs, output, stored_files
 from reviews.imports import importer, runs, task_context, uploads
 from reviews.imports import jobs as import_jobs
 from reviews.judge import measurement_settings
@@ -214,8 +214,8 @@ EVENTS = {
     "exports.remove_expired": "export removed",
     "importer.import_stream": "import, extend rubric",
     "importer.receive_upload": "upload",
-    "importer.import_upload": "import, extend rubric",
-    "importer.fail_upload": "import failed",
+    "import_jobs.import_upload": "import, extend rubric",
+    "import_jobs.fail_upload": "import failed",
     "import_job.cancel": "import cancelled",
     "import_job.end_cancelled": "import cancelled",
     "key_rotation.rotate": "secrets re-encrypted",
@@ -288,7 +288,7 @@ EVENTS = {
 }
 # These write, and others tell of it.
 TOLD_BY = {
-    "import_job.reported": "importer.import_upload",
+    "import_job.reported": "import_jobs.import_upload",
     "queue.clear_claim": "queue.release",
     "queue.renew": "queue.claim",
     "queue.extend_claim": "queue.claim",
@@ -318,7 +318,7 @@ TOLD_BY = {
     "webhooks.remove_old": "webhooks.add",
     # These remove rows that nobody can use any more.
     "retention.remove_cached": "people.deactivate",
-    "retention.remove_jobs": "importer.fail_upload",
+    "retention.remove_jobs": "import_jobs.fail_upload",
     "retention.remove_links": "links.invite",
     "retention.remove_old": "exports.remove_expired",
     "retention.remove_sessions": "people.deactivate",
@@ -411,7 +411,7 @@ class Calls:
         return claims.claim(evaluation_id=self.evaluation().pk, reviewer=self.ana)
 
     def export(self) -> Export:
-        return jobs.enqueue(jobs.ExportOptions(self.run), self.lea)
+        return jobs.enqueue(output.ExportOptions(self.run), self.lea)
 
     def hidden(self) -> Evaluation:
         self.run.blind_share = 1
@@ -490,10 +490,10 @@ class Calls:
 
     def exports_note(self) -> Call:
         figures = {"size": 0, "sha256": "", "lines": 0, "lines_changed": 0, "lines_left_out": 0}
-        return partial(jobs.record_export, jobs.ExportOptions(self.run), self.lea, figures)
+        return partial(jobs.record_export, output.ExportOptions(self.run), self.lea, figures)
 
     def exports_stream(self) -> Call:
-        return partial(jobs.stream_export, jobs.ExportOptions(self.run), self.lea)
+        return partial(jobs.stream_export, output.ExportOptions(self.run), self.lea)
 
     def exports_fail(self) -> Call:
         return partial(jobs.fail, self.export().pk, "the disk is full")
@@ -504,17 +504,17 @@ class Calls:
         return jobs.remove_expired
 
     def exports_order_of(self) -> Call:
-        return partial(jobs.export_options, self.export())
+        return partial(output.export_options, self.export())
 
     def exports_stretch(self) -> Call:
         export = self.export()
         jobs.build(export.pk)
-        return lambda: list(jobs.stored_range(export, ExportPart.Kind.RECEIPT, 0, 0))
+        return lambda: list(stored_files.stored_range(export, ExportPart.Kind.RECEIPT, 0, 0))
 
     def exports_kept_receipt(self) -> Call:
         export = self.export()
         jobs.build(export.pk)
-        return lambda: list(jobs.stored_receipt(export))
+        return lambda: list(stored_files.stored_receipt(export))
 
     def importer_import_stream(self) -> Call:
         return partial(
@@ -523,13 +523,13 @@ class Calls:
 
     def importer_receive_upload(self) -> Call:
         names = {"run_name": "run", "file_name": "run.jsonl"}
-        return partial(importer.store_upload, **names, blocks=[line()], strict=False, actor=self.lea)
+        return partial(import_jobs.enqueue_import, **names, blocks=[line()], strict=False, actor=self.lea)
 
     def importer_import_upload(self) -> Call:
-        return partial(importer.import_upload, self.importer_receive_upload()().pk)
+        return partial(import_jobs.import_upload, self.importer_receive_upload()().pk)
 
     def importer_fail_upload(self) -> Call:
-        return partial(importer.fail_upload, self.importer_receive_upload()().pk, "the disk is full")
+        return partial(import_jobs.fail_upload, self.importer_receive_upload()().pk, "the disk is full")
 
     def receiving_run_named(self) -> Call:
         fields = dict.fromkeys(("evaluation_id", "judge_llm_model", "judge_prompt_template_path"), "id")
@@ -576,7 +576,7 @@ class Calls:
         return partial(importer.clean_file_name, "files/run.jsonl")
 
     def importer_locked(self) -> Call:
-        return partial(importer.lock_import, self.importer_receive_upload()().pk)
+        return partial(import_jobs.lock_import, self.importer_receive_upload()().pk)
 
     def import_job_cancel(self) -> Call:
         return partial(import_jobs.cancel_import, self.importer_receive_upload()().pk, self.lea)
@@ -586,7 +586,7 @@ class Calls:
 
     def import_job_retry(self) -> Call:
         pk = self.importer_receive_upload()().pk
-        importer.fail_upload(pk, "the disk is full")
+        import_jobs.fail_upload(pk, "the disk is full")
         return partial(import_jobs.retry_import, pk, self.lea)
 
     def import_job_end_cancelled(self) -> Call:

@@ -9,7 +9,7 @@ from psycopg import sql
 
 from reviews.imports import bulk_insert, importer
 from reviews.models import Import, User
-from reviews.storage import copy_encoding, source_files
+from reviews.storage import chunks, copy_encoding
 
 RUN = "benchmark"
 
@@ -71,7 +71,7 @@ def remove_records() -> None:
 def bring_in(file: Path, *, run: str = RUN) -> Import:
     with file.open("rb") as opened, transaction.atomic():
         return importer.import_stream(
-            source_files.read_blocks(opened), run_name=run, file_name=file.name, actor=None
+            chunks.read_blocks(opened), run_name=run, file_name=file.name, actor=None
         )
 
 
@@ -88,7 +88,7 @@ def copy_rows(path: Path) -> None:
     """Send such rows and nothing else."""
     rows_in = bulk_insert.COPY_EVALUATIONS
     with path.open("rb") as file, connection.cursor() as cursor, cursor.copy(rows_in) as copy:
-        for block in source_files.read_blocks(file):
+        for block in chunks.read_blocks(file):
             copy.write(block)
 
 

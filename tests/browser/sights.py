@@ -22,8 +22,8 @@ from cognireview.environment import BASE_DIR
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.dashboard import bulk_changes, spot_checks
 from reviews.dashboard.reviewer_activity import WorkSelection
-from reviews.exports import jobs
-from reviews.imports import importer
+from reviews.exports import jobs, output
+from reviews.imports import jobs as import_jobs
 from reviews.imports.runs import get_or_create_run
 from reviews.models import (
     BlindScores,
@@ -414,14 +414,14 @@ def repeated_import() -> int:
 
 
 def refused_import() -> int:
-    source = importer.store_upload(
+    source = import_jobs.enqueue_import(
         run_name="Algebra",
         file_name="algebra.jsonl",
         blocks=iter([file_of(line("eval_1"), b"no record")]),
         strict=True,
         actor=User.objects.get(username="max"),
     )
-    together(lambda: importer.import_upload(source.pk))
+    together(lambda: import_jobs.import_upload(source.pk))
     return source.pk
 
 
@@ -440,7 +440,7 @@ def cancelled_import() -> int:
 
 def built_export() -> int:
     run()
-    export = jobs.enqueue(jobs.ExportOptions(Run.objects.get()), User.objects.get(username="lea"))
+    export = jobs.enqueue(output.ExportOptions(Run.objects.get()), User.objects.get(username="lea"))
     together(lambda: jobs.build(export.pk))
     return export.pk
 

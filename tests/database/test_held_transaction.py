@@ -9,8 +9,9 @@ from django.db import connection, connections, transaction
 
 from cognireview.environment import BASE_DIR
 from reviews.exports import jobs, jsonl
-from reviews.exports.jobs import ExportOptions
+from reviews.exports.output import ExportOptions
 from reviews.imports import importer
+from reviews.imports import jobs as import_jobs
 from reviews.models import Evaluation, Import, ImportLine, Run, User
 from tests.support.lines import bring_in, file_of, line
 
@@ -52,7 +53,7 @@ class TestAnAbandonedGenerator:
         assert Run.objects.filter(name__startswith="kept").count() == 2
 
     def test_loses_no_line_of_an_import(self, max: User, abandoned: Iterator[bytes]) -> None:
-        upload = importer.store_upload(
+        upload = import_jobs.enqueue_import(
             run_name="other",
             file_name="a.jsonl",
             blocks=[DATA.replace(b"eval_", b"new_")],
@@ -64,7 +65,7 @@ class TestAnAbandonedGenerator:
             if counts["new"]:
                 abandoned.close()  # type: ignore[attr-defined]
 
-        importer.import_upload(upload.pk, progress)
+        import_jobs.import_upload(upload.pk, progress)
         upload.refresh_from_db()
         assert (upload.state, upload.new) == (Import.State.DONE, 12)
         assert Evaluation.objects.filter(first_import=upload).count() == 12
@@ -97,7 +98,7 @@ def test_an_export_whose_job_stops_is_closed_with_its_transaction(max: User) -> 
 def test_an_import_that_lost_rows_fails_as_a_whole(model: type[ImportLine | Evaluation], max: User) -> None:
     bring_in(file_of(line("eval_1")))
     data = file_of(line("eval_1"), line("eval_2"))
-    upload = importer.store_upload(
+    upload = import_jobs.enqueue_import(
         run_name="evaluations", file_name="a.jsonl", blocks=[data], strict=False, actor=max
     )
 
@@ -106,7 +107,7 @@ def test_an_import_that_lost_rows_fails_as_a_whole(model: type[ImportLine | Eval
         model.objects.filter(**{place: upload}).delete()
 
     with pytest.raises(importer.Incomplete, match="wrote"):
-        importer.import_upload(upload.pk, lose)
+        import_jobs.import_upload(upload.pk, lose)
     upload.refresh_from_db()
     assert (upload.state, Evaluation.objects.count()) == (Import.State.QUEUED, 1)
 

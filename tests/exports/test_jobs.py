@@ -12,8 +12,8 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import JobAborted
 
-from reviews.exports import jobs, jsonl
-from reviews.exports.jobs import ExportOptions, InvalidExport
+from reviews.exports import jobs, jsonl, output, stored_files
+from reviews.exports.output import ExportOptions, InvalidExport
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, ExportProgress, Import, Run, User
 from tests.support.factories import ImportFactory
 from tests.support.lines import bring_in, file_of, line
@@ -41,7 +41,7 @@ def built(order: ExportOptions, actor: User) -> Export:
 
 
 def content(export: Export) -> bytes:
-    return b"".join(jobs.stored_range(export, Kind.FILE, 0, export.size - 1))
+    return b"".join(stored_files.stored_range(export, Kind.FILE, 0, export.size - 1))
 
 
 class TestAnOrder:
@@ -83,7 +83,7 @@ class TestTheFileOfOneImport:
     """What `Order.only_import` gives: the lines of that file and no other's."""
 
     def file_of_import(self, source: Import, **order: Any) -> bytes:
-        return b"".join(jobs.ExportOutput(ExportOptions(source.run, only_import=source, **order)))
+        return b"".join(output.ExportOutput(ExportOptions(source.run, only_import=source, **order)))
 
     @pytest.mark.parametrize(
         "data",
@@ -134,24 +134,26 @@ class TestBuilding:
         assert (export.state, content(export)) == (Export.State.DONE, data)
         assert (export.size, export.sha256) == (len(data), hashlib.sha256(data).hexdigest())
         assert (export.lines, export.lines_changed, export.lines_left_out) == (2, 0, 1)
-        receipt = json.loads(b"".join(jobs.stored_receipt(export)))
+        receipt = json.loads(b"".join(stored_files.stored_receipt(export)))
         assert receipt["output"]["sha256"] == export.sha256
 
     @pytest.mark.parametrize("order", [{"format": "csv"}, {"compression": "gzip"}, {"with_rejected": True}])
     def test_gives_what_the_command_writes(self, order: dict[str, Any], run: Run, lea: User) -> None:
         assert content(built(ExportOptions(run, **order), lea)) == b"".join(
-            jobs.ExportOutput(ExportOptions(run, **order))
+            output.ExportOutput(ExportOptions(run, **order))
         )
 
     def test_gives_any_stretch_of_the_file(
         self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(jobs, "PART_SIZE", 100)
+        monkeypatch.setattr(stored_files, "PART_SIZE", 100)
         export = built(ExportOptions(run), lea)
         data = file_of(A, B)
         assert export.parts.filter(kind=Kind.FILE).count() == -(-len(data) // 100)
         for first, last in ((0, 0), (0, 99), (99, 100), (100, 199), (150, 420), (0, len(data) - 1)):
-            assert b"".join(jobs.stored_range(export, Kind.FILE, first, last)) == data[first : last + 1]
+            assert (
+                b"".join(stored_files.stored_range(export, Kind.FILE, first, last)) == data[first : last + 1]
+            )
 
     def test_leaves_an_audit_event_with_hash_counts_and_filter(self, run: Run, lea: User) -> None:
         export = built(ExportOptions(run, with_rejected=True), lea)
@@ -259,7 +261,7 @@ class TestAtOnce:
         def blocks(*arguments: Any, **_: object) -> Iterator[tuple[bytes, int]]:
             tally = arguments[2]
             tally.bytes_read = 1000
-            yield b"x" * jobs.PART_SIZE, 0
+            yield b"x" * stored_files.PART_SIZE, 0
             together(look)
 
         monkeypatch.setattr(jsonl, "_blocks", blocks)

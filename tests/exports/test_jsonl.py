@@ -14,9 +14,9 @@ from reviews.exports import jsonl
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records.line_splice import splice
 from reviews.records.schema import HUMAN_FIELDS, Limits
-from reviews.storage import source_files
+from reviews.storage import chunks, source_files
+from reviews.storage.chunks import BOM
 from reviews.storage.integrity import ContentTotals
-from reviews.storage.source_files import BOM
 from tests.support.factories import UserFactory
 from tests.support.json_texts import json_texts, strings
 from tests.support.lines import RECORD, bring_in, file_of, line, take_out
@@ -46,9 +46,9 @@ def review(text: bytes, reviewer: User) -> bytes:
 
 @pytest.fixture
 def small_blocks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit that the test's long lines break, and pieces small enough to need several for one line."""
+    """A limit that the test's long lines break, and chunks small enough to need several for one line."""
     settings.LIMITS = Limits(line_bytes=2000)
-    monkeypatch.setattr(source_files, "BLOCK_SIZE", 1500)
+    monkeypatch.setattr(chunks, "BLOCK_SIZE", 1500)
 
 
 class TestUnreviewed:
@@ -102,7 +102,7 @@ class TestUnreviewed:
         assert (done.new, take_out(run=run)) == (1, file_of(text))
 
     def test_file_of_many_pieces_comes_back_byte_for_byte(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(source_files, "BLOCK_SIZE", 3000)
+        monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
         data = file_of(*(line(f"eval_{number}") for number in range(50)))
         assert bring_in(data).chunks.count() > 10
         assert take_out() == data
@@ -178,7 +178,7 @@ class TestRejected:
             "line": 6,
             "outcome": "rejected",
             "field": "evaluation_id",
-            "reason": "stands in line 2 already",
+            "reason": "is already in line 2",
         }
 
     def test_last_line_that_was_cut_leaves_a_whole_file(self) -> None:
@@ -211,7 +211,7 @@ class TestSeveralImports:
         for state in (Import.State.FAILED, Import.State.QUEUED):
             failed = Import.objects.create(run=Run.objects.get(), file_name="b.jsonl", state=state)
             for _ in source_files.store_chunks(
-                failed, source_files.cut_chunks([file_of(B)], line_bytes=10_000), ContentTotals()
+                failed, chunks.cut_chunks([file_of(B)], line_bytes=10_000), ContentTotals()
             ):
                 pass
         assert take_out() == file_of(A)

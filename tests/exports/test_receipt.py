@@ -14,12 +14,12 @@ from django.test import override_settings
 
 from cognireview.environment import BASE_DIR
 from reviews.exports import signing, verify_receipt
-from reviews.exports.jobs import ExportOptions, ExportOutput
+from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.exports.receipt import END, SIGNATURE, ExportTally, FileDigest, ReceiptFilter, ReceiptOutput
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records.line_splice import splice
 from reviews.records.schema import HUMAN_FIELDS, Limits
-from reviews.storage.source_files import BOM
+from reviews.storage.chunks import BOM
 from tests.support.commands import Finished, manage
 from tests.support.lines import bring_in, file_of, line
 from tests.support.work import decide
@@ -164,7 +164,7 @@ class TestAuditHead:
             tally.changes(number, f"eval_{number}", ["human_review_status"], None)
         asked = ReceiptFilter("all", with_rejected=False, import_id=None)
         output = ReceiptOutput("out.jsonl", "jsonl", "", 0, "", FileDigest(0, ""), 0)
-        receipt = json.loads(b"".join(tally.receipt(run="", created_at="", asked=asked, output=output)))
+        receipt = json.loads(b"".join(tally.receipt(run="", created_at="", options=asked, output=output)))
         assert [entry["line"] for entry in receipt["changed"]] == list(range(1, 25_001))
 
     def test_counts_a_line_that_comes_in_pieces_once(self) -> None:

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from reviews.audit import log
-from reviews.exports.jobs import ExportOptions, ExportOutput
+from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.exports.verify_log import AuditLogFile, UnreadableAuditLog, verify_with_log
 from reviews.exports.verify_receipt import InvalidReceipt
 from reviews.models import Evaluation, Run, User

@@ -20,8 +20,8 @@ from cognireview.postgres.embedded import Server
 from cognireview.postgres.server_account import server_account
 from reviews.database import replica
 from reviews.database.replica import ReplicaLost, read_from_replica
-from reviews.exports import jobs, jsonl
-from reviews.exports.jobs import ExportOptions
+from reviews.exports import jobs, jsonl, stored_files
+from reviews.exports.output import ExportOptions
 from reviews.judge import report
 from reviews.judge.accuracy import JudgeScope
 from reviews.models import Evaluation, Export, Run, User
@@ -196,13 +196,13 @@ class TestAnExport:
         assert any("source_chunk" in query for query in noted)
         assert not any("export_part" in query for query in noted)
         export.refresh_from_db()
-        kept = jobs.stored_range(export, jobs.Kind.FILE, 0, export.size - 1)
+        kept = stored_files.stored_range(export, stored_files.Kind.FILE, 0, export.size - 1)
         assert export.sha256 == sha256(kept) == by_the_primary(run)
 
     def test_by_a_job_that_is_thrown_out_is_built_by_the_primary(
         self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        monkeypatch.setattr(jobs, "PART_SIZE", 1000)
+        monkeypatch.setattr(stored_files, "PART_SIZE", 1000)
         parts: list[None] = []
 
         def check_in() -> None:

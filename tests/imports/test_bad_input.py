@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from reviews.exports import jobs
 from reviews.exports.verify_export import compare
-from reviews.imports import importer
+from reviews.imports import jobs as import_jobs
 from reviews.models import Evaluation, Export, Import, User
 from reviews.records.schema import HUMAN_FIELDS
 from tests.records.test_traps import ACCEPTED, AFTER, BEFORE, cases
@@ -80,10 +80,10 @@ class TestTwentyThousandBadLines:
         lines = (b"no record", line(task_id=True), b"[]", line(human_review_status="Done"))
         good = (line(f"good_{n}") for n in range(self.GOOD))
         data = file_of(*good, *(lines[n % 4] for n in range(self.BAD)))
-        upload = importer.store_upload(
+        upload = import_jobs.enqueue_import(
             run_name="bad", file_name="bad.jsonl", blocks=[data], strict=False, actor=max
         )
-        importer.import_upload(upload.pk)
+        import_jobs.import_upload(upload.pk)
         return upload
 
     def test_fill_no_page_and_can_be_downloaded_all(self, bad: Import, client: Client, max: User) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from reviews.exports import verify_receipt
 from reviews.exports.verify_export import compare
 from reviews.history import timeline
-from reviews.imports import importer
+from reviews.imports import jobs
 from reviews.models import Import, Run, User
 from reviews.records.schema import Limits
 from reviews.rubric import definition
@@ -90,11 +90,11 @@ def test_receipt_names_the_files_in_the_order_of_the_export(run: Run, tmp_path: 
 
 
 def test_upload_that_is_imported_last_comes_last(ana: User, max: User) -> None:
-    early = importer.store_upload(
+    early = jobs.enqueue_import(
         run_name="evaluations", file_name="a.jsonl", blocks=[FIRST], strict=False, actor=max
     )
     bring_in(SECOND)
-    importer.import_upload(early.pk)
+    jobs.import_upload(early.pk)
     early.refresh_from_db()
     assert early.sequence == 2
     assert take_out() == SECOND + FIRST

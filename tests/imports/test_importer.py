@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
-from reviews.imports import importer, parser_pool
+from reviews.imports import importer, jobs, parser_pool
 from reviews.imports.bulk_insert import insert_evaluations
-from reviews.imports.importer import StrictImportRefused, fail_upload, import_upload, store_upload
+from reviews.imports.importer import StrictImportRefused
+from reviews.imports.jobs import enqueue_import, fail_upload, import_upload
 from reviews.models import AuditEvent, Evaluation, Import, ImportLine, Run, SourceChunk, User
 from reviews.records.schema import Limits
-from reviews.storage import source_files
-from reviews.storage.source_files import ImportRefused
+from reviews.storage import chunks, source_files
+from reviews.storage.errors import ImportRefused
 from tests.support.lines import bring_in, file_of, line, take_out
 
 pytestmark = pytest.mark.django_db
@@ -29,10 +30,10 @@ MIXED = file_of(A, b"", b"no record", B, line("eval_d", task_id=True), C)
 
 
 def upload(data: bytes, actor: User, *, run: str = "evaluations", strict: bool = False) -> Import:
-    return store_upload(
+    return enqueue_import(
         run_name=run,
         file_name="evaluations.jsonl",
-        blocks=source_files.read_blocks(BytesIO(data)),
+        blocks=chunks.read_blocks(BytesIO(data)),
         strict=strict,
         actor=actor,
     )
@@ -115,7 +116,7 @@ class TestImport:
 
     def test_holds_a_line_that_is_too_long_by_its_number(self, settings: Settings) -> None:
         settings.LIMITS = Limits(line_bytes=2000)
-        done = bring_in(file_of(A, b'{"x": "%b"}' % (b"x" * 3 * source_files.BLOCK_SIZE), B))
+        done = bring_in(file_of(A, b'{"x": "%b"}' % (b"x" * 3 * chunks.BLOCK_SIZE), B))
         assert (done.lines, done.new, done.rejected) == (3, 2, 1)
         [told] = done.listed_exceptions()
         assert (told["line"], told["reason"]) == (
@@ -124,7 +125,7 @@ class TestImport:
         )
 
     def test_tells_how_far_it_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(source_files, "BLOCK_SIZE", 1)
+        monkeypatch.setattr(chunks, "BLOCK_SIZE", 1)
         data = [file_of(A), file_of(b""), file_of(b"no record", B)]
         told: list[tuple[int, int, int]] = []
         with transaction.atomic():
@@ -141,7 +142,7 @@ class TestImport:
     def test_in_many_pieces_and_processes_brings_every_line_to_its_place(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(source_files, "BLOCK_SIZE", 3000)
+        monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
         monkeypatch.setattr(parser_pool, "usable_cores", lambda: 2)
         data = file_of(*(part for number in range(40) for part in (line(f"eval_{number}"), b"no record")))
         done = bring_in(data)
@@ -181,7 +182,7 @@ class TestStrict:
 
     def test_brings_nothing_of_a_file_with_one(self) -> None:
         with pytest.raises(
-            StrictImportRefused, match=r"2 of 6 lines are bad, so nothing was imported\."
+            StrictImportRefused, match=r"2 of 6 lines are invalid, so nothing was imported\."
         ) as refusal:
             bring_in(MIXED, strict=True)
         assert [told["line"] for told in refusal.value.listed_exceptions()] == [3, 5]
@@ -232,16 +233,16 @@ def test_a_file_name_is_a_name_and_never_a_path(name: str, kept_as: str) -> None
 
 
 def breaks_at_the_second_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the database go away in the middle of a file of several pieces."""
-    pieces: list[Collection[Any]] = []
+    """Let the database go away in the middle of a file of several chunks."""
+    chunks: list[Collection[Any]] = []
 
     def copy_once(records: Collection[Any]) -> None:
-        pieces.append(records)
-        if len(pieces) > 1:
+        chunks.append(records)
+        if len(chunks) > 1:
             raise ConnectionError
         insert_evaluations(records)
 
-    monkeypatch.setattr(source_files, "BLOCK_SIZE", 1000)
+    monkeypatch.setattr(chunks, "BLOCK_SIZE", 1000)
     monkeypatch.setattr(importer, "insert_evaluations", copy_once)
 
 
@@ -255,7 +256,7 @@ class TestUpload:
         )
         assert kept.created_by == max
         job = ProcrastinateJob.objects.get()
-        assert (job.task_name, job.args, job.status) == (importer.JOB, {"import_id": kept.pk}, "todo")
+        assert (job.task_name, job.args, job.status) == (jobs.JOB, {"import_id": kept.pk}, "todo")
         assert AuditEvent.objects.get().action == "upload"
         assert not Evaluation.objects.exists()
 
@@ -271,7 +272,7 @@ class TestUpload:
             raise ConnectionResetError
 
         with pytest.raises(ConnectionResetError):
-            store_upload(run_name="r", file_name="f", blocks=broken(), strict=False, actor=max)
+            enqueue_import(run_name="r", file_name="f", blocks=broken(), strict=False, actor=max)
         assert not Import.objects.exists()
         assert not ProcrastinateJob.objects.exists()
 
@@ -301,7 +302,7 @@ class TestUpload:
         kept = upload(MIXED, max, strict=True)
         import_upload(kept.pk)
         assert in_state(kept) == "failed"
-        assert kept.error == "2 of 6 lines are bad, so nothing was imported."
+        assert kept.error == "2 of 6 lines are invalid, so nothing was imported."
         assert [told["line"] for told in kept.listed_exceptions()] == [3, 5]
         assert not Evaluation.objects.exists()
         assert AuditEvent.objects.filter(action="import failed", actor=max).count() == 1
@@ -321,7 +322,7 @@ class TestUpload:
         fail_upload(kept.pk, "ConnectionError: the server went away")
         assert in_state(kept) == "failed"
         assert kept.error == "ConnectionError: the server went away"
-        assert b"".join(piece.data for piece in source_files.stored_chunks(kept)) == file_of(A, B, C)
+        assert b"".join(chunk.data for chunk in source_files.stored_chunks(kept)) == file_of(A, B, C)
         again = upload(file_of(A, B, C), max)
         import_upload(again.pk)
         assert (in_state(again), again.new) == ("done", 3)

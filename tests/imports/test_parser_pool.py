@@ -28,7 +28,7 @@ def work(text: bytes, *, first_line: int = 1, begins_inside: bool = False) -> Pa
     return ParseRequest(text, first_line, text.count(b"\n"), begins_inside, TARGET, Limits())
 
 
-def pieces(count: int) -> Iterator[tuple[int, ParseRequest]]:
+def chunks(count: int) -> Iterator[tuple[int, ParseRequest]]:
     for number in range(count):
         text = file_of(line(f"eval_{number}"), b"no record")
         yield number, work(text, first_line=1 + 2 * number)
@@ -83,25 +83,25 @@ class TestParse:
 class TestAhead:
     @pytest.mark.parametrize("cores", [1, 2, 16])
     def test_comes_what_each_piece_holds_in_order(self, cores: int) -> None:
-        expected = [(number, parse(lines)) for number, lines in pieces(MANY)]
-        assert list(parse_ahead(pieces(MANY), cores=cores)) == expected
+        expected = [(number, parse(lines)) for number, lines in chunks(MANY)]
+        assert list(parse_ahead(chunks(MANY), cores=cores)) == expected
 
     def test_comes_a_large_piece_in_its_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            parser_pool, "MAX_POOLED_BYTES", max(len(lines.text) for _, lines in pieces(MANY)) - 1
+            parser_pool, "MAX_POOLED_BYTES", max(len(lines.text) for _, lines in chunks(MANY)) - 1
         )
-        assert [number for number, _ in parse_ahead(pieces(MANY), cores=2)] == [*range(MANY)]
+        assert [number for number, _ in parse_ahead(chunks(MANY), cores=2)] == [*range(MANY)]
 
     @pytest.mark.parametrize(("count", "cores"), [(parser_pool.CHUNKS_WITHOUT_POOL, 2), (MANY, 1)])
     def test_no_process_is_started_for_a_small_file_or_on_one_core(
         self, count: int, cores: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(parser_pool, "_Process", None)
-        assert len(list(parse_ahead(pieces(count), cores=cores))) == count
+        assert len(list(parse_ahead(chunks(count), cores=cores))) == count
 
     def test_no_process_is_left_when_the_consumer_gives_up(self) -> None:
         before = set(psutil.Process().children())
-        with closing(parse_ahead(pieces(MANY), cores=2)) as ahead:
+        with closing(parse_ahead(chunks(MANY), cores=2)) as ahead:
             for number, _ in ahead:
                 if number == parser_pool.CHUNKS_WITHOUT_POOL:
                     assert set(psutil.Process().children()) > before
@@ -111,7 +111,7 @@ class TestAhead:
 
 class TestProcess:
     def test_that_is_killed_is_replaced(self, process: parser_pool._Process) -> None:
-        [(_, lines)] = pieces(1)
+        [(_, lines)] = chunks(1)
         assert process.parse(lines) == parse(lines)
         os.kill(process.pid, signal.SIGKILL)
         for _ in range(3):
@@ -120,7 +120,7 @@ class TestProcess:
     def test_that_dies_twice_over_the_same_lines_is_reported(
         self, process: parser_pool._Process, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        [(_, lines)] = pieces(1)
+        [(_, lines)] = chunks(1)
         program = "import sys; sys.stdin.buffer.read(10); sys.exit(9)"
         monkeypatch.setattr(parser_pool, "_program", lambda: program)
         os.kill(process.pid, signal.SIGKILL)
@@ -128,7 +128,7 @@ class TestProcess:
             process.parse(lines)
 
     def test_has_a_bound_on_its_memory(self, process: parser_pool._Process) -> None:
-        [(_, lines)] = pieces(1)
+        [(_, lines)] = chunks(1)
         process.parse(lines)
         assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_AS)[0] == parser_pool.MAX_MEMORY
 
@@ -137,7 +137,7 @@ class TestProcess:
 
     def test_that_gets_the_half_of_its_work_because_its_parent_died_ends_without_a_word(self) -> None:
         program = "from reviews.imports import parser_pool; parser_pool.main()"
-        [(_, lines)] = pieces(1)
+        [(_, lines)] = chunks(1)
         half = pickle.dumps(lines)[:-20]
         done = subprocess.run([sys.executable, "-c", program], input=half, capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")

@@ -259,14 +259,14 @@ class TestHumanValuesOfAFile:
 class TestAnIdThatIsTaken:
     def test_in_the_same_file_names_the_first_line(self) -> None:
         done = bring_in(file_of(line("eval_1"), b"", line("eval_2"), line("eval_1", task_id="other")))
-        assert outcomes(done) == [(4, "rejected", "evaluation_id", "stands in line 1 already")]
+        assert outcomes(done) == [(4, "rejected", "evaluation_id", "is already in line 1")]
         assert evaluation().task_id == "4711"
 
     def test_in_the_same_file_is_rejected_each_time(self) -> None:
         bring_in(file_of(line()))
         again = bring_in(file_of(line(task_id="b"), line(), line(task_id="c")))
         assert [outcome for _, outcome, _, _ in outcomes(again)] == ["updated", "rejected", "rejected"]
-        assert {reason for _, _, _, reason in outcomes(again)[1:]} == {"stands in line 1 already"}
+        assert {reason for _, _, _, reason in outcomes(again)[1:]} == {"is already in line 1"}
 
     def test_by_a_line_that_was_rejected_is_free(self) -> None:
         done = bring_in(file_of(line(task_id=True), line()))

@@ -10,18 +10,19 @@ import pytest
 import zstandard
 
 from reviews.imports import parser_pool, task_context, uploads
-from reviews.imports.importer import import_upload, store_upload
+from reviews.imports.jobs import enqueue_import, import_upload
 from reviews.imports.rejection_limit import RejectionLimit, TooManyRejections, split_batches
 from reviews.models import ContextImport, Import, ImportLine, Run, SourceChunk, Upload, User
-from reviews.storage import copy_encoding, source_files
-from reviews.storage.source_files import Chunk, ChunkLines, ImportRefused
+from reviews.storage import chunks, copy_encoding
+from reviews.storage.chunks import Chunk, ChunkLines
+from reviews.storage.errors import ImportRefused
 from tests.support.commands import manage
 from tests.support.lines import bring_in, file_of, line
 
 pytestmark = pytest.mark.django_db
 
 MANY = 400_000
-SENTENCE = "This is not a file of records: the first 10,000 lines were refused; line 1: "
+SENTENCE = "This is not a file of records: the first 10,000 lines were rejected; line 1: "
 FILES = {
     "zeros": b"0\n" * MANY,
     "empty objects": b"{}\n" * MANY,
@@ -32,10 +33,10 @@ FILES = {
 
 
 def received(data: bytes, actor: User) -> Import:
-    return store_upload(
+    return enqueue_import(
         run_name="evaluations",
         file_name="evaluations.jsonl",
-        blocks=source_files.read_blocks(BytesIO(data)),
+        blocks=chunks.read_blocks(BytesIO(data)),
         strict=False,
         actor=actor,
     )
@@ -105,7 +106,7 @@ class TestNoRecords:
         assert not kept.run.evaluations.exists()
 
     def test_one_record_repeated_stops_at_the_limit(self) -> None:
-        with pytest.raises(TooManyRejections, match="line 2: evaluation_id: stands in line 1 already"):
+        with pytest.raises(TooManyRejections, match="line 2: evaluation_id: is already in line 1"):
             bring_in(gzip.compress(file_of(line()) * 20_000))
 
     def test_blank_lines_by_the_million_stop(self, max: User) -> None:
@@ -145,13 +146,13 @@ class TestRecordsAmongBadLines:
 
     def test_limit_is_not_reached_by_one_less(self) -> None:
         refusals = RejectionLimit(3)
-        refusals.take(refused=[(1, "", "a"), (2, "", "b")])
-        with pytest.raises(TooManyRejections, match=r"the first 3 lines were refused; line 1: a\."):
-            refusals.take(refused=[(3, "", "c")])
+        refusals.count(rejected=[(1, "", "a"), (2, "", "b")])
+        with pytest.raises(TooManyRejections, match=r"the first 3 lines were rejected; line 1: a\."):
+            refusals.count(rejected=[(3, "", "c")])
 
     def test_sentence_stays_short(self) -> None:
         with pytest.raises(TooManyRejections) as caught:
-            RejectionLimit(1).take(refused=[(1, "field", "x" * 100_000)])
+            RejectionLimit(1).count(rejected=[(1, "field", "x" * 100_000)])
         assert len(str(caught.value)) < 500
 
 
@@ -166,11 +167,11 @@ class TestBatches:
         whole = ChunkLines(Chunk(0, 7, count, data), begins_inside=begins_inside)
         batches = list(split_batches([whole], most))
         assert [one for batch in batches for one in batch] == list(whole)
-        assert b"".join(batch.piece.data for batch in batches) == data
+        assert b"".join(batch.chunk.data for batch in batches) == data
         assert all(len(batch) <= most for batch in batches)
         first = 7
         for batch in batches:
-            assert batch.piece.first_line == first
+            assert batch.chunk.first_line == first
             first += len(batch)
 
 

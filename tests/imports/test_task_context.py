@@ -11,7 +11,7 @@ from django.conf import settings
 
 from reviews.imports import task_context
 from reviews.models import AuditEvent, ContextImport, TaskAnswer, TaskContext, User
-from reviews.storage.source_files import ImportRefused
+from reviews.storage.errors import ImportRefused
 from tests.support.commands import manage
 from tests.support.contexts import bring, bring_file, task
 from tests.support.factories import RunFactory
@@ -74,7 +74,7 @@ class TestTheFile:
         monkeypatch.setattr(task_context, "_BATCH", 300)
         done = bring(*(task(task_id=number) for number in range(10)), task(task_id=0))
         assert counts(done) == (10, 0, 1)
-        assert done.rejected == [{"place": 11, "field": "task_id", "reason": "is '0' for the second time"}]
+        assert done.rejected == [{"place": 11, "field": "task_id", "reason": "repeats '0'"}]
 
 
 class TestATask:

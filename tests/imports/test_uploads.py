@@ -11,11 +11,11 @@ from django.db import connection
 from django.http import UnreadablePostError
 from django.utils import timezone
 
-from reviews.imports import importer, uploads
+from reviews.imports import jobs, uploads
 from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded, WrongOffset
 from reviews.models import AuditEvent, Import, Run, Upload, UploadPart, User
 from reviews.storage import source_files
-from reviews.storage.source_files import ImportRefused
+from reviews.storage.errors import ImportRefused
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, line
 
@@ -39,9 +39,9 @@ class TestAnUpload:
         assert (done.run.name, done.file_name, done.strict, done.created_by, done.size) == (
             "algebra", "algebra.jsonl.gz", True, max, len(FILE),
         )  # fmt: skip
-        assert b"".join(piece.data for piece in source_files.stored_chunks(done)) == gzip.decompress(FILE)
+        assert b"".join(chunk.data for chunk in source_files.stored_chunks(done)) == gzip.decompress(FILE)
         assert not UploadPart.objects.exists()
-        importer.import_upload(done.pk)
+        jobs.import_upload(done.pk)
         done.refresh_from_db()
         assert done.new == 2
 
@@ -98,7 +98,7 @@ class TestAFileInOneRequest:
     def test_becomes_an_import_with_its_last_part(self, max: User) -> None:
         done = self.take(max, [FILE[:100], FILE[100:]])
         assert (done.run.name, done.size, done.created_by) == ("algebra", len(FILE), max)
-        assert b"".join(piece.data for piece in source_files.stored_chunks(done)) == gzip.decompress(FILE)
+        assert b"".join(chunk.data for chunk in source_files.stored_chunks(done)) == gzip.decompress(FILE)
         assert not UploadPart.objects.exists()
 
     @pytest.mark.django_db(transaction=True)

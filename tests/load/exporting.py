@@ -15,8 +15,8 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from reviews.audit import log
-from reviews.exports import jobs, verify_log
-from reviews.exports.jobs import ExportOptions
+from reviews.exports import jobs, stored_files, verify_log
+from reviews.exports.output import ExportOptions
 from reviews.exports.verify_log import AuditLogFile
 from reviews.exports.verify_receipt import read_receipt
 from reviews.models import AuditEvent, Export, ExportPart, Import, Run, User
@@ -98,8 +98,10 @@ class Exporting:
 def _compared(export: Export, by_name: dict[str, Path], written: Path) -> list[str]:
     """List faults of an export, compared with its receipt and with an audit log written later."""
     exported, receipt = written.with_name("built.jsonl"), written.with_name("built.receipt.json")
-    exported.write_bytes(b"".join(jobs.stored_range(export, ExportPart.Kind.FILE, 0, export.size - 1)))
-    receipt.write_bytes(b"".join(jobs.stored_receipt(export)))
+    exported.write_bytes(
+        b"".join(stored_files.stored_range(export, ExportPart.Kind.FILE, 0, export.size - 1))
+    )
+    receipt.write_bytes(b"".join(stored_files.stored_receipt(export)))
     told = read_receipt(receipt)
     inputs = [by_name[Import.objects.get(pk=one["import_id"]).file_name] for one in told["inputs"]]
     inputs = _with_moved_lines(told, inputs, written.parent)

@@ -153,8 +153,8 @@ def _counted_each_way(pk: int, outcome: str) -> str:
 
 
 def _kept(one: Listed) -> str:
-    pieces = source_files.stored_chunks(Import.objects.get(pk=one.pk))
-    return hashlib.sha256(b"".join(piece.data for piece in pieces)).hexdigest()
+    chunks = source_files.stored_chunks(Import.objects.get(pk=one.pk))
+    return hashlib.sha256(b"".join(chunk.data for chunk in chunks)).hexdigest()
 
 
 @dataclass

@@ -17,8 +17,9 @@ from cognireview.environment import Environment
 from reviews import tasks
 from reviews.accounts import one_time_links
 from reviews.exports import jobs
-from reviews.exports.jobs import ExportOptions
-from reviews.imports import importer, uploads
+from reviews.exports.output import ExportOptions
+from reviews.imports import jobs as import_jobs
+from reviews.imports import uploads
 from reviews.maintenance import retention
 from reviews.maintenance.retention import RULES
 from reviews.models import AuditEvent, Export, ImportLine, OneTimeLink, Upload, UploadPart, User
@@ -154,8 +155,10 @@ class TestFiles:
 
     def test_the_file_of_an_import_stays_for_good(self, max: User) -> None:
         data = file_of(line("eval_1"), b"no record")
-        done = importer.store_upload(run_name="run", file_name="a", blocks=[data], strict=False, actor=max)
-        importer.import_upload(done.pk)
+        done = import_jobs.enqueue_import(
+            run_name="run", file_name="a", blocks=[data], strict=False, actor=max
+        )
+        import_jobs.import_upload(done.pk)
         type(done).objects.update(created_at=ago(4000 * DAY), finished_at=ago(4000 * DAY))
         events = AuditEvent.objects.count()
         retention.remove_expired_rows()

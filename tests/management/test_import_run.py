@@ -81,7 +81,7 @@ class TestReport:
             f"mixed.jsonl: 5 lines (run 'mixed', import {Import.objects.get().pk}): "
             "2 new, 0 unchanged, 0 updated, 0 conflicts, 2 rejected, 1 blank\n"
             "  line 3: rejected: is not JSON: Expecting value, at character 1\n"
-            "  line 5: rejected: evaluation_id stands in line 1 already\n"
+            "  line 5: rejected: evaluation_id is already in line 1\n"
         )
 
     def test_of_many_bad_lines_shows_the_first_and_counts_the_rest(
@@ -116,7 +116,7 @@ class TestReport:
                     "line": 5,
                     "outcome": "rejected",
                     "field": "evaluation_id",
-                    "reason": "stands in line 1 already",
+                    "reason": "is already in line 1",
                 },
             ],
         }
@@ -158,7 +158,7 @@ class TestStrict:
     def test_imports_nothing_if_a_line_is_bad(self, mixed: str, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "import_run", mixed, "--strict", "--json")
         assert (finished.status, Evaluation.objects.exists(), Run.objects.exists()) == (2, False, False)
-        assert "2 of 5 lines are bad, so nothing was imported." in finished.err
+        assert "2 of 5 lines are invalid, so nothing was imported." in finished.err
         [report] = told(finished)
         assert (report["import"], [one["line"] for one in report["exceptions"]]) == (None, [3, 5])
 

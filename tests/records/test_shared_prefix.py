@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reviews.exports.receipt import ExportTally
 from reviews.exports.verify_export import Comparison, compare
-from reviews.imports import importer
+from reviews.imports import jobs
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records.schema import Limits
 from reviews.records.shared_prefix import PrefixCounter
@@ -121,11 +121,11 @@ class TestAnExport:
     def test_has_files_in_the_order_in_which_they_were_done(self, max: User) -> None:
         slow, quick = file_of(A, BLANK, B), file_of(A, BLANK, C)
         with transaction.atomic():
-            sent_first = importer.store_upload(
+            sent_first = jobs.enqueue_import(
                 run_name="evaluations", file_name="slow.jsonl", blocks=[slow], strict=False, actor=max
             )
         bring_in(quick)
-        importer.import_upload(sent_first.pk)
+        jobs.import_upload(sent_first.pk)
         assert [done.file_name for done in Run.objects.get().files] == ["evaluations.jsonl", "slow.jsonl"]
         assert Import.objects.get(pk=sent_first.pk).repeated_lines == 2
         exported = take_out()

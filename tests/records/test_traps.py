@@ -13,7 +13,8 @@ from django.conf import settings
 from reviews.exports.verify_export import compare
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.storage.source_files import BOM, ImportRefused
+from reviews.storage.chunks import BOM
+from reviews.storage.errors import ImportRefused
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.work import decide
 
@@ -109,7 +110,7 @@ REJECTED: dict[str, list[Rejected]] = {
         Rejected(line(created_at="0001-01-01T00:00:00Z"), "created_at", "is in the year 1, before 1900")
     ],
     "an id that stands in an earlier line": [
-        Rejected(line("eval_before", task_id="other"), "evaluation_id", "stands in line 1 already")
+        Rejected(line("eval_before", task_id="other"), "evaluation_id", "is already in line 1")
     ],
 }
 ACCEPTED: dict[str, list[bytes]] = {

@@ -7,7 +7,7 @@ import pytest
 
 from reviews.accounts.permissions import Denied
 from reviews.exports import jobs
-from reviews.exports.jobs import ExportOptions
+from reviews.exports.output import ExportOptions
 from reviews.judge import measurement_settings
 from reviews.models import (
     AuditEvent,

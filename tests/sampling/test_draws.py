@@ -22,7 +22,7 @@ from reviews.dashboard import spot_checks
 from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.exports.jobs import ExportOptions, ExportOutput
+from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.exports.verify_log import AuditLogFile, verify_with_log
 from reviews.models import AuditEvent, Evaluation, FileConflict, JudgedCount, Review, Run, User
 from reviews.queue import allocation, claims, progress

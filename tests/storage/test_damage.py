@@ -15,9 +15,10 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews import tasks
-from reviews.exports import jobs, jsonl
-from reviews.exports.jobs import ExportOptions, ExportOutput
-from reviews.imports import importer, parser_pool, uploads
+from reviews.exports import jobs, jsonl, stored_files
+from reviews.exports.output import ExportOptions, ExportOutput
+from reviews.imports import jobs as import_jobs
+from reviews.imports import parser_pool, uploads
 from reviews.maintenance import verify_run
 from reviews.maintenance.verify_run import VerificationCounts
 from reviews.models import (
@@ -32,9 +33,9 @@ from reviews.models import (
     SourceChunk,
     User,
 )
-from reviews.storage import source_files
+from reviews.storage import chunks, line_reader
 from reviews.storage.corruption import CorruptData
-from reviews.storage.source_files import LineReader
+from reviews.storage.line_reader import LineReader
 from tests.api.conftest import program_of
 from tests.support.commands import manage
 from tests.support.lines import bring_in, file_of, line
@@ -61,7 +62,7 @@ SECOND = file_of(
 @pytest.fixture
 def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     """The run `evaluations` of two files in a dozen frames, with three decisions."""
-    monkeypatch.setattr(source_files, "BLOCK_SIZE", 3000)
+    monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
     monkeypatch.setattr(parser_pool, "usable_cores", lambda: 1)  # processes would take longer than the lines
     run = bring_in(FIRST).run
     bring_in(SECOND)
@@ -123,7 +124,7 @@ def everything_out(run: Run) -> dict[str, Callable[[], bytes]]:
         "rejected lines": lambda: b"".join(jsonl.rejected_lines(first())),
         "rejects": lambda: b"".join(jsonl.import_exceptions(second())),
         "lines one by one": lambda: b"".join(
-            source_files.stored_line(record(number)) for number in (0, 9, 20, 21)
+            line_reader.stored_line(record(number)) for number in (0, 9, 20, 21)
         ),
     }
 
@@ -464,7 +465,7 @@ class TestVerifyRuns:
             data = file_of(line("eval_1"), b"no record")
             waiting = uploads.receive(**names, strict=strict, size=len(data), parts=[data])
             if strict:
-                importer.import_upload(waiting.pk)
+                import_jobs.import_upload(waiting.pk)
         assert manage(capsysbinary, "verify_runs").status == 0
         waiting.chunks.all().delete()
         assert manage(capsysbinary, "verify_runs").status == 1
@@ -491,7 +492,7 @@ class TestAJob:
         waiting = uploads.receive(**names, size=len(data), parts=[data])
         execute("UPDATE source_chunk SET frame = set_bit(frame, 99, 1 - get_bit(frame, 99))")
         with pytest.raises(CorruptData):
-            importer.import_upload(waiting.pk)
+            import_jobs.import_upload(waiting.pk)
         assert not Evaluation.objects.exists()
 
 
@@ -532,7 +533,7 @@ class TestOverHttp:
 class TestAFinishedExport:
     @pytest.fixture
     def export(self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch) -> Export:
-        monkeypatch.setattr(jobs, "PART_SIZE", 5000)
+        monkeypatch.setattr(stored_files, "PART_SIZE", 5000)
         export = jobs.enqueue(ExportOptions(run), lea)
         jobs.build(export.pk)
         export.refresh_from_db()

@@ -14,7 +14,8 @@ import zstandard
 
 from cognireview.environment import BASE_DIR, Environment
 from reviews.storage import decompression
-from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
+from reviews.storage.chunks import BLOCK_SIZE
+from reviews.storage.errors import ImportRefused
 from tests.support.lines import bring_in, file_of, line, take_out
 
 LINES = file_of(line("e-1"), line("e-2"))
@@ -169,7 +170,7 @@ class TestAnImport:
 # Row of the document -> a file of that kind -> what the refusal says, or the lines that are rejected.
 DOCUMENTED: dict[str, tuple[bytes, str | list[int]]] = {
     "has 10,000 rejected lines (`COGNIREVIEW_MAX_REJECTED_LINES`) and fewer than one good line for a "
-    "hundred of them": (gzip.compress(b"0\n" * 20_000), "the first 10,000 lines were refused; line 1"),
+    "hundred of them": (gzip.compress(b"0\n" * 20_000), "the first 10,000 lines were rejected; line 1"),
     "has a million blank lines (a hundred times that setting) and hardly any others": (
         gzip.compress(b"\n" * 1_100_000),
         "of its lines are blank",

@@ -1,4 +1,4 @@
-"""The kept file: cut in pieces, read back as lines, byte for byte, however its blocks come in."""
+"""The kept file: cut in chunks, read back as lines, byte for byte, however its blocks come in."""
 
 from typing import Any
 from unittest.mock import patch
@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.models import SourceChunk
-from reviews.storage import integrity, source_files
+from reviews.storage import chunks, integrity, line_reader, source_files
+from reviews.storage.chunks import BOM, OVERLONG, Chunk, MeteredStream, split_lines
+from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
-from reviews.storage.source_files import BOM, OVERLONG, Chunk, ImportRefused, MeteredStream
 from tests.support.factories import ImportFactory
 
 LIMIT = 12
@@ -32,8 +33,8 @@ def blocks_of(data: bytes, size: int) -> list[bytes]:
 
 
 def cut(data: bytes, size: int, *, line_bytes: int = LIMIT) -> list[Chunk]:
-    with patch.object(source_files, "BLOCK_SIZE", SMALL_BLOCK):
-        return list(source_files.cut_chunks(blocks_of(data, size), line_bytes=line_bytes))
+    with patch.object(chunks, "BLOCK_SIZE", SMALL_BLOCK):
+        return list(chunks.cut_chunks(blocks_of(data, size), line_bytes=line_bytes))
 
 
 def expected_lines(data: bytes) -> list[bytes]:
@@ -55,19 +56,19 @@ def kept(data: bytes, size: int = SMALL_BLOCK) -> Any:
 class TestCut:
     @given(files, st.integers(1, 20))
     def test_pieces_are_the_file(self, data: bytes, size: int) -> None:
-        assert b"".join(piece.data for piece in cut(data, size)) == data
+        assert b"".join(chunk.data for chunk in cut(data, size)) == data
 
     @given(files, st.integers(1, 20))
     def test_pieces_count_on(self, data: bytes, size: int) -> None:
-        pieces = cut(data, size)
-        assert [piece.number for piece in pieces] == list(range(len(pieces)))
-        assert [piece.first_line for piece in pieces] == [
-            1 + sum(before.lines for before in pieces[:place]) for place in range(len(pieces))
+        chunks = cut(data, size)
+        assert [chunk.number for chunk in chunks] == list(range(len(chunks)))
+        assert [chunk.first_line for chunk in chunks] == [
+            1 + sum(before.lines for before in chunks[:place]) for place in range(len(chunks))
         ]
 
     @given(files, st.integers(1, 20))
     def test_lines_are_those_of_the_file_except_overlong_ones(self, data: bytes, size: int) -> None:
-        read = [line for lines in source_files.split_lines(cut(data, size)) for line in lines]
+        read = [line for lines in chunks.split_lines(cut(data, size)) for line in lines]
         expected = expected_lines(data)
         assert len(read) == len(expected)
         for line, true_line, raw in zip(read, expected, data.split(b"\n"), strict=False):
@@ -75,12 +76,12 @@ class TestCut:
 
     @given(files, st.integers(1, SMALL_BLOCK))
     def test_no_piece_is_larger_than_a_line_and_two_blocks(self, data: bytes, size: int) -> None:
-        assert all(len(piece.data) <= LIMIT + 2 * SMALL_BLOCK for piece in cut(data, size))
+        assert all(len(chunk.data) <= LIMIT + 2 * SMALL_BLOCK for chunk in cut(data, size))
 
     def test_a_line_without_end_is_never_held_whole(self) -> None:
-        pieces = cut(b"{}\n" + b"x" * 1000 + b"\n{}\n", SMALL_BLOCK)
-        assert max(len(piece.data) for piece in pieces) <= LIMIT + 2 * SMALL_BLOCK
-        assert [line for lines in source_files.split_lines(pieces) for line in lines] == [
+        chunks = cut(b"{}\n" + b"x" * 1000 + b"\n{}\n", SMALL_BLOCK)
+        assert max(len(chunk.data) for chunk in chunks) <= LIMIT + 2 * SMALL_BLOCK
+        assert [line for lines in split_lines(chunks) for line in lines] == [
             b"{}",
             OVERLONG,
             b"{}",
@@ -89,7 +90,7 @@ class TestCut:
     @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\r"])
     def test_lines_end_at_line_feeds_alone(self, separator: str) -> None:
         data = f"a{separator}b\nc".encode()
-        [lines] = source_files.split_lines(cut(data, 100, line_bytes=100))
+        [lines] = chunks.split_lines(cut(data, 100, line_bytes=100))
         assert list(lines) == [f"a{separator}b".encode(), b"c"]
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
@@ -116,13 +117,13 @@ class TestKeptFile:
         stored = kept(data)
         for number, line in enumerate(expected_lines(data), start=1):
             if len(line) + len(BOM) <= LIMIT:
-                assert source_files.LineReader().line(stored.pk, number) == line
+                assert line_reader.LineReader().line(stored.pk, number) == line
 
     def test_is_read_once_for_lines_beside_each_other(
         self, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         one, other = kept(b"a\nb\nc\nd\ne\nf\n", 4), kept(b"A\nB\nC\n", 100)
-        reader = source_files.LineReader()
+        reader = line_reader.LineReader()
         with django_assert_num_queries(2):
             read = [reader.line(stored.pk, line) for line in (1, 3, 2) for stored in (one, other)]
         assert read == [b"a", b"A", b"c", b"C", b"b", b"B"]
@@ -132,10 +133,10 @@ class TestKeptFile:
     def test_says_so_where_it_has_no_such_line(self, line: int) -> None:
         stored = kept(b"a\nb\nc\n")
         with pytest.raises(SourceChunk.DoesNotExist):
-            source_files.LineReader().line(stored.pk, line)
+            line_reader.LineReader().line(stored.pk, line)
 
     def test_is_smaller_than_it_was(self) -> None:
-        with patch.object(source_files, "BLOCK_SIZE", 1000):
+        with patch.object(chunks, "BLOCK_SIZE", 1000):
             stored = kept(b'{"evaluation_id": "eval_1"}\n' * 1000, 1000)
         frames = SourceChunk.objects.filter(source=stored)
         assert sum(len(chunk.frame) for chunk in frames) < sum(chunk.size for chunk in frames)

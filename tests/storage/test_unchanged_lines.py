@@ -12,7 +12,7 @@ from reviews.storage import unchanged_ranges
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.work import agree
 
-# Four of these are more than a piece of a file.
+# Four of these are more than a chunk of a file.
 LONG = "long " * 60_000
 
 
@@ -70,13 +70,13 @@ class TestRanges:
             [row] = unchanged_ranges.ranges_of_record(record)
             assert unchanged_ranges.narrow_to_record(row, record).line == number
 
-    @pytest.mark.parametrize("message", ["short", LONG], ids=["in one piece", "in different pieces"])
+    @pytest.mark.parametrize("message", ["short", LONG], ids=["in one chunk", "in different chunks"])
     def test_a_second_line_of_a_record_is_rejected(self, message: str) -> None:
         before = lines(9, verification_message=message)
         bring_in(file_of(*before))
         again = bring_in(file_of(*before, before[3]))
         assert rows_of(again) == [(1, 9, "unchanged"), (10, 1, "rejected")]
-        assert again.exceptions.get(line=10).reason == "stands in line 4 already"
+        assert again.exceptions.get(line=10).reason == "is already in line 4"
 
     def test_records_of_several_files_are_ranges_of_their_own(self) -> None:
         one, two = lines(4), [line("other_1"), line("other_2")]
@@ -87,7 +87,7 @@ class TestRanges:
     def test_a_strict_import_that_fails_lists_its_lines(self) -> None:
         before = lines(3)
         bring_in(file_of(*before))
-        with pytest.raises(Exception, match="1 of 4 lines are bad") as refused:
+        with pytest.raises(Exception, match="1 of 4 lines are invalid") as refused:
             bring_in(file_of(*before, b"no record"), strict=True)
         found = [one["line"] for one in refused.value.listed_exceptions()]  # type: ignore[attr-defined]
         assert found == [1, 2, 3, 4]

@@ -9,7 +9,7 @@ from django.db import transaction
 from reviews.exports import jsonl
 from reviews.imports import importer
 from reviews.models import Import, Run
-from reviews.storage import source_files
+from reviews.storage import chunks
 
 RECORD: dict[str, Any] = {
     "task_id": "4711",
@@ -61,7 +61,7 @@ def file_of(*lines: bytes) -> bytes:
 
 def bring_in(data: bytes, *, run: str = "evaluations", strict: bool = False) -> Import:
     """Import a file from this machine, as the command does."""
-    blocks = source_files.read_blocks(BytesIO(data))
+    blocks = chunks.read_blocks(BytesIO(data))
     with transaction.atomic():
         return importer.import_stream(
             blocks, run_name=run, file_name=f"{run}.jsonl", actor=None, strict=strict

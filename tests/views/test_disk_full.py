@@ -190,7 +190,7 @@ class TestAJob:
             if next(times, False):
                 raise errors.DiskFull("could not extend file")
 
-        monkeypatch.setattr(importer, "fail_upload", fail)
+        monkeypatch.setattr(jobs, "fail_upload", fail)
         with monkeypatch.context() as patch:
             patch.setattr(importer, "insert_evaluations", fail_once(bulk_insert.insert_evaluations))
             work()
@@ -211,7 +211,7 @@ def fail_once(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def receive(admin: User, content: bytes = FILE, *, strict: bool = False) -> Import:
-    return importer.store_upload(
+    return jobs.enqueue_import(
         run_name="run", file_name="f.jsonl", blocks=[content], strict=strict, actor=admin
     )
 

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from cognireview.web import headers
 from reviews.accounts import api_tokens, one_time_links, people
-from reviews.exports import jobs
+from reviews.exports import jobs, output
 from reviews.models import Evaluation, Export, User
 from tests.support import observatory
 from tests.support.factories import PASSWORD
@@ -163,7 +163,7 @@ def test_pages_of_a_second_factor_with_a_picture_of_a_code(ana: User) -> None:
 
 def test_downloads(max: User) -> None:
     run = bring_in(file_of(line(), b"no record")).run
-    export = jobs.enqueue(jobs.ExportOptions(run), max)
+    export = jobs.enqueue(output.ExportOptions(run), max)
     jobs.build(export.pk)
     browser = Browser(max)
     export = Export.objects.get()

@@ -9,7 +9,7 @@ from django.test import Client
 
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier, SealedEvent
-from reviews.exports import jobs
+from reviews.exports import jobs, output
 from reviews.models import AuditEvent, Evaluation, IndependentReview, Reveal, Run, User
 from reviews.queue import claims
 from reviews.review import blind_scoring
@@ -73,7 +73,7 @@ class TestAFileOfTheRun:
     def test_of_somebody_elses_export_reveals_it_when_it_is_downloaded(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User, max: User
     ) -> None:
-        export = jobs.enqueue(jobs.ExportOptions(run), max)
+        export = jobs.enqueue(output.ExportOptions(run), max)
         jobs.build(export.pk)
         assert ASSISTED in text(as_lea.get(url("export-page", export)))
         assert blind_scoring.is_hidden(record, lea)

@@ -8,7 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from reviews.exports import formats, jsonl
-from reviews.exports.jobs import ExportOptions, ExportOutput, InvalidExport, record_export
+from reviews.exports.jobs import record_export
+from reviews.exports.output import ExportOptions, ExportOutput, InvalidExport
 from reviews.management.arguments import add_output, find_run
 from reviews.management.output_files import is_file, write, write_with_retry
 

@@ -10,7 +10,8 @@ from django.core.management.base import BaseCommand
 
 from reviews.imports.task_context import import_context
 from reviews.models import ContextImport
-from reviews.storage.source_files import ImportRefused, read_blocks
+from reviews.storage.chunks import read_blocks
+from reviews.storage.errors import ImportRefused
 
 ACCEPTED, SOME_REJECTED, NOTHING_IMPORTED = 0, 1, 2
 SHOWN = 20

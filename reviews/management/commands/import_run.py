@@ -21,8 +21,9 @@ from reviews.management.arguments import read_mapping
 from reviews.models import Import
 from reviews.records.mapping import FieldMapping
 from reviews.storage import decompression
+from reviews.storage.chunks import read_blocks
 from reviews.storage.corruption import CorruptData
-from reviews.storage.source_files import ImportRefused, read_blocks
+from reviews.storage.errors import ImportRefused
 
 ACCEPTED, SOME_REJECTED, NOTHING_IMPORTED = 0, 1, 2
 SHOWN = 20

@@ -8,8 +8,9 @@ from django.core.management.base import BaseCommand, CommandError
 
 from reviews.maintenance.repair import repair_import
 from reviews.models import Import
+from reviews.storage.chunks import read_blocks
 from reviews.storage.corruption import CorruptData
-from reviews.storage.source_files import ImportRefused, read_blocks
+from reviews.storage.errors import ImportRefused
 
 
 class Command(BaseCommand):

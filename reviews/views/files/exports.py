@@ -14,8 +14,8 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews.accounts.permissions import check
-from reviews.exports import formats, jobs
-from reviews.exports.jobs import ExportOptions, InvalidExport
+from reviews.exports import formats, jobs, output, stored_files
+from reviews.exports.output import ExportOptions, InvalidExport
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.models import Export, ExportPart, Import, IndependentReview, Run
@@ -116,7 +116,7 @@ def export_page(request: Request, pk: int) -> HttpResponse:
         "export": export,
         "unfinished": export.state == Export.State.UNFINISHED,
         "seconds_to_next_look": 1 if waiting < timedelta(minutes=2) else 5,
-        "file_name": jobs.export_options(export).file_name,
+        "file_name": output.export_options(export).file_name,
         "kept_until": export.finished_at and export.finished_at + settings.KEEP_EXPORTS,
     }
     template = "files/exports/page.html#state" if request.htmx else "files/exports/page.html"
@@ -131,14 +131,14 @@ def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpRespon
     check(request.user, "export_run")
     export = _finished(pk)
     jobs.record_download(export, request.user)
-    name = jobs.export_options(export).file_name
+    name = output.export_options(export).file_name
     asked = None
     if request.headers.get("If-Range", _etag(export)) == _etag(export):
         asked = asked_range(request.headers.get("Range", ""), export.size)
     if asked is not None and not asked:
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{export.size}"})
     sent = range(export.size) if asked is None else asked
-    blocks = jobs.stored_range(export, ExportPart.Kind.FILE, sent.start, sent.stop - 1)
+    blocks = stored_files.stored_range(export, ExportPart.Kind.FILE, sent.start, sent.stop - 1)
     response = download(blocks if request.method == "GET" else iter(()), name, size=len(sent))
     response.status_code = 200 if asked is None else 206
     for header, value in _headers(export, name).items():
@@ -184,7 +184,9 @@ def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
     """The receipt, for `manage.py verify_export`."""
     check(request.user, "export_run")
     export = _finished(pk)
-    response = download(jobs.stored_receipt(export), f"{jobs.export_options(export).file_name}.receipt.json")
+    response = download(
+        stored_files.stored_receipt(export), f"{output.export_options(export).file_name}.receipt.json"
+    )
     response.headers["Content-Type"] = "application/json"
     return response
 

@@ -11,7 +11,8 @@ from reviews.http.request import Request
 from reviews.imports import uploads
 from reviews.imports.task_context import import_context
 from reviews.models import ContextImport, Run
-from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
+from reviews.storage.chunks import BLOCK_SIZE
+from reviews.storage.errors import ImportRefused
 
 SHOWN = 50
 SHOWN_ENTRIES = 100

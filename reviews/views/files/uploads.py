@@ -24,7 +24,8 @@ from reviews.http.request import Request
 from reviews.imports import uploads
 from reviews.models import Upload
 from reviews.storage import decompression
-from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
+from reviews.storage.chunks import BLOCK_SIZE
+from reviews.storage.errors import ImportRefused
 
 VERSION = "1.0.0"
 _CONTENT_TYPE = "application/offset+octet-stream"

@@ -21,7 +21,7 @@ from reviews.models import SourceChunk
 from reviews.queue import claims
 from reviews.review import blind_scoring
 from reviews.search import listing
-from reviews.storage import source_files
+from reviews.storage import line_reader
 from reviews.views.review import screen
 
 
@@ -67,7 +67,7 @@ def line(request: Request, pk: int) -> StreamingHttpResponse:
     if record.hides_reasons:
         raise Denied("The line says why the record is here: it can be downloaded once the record is decided.")
     try:
-        kept = source_files.stored_line(record)
+        kept = line_reader.stored_line(record)
     except SourceChunk.DoesNotExist:
         raise Http404("The file of this record is not kept.") from None
     return download(iter([kept, b"\n"]), f"{record.evaluation_id}.jsonl")

@@ -11,11 +11,12 @@ from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import can, check
 from reviews.http.request import Request
-from reviews.imports import importer, uploads
+from reviews.imports import jobs, uploads
 from reviews.models import Import, Run
 from reviews.queue import progress
 from reviews.storage import decompression
-from reviews.storage.source_files import BLOCK_SIZE, ImportRefused
+from reviews.storage.chunks import BLOCK_SIZE
+from reviews.storage.errors import ImportRefused
 
 
 class UploadForm(forms.Form):
@@ -70,7 +71,7 @@ def _receive(form: UploadForm, request: Request) -> Import | None:
     """The import of an uploaded file; None with the reason in the form if the importer refuses."""
     file = form.cleaned_data["file"]
     try:
-        return importer.store_upload(
+        return jobs.enqueue_import(
             run_name=form.cleaned_data["run_name"] or decompression.base_name(file.name),
             file_name=file.name,
             blocks=file.chunks(BLOCK_SIZE),

@@ -11,7 +11,7 @@ from reviews.http.request import Request
 from reviews.imports.runs import get_or_create_run, run_mapping
 from reviews.models import RUN_NAME_LENGTH, Run
 from reviews.records.mapping import MOST_BYTES, FieldMapping, MappingError, parse_mapping
-from reviews.storage.source_files import ImportRefused
+from reviews.storage.errors import ImportRefused
 
 SHOWN = 50
 _BEGINNING = """\

@@ -17,8 +17,8 @@ from reviews.accounts import people
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
 from reviews.exports import jobs
-from reviews.exports.jobs import ExportOptions
-from reviews.imports import importer
+from reviews.exports.output import ExportOptions
+from reviews.imports import jobs as import_jobs
 from reviews.models import AuditEvent, AuditSeal, Export, Run, User
 from reviews.queue import claims
 from reviews.review import decisions
@@ -51,7 +51,7 @@ class TestTheWebRole:
         execute(f"SET LOCAL ROLE {ROLE}")
         bring_in(file_of(line("eval_a"), line("eval_b")))
         run = Run.objects.get()
-        importer.store_upload(
+        import_jobs.enqueue_import(
             run_name="more", file_name="more.jsonl", blocks=[line("eval_c")], strict=False, actor=max
         )
         decide(claims.claim_next(run=run, reviewer=ana) or EvaluationFactory.build(), ana)

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from reviews.exports import jobs
+from reviews.exports import jobs, output
 from reviews.models import Evaluation, Export, ExportProgress, Import, Run, User
 from reviews.views.files.exports import asked_range
 from tests.support.factories import ExportFactory, ImportFactory, RunFactory
@@ -31,7 +31,7 @@ def run(db: None) -> Run:
 @pytest.fixture
 def export(run: Run, max: User) -> Export:
     """All lines of it, built."""
-    export = jobs.enqueue(jobs.ExportOptions(run), max)
+    export = jobs.enqueue(output.ExportOptions(run), max)
     jobs.build(export.pk)
     export.refresh_from_db()
     return export
@@ -48,14 +48,14 @@ class TestAskingFor:
         assert response.status_code == 302
         assert response["Location"] == reverse("export-page", args=[export.pk])
         assert (export.run, export.created_by) == (run, max)
-        assert jobs.export_options(export) == jobs.ExportOptions(run)
+        assert output.export_options(export) == output.ExportOptions(run)
 
     def test_takes_what_was_chosen(self, as_max: Client, run: Run) -> None:
         source = Import.objects.get()
         chosen = {"only": "reviewed", "only_import": source.pk, "format": "csv", "compression": "gzip"}
         as_max.post(reverse("export", args=[run.pk]), chosen)
-        order = jobs.export_options(Export.objects.get())
-        assert order == jobs.ExportOptions(
+        order = output.export_options(Export.objects.get())
+        assert order == output.ExportOptions(
             run, only="reviewed", only_import=source, format="csv", compression="gzip"
         )
 
@@ -164,7 +164,7 @@ class TestTheFile:
         assert response["Content-Length"] == str(len(OUT))
 
     def test_of_nothing_is_empty(self, as_max: Client, run: Run, max: User) -> None:
-        export = jobs.enqueue(jobs.ExportOptions(run, only="reviewed"), max)
+        export = jobs.enqueue(output.ExportOptions(run, only="reviewed"), max)
         jobs.build(export.pk)
         response = as_max.get(reverse("export-file", args=[export.pk]))
         assert (response.status_code, body(response), response["Content-Length"]) == (200, b"", "0")

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from reviews.imports import importer
+from reviews.imports import jobs
 from reviews.models import Import, ImportLine, ImportProgress, User
 from tests.support.factories import ImportFactory
 from tests.support.lines import file_of, line
@@ -21,14 +21,14 @@ pytestmark = pytest.mark.django_db
 
 
 def upload(max: User, *lines: bytes, strict: bool = False) -> Import:
-    return importer.store_upload(
+    return jobs.enqueue_import(
         run_name="algebra", file_name="algebra.jsonl", blocks=[file_of(*lines)], strict=strict, actor=max
     )
 
 
 def imported(max: User, *lines: bytes, strict: bool = False) -> Import:
     source = upload(max, *lines, strict=strict)
-    importer.import_upload(source.pk)
+    jobs.import_upload(source.pk)
     return source
 
 
@@ -57,7 +57,7 @@ class TestWhileItRuns:
     def test_the_last_part_asks_no_more(self, as_ana: Client, max: User) -> None:
         source = upload(max, line("e-1"))
         assert "hx-trigger" in text(as_ana.get(address(source), headers={"hx-request": "true"}))
-        importer.import_upload(source.pk)
+        jobs.import_upload(source.pk)
         assert "hx-trigger" not in text(as_ana.get(address(source), headers={"hx-request": "true"}))
 
     def test_the_page_says_how_far_it_is(self, as_ana: Client, max: User) -> None:
@@ -140,7 +140,7 @@ class TestWhenItIsOver:
 
     def test_says_of_a_strict_import_that_nothing_came_in(self, as_ana: Client, max: User) -> None:
         page = text(as_ana.get(address(imported(max, line("e-1"), b"no record", strict=True))))
-        assert "1 of 2 lines are bad, so nothing was imported." in page
+        assert "1 of 2 lines are invalid, so nothing was imported." in page
         assert "What became of" not in page
         assert "is not JSON" in page
 

@@ -10,7 +10,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from reviews.models import Import, Upload, UploadPart, User
-from reviews.storage.source_files import BLOCK_SIZE
+from reviews.storage.chunks import BLOCK_SIZE
 from reviews.views.files import uploads as views
 from tests.support.lines import file_of, line
 

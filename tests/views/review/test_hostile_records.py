@@ -20,8 +20,8 @@ from django.conf import LazySettings
 from django.test import Client
 
 from reviews.accounts import api_tokens, one_time_links
-from reviews.exports import jobs
-from reviews.imports import importer
+from reviews.exports import jobs, output
+from reviews.imports import jobs as import_jobs
 from reviews.imports.runs import get_or_create_run
 from reviews.models import BulkChange, Evaluation, Export, Import, Run, SpotCheck, User
 from reviews.queue import claims
@@ -82,7 +82,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     User.objects.filter(pk=max.pk).update(
         first_name=NAME, last_name=MARKUP[:140], email=f'"{PROBE}"@example.org'
     )
-    upload = importer.store_upload(
+    upload = import_jobs.enqueue_import(
         run_name=NAME,
         file_name=f"{PATH}/{NAME}.jsonl",
         blocks=[
@@ -91,7 +91,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
         strict=False,
         actor=max,
     )
-    importer.import_upload(upload.pk)
+    import_jobs.import_upload(upload.pk)
     run = Run.objects.get()
     judged = Rubric(criteria=(NAME, MARKUP[:60]), causes=causes_named([NAME[:60], MARKUP[:40]]))
     definition.configure(run_id=run.pk, actor=lea, rubric=judged, seen=definition.of(run).fingerprint)
@@ -115,7 +115,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
         run=run, owner=max, name=NAME, query=Filters.parse({"model": NAME}).query_string, is_shared=True
     )
     BulkChange.objects.create(run=run, actor=max, kind=BulkChange.Kind.RELEASE, query=f"q={MARKUP[:200]}")
-    jobs.build(jobs.enqueue(jobs.ExportOptions(run), max).pk)
+    jobs.build(jobs.enqueue(output.ExportOptions(run), max).pk)
     api_tokens.create(person=max, scopes=["read"], actor=None)
     one_time_links.invite(role="reviewer", email=f"{PROBE}@example.org", actor=max)
     needed = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
@@ -137,10 +137,10 @@ def bring_contradiction(run: Run, actor: User) -> None:
         hostile_line(1, **theirs),
         hostile_line(2, aggregated_score="Fail", human_review_comments=MARKUP),
     ]
-    again = importer.store_upload(
+    again = import_jobs.enqueue_import(
         run_name=run.name, file_name=NAME, blocks=[file_of(*lines)], strict=False, actor=actor
     )
-    importer.import_upload(again.pk)
+    import_jobs.import_upload(again.pk)
 
 
 class Page(HTMLParser):

@@ -1,0 +1,144 @@
+"""Cut a file into chunks of about 1 MiB at line ends, and split chunks into lines.
+
+A line is the text between two LF, whatever else is in it. A line longer than the limit is never in memory as
+a whole: it is cut into chunks of its own and read back as `OVERLONG`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import BinaryIO, TypeVar, overload
+
+from reviews.storage.errors import ImportRefused
+
+BLOCK_SIZE = 1024**2
+BOM = b"\xef\xbb\xbf"
+OVERLONG = b"\0overlong"  # no JSON line starts like this
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A part of a file: whole lines, or a part of one overlong line."""
+
+    number: int
+    #: Number of the first line in the file, from 1.
+    first_line: int
+    #: How many lines end in the chunk. The last line of a file ends with or without a line end.
+    lines: int
+    data: bytes
+
+    @property
+    def breaks_off(self) -> bool:
+        """Whether the chunk ends in the middle of an overlong line."""
+        return not self.data.endswith(b"\n") and self.lines == self.data.count(b"\n")
+
+
+class MeteredStream:
+    """Pass blocks on and measure them: `size` in bytes, `sha256` in hexadecimal."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._blocks = blocks
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._blocks:
+            self._hash.update(block)
+            self.size += len(block)
+            yield block
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+
+def read_blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Read a binary file in blocks of 1 MiB."""
+    while block := file.read(BLOCK_SIZE):
+        yield block
+
+
+def cut_chunks(blocks: Iterable[bytes], *, line_bytes: int) -> Iterator[Chunk]:
+    """Cut a stream into chunks of a block or a little more.
+
+    Memory stays within a line of `line_bytes` and two blocks. Raises `ImportRefused` for UTF-16.
+    """
+    number, line, pending = 0, 1, b""
+    breaks_off = False
+    for block in blocks:
+        pending += block
+        if number == 0:
+            _refuse_utf16(pending)
+        end = pending.rfind(b"\n") + 1
+        if not end and len(pending) > line_bytes:
+            end = len(pending)
+        if end and len(pending) >= BLOCK_SIZE:
+            chunk = Chunk(number, line, pending.count(b"\n", 0, end), pending[:end])
+            yield chunk
+            number, line, pending = number + 1, line + chunk.lines, pending[end:]
+            breaks_off = chunk.breaks_off
+    if pending or breaks_off:
+        yield Chunk(number, line, pending.count(b"\n") + (not pending.endswith(b"\n")), pending)
+
+
+def _refuse_utf16(start: bytes) -> None:
+    if start.startswith((b"\xff\xfe", b"\xfe\xff", b"{\0", b"\0{", b"[\0", b"\0[")):
+        raise ImportRefused("The file is UTF-16. Save it as UTF-8 and import it again.")
+
+
+class ChunkLines(Sequence[bytes]):
+    """The lines that end in a chunk, without LF. They are split on first access.
+
+    `OVERLONG` replaces a line that was cut. A byte order mark at the start of the file is not part of the
+    first line.
+    """
+
+    def __init__(self, chunk: Chunk, *, begins_inside: bool) -> None:
+        self.chunk = chunk
+        #: Whether the chunk begins inside an overlong line.
+        self.begins_inside = begins_inside
+
+    @property
+    def text(self) -> bytes:
+        """The unsplit text. Its first `chunk.lines` lines are the lines of the chunk."""
+        return self.chunk.data if self.chunk.number else self.chunk.data.removeprefix(BOM)
+
+    @cached_property
+    def _lines(self) -> list[bytes]:
+        lines = self.text.split(b"\n", self.chunk.lines)[: self.chunk.lines]
+        if lines and self.begins_inside:
+            lines[0] = OVERLONG
+        return lines
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        return self._lines[index]
+
+    def __len__(self) -> int:
+        return self.chunk.lines
+
+
+def split_lines(chunks: Iterable[Chunk]) -> Iterator[ChunkLines]:
+    """Yield the lines that end in each chunk."""
+    inside = False
+    for chunk in chunks:
+        yield ChunkLines(chunk, begins_inside=inside)
+        inside = chunk.breaks_off
+
+
+def read_ahead(items: Iterable[_T]) -> Iterator[_T]:
+    """Fetch the next item in a thread while the consumer works on the current one."""
+    end = object()
+    iterator = iter(items)
+    with ThreadPoolExecutor(1, "read") as pool:
+        item = pool.submit(next, iterator, end)
+        while (read := item.result()) is not end:
+            item = pool.submit(next, iterator, end)
+            yield read  # type: ignore[misc]

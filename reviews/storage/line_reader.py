@@ -1,0 +1,133 @@
+"""Read single lines of stored source files."""
+
+from typing import NamedTuple
+
+import zstandard
+from django.db.models import F
+
+from reviews.models import Evaluation, Import, ImportSums, SourceChunk
+from reviews.records import mapping
+from reviews.records.mapping import FieldMapping, read_line
+from reviews.records.schema import LineError, Record
+from reviews.storage import integrity
+from reviews.storage.chunks import ChunkLines, split_lines
+from reviews.storage.copy_encoding import content_hash
+from reviews.storage.corruption import CorruptData, SourceFile
+from reviews.storage.source_files import decode_chunk
+
+
+def stored_line(evaluation: Evaluation) -> bytes:
+    """Return the stored line of a record, without LF and byte order mark. Raises as `LineReader.verified`."""
+    return LineReader().verified(*_newest(evaluation))
+
+
+def stored_record(evaluation: Evaluation) -> Record:
+    """Parse the stored line of a record. Raises as `LineReader.verified_record`."""
+    return LineReader().verified_record(*_newest(evaluation))
+
+
+def _newest(evaluation: Evaluation) -> tuple[int, int, str, bytes]:
+    place = (evaluation.source_import_id, evaluation.source_line)
+    return *place, evaluation.evaluation_id, bytes(evaluation.content_hash)
+
+
+def line_has_record(line: bytes, evaluation_id: str, mapping: FieldMapping | None) -> bool:
+    """Whether a line contains the record with that id."""
+    if b'"%b"' % evaluation_id.encode() in line:
+        return True
+    try:
+        return read_line(line, mapping=mapping).evaluation_id == evaluation_id
+    except LineError:
+        return False
+
+
+def wrong_line_message(line: int) -> str:
+    """Describe a line that is not the one its record was read from."""
+    return f"line {line:,} does not contain the record that belongs there"
+
+
+class _StoredLines(NamedTuple):
+    """The lines of one stored chunk, and the mapping to read them with."""
+
+    source_id: int
+    lines: ChunkLines
+    mapping: FieldMapping | None
+
+    def has(self, source_id: int, line: int) -> bool:
+        return self.source_id == source_id and 0 <= line - self.lines.chunk.first_line < len(self.lines)
+
+    def at(self, line: int) -> bytes:
+        return self.lines[line - self.lines.chunk.first_line]
+
+
+class LineReader:
+    """Read stored lines of any import. Lines near a recently read one cost no query."""
+
+    _CACHED_CHUNKS = 4
+
+    def __init__(self) -> None:
+        self._recent: list[_StoredLines] = []
+
+    def line(self, source_id: int, line: int) -> bytes:
+        """Return the line as imported, without LF (and byte order mark).
+
+        Raises `SourceChunk.DoesNotExist` for a line that the file never had, and `CorruptData`.
+        """
+        return self._read(source_id, line).at(line)
+
+    def verified(self, source_id: int, line: int, evaluation_id: str, line_hash: bytes) -> bytes:
+        """Return the line of a record.
+
+        Raises as `line`, and `CorruptData` for another record's line or another version.
+        """
+        try:
+            found = self.line(source_id, line)
+        except SourceChunk.DoesNotExist:
+            if not ImportSums.objects.filter(source=source_id).exists():
+                raise
+        else:
+            mapping = self._mapping(source_id, line)
+            if content_hash(found) == line_hash and line_has_record(found, evaluation_id, mapping):
+                return found
+        source = Import.objects.select_related("run").get(pk=source_id)
+        raise CorruptData(SourceFile.of_import(source).rows_fault(wrong_line_message(line)))
+
+    def record(self, source_id: int, line: int) -> Record:
+        """Parse the record in the line. Raises as `line`, and `LineError` if the line is not a record."""
+        return read_line(self.line(source_id, line), mapping=self._mapping(source_id, line))
+
+    def verified_record(self, source_id: int, line: int, evaluation_id: str, line_hash: bytes) -> Record:
+        """Parse the line of a record. Raises as `verified`, and `LineError` if the line is not a record."""
+        found = self.verified(source_id, line, evaluation_id, line_hash)
+        return read_line(found, mapping=self._mapping(source_id, line))
+
+    def _mapping(self, source_id: int, line: int) -> FieldMapping | None:
+        return self._read(source_id, line).mapping
+
+    def _read(self, source_id: int, line: int) -> _StoredLines:
+        for read in self._recent:
+            if read.has(source_id, line):
+                return read
+        read = _read_at(source_id, line)
+        self._recent = [read, *self._recent[: self._CACHED_CHUNKS - 1]]
+        return read
+
+
+def _read_at(source_id: int, line: int) -> _StoredLines:
+    row = (
+        SourceChunk.objects.filter(source_id=source_id, first_line__lte=line, lines__gt=0)
+        .annotate(
+            mapping=F("source__run__mapping"), run_name=F("source__run__name"), name=F("source__file_name")
+        )
+        .order_by("first_line", "number")
+        .last()
+    )
+    if row is None or line >= row.first_line + row.lines:
+        if integrity.has_line(source_id, line):
+            source = Import.objects.select_related("run").get(pk=source_id)
+            fault = SourceFile.of_import(source).bytes_fault(f"the frame with line {line:,} is missing")
+            raise CorruptData(fault)
+        raise SourceChunk.DoesNotExist
+    file = SourceFile(row.run_name, source_id, row.name)
+    [lines] = split_lines([decode_chunk(row, file, zstandard.ZstdDecompressor())])
+    return _StoredLines(source_id, lines, mapping.mapping_from_json(row.mapping) if row.mapping else None)
