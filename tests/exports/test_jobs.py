@@ -49,8 +49,8 @@ class TestAnOrder:
         ("asked", "reason"),
         [
             ({"only": "reviewed", "with_rejected": True}, "have no review"),
-            ({"format": "csv", "with_rejected": True}, "are no records"),
-            ({"format": "parquet", "compression": "gzip"}, "compressed in itself"),
+            ({"format": "csv", "with_rejected": True}, "are not records"),
+            ({"format": "parquet", "compression": "gzip"}, "already compressed"),
         ],
     )
     def test_of_what_does_not_go_together_is_refused(
@@ -62,7 +62,7 @@ class TestAnOrder:
 
     def test_of_an_import_that_brought_nothing_in_is_refused(self, run: Run) -> None:
         for elsewhere in (ImportFactory.create(), ImportFactory.create(run=run, state=Import.State.FAILED)):
-            with pytest.raises(InvalidExport, match="brought nothing into run 'evaluations'"):
+            with pytest.raises(InvalidExport, match="is not a finished import of run 'evaluations'"):
                 ExportOptions(run, only_import=elsewhere).check()
 
     def test_names_the_file(self, run: Run) -> None:
@@ -185,7 +185,7 @@ class TestBuilding:
 
         export = jobs.enqueue(ExportOptions(run), lea)
         with monkeypatch.context() as patch:
-            patch.setattr(jsonl, "_blocks", broken)
+            patch.setattr(jsonl, "_run_blocks", broken)
             with pytest.raises(ZeroDivisionError):
                 jobs.build(export.pk)
         assert not ExportPart.objects.exists()
@@ -243,7 +243,7 @@ class TestAtOnce:
         def broken(*_: object, **__: object) -> Iterator[bytes]:
             raise ZeroDivisionError("a bug")
 
-        monkeypatch.setattr(jsonl, "_blocks", broken)
+        monkeypatch.setattr(jsonl, "_run_blocks", broken)
         export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
         self.work()
         export.refresh_from_db()
@@ -264,7 +264,7 @@ class TestAtOnce:
             yield b"x" * stored_files.PART_SIZE, 0
             together(look)
 
-        monkeypatch.setattr(jsonl, "_blocks", blocks)
+        monkeypatch.setattr(jsonl, "_run_blocks", blocks)
         export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
         jobs.build(export.pk)
         assert seen == [(1000, 0)]

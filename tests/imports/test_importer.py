@@ -234,11 +234,11 @@ def test_a_file_name_is_a_name_and_never_a_path(name: str, kept_as: str) -> None
 
 def breaks_at_the_second_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the database go away in the middle of a file of several chunks."""
-    chunks: list[Collection[Any]] = []
+    inserted: list[Collection[Any]] = []
 
     def copy_once(records: Collection[Any]) -> None:
-        chunks.append(records)
-        if len(chunks) > 1:
+        inserted.append(records)
+        if len(inserted) > 1:
             raise ConnectionError
         insert_evaluations(records)
 

@@ -100,7 +100,7 @@ class TestNoRecords:
         import_upload(kept.pk)
         kept.refresh_from_db()
         assert kept.state == Import.State.FAILED
-        assert kept.error.startswith("This is not a file of records: of the first 20,000 lines 19,999 were")
+        assert kept.error.startswith("This is not a file of records: 19,999 of the first 20,000 lines were")
         assert not kept.chunks.exists()
         assert not ImportLine.objects.exists()
         assert not kept.run.evaluations.exists()

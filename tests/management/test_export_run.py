@@ -68,7 +68,7 @@ class TestExport:
             yield A, 0
             raise ConnectionError
 
-        monkeypatch.setattr(jsonl, "_blocks", broken)
+        monkeypatch.setattr(jsonl, "_run_blocks", broken)
         target = tmp_path / "exported.jsonl"
         target.write_bytes(b"from yesterday")
         assert manage(capsysbinary, "export_run", "evaluations", "-o", str(target)).status == 2
@@ -151,16 +151,16 @@ class TestExport:
             (["elsewhere"], "There is no run named 'elsewhere'."),
             (
                 ["evaluations", "--only", "reviewed", "--with-rejected"],
-                "Rejected lines go out with all lines only: they have no review.",
+                "Rejected lines have no review: export them with all lines.",
             ),
             (["evaluations", "--import", "0"], "Run 'evaluations' has no import 0."),
             (
                 ["evaluations", "--with-rejected", "--format", "csv"],
-                "Rejected lines go out as JSONL only: they are no records.",
+                "Rejected lines are not records: export them as JSONL.",
             ),
             (
                 ["evaluations", "--format", "parquet", "-o", "a.parquet.gz"],
-                "Parquet is compressed in itself: leave gzip and zstd away.",
+                "Parquet files are already compressed: choose no compression.",
             ),
             (["evaluations", "-o", "no such folder/file"], "no such folder/file: No such file or directory."),
             (["evaluations", "-o", "."], ". is a folder: name a file in it."),

@@ -68,7 +68,7 @@ def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     bring_in(SECOND)
     bring_in(FIRST[:4000], run="another")
     for evaluation_id in ("eval_2", "eval_7", "eval_20", "eval_40"):
-        decide(Evaluation.objects.get(evaluation_id=evaluation_id), ana)
+        decide(run.evaluations.get(evaluation_id=evaluation_id), ana)
     return run
 
 
@@ -251,7 +251,7 @@ def change(model: Any, pick: Callable[[], Any], **values: Any) -> None:
 
 
 def record(number: int) -> Evaluation:
-    return Evaluation.objects.get(evaluation_id=f"eval_{number}")
+    return Evaluation.objects.get(run__name="evaluations", evaluation_id=f"eval_{number}")
 
 
 def swap_places(*columns: str) -> None:
@@ -447,7 +447,7 @@ class TestVerifyRuns:
         found = json.loads(manage(capsysbinary, "verify_runs", "--json").out)
         assert (found["runs"], found["imports"]) == (2, 3)
         [fault] = found["faults"]
-        assert (fault["run"], fault["frame"], fault["what"]) == ("evaluations", 2, "it is missing")
+        assert (fault["run"], fault["frame"], fault["problem"]) == ("evaluations", 2, "it is missing")
 
     def test_of_a_run_that_is_not_there_checks_nothing(self, run: Run, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_runs", "nosuch")
@@ -571,7 +571,7 @@ class TestAFinishedExport:
     def test_whose_hash_is_another_breaks_off(self, export: Export, as_lea: Client) -> None:
         Export.objects.update(sha256="0" * 64)
         answer: Any = as_lea.get(reverse("export-file", args=[export.pk]))
-        with pytest.raises(CorruptData, match="does not have its SHA-256"):
+        with pytest.raises(CorruptData, match="does not match its SHA-256"):
             list(answer.streaming_content)
 
     def test_sends_a_range_whose_parts_are_sound(self, export: Export, as_lea: Client) -> None:

@@ -64,7 +64,7 @@ class TestAskingFor:
         [
             ({"only": "some"}, "some is not one of the available choices"),
             ({"only": "reviewed", "with_rejected": "on"}, "they have no review"),
-            ({"format": "parquet", "compression": "zstd"}, "Parquet is compressed in itself"),
+            ({"format": "parquet", "compression": "zstd"}, "Parquet files are already compressed"),
             ({"only_import": "10000000000000000000"}, "That choice is not one of the available choices"),
         ],
     )
