@@ -218,7 +218,7 @@ class TestExport:
             raise OperationalError("server closed the connection unexpectedly")
 
         bring_in(TWO)
-        monkeypatch.setattr(jsonl, "_blocks", broken)
+        monkeypatch.setattr(jsonl, "_run_blocks", broken)
         of_lea._client.raise_request_exception = False
         answer = of_lea.get("runs/evaluations/export")
         assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
