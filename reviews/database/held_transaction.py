@@ -1,7 +1,8 @@
 """A transaction for generators, open while the consumer works.
 
-An unclosed generator ends when it is garbage-collected: in any thread, at any time. Django's `atomic` would then
-roll back the transaction of that thread: half of an import, for example, which would commit the other half.
+An unclosed generator ends when it is garbage-collected: in any thread, at any time. Django's `atomic` would
+then roll back the transaction of that thread: half of an import, for example, which would commit the other
+half.
 """
 
 import logging

@@ -214,7 +214,7 @@ class TestAnExport:
         jobs.build(export.pk, check_in)
         export.refresh_from_db()
         assert (export.state, export.sha256) == (Export.State.DONE, by_the_primary(run))
-        assert "The primary is read" in caplog.text
+        assert "Reading from the primary" in caplog.text
 
     def test_as_a_stream_breaks_off_when_it_is_thrown_out_and_is_whole_when_asked_again(
         self, run: Run, lea: User
@@ -232,7 +232,7 @@ class TestAnExport:
     ) -> None:
         decided(run, ana, "a0")
         failures = iter([ReplicaLost("thrown out")])
-        in_place = replica._in_place
+        in_place = replica._as_default
 
         @contextmanager
         def once_lost() -> Iterator[None]:
@@ -241,7 +241,7 @@ class TestAnExport:
             with in_place():
                 yield
 
-        monkeypatch.setattr(replica, "_in_place", once_lost)
+        monkeypatch.setattr(replica, "_as_default", once_lost)
         file = tmp_path / "out.jsonl"
         call_command(command, run.name, output=str(file))
         assert command == "export_independent_reviews" or sha256([file.read_bytes()]) == by_the_primary(run)
@@ -263,7 +263,7 @@ def test_by_its_setting_a_command_reads_the_replica(
 
 
 class TestWithoutAFitReplica:
-    """The primary is read, nothing is missing, and the log says why, once in a while."""
+    """Reading from the primary, nothing is missing, and the log says why, once in a while."""
 
     @pytest.fixture(autouse=True)
     def _impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
