@@ -1,6 +1,7 @@
 """The page that sets how long a claim lasts in a run."""
 
 from http import HTTPStatus
+from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -24,7 +25,7 @@ class ClaimLengthForm(forms.Form):
     )
     use_required_attribute = False
 
-    def __init__(self, data: object, run: Run) -> None:
+    def __init__(self, data: Any, run: Run) -> None:
         super().__init__(data, initial={"minutes": run.claim_minutes})
         site_minutes = settings.CLAIM_LENGTH.total_seconds() / 60
         self.fields["minutes"].help_text = f"If you leave it empty, a claim lasts {site_minutes:g} minutes."
