@@ -328,7 +328,7 @@ def _sentence(event: AuditEvent) -> str:
     with_draft = ", with the draft of before" if detail.get("draft") else ""
     shown = "the independent reviews of others" if detail.get("how") == "reviews" else "the judge's scores"
     sentences = {
-        "claim": f"{'took it back' if detail.get('regained') else 'began to review it'}{with_draft}",
+        "claim": f"{'took it back' if detail.get('renewed') else 'began to review it'}{with_draft}",
         "release": "gave it back" if is_own else f"freed it from {detail.get('holder')}",
         "skip": "skipped it",
         "blind scores": "committed scores before the judge's were shown",

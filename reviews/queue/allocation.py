@@ -1,7 +1,7 @@
-"""Which records a share of a run falls on: the same ones always, told by their id alone.
+"""Decide which records a share of a run contains: by a hash of the purpose and the record's id.
 
-A record's place is as good as drawn by lot: independent of what it holds, of other records, and of its
-place for another purpose. A larger share holds all of a smaller one.
+The choice is deterministic and as good as random: it does not depend on the record's content, on other
+records, or on the choice for another purpose. A larger share contains every smaller one.
 """
 
 import hashlib
@@ -10,24 +10,24 @@ from reviews.models import Run
 
 BLIND, SAMPLE, OVERLAP = "blind", "sample", "overlap"
 
-# A record's place for the purpose `%(purpose)s` as SQL, to order by: in the order of `position`.
+# SQL to order records by, for the purpose `%(purpose)s`. The order is that of `position`.
 POSITION_SQL = "sha256(convert_to(%(purpose)s || ':' || evaluation_id, 'UTF8'))"
-# As many bytes as a float holds exactly.
+# As many bytes as a float represents exactly.
 _BYTES = 6
-_PLACES: int = 256**_BYTES
+_POSITIONS: int = 256**_BYTES
 
 
 def position(purpose: str, evaluation_id: str) -> float:
-    """The place of a record, from 0 up to but not 1: it is in every share that is larger."""
+    """Return the record's position in [0, 1). A share contains the record if it is larger."""
     digest = hashlib.sha256(f"{purpose}:{evaluation_id}".encode()).digest()
-    return int.from_bytes(digest[:_BYTES]) / _PLACES
+    return int.from_bytes(digest[:_BYTES]) / _POSITIONS
 
 
 def is_blind(run: Run, evaluation_id: str) -> bool:
-    """Whether the record is in the run's blind share."""
+    """Return whether the record is in the run's blind share."""
     return position(BLIND, evaluation_id) < run.blind_share
 
 
 def required_independent_reviews(run: Run, evaluation_id: str) -> int:
-    """How many people are to review the record, each on their own: 1 outside the run's overlap share."""
+    """Return how many people have to review the record independently: 1 outside the run's overlap share."""
     return run.overlap if position(OVERLAP, evaluation_id) < run.overlap_share else 1

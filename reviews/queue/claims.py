@@ -1,6 +1,6 @@
-"""Who holds what: claims, skips, and lists of a run.
+"""Claim, renew, release and skip records.
 
-A claim is two columns on the evaluation itself, so that one locked row decides.
+The claim is on the record's own row, so that one row lock decides who gets the record.
 """
 
 import datetime as dt
@@ -20,24 +20,28 @@ from reviews.queue.next_record import Claimed, claim_first
 
 
 class RecordUnavailable(Exception):
-    """The record cannot be claimed or renewed; the reason is a sentence."""
+    """The record cannot be claimed, or its claim cannot be renewed."""
+
+    #: A sentence for the reviewer.
+    reason: str
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
+# The condition of the whole queue.
 EVERYTHING = Q()
 
 
 @transaction.atomic
 def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evaluation | None:
-    """The record the reviewer holds in this run, else the next free one, else None.
+    """Return the record that the reviewer has claimed in this run, or else claim the next one.
 
-    `condition` is on the evaluation and narrows the queue. Of a record and a spare one that the reviewer
-    holds, it is the record. What is assigned to them comes first, then what is assigned to nobody.
+    Records that are assigned to the reviewer come first, then those assigned to nobody. `condition` filters
+    the records of the queue. Returns None if the reviewer has nothing left to claim.
     """
-    _take_turns(reviewer)
+    _serialize_claims(reviewer)
     claimed = claim_first(run=run, claim=start_claim(run, reviewer), condition=condition)
     return _claimed(claimed, reviewer) if claimed else None
 
@@ -46,9 +50,9 @@ def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evalua
 def prefetch_next(*, run: Run, reviewer: User, current: int, condition: Q = EVERYTHING) -> Evaluation | None:
     """Claim the record to show after `current`, the key of the one on the screen.
 
-    The claim is shorter than usual. A record that the reviewer has prefetched already is returned again.
+    The claim is shorter than usual. A record that the reviewer has prefetched before is returned again.
     """
-    _take_turns(reviewer)
+    _serialize_claims(reviewer)
     claim = start_prefetch(run, reviewer)
     claimed = claim_first(run=run, claim=claim, condition=condition, current=current)
     return _claimed(claimed, reviewer, prefetched=True) if claimed else None
@@ -56,7 +60,7 @@ def prefetch_next(*, run: Run, reviewer: User, current: int, condition: Q = EVER
 
 @transaction.atomic
 def release_prefetched(*, run: Run, reviewer: User) -> int:
-    """Give back what was fetched ahead and not looked at; returns how many."""
+    """Release the records that were prefetched and never shown. Return their number."""
     prefetched = run.evaluations.in_queue().claimed().filter(claimed_by=reviewer, claim_is_prefetched=True)
     keys = list(prefetched.select_for_update(no_key=True).values_list("pk", flat=True))
     if keys:
@@ -65,8 +69,8 @@ def release_prefetched(*, run: Run, reviewer: User) -> int:
     return len(keys)
 
 
-def _take_turns(reviewer: User) -> None:
-    """Let two tabs (or a double click) of one reviewer wait for each other: both get the same record."""
+def _serialize_claims(reviewer: User) -> None:
+    """Serialize the claims of one reviewer, so that two tabs or a double click get the same record."""
     check(reviewer, "review_evaluation")
     User.objects.select_for_update(no_key=True).only("pk").get(pk=reviewer.pk)
 
@@ -74,28 +78,28 @@ def _take_turns(reviewer: User) -> None:
 def _claimed(claimed: Claimed, reviewer: User, **detail: Any) -> Evaluation:
     evaluation = claimed.evaluation
     if not claimed.was_claimed:
-        _tell_of_claim(evaluation, reviewer, claimed.draft, **detail)
+        _record_claim(evaluation, reviewer, claimed.draft, **detail)
     return evaluation
 
 
-def _tell_of_claim(evaluation: Evaluation, reviewer: User, draft: int | None, **detail: Any) -> None:
-    """Write the event of a claim; `draft` is the revision of what an earlier claim left to go on with."""
+def _record_claim(evaluation: Evaluation, reviewer: User, draft: int | None, **detail: Any) -> None:
+    """Write the audit event of a claim. `draft` is the revision of the draft that an earlier claim left."""
     if draft is not None:
         detail["draft"] = draft
     events.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation, **detail)
 
 
-def _draft_left(evaluation: Evaluation, reviewer: User) -> int | None:
-    left = Draft.objects.filter(evaluation=evaluation, reviewer=reviewer)
-    return left.values_list("revision", flat=True).first()
+def _draft_revision(evaluation: Evaluation, reviewer: User) -> int | None:
+    drafts = Draft.objects.filter(evaluation=evaluation, reviewer=reviewer)
+    return drafts.values_list("revision", flat=True).first()
 
 
 @transaction.atomic
 def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
-    """Claim one very record. Raises `RecordUnavailable` when somebody else holds it or it has left the queue.
+    """Claim a certain record. Raises `RecordUnavailable` if somebody else has claimed or decided it.
 
-    What is escalated, or assigned to somebody else, is for leads. Who claims a record on which independent
-    reviews differ may read them from then on, and gives none of their own any more.
+    Only leads may claim records that are escalated or assigned to somebody else. A lead who claims a record
+    on which independent reviews differ may read them, and can submit no independent review afterwards.
     """
     check(reviewer, "review_evaluation")
     evaluation = lock_evaluation(evaluation_id)
@@ -107,15 +111,15 @@ def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
     evaluation.skips.filter(reviewer=reviewer).delete()
     if evaluation.is_escalated and evaluation.independent_reviews.filter(is_open=True).exists():
         reveals.record_reveal(evaluation, reviewer, reveals.How.INDEPENDENT_REVIEWS)
-    _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer))
+    _record_claim(evaluation, reviewer, _draft_revision(evaluation, reviewer))
     return evaluation
 
 
 @transaction.atomic
 def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
-    """Hold on to a record for another while; returns until when. Raises `RecordUnavailable`.
+    """Renew a claim and return when it expires. Raises `RecordUnavailable`.
 
-    A claim that ran out is renewed unless somebody else has the record by now: see `expired_claim_notice`.
+    An expired claim is renewed, too, unless somebody else has claimed the record: see `expired_claim_notice`.
     """
     evaluation = lock_evaluation(evaluation_id)
     check_claimed_by(evaluation, reviewer)
@@ -123,9 +127,9 @@ def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
 
 
 def extend_claim(evaluation: Evaluation, reviewer: User) -> dt.datetime:
-    """Extend the claim on a locked record. Reclaim the record if the claim had expired."""
+    """Renew the claim on a locked record and return when it expires. An expired claim is taken up again."""
     if not evaluation.is_claimed:
-        _tell_of_claim(evaluation, reviewer, _draft_left(evaluation, reviewer), regained=True)
+        _record_claim(evaluation, reviewer, _draft_revision(evaluation, reviewer), renewed=True)
     claim = start_claim(evaluation.run, reviewer)
     save_claim(evaluation, claim)
     assert claim.claimed_until
@@ -133,7 +137,7 @@ def extend_claim(evaluation: Evaluation, reviewer: User) -> dt.datetime:
 
 
 def extend_claim_if_due(evaluation: Evaluation, reviewer: User) -> None:
-    """Extend the claim on a locked record, once the renewal interval has passed: each time writes the row."""
+    """Renew the claim on a locked record at most once in a renewal interval: each renewal writes the row."""
     unchanged_until = timezone.now() + claim_length(evaluation.run) - renewal_interval(evaluation.run)
     if evaluation.claimed_until is None or evaluation.claimed_until < unchanged_until:
         extend_claim(evaluation, reviewer)
@@ -141,7 +145,7 @@ def extend_claim_if_due(evaluation: Evaluation, reviewer: User) -> None:
 
 @transaction.atomic
 def release(*, evaluation_id: int, actor: User) -> None:
-    """Give a record back to everybody: the holder's own, or as a lead anybody's."""
+    """Release a record: the actor's own, or, as a lead, anybody's."""
     evaluation = lock_evaluation(evaluation_id)
     if evaluation.claimed_by is None:
         return
@@ -153,7 +157,7 @@ def release(*, evaluation_id: int, actor: User) -> None:
 
 @transaction.atomic
 def skip(*, evaluation_id: int, reviewer: User) -> None:
-    """Put a record off: free for others now, last for this reviewer. Raises `RecordUnavailable`."""
+    """Release a record and leave it out of the reviewer's queue. Raises `RecordUnavailable`."""
     check(reviewer, "review_evaluation")
     evaluation = lock_evaluation(evaluation_id)
     check_available(evaluation, reviewer)
@@ -164,7 +168,7 @@ def skip(*, evaluation_id: int, reviewer: User) -> None:
 
 @transaction.atomic
 def unskip(*, evaluation_id: int, reviewer: User) -> None:
-    """Bring one record that the reviewer skipped back into their queue."""
+    """Return a skipped record to the reviewer's queue."""
     evaluation = lock_evaluation(evaluation_id)
     count, _ = evaluation.skips.filter(reviewer=reviewer).delete()
     if count:
@@ -173,7 +177,7 @@ def unskip(*, evaluation_id: int, reviewer: User) -> None:
 
 @transaction.atomic
 def unskip_all(*, run: Run, reviewer: User) -> int:
-    """Bring all that the reviewer skipped in a run back into their queue; returns how many."""
+    """Return all skipped records of a run to the reviewer's queue. Return their number."""
     count, _ = Skip.objects.filter(evaluation__in=run.evaluations.in_queue(), reviewer=reviewer).delete()
     if count:
         events.record("unskip all", actor=reviewer, run=run, count=count)
@@ -181,13 +185,13 @@ def unskip_all(*, run: Run, reviewer: User) -> int:
 
 
 def lock_evaluation(evaluation_id: int) -> Evaluation:
-    """The evaluation with its row locked until the transaction ends. Raises `Evaluation.DoesNotExist`.
+    """Lock the row of a record until the transaction ends, and load it. Raises `Evaluation.DoesNotExist`.
 
-    Claim, skip, submit and import of one record take turns here: each sees what the other did. What the
-    judge and the models wrote is loaded when it is asked for.
+    Claims, skips, decisions and imports of one record take turns at this lock. The large columns are loaded
+    when they are read.
     """
-    # Only the run, which never changes, is joined: after a wait for the lock PostgreSQL renews the locked row
-    # alone, and holder and review would be missing that came meanwhile.
+    # Only the run is joined, because it never changes. After a wait for the lock, PostgreSQL reads the locked
+    # row again, but not the joined ones: a claim or a review that was made meanwhile would be missing.
     rows = Evaluation.objects.select_related("run").select_for_update(of=("self",), no_key=True)
     return rows.without_large_columns().get(pk=evaluation_id)
 
@@ -196,13 +200,15 @@ def check_available(evaluation: Evaluation, reviewer: User) -> None:
     """Raise `RecordUnavailable` unless the reviewer may claim the record now."""
     review = evaluation.review
     if review and not evaluation.in_queue:
-        raise RecordUnavailable(f"{review.reviewer.name} submitted this at {clock(review.submitted_at)}.")
+        raise RecordUnavailable(
+            f"{review.reviewer.name} submitted this at {format_time(review.submitted_at)}."
+        )
     if not evaluation.in_queue:
         raise RecordUnavailable(
             f"This record is not in the queue: its status is {evaluation.human_review_status}."
         )
     if evaluation.is_escalated and not can(reviewer, "lead_review"):
-        raise RecordUnavailable(_with_a_lead(evaluation))
+        raise RecordUnavailable(_escalated_reason(evaluation))
     if not evaluation.is_escalated:
         _check_independent(evaluation, reviewer)
     check_unclaimed(evaluation, reviewer)
@@ -214,7 +220,7 @@ def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
         evaluation.independent_reviews.filter(is_open=True).values_list("reviewer", "review__submitted_at")
     )
     if reviewer.pk in given:
-        at = clock(given[reviewer.pk])
+        at = format_time(given[reviewer.pk])
         raise RecordUnavailable(f"You submitted your review at {at}. Waiting for the other reviewers.")
     are_wanted = (
         bool(given) or allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id) > 1
@@ -226,48 +232,47 @@ def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
         )
 
 
-def _with_a_lead(evaluation: Evaluation) -> str:
+def _escalated_reason(evaluation: Evaluation) -> str:
     raised = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
     if raised.kind == Escalation.Kind.DISAGREEMENT:
-        return f"Reviewers disagree: this was sent to a lead at {clock(raised.raised_at)}."
-    return f"{raised.raised_by.name} handed this to a lead at {clock(raised.raised_at)}."
+        return f"Reviewers disagree: this was sent to a lead at {format_time(raised.raised_at)}."
+    return f"{raised.raised_by.name} sent this to a lead at {format_time(raised.raised_at)}."
 
 
 def check_unclaimed(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `RecordUnavailable` if somebody else holds the record."""
+    """Raise `RecordUnavailable` if somebody else has claimed the record."""
     if evaluation.claimed_by_id != reviewer.pk and evaluation.claimed_by and evaluation.is_claimed:
         since = claimed_since(evaluation) or timezone.now()
-        raise RecordUnavailable(f"{evaluation.claimed_by.name} has been reviewing this since {clock(since)}.")
+        raise RecordUnavailable(
+            f"{evaluation.claimed_by.name} has been reviewing this since {format_time(since)}."
+        )
 
 
 def claimed_since(evaluation: Evaluation) -> dt.datetime | None:
-    """When whoever claimed the record last did so; None where nothing tells."""
+    """Return when the current claim began; None if the audit log has no event of it."""
     claims = AuditEvent.objects.filter(evaluation=evaluation, action="claim", actor=evaluation.claimed_by)
     return claims.values_list("at", flat=True).first()
 
 
 def check_claimed_by(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `RecordUnavailable` unless the reviewer holds the record, or did until the claim ran out."""
+    """Raise `RecordUnavailable` unless the reviewer has claimed the record. The claim may have expired."""
     check_available(evaluation, reviewer)
     if evaluation.claimed_by_id != reviewer.pk:
-        raise RecordUnavailable("You do not hold this record any more. Claim it again to go on.")
+        raise RecordUnavailable("Your claim on this record has expired. Claim it again to continue.")
 
 
 def expired_claim_notice(evaluation: Evaluation, reviewer: User) -> str:
-    """What to tell a reviewer who comes back to a record their claim on ran out for; empty if it did not.
-
-    Of the evaluation as it was loaded before it is renewed.
-    """
+    """Return the notice for a reviewer whose expired claim is about to be renewed; empty for other claims."""
     if evaluation.claimed_by_id != reviewer.pk or evaluation.claimed_until is None or evaluation.is_claimed:
         return ""
     return (
-        f"Your hold ended at {clock(evaluation.claimed_until)}. "
+        f"Your claim expired at {format_time(evaluation.claimed_until)}. "
         "Nobody else opened this record, so it is yours again."
     )
 
 
-def clock(moment: dt.datetime) -> str:
-    """A moment as sentences have it: the time of today, else the day too."""
+def format_time(moment: dt.datetime) -> str:
+    """Format a time for a sentence: without the date if it is today."""
     today = moment.date() == timezone.now().date()
     return f"{moment:%H:%M} UTC" if today else f"{moment:%Y-%m-%d %H:%M} UTC"
 

@@ -1,7 +1,7 @@
-"""How many evaluations of a run are in which state: the one place that counts come from.
+"""Count the records of a run by state. All counts on pages and in the API come from here.
 
-They cost the same at any size: statuses are counted as they change (`RunCount`), and what is held or
-escalated is little and has an index of its own.
+The cost does not depend on the size of a run: a trigger counts the statuses (`RunCount`), and claimed and
+escalated records are few and have indexes of their own.
 """
 
 import datetime as dt
@@ -17,7 +17,7 @@ from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES
 
 
 class Progress(NamedTuple):
-    """Counts of evaluations. `waiting`, `claimed` and `escalated` make up the queue."""
+    """Numbers of records in a run. Those in the queue are waiting, claimed or escalated."""
 
     total: int
     waiting: int
@@ -28,17 +28,18 @@ class Progress(NamedTuple):
 
     @property
     def left(self) -> int:
-        """What nobody has decided yet."""
+        """Records in the queue."""
         return self.waiting + self.claimed + self.escalated
 
     @property
     def to_review(self) -> int:
-        """What people are asked to decide, done or not."""
+        """Records that people review: those in the queue and those that are done."""
         return self.left + self.done
 
 
 _PROGRESS = """
-    SELECT run.id, counted.total, counted.queue - held.count - escalated.count, held.count, escalated.count,
+    SELECT run.id, counted.total, counted.queue - claimed.count - escalated.count, claimed.count,
+           escalated.count,
            counted.done, counted.not_required
     FROM run
     CROSS JOIN LATERAL (
@@ -52,7 +53,7 @@ _PROGRESS = """
         SELECT count(*) FROM evaluation e
         WHERE e.run_id = run.id AND e.claimed_by_id IS NOT NULL AND e.claimed_until > now()
           AND e.human_review_status = ANY(%(queue)s) AND NOT e.is_escalated
-    ) held
+    ) claimed
     CROSS JOIN LATERAL (
         SELECT count(*) FROM escalation x JOIN evaluation e ON e.id = x.evaluation_id
         WHERE x.run_id = run.id AND x.outcome = 'open' AND e.human_review_status = ANY(%(queue)s)
@@ -62,11 +63,12 @@ _PROGRESS = """
 
 
 def run_progress(run: Run) -> Progress:
+    """Count the records of a run."""
     return _progress(run)[run.pk]
 
 
 def all_progress() -> list[tuple[Run, Progress]]:
-    """All runs, newest first, each with its counts."""
+    """Return all runs, newest first, each with its counts."""
     runs = list(Run.objects.order_by("-created_at", "-pk"))
     progress = _progress(None)
     return [(run, progress[run.pk]) for run in runs]
@@ -85,49 +87,44 @@ def _progress(run: Run | None) -> dict[int, Progress]:
 
 
 class ReviewerProgress(NamedTuple):
-    """A run's queue as one reviewer finds it: what is left for them, and why the rest is not theirs now.
+    """The records of a run's queue as one reviewer sees them. Each record counts once."""
 
-    `left` is what they hold or could claim; a record is counted once. `next_free_at` is when the first
-    claim of others ends. `with_independent_review` are those on which they gave an independent review, or
-    read those of others, and that wait for somebody else's.
-    """
-
+    #: Records that the reviewer has claimed or can claim.
     left: int
     skipped_by_you: int
-    held_by_others: int
+    claimed_by_others: int
     assigned_to_others: int
     escalated: int
-    next_free_at: dt.datetime | None
+    #: When the first claim of others expires.
+    next_expiry_at: dt.datetime | None
+    #: Records that wait for somebody else's independent review, because the reviewer has submitted one or has
+    #: read one.
     reviewed_by_you: int = 0
 
 
 def reviewer_progress(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> ReviewerProgress:
-    """Of the whole queue, or of what `condition` (on the evaluation) leaves of it.
+    """Count the queue of a run for a reviewer, or the records of the queue that fulfil a condition.
 
-    What is assigned to others, and whatever a condition leaves, is counted row by row: a matter for the
-    page of the queue, not for each record.
+    This counts row by row, so it is for the page of the queue, not for the page of each record.
     """
     queue = run.evaluations.in_queue().filter(condition)
     in_queue = queue.count() if condition else run_progress(run).left
     escalated = queue.filter(escalations__outcome=Escalation.Outcome.OPEN).count()
-    open_to_all = queue.filter(is_escalated=False)
-    others = open_to_all.claimed().exclude(claimed_by=reviewer)
-    ends = list(others.order_by("claimed_until").values_list("claimed_until", flat=True))
-    # Two parts, each with an index of its own: what nobody claimed, and what a claim ran out on.
-    free = [
-        open_to_all.filter(claimed_by=None),
-        open_to_all.filter(claimed_by__isnull=False, claimed_until__lte=timezone.now()),
+    not_escalated = queue.filter(is_escalated=False)
+    others = not_escalated.claimed().exclude(claimed_by=reviewer).order_by("claimed_until")
+    expiries = list(others.values_list("claimed_until", flat=True))
+    # Two queries, because records without a claim and records with an expired one have different indexes.
+    unclaimed = [
+        not_escalated.filter(claimed_by=None),
+        not_escalated.filter(claimed_by__isnull=False, claimed_until__lte=timezone.now()),
     ]
-    mine_or_nobodys = Q(assigned_to=None) | Q(assigned_to=reviewer)
-    assigned = sum(part.exclude(mine_or_nobodys).count() for part in free)
-    skipped = sum(part.filter(mine_or_nobodys, skips__reviewer=reviewer).count() for part in free)
-    given = Q(pk__in=IndependentReview.objects.filter(reviewer=reviewer, is_open=True).values("evaluation"))
-    given |= Q(
-        pk__in=Reveal.objects.filter(reviewer=reviewer, how=Reveal.How.INDEPENDENT_REVIEWS).values(
-            "evaluation"
-        )
-    )
-    reviewed_by_you = sum(part.filter(mine_or_nobodys, given).count() for part in free)
-    left = in_queue - escalated - len(ends) - assigned - skipped - reviewed_by_you
-    next_free_at = ends[0] if ends else None
-    return ReviewerProgress(left, skipped, len(ends), assigned, escalated, next_free_at, reviewed_by_you)
+    can_claim = Q(assigned_to=None) | Q(assigned_to=reviewer)
+    assigned = sum(rows.exclude(can_claim).count() for rows in unclaimed)
+    skipped = sum(rows.filter(can_claim, skips__reviewer=reviewer).count() for rows in unclaimed)
+    submitted = IndependentReview.objects.filter(reviewer=reviewer, is_open=True)
+    read = Reveal.objects.filter(reviewer=reviewer, how=Reveal.How.INDEPENDENT_REVIEWS)
+    is_reviewed = Q(pk__in=submitted.values("evaluation")) | Q(pk__in=read.values("evaluation"))
+    reviewed = sum(rows.filter(can_claim, is_reviewed).count() for rows in unclaimed)
+    left = in_queue - escalated - len(expiries) - assigned - skipped - reviewed
+    next_expiry_at = expiries[0] if expiries else None
+    return ReviewerProgress(left, skipped, len(expiries), assigned, escalated, next_expiry_at, reviewed)

@@ -32,7 +32,7 @@ from reviews.audit import events, reveals
 from reviews.evidence import task_context
 from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, StratumCount, User
 from reviews.queue import allocation
-from reviews.queue.claims import RecordUnavailable, check_claimed_by, clock, lock_evaluation
+from reviews.queue.claims import RecordUnavailable, check_claimed_by, format_time, lock_evaluation
 from reviews.records import responses
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import drafts
@@ -167,7 +167,7 @@ def _check_held(evaluation: Evaluation, reviewer: User) -> None:
 def _same(before: BlindScores, scores: Mapping[str, Any]) -> BlindScores:
     if before.scores != scores:
         raise Conflict(
-            f"You committed other scores at {clock(before.at)}, and those are kept. "
+            f"You committed other scores at {format_time(before.at)}, and those are kept. "
             "The judge's are shown now: check yours and submit."
         )
     return before

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reviews.models import AuditEvent, Evaluation, Review, User
-from reviews.queue.claims import RecordUnavailable, check_available, clock
+from reviews.queue.claims import RecordUnavailable, check_available, format_time
 from reviews.records.scores import format_score, score_of
 
 Scores = Mapping[str, Mapping[str, Any]]
@@ -35,7 +35,7 @@ class RecordReimported(Conflict):
     """A file has changed the record since it was opened."""
 
     def __init__(self, at: dt.datetime) -> None:
-        self.begin = f"This record was re-imported at {clock(at)}"
+        self.begin = f"This record was re-imported at {format_time(at)}"
         super().__init__(f"{self.begin} and has changed since you opened it.")
 
     def on(self, criteria: int) -> str:
@@ -77,7 +77,9 @@ def check_version(evaluation: Evaluation, version: int) -> None:
     imported_at = source.finished_at or source.created_at
     event = AuditEvent.objects.filter(evaluation=evaluation, action__in=_DONE, at__gt=imported_at).first()
     if event:
-        raise Conflict(f"{event.actor_name} {_DONE[event.action]} at {clock(event.at)}. Check it again.")
+        raise Conflict(
+            f"{event.actor_name} {_DONE[event.action]} at {format_time(event.at)}. Check it again."
+        )
     raise RecordReimported(imported_at)
 
 
@@ -90,7 +92,7 @@ def check_in_force(evaluation: Evaluation, review: Review) -> None:
             if hasattr(review, "independent_review")
             else "has decided this again"
         )
-        raise Conflict(f"{newer.reviewer.name} {how} at {clock(newer.submitted_at)}.")
+        raise Conflict(f"{newer.reviewer.name} {how} at {format_time(newer.submitted_at)}.")
     if newer is None:
         raise Conflict("This decision is taken back already.")
     if not evaluation.is_decided:

@@ -1,4 +1,4 @@
-"""Strata: what is known of all records of a run, which estimates about the judge are weighted by."""
+"""Count the records of a run by stratum. Estimates about the judge are weighted by these counts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ NOT_COUNTED = (
     "They appear when the counting job of the last import is done."
 )
 
-# Strata are made for records that have none yet; then all counts of the run are written anew.
+# Missing strata are added; then all counts of the run are replaced.
 _ADD = """
     INSERT INTO stratum (run_id, judge_llm_model, judge_prompt_template_path, model_id, is_flagged)
     SELECT DISTINCT run_id, judge_llm_model, judge_prompt_template_path, coalesce(model_id, ''),
@@ -47,7 +47,7 @@ _COUNT_FACETS = """
         USING (key)
     WHERE run_id = %(run)s GROUP BY name, value
 """
-# One statement, so that an import that commits meanwhile is seen by all its parts or by none. The sums are
+# One statement, so that either all parts see an import that commits meanwhile, or none does. The sums are
 # compared as well, in case the row of a pending import is lost.
 _IS_COUNTED = """
     SELECT NOT EXISTS (
@@ -60,12 +60,12 @@ _IS_COUNTED = """
         FROM stratum_count JOIN stratum ON stratum.id = stratum_id WHERE run_id = %(run)s
     )
 """
-# The facet that holds the verdict of a record whose `aggregated_score` is null: see `facets`.
+# The facet with the verdict of a record whose `aggregated_score` is null: see `indexing`.
 READ_VERDICT = "read-verdict"
 
 
 def get_stratum(evaluation: Evaluation) -> Stratum:
-    """The stratum of a record."""
+    """Return the stratum of a record. It is created if it is missing."""
     stratum, _created = Stratum.objects.get_or_create(
         run=evaluation.run,
         judge_llm_model=evaluation.judge_llm_model,
@@ -80,7 +80,7 @@ def get_stratum(evaluation: Evaluation) -> Stratum:
 def recount(run: Run, facets: Mapping[tuple[str, str], int]) -> None:
     """Count a run's records by stratum and verdict, and by these facets: (name, value) -> key.
 
-    For the end of an import, when its records are covered by `facets`.
+    Called at the end of an import, when its records are indexed.
     """
     values: dict[str, Any] = {
         "run": run.pk,

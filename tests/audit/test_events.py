@@ -386,7 +386,7 @@ READS_ONLY = {
     "queue.check_unclaimed",
     "queue.lock_evaluation",
     "queue.check_claimed_by",
-    "queue.clock",
+    "queue.format_time",
     "queue.expired_claim_notice",
     "drafts.of",
     "escalation.open_of",
@@ -789,8 +789,8 @@ class Calls:
     def queue_check_claimed_by(self) -> Call:
         return partial(claims.check_claimed_by, self.held(), self.ana)
 
-    def queue_clock(self) -> Call:
-        return partial(claims.clock, timezone.now())
+    def queue_format_time(self) -> Call:
+        return partial(claims.format_time, timezone.now())
 
     def queue_expired_claim_notice(self) -> Call:
         return partial(claims.expired_claim_notice, self.held(), self.ana)

@@ -288,7 +288,7 @@ class TestClaim:
         assert claims.claim(evaluation_id=evaluation.pk, reviewer=lea).claimed_by == lea
 
     def test_names_the_day_of_what_was_not_today(self, run: Run, ana: User) -> None:
-        assert claims.clock(dt.datetime(2026, 1, 2, 3, 4, tzinfo=dt.UTC)) == "2026-01-02 03:04 UTC"
+        assert claims.format_time(dt.datetime(2026, 1, 2, 3, 4, tzinfo=dt.UTC)) == "2026-01-02 03:04 UTC"
 
     def test_of_no_record_raises(self, ana: User) -> None:
         with pytest.raises(Evaluation.DoesNotExist):
@@ -321,7 +321,7 @@ class TestRenew:
         end_claim(evaluation)
         evaluation.refresh_from_db()
         ended = f"{held_until(evaluation):%H:%M} UTC"
-        sentence = f"Your hold ended at {ended}. Nobody else opened this record, so it is yours again."
+        sentence = f"Your claim expired at {ended}. Nobody else opened this record, so it is yours again."
         assert claims.expired_claim_notice(evaluation, ana) == sentence
         assert claims.expired_claim_notice(evaluation, bo) == ""
 
@@ -335,7 +335,7 @@ class TestRenew:
     def test_does_not_undo_a_release(self, ana: User, lea: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         claims.release(evaluation_id=evaluation.pk, actor=lea)
-        with pytest.raises(RecordUnavailable, match=r"^You do not hold this record any more"):
+        with pytest.raises(RecordUnavailable, match=r"^Your claim on this record has expired"):
             claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
 
     def test_is_no_way_to_claim(self, eve: User) -> None:

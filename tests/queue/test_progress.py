@@ -95,10 +95,10 @@ class TestStanding:
         assert reviewer_progress(run=run, reviewer=ana) == ReviewerProgress(
             left=4,
             skipped_by_you=1,
-            held_by_others=3,
+            claimed_by_others=3,
             assigned_to_others=1,
             escalated=1,
-            next_free_at=next_free,
+            next_expiry_at=next_free,
         )
 
     def test_left_is_what_a_reviewer_can_go_through(self, run: Run, ana: User, bo: User) -> None:
@@ -118,7 +118,7 @@ class TestStanding:
         wanted, _, _ = evaluations(run, tasks=["2"] * 3)
         claims.claim(evaluation_id=wanted.pk, reviewer=bo)
         standing = reviewer_progress(run=run, reviewer=ana, condition=Q(task_id="2"))
-        assert (standing.left, standing.held_by_others) == (2, 1)
+        assert (standing.left, standing.claimed_by_others) == (2, 1)
 
     def test_of_an_empty_queue_is_nothing(self, run: Run, ana: User) -> None:
         assert reviewer_progress(run=run, reviewer=ana) == ReviewerProgress(0, 0, 0, 0, 0, None)

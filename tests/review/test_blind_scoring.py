@@ -191,7 +191,7 @@ class TestCommitting:
         assert BlindScores.objects.get().scores == GIVEN
 
     def test_needs_the_claim(self, record: Evaluation, ana: User, bo: User) -> None:
-        with pytest.raises(Conflict, match="You do not hold this record any more"):
+        with pytest.raises(Conflict, match="Your claim on this record has expired"):
             commit(record, ana)
         claims.claim(evaluation_id=record.pk, reviewer=bo)
         with pytest.raises(Conflict, match="bo has been reviewing this since"):

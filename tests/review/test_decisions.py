@@ -13,7 +13,7 @@ from reviews.audit import events as audit_events
 from reviews.imports import importer
 from reviews.models import AuditEvent, Escalation, Evaluation, Review, User
 from reviews.queue import claims, progress
-from reviews.queue.claims import clock
+from reviews.queue.claims import format_time
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import ALL_STATUSES, TRANSITIONS
 from reviews.review import decisions, drafts, escalations
@@ -175,7 +175,7 @@ def decided_otherwise_by_bo(evaluation: Evaluation, bo: User) -> str:
 def handed_to_a_lead_by_bo(evaluation: Evaluation, bo: User) -> str:
     end_claim(evaluation)
     raised = escalate(evaluation, bo)
-    return f"bo handed this to a lead at {raised.raised_at:%H:%M} UTC."
+    return f"bo sent this to a lead at {raised.raised_at:%H:%M} UTC."
 
 
 def decided_and_taken_back_by_bo(evaluation: Evaluation, bo: User) -> str:
@@ -197,7 +197,7 @@ def settled_by_a_file(evaluation: Evaluation, _bo: User) -> str:
 def changed_by_a_file(evaluation: Evaluation, _bo: User) -> str:
     Evaluation.objects.filter(pk=evaluation.pk).update(version=evaluation.version + 1)
     imported_at = evaluation.source_import.created_at
-    return f"This record was re-imported at {clock(imported_at)} and has changed since you opened it."
+    return f"This record was re-imported at {format_time(imported_at)} and has changed since you opened it."
 
 
 class TestConflict:

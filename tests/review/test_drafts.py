@@ -112,8 +112,8 @@ class TestTheClaim:
         assert [claim.detail for claim in claims] == [
             {},
             {"draft": 1},
-            {"draft": 2, "regained": True},
-            {"draft": 2, "regained": True},
+            {"draft": 2, "renewed": True},
+            {"draft": 2, "renewed": True},
         ]
 
     def test_with_somebody_elses_draft_is_one_from_the_start(
@@ -141,11 +141,11 @@ class TestATextThatComesTooLate:
     def handed_over(self, evaluation: Evaluation, bo: User) -> str:
         end_claim(evaluation)
         escalations.escalate(evaluation_id=evaluation.pk, reviewer=bo, kind="question", reason="", note="")
-        return "bo handed this to a lead at "
+        return "bo sent this to a lead at "
 
     def released(self, evaluation: Evaluation, _bo: User) -> str:
         Evaluation.objects.update(claimed_by=None, claimed_until=None)
-        return "You do not hold this record any more."
+        return "Your claim on this record has expired."
 
     @pytest.mark.parametrize("happens", [taken, decided, handed_over, released])
     def test_is_refused(self, evaluation: Evaluation, ana: User, bo: User, happens: Any) -> None:

@@ -47,7 +47,7 @@ class TestEscalate:
 
     def test_leaves_it_to_leads_alone(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> None:
         raise_it(evaluation, ana)
-        with pytest.raises(RecordUnavailable, match=r"^ana handed this to a lead at \d\d:\d\d UTC\.$"):
+        with pytest.raises(RecordUnavailable, match=r"^ana sent this to a lead at \d\d:\d\d UTC\.$"):
             claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         assert claims.claim(evaluation_id=evaluation.pk, reviewer=lea).claimed_by == lea
 

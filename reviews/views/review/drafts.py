@@ -37,9 +37,8 @@ def draft(request: Request, pk: int) -> HttpResponse:
             revision=_revision(request.POST),
         )
     except drafts.Outdated as outdated:
-        problem = (
-            f"A newer draft of this record was saved at {claims.clock(outdated.draft.saved_at)}, elsewhere."
-        )
+        saved_at = claims.format_time(outdated.draft.saved_at)
+        problem = f"A newer draft of this record was saved at {saved_at}, elsewhere."
         return screen.lost(request, pk, problem, is_outdated=True)
     except claims.RecordUnavailable as taken:
         return screen.lost(request, pk, taken.reason)

@@ -93,7 +93,7 @@ class TestSaving:
         end_claim(held)
         response = as_ana.post(url("draft", held), form_of(held) | {"revision": "1"})
         assert response.status_code == 200
-        assert "Your hold ended at" in text(response)
+        assert "Your claim expired at" in text(response)
         assert response["X-Draft-Revision"] == "1"
 
     def test_of_a_record_that_another_took_is_refused_and_what_was_saved_stays(
