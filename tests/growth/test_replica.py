@@ -297,7 +297,8 @@ class TestWithoutAFitReplica:
         with configured(Place.of(connection.settings_dict)):
             assert "it is not a replica of the server in DATABASE_URL" in export()
 
-    def test_that_was_left_aside_is_asked_again_after_a_while(self) -> None:
+    def test_avoided_replica_is_read_again_after_a_while(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(replica, "LONGEST_WAIT", 30.0)
         replica._avoid(ReplicaLost("It was away."))
         assert read_from_replica(where)() == "primary"
         replica._Avoided.until -= replica.AVOIDED_FOR
