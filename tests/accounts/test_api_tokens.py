@@ -1,4 +1,4 @@
-"""Tokens: who they act as, what they open, until when, and who ends them."""
+"""API tokens: creation, authentication, revocation, and the pages that list them."""
 
 from datetime import timedelta
 from io import StringIO
@@ -21,7 +21,7 @@ def make(person: User, *scopes: str, days: int = 7) -> api_tokens.NewToken:
 
 
 class TestToken:
-    def test_is_found_by_its_text_which_is_nowhere(self, ana: User) -> None:
+    def test_token_authenticates_by_text_that_is_not_stored(self, ana: User) -> None:
         made = make(ana, "read", "review")
         assert made.text.startswith(f"{made.token.prefix}_")
         found = api_tokens.authenticate(made.text)
@@ -32,14 +32,14 @@ class TestToken:
         secret = made.text.removeprefix(made.token.prefix)
         assert not any(secret in value for value in stored)
 
-    def test_that_is_expired_or_unknown_is_not_found(self, ana: User) -> None:
+    def test_expired_or_unknown_token_is_rejected(self, ana: User) -> None:
         made = make(ana)
         assert api_tokens.authenticate(made.token.prefix) is None
         ApiToken.objects.update(expires_at=timezone.now())
         assert api_tokens.authenticate(made.text) is None
         assert not api_tokens.valid_tokens(ana)
 
-    def test_notes_its_use_once_a_minute(self, ana: User) -> None:
+    def test_last_use_is_recorded_once_a_minute(self, ana: User) -> None:
         made = make(ana)
         api_tokens.authenticate(made.text)
         first = ApiToken.objects.get().last_used_at
@@ -60,15 +60,13 @@ class TestToken:
             (["read", "import", "export"], 7, "The role of ana does not allow: import, export."),
         ],
     )
-    def test_that_could_open_nothing_is_refused(
+    def test_useless_token_is_not_created(
         self, scopes: list[str], days: int, sentence: str, ana: User
     ) -> None:
         with pytest.raises(api_tokens.TokenError, match=sentence):
             api_tokens.create(person=ana, scopes=scopes, days=days, actor=None)
 
-    def test_ends_with_the_account_and_with_the_role_at_the_provider(
-        self, ana: User, bo: User, max: User
-    ) -> None:
+    def test_token_ends_with_account_and_with_provider_role(self, ana: User, bo: User, max: User) -> None:
         of_ana, of_bo = make(ana).text, make(bo).text
         people.deactivate(person=ana, actor=max)
         people.set_role_from_provider(person=bo, role="")
@@ -83,7 +81,7 @@ class TestCommand:
         call_command("create_token", *arguments, stdout=printed, stderr=StringIO())
         return printed.getvalue().strip()
 
-    def test_prints_the_token_alone(self, ana: User) -> None:
+    def test_command_prints_only_the_token(self, ana: User) -> None:
         found = api_tokens.authenticate(self.run("ana", "--scope", "review,read", "--days", "3"))
         assert found
         assert found.scopes == ["review", "read"]
@@ -97,13 +95,13 @@ class TestCommand:
             (["ana", "--scope", "read,"], "scopes import, export, review, read"),
         ],
     )
-    def test_says_what_is_wrong(self, arguments: list[str], sentence: str, ana: User) -> None:
+    def test_command_reports_errors(self, arguments: list[str], sentence: str, ana: User) -> None:
         with pytest.raises(CommandError, match=sentence):
             self.run(*arguments)
 
 
 class TestPages:
-    def test_list_ones_own_and_end_it(self, ana: User, client: Client) -> None:
+    def test_account_page_lists_and_revokes_own_tokens(self, ana: User, client: Client) -> None:
         made = make(ana, "read", "review")
         client.force_login(ana)
         shown = text(client.get(reverse("account")))
@@ -114,7 +112,7 @@ class TestPages:
         assert api_tokens.authenticate(made.text) is None
         assert [event.action for event in AuditEvent.objects.all()][:1] == ["token revoked"]
 
-    def test_list_those_of_a_person_to_an_admin(self, ana: User, max: User, client: Client) -> None:
+    def test_person_page_lists_tokens_for_admin(self, ana: User, max: User, client: Client) -> None:
         made = make(ana)
         client.force_login(max)
         assert made.token.prefix in text(client.get(reverse("person", args=[ana.pk])))
@@ -122,14 +120,14 @@ class TestPages:
         assert answer["Location"] == reverse("person", args=[ana.pk])
         assert api_tokens.authenticate(made.text) is None
 
-    def test_hide_those_of_others(self, ana: User, lea: User, client: Client) -> None:
+    def test_tokens_of_others_cannot_be_revoked(self, ana: User, lea: User, client: Client) -> None:
         made = make(ana)
         client.force_login(lea)
         assert made.token.prefix not in text(client.get(reverse("account")))
         assert client.post(reverse("revoke-token", args=[made.token.pk])).status_code == 404
         assert api_tokens.authenticate(made.text)
 
-    def test_have_every_operation_with_its_scope(self, ana: User, client: Client) -> None:
+    def test_api_page_lists_operations_with_scopes(self, ana: User, client: Client) -> None:
         client.force_login(ana)
         shown = text(client.get(reverse("api")))
         names = ("PUT /api/v1/evaluations/{evaluation_id}/review", "Idempotency-Key", "corrected_scores")

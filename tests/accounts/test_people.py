@@ -1,4 +1,4 @@
-"""Who has an account: adding people, and the first admin's way in."""
+"""Accounts: adding people, changing roles, deactivation, and the first admin."""
 
 import io
 from collections.abc import Callable
@@ -33,16 +33,16 @@ def become_admin(username: str = "max", token: str | None = None) -> User:
 
 
 @pytest.mark.django_db
-class TestAddingSomebody:
+class TestAddUser:
     @pytest.mark.parametrize("role", ROLES)
-    def test_gives_them_the_role_and_a_password_that_opens(self, role: str) -> None:
+    def test_added_person_has_role_and_password(self, role: str) -> None:
         ana = add(role=role)
         assert role_of(ana) == role
         assert ana.check_password(PASSWORD)
         assert not ana.is_staff
         assert not ana.is_superuser
 
-    def test_is_audited_with_who_did_it_and_without_the_password(self, max: User) -> None:
+    def test_adding_person_is_audited_without_password(self, max: User) -> None:
         people.add_user(username="ana", password=PASSWORD, role="lead", actor=max)
         event = AuditEvent.objects.get()
         assert (event.action, event.actor, event.detail) == (
@@ -64,7 +64,7 @@ class TestAddingSomebody:
             (partial(add, role="owner"), "role", "reviewer, lead, admin"),
         ],
     )
-    def test_is_refused_with_a_reason_for_the_field(
+    def test_invalid_person_names_field_and_reason(
         self, attempt: Callable[[], User], field: str, reason: str
     ) -> None:
         with pytest.raises(AccountError, match=reason) as caught:
@@ -74,61 +74,61 @@ class TestAddingSomebody:
         assert not AuditEvent.objects.exists()
 
     @pytest.mark.parametrize("name", ["ana", "ANA"])
-    def test_is_refused_for_a_name_that_is_taken_in_whatever_case(self, ana: User, name: str) -> None:
+    def test_taken_username_is_rejected_in_any_case(self, ana: User, name: str) -> None:
         with pytest.raises(AccountError, match="already taken"):
             add(name)
 
 
 @pytest.mark.django_db
-class TestTheFirstAdmin:
-    def test_comes_in_by_the_link_once(self) -> None:
+class TestFirstAdmin:
+    def test_first_admin_is_added_once(self) -> None:
         assert people.needs_first_admin()
         assert role_of(become_admin()) == "admin"
         assert not people.needs_first_admin()
         with pytest.raises(AccountError, match="was already used"):
             become_admin("eve")
 
-    def test_needs_the_token(self) -> None:
+    def test_first_admin_requires_setup_token(self) -> None:
         with pytest.raises(AccountError, match="not the setup link"):
             become_admin(token=people.welcome_token()[:-1])
         with pytest.raises(AccountError, match="not the setup link"):
             become_admin(token="ä")
 
-    def test_has_a_token_of_this_installation(self) -> None:
+    def test_setup_token_depends_on_secret_key(self) -> None:
         token = people.welcome_token()
         with override_settings(SECRET_KEY="another installation's key"):
             assert people.welcome_token() != token
 
-    def test_is_needed_while_there_are_reviewers_only(self, ana: User) -> None:
+    def test_first_admin_is_needed_with_reviewers_only(self, ana: User) -> None:
         assert people.needs_first_admin()
 
-    def test_is_not_needed_again_when_that_admin_has_gone(self) -> None:
+    def test_first_admin_is_not_needed_after_admin_left(self) -> None:
         become_admin().groups.clear()
         assert not people.needs_first_admin()
 
-    def test_is_not_needed_beside_a_superuser(self) -> None:
+    def test_first_admin_is_not_needed_with_superuser(self) -> None:
         User.objects.create_superuser("root", password=PASSWORD)
         assert not people.needs_first_admin()
 
 
 @pytest.mark.django_db(transaction=True)
-class TestAtOnce:
-    def test_of_two_who_follow_the_link_one_becomes_admin(self) -> None:
+class TestConcurrentRequests:
+    def test_concurrent_setup_adds_one_admin(self) -> None:
         outcomes = together(
             partial(become_admin, "max"), partial(become_admin, "eve"), expecting=AccountError
         )
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AccountError", "User"]
         assert User.objects.count() == 1
 
-    def test_of_two_who_want_a_name_one_gets_it(self) -> None:
+    def test_concurrent_username_is_given_once(self) -> None:
         outcomes = together(partial(add, "ana"), partial(add, "Ana"), expecting=AccountError)
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["AccountError", "User"]
         assert User.objects.count() == AuditEvent.objects.count() == 1
 
 
 @pytest.mark.django_db
-class TestTheCommand:
-    def test_takes_the_password_from_standard_input(
+class TestCommand:
+    def test_command_reads_password_from_standard_input(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
@@ -136,7 +136,7 @@ class TestTheCommand:
         assert User.objects.get().check_password(PASSWORD)
         assert capsys.readouterr().out == "ana can log in as reviewer.\n"
 
-    def test_asks_twice_and_minds_a_difference(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_command_asks_for_password_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         answers = iter([PASSWORD, "something else entirely", PASSWORD, PASSWORD])
         monkeypatch.setattr("reviews.management.prompts.getpass", lambda _prompt: next(answers))
         with pytest.raises(CommandError, match="do not match"):
@@ -144,7 +144,7 @@ class TestTheCommand:
         call_command("add_user", "ana", "--role=reviewer")
         assert User.objects.get().username == "ana"
 
-    def test_says_what_is_wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_command_reports_errors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.stdin", io.StringIO(""))
         with pytest.raises(CommandError, match="too short"):
             call_command("add_user", "ana", "--role=reviewer", "--password-stdin")
@@ -153,29 +153,29 @@ class TestTheCommand:
 
 
 @pytest.mark.django_db
-class TestTheRole:
-    def test_is_changed_with_an_event_that_says_from_what_to_what(self, ana: User, max: User) -> None:
+class TestRole:
+    def test_role_change_is_audited_with_both_roles(self, ana: User, max: User) -> None:
         people.change_role(person=ana, role="lead", actor=max)
         assert role_of(ana) == "lead"
         event = AuditEvent.objects.get()
         assert (event.action, event.actor) == ("role changed", max)
         assert event.detail == {"username": "ana", "before": "reviewer", "after": "lead"}
 
-    def test_that_stays_is_no_change(self, ana: User, max: User) -> None:
+    def test_unchanged_role_is_not_audited(self, ana: User, max: User) -> None:
         people.change_role(person=ana, role="reviewer", actor=max)
         assert not AuditEvent.objects.exists()
 
-    def test_is_one_of_three(self, ana: User, max: User) -> None:
+    def test_unknown_role_is_rejected(self, ana: User, max: User) -> None:
         with pytest.raises(AccountError, match="reviewer, lead, admin"):
             people.change_role(person=ana, role="owner", actor=max)
 
-    def test_of_the_last_admin_stays(self, max: User) -> None:
+    def test_role_of_last_admin_cannot_change(self, max: User) -> None:
         UserFactory.create(role="admin", is_active=False)
         with pytest.raises(AccountError, match="max is the only admin"):
             people.change_role(person=max, role="lead", actor=max)
         assert role_of(max) == "admin"
 
-    def test_of_an_admin_goes_with_the_links_they_handed_out(self, max: User) -> None:
+    def test_role_change_of_admin_withdraws_their_links(self, max: User) -> None:
         UserFactory.create(role="admin")
         one_time_links.invite(role="admin", actor=max)
         people.change_role(person=max, role="reviewer", actor=max)
@@ -183,10 +183,8 @@ class TestTheRole:
 
 
 @pytest.mark.django_db
-class TestDeactivating:
-    def test_frees_what_somebody_holds_and_was_assigned_and_keeps_what_they_decided(
-        self, ana: User, max: User
-    ) -> None:
+class TestDeactivation:
+    def test_deactivation_releases_records_and_keeps_decisions(self, ana: User, max: User) -> None:
         decided = decide(EvaluationFactory.create(), ana).evaluation
         held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         assigned = EvaluationFactory.create(assigned_to=ana)
@@ -201,7 +199,7 @@ class TestDeactivating:
         counts = {"username": "ana", "sessions": 0, "links": 0, "tokens": 0}
         assert (deactivated.action, deactivated.detail) == ("person deactivated", counts)
 
-    def test_ends_the_links_to_and_from_somebody(self, ana: User, max: User) -> None:
+    def test_deactivation_withdraws_links(self, ana: User, max: User) -> None:
         UserFactory.create(role="admin")
         one_time_links.create_password_link(person=max, actor=max)
         one_time_links.invite(role="reviewer", actor=max)
@@ -209,13 +207,13 @@ class TestDeactivating:
         people.deactivate(person=max, actor=max)
         assert list(one_time_links.pending()) == [kept]
 
-    def test_leaves_the_last_admin(self, max: User) -> None:
+    def test_last_admin_cannot_be_deactivated(self, max: User) -> None:
         with pytest.raises(AccountError, match="only admin"):
             people.deactivate(person=max, actor=max)
         max.refresh_from_db()
         assert max.is_active
 
-    def test_can_be_taken_back(self, ana: User, max: User) -> None:
+    def test_deactivated_person_can_be_reactivated(self, ana: User, max: User) -> None:
         people.deactivate(person=ana, actor=max)
         people.reactivate(person=ana, actor=max)
         ana.refresh_from_db()
@@ -224,7 +222,7 @@ class TestDeactivating:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_admins_who_deactivate_each_other_one_stays(max: User) -> None:
+def test_concurrent_deactivation_leaves_one_admin(max: User) -> None:
     lea = UserFactory.create(username="lea", role="admin")
     outcomes = together(
         partial(people.deactivate, person=lea, actor=max),
@@ -236,33 +234,33 @@ def test_of_two_admins_who_deactivate_each_other_one_stays(max: User) -> None:
 
 
 @pytest.mark.django_db
-class TestAUsername:
-    def test_stays(self, ana: User) -> None:
+class TestUsername:
+    def test_username_cannot_change(self, ana: User) -> None:
         ana.username = "anna"
         with pytest.raises(IntegrityError, match="a username cannot be changed"), transaction.atomic():
             ana.save()
 
-    def test_is_one_in_any_case_whoever_writes_it(self, ana: User) -> None:
+    def test_username_is_unique_in_any_case(self, ana: User) -> None:
         with pytest.raises(IntegrityError, match="person_username_in_any_case"), transaction.atomic():
             UserFactory.create(username="ANA")
 
 
 @pytest.mark.django_db
-class TestTheProvider:
-    def test_gives_a_role_and_takes_it(self, ana: User) -> None:
+class TestProvider:
+    def test_provider_sets_and_removes_role(self, ana: User) -> None:
         people.set_role_from_provider(person=ana, role="lead")
         assert role_of(ana) == "lead"
         people.set_role_from_provider(person=ana, role="")
         assert role_of(ana) == ""
 
-    def test_adds_people_who_have_no_password(self) -> None:
+    def test_person_of_provider_has_no_password(self) -> None:
         ana = people.add_user(username="ana", password=None, role="reviewer", actor=None, by="provider")
         assert not ana.has_usable_password()
         assert AuditEvent.objects.get().detail["by"] == "provider"
 
 
 @pytest.mark.django_db
-class TestANewPasswordFromOutside:
+class TestPasswordReset:
     """A password that is set without the one before: by a link of an admin's, or by command."""
 
     def by_link(self, ana: User, max: User) -> None:
@@ -275,7 +273,7 @@ class TestANewPasswordFromOutside:
         call_command("changepassword", "ANA", "--password-stdin", stdout=out)
         return out.getvalue()
 
-    def test_by_link_revokes_each_token_with_an_event(self, ana: User, bo: User, max: User) -> None:
+    def test_password_by_link_revokes_tokens_with_events(self, ana: User, bo: User, max: User) -> None:
         made = [api_tokens.create(person=person, scopes=["review"], actor=None) for person in (ana, ana, bo)]
         self.by_link(ana, max)
         assert [bool(api_tokens.authenticate(one.text)) for one in made] == [False, False, True]
@@ -286,7 +284,7 @@ class TestANewPasswordFromOutside:
         ]
         assert AuditEvent.objects.get(action="password set by link").detail["tokens"] == 2
 
-    def test_by_command_revokes_tokens_and_ends_sessions(
+    def test_password_by_command_revokes_tokens_and_ends_sessions(
         self, ana: User, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made = api_tokens.create(person=ana, scopes=["review"], actor=None)
@@ -301,7 +299,7 @@ class TestANewPasswordFromOutside:
             "tokens": 1,
         }
 
-    def test_by_command_is_refused_for_nobody_and_for_who_comes_by_a_provider(
+    def test_password_by_command_requires_local_account(
         self, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with pytest.raises(CommandError, match="no user named 'bo'"):
@@ -313,7 +311,7 @@ class TestANewPasswordFromOutside:
 
 
 @pytest.mark.django_db
-def test_reactivated_person_has_no_token_from_before(ana: User, max: User) -> None:
+def test_reactivated_person_has_no_old_tokens(ana: User, max: User) -> None:
     people.deactivate(person=ana, actor=max)
     stale = User.objects.get(pk=ana.pk)
     stale.is_active = True

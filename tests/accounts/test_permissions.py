@@ -1,4 +1,4 @@
-"""Who may do what: the roles as groups, and the sentence for who may not."""
+"""Permissions: the roles as groups, and the sentences that deny an action."""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,26 +63,26 @@ ROLES_SORTED = {role: sorted(codenames) for role, codenames in ROLES.items()}
 
 
 class TestRolesAfterMigrate:
-    def test_are_what_the_table_says(self) -> None:
+    def test_migrate_writes_roles_of_the_table(self) -> None:
         assert roles_in_database() == ROLES_SORTED
 
-    def test_stay_so_when_it_is_done_again(self, ana: User) -> None:
+    def test_second_migrate_changes_no_roles(self, ana: User) -> None:
         call_command("migrate", verbosity=0)
         assert roles_in_database() == ROLES_SORTED
         assert role_of(ana) == "reviewer"
 
-    def test_lose_a_permission_the_table_does_not_give(self) -> None:
+    def test_migrate_removes_extra_permissions(self) -> None:
         Group.objects.get(name="reviewer").permissions.add(Permission.objects.get(codename="import_file"))
         call_command("migrate", verbosity=0)
         assert roles_in_database() == ROLES_SORTED
 
-    def test_come_back_when_they_were_removed(self) -> None:
+    def test_migrate_restores_removed_roles(self) -> None:
         Group.objects.get(name="lead").delete()
         Group.objects.get(name="admin").permissions.clear()
         call_command("migrate", verbosity=0)
         assert roles_in_database() == ROLES_SORTED
 
-    def test_leave_groups_of_others_alone(self) -> None:
+    def test_migrate_keeps_other_groups(self) -> None:
         group = Group.objects.create(name="guests")
         group.permissions.add(Permission.objects.get(codename="read_audit"))
         call_command("migrate", verbosity=0)
@@ -92,7 +92,7 @@ class TestRolesAfterMigrate:
 class TestPermissions:
     @pytest.mark.parametrize("codename", MAY)
     @pytest.mark.parametrize("person", ["ana", "lea", "max", "eve"])
-    def test_are_what_the_role_gives(
+    def test_permissions_follow_the_role(
         self, person: str, codename: str, request: pytest.FixtureRequest
     ) -> None:
         user = request.getfixturevalue(person)
@@ -104,39 +104,41 @@ class TestPermissions:
                 check(user, codename)
             assert denied.value.reason == SENTENCES[codename]
 
-    def test_are_the_ones_of_the_table(self) -> None:
+    def test_table_has_every_permission(self) -> None:
         ours = {codename for codename, _ in Run._meta.permissions}
         assert ours == set(MAY) == {codename for codenames in ROLES.values() for codename in codenames}
 
-    def test_end_with_the_account(self) -> None:
+    def test_deactivated_person_has_no_permissions(self) -> None:
         assert not can(UserFactory.create(role="admin", is_active=False), "review_evaluation")
 
-    def test_of_a_superuser_are_all(self) -> None:
+    def test_superuser_has_all_permissions(self) -> None:
         superuser = UserFactory.create(is_superuser=True)
         assert all(can(superuser, codename) for codename in MAY)
 
 
 class TestRoleOf:
-    def test_each_is_the_group(self, ana: User, lea: User, max: User) -> None:
+    def test_role_is_the_group(self, ana: User, lea: User, max: User) -> None:
         assert [role_of(user) for user in (ana, lea, max)] == ["reviewer", "lead", "admin"]
 
-    def test_somebody_in_two_groups_is_the_higher(self, ana: User) -> None:
+    def test_role_is_the_highest_group(self, ana: User) -> None:
         ana.groups.add(Group.objects.get(name="lead"))
         assert role_of(ana) == "lead"
 
-    def test_somebody_without_one_is_nothing(self, eve: User) -> None:
+    def test_role_is_empty_without_group(self, eve: User) -> None:
         eve.groups.add(Group.objects.create(name="guests"))
         assert role_of(eve) == ""
 
 
 class TestCheckRelease:
     @pytest.mark.parametrize("person", ["ana", "lea", "max"])
-    def test_lets_the_holder_and_leads(self, ana: User, person: str, request: pytest.FixtureRequest) -> None:
+    def test_release_is_allowed_for_claimant_and_leads(
+        self, ana: User, person: str, request: pytest.FixtureRequest
+    ) -> None:
         held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         check_release(request.getfixturevalue(person), held)
 
     @pytest.mark.parametrize("person", ["bo", "eve"])
-    def test_denies_everybody_else_with_the_sentence(
+    def test_release_is_denied_for_others(
         self, ana: User, person: str, request: pytest.FixtureRequest
     ) -> None:
         held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
@@ -145,23 +147,23 @@ class TestCheckRelease:
         assert denied.value.reason == SENTENCES["lead_review"]
 
 
-class TestDecisionsInForce:
+class TestCheckRevise:
     @pytest.mark.parametrize(("by", "may"), [("ana", True), ("bo", False), ("lea", True), ("max", True)])
-    def test_are_changed_by_whoever_made_them_or_leads(
+    def test_revision_is_allowed_for_author_and_leads(
         self, ana: User, by: str, may: bool, request: pytest.FixtureRequest
     ) -> None:
         decided = decide(EvaluationFactory.create(), ana).evaluation
         assert allowed(check_revise, request.getfixturevalue(by), decided) is may
 
-    def test_are_not_changed_by_whoever_lost_their_role(self, ana: User) -> None:
+    def test_revision_is_denied_after_role_is_lost(self, ana: User) -> None:
         decided = decide(EvaluationFactory.create(), ana).evaluation
         ana.groups.clear()
         assert not allowed(check_revise, User.objects.get(pk=ana.pk), decided)
 
 
-class TestEscalations:
+class TestCheckWithdraw:
     @pytest.mark.parametrize(("by", "may"), [("ana", True), ("bo", False), ("lea", False)])
-    def test_are_taken_back_by_whoever_raised_them(
+    def test_withdrawal_is_allowed_for_person_who_escalated(
         self, ana: User, by: str, may: bool, request: pytest.FixtureRequest
     ) -> None:
         raised = escalations.escalate(

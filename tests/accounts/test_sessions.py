@@ -18,7 +18,7 @@ def log_in(user: User, user_agent: str = FIREFOX) -> UserSession:
     return UserSession.objects.create(user=user, **values)
 
 
-class TestThePlaces:
+class TestActiveSessions:
     @pytest.mark.parametrize(
         ("user_agent", "words"),
         [
@@ -29,35 +29,35 @@ class TestThePlaces:
             ("curl", "Unknown browser on unknown system"),
         ],
     )
-    def test_are_told_in_words(self, user_agent: str, words: str, ana: User) -> None:
+    def test_session_names_browser_and_system(self, user_agent: str, words: str, ana: User) -> None:
         log_in(ana, user_agent)
         assert [place.browser for place in sessions.active_sessions(ana, None)] == [words]
 
-    def test_begin_with_the_latest_and_say_which_is_this(self, ana: User, bo: User) -> None:
+    def test_sessions_start_with_latest_and_mark_current(self, ana: User, bo: User) -> None:
         first, latest = log_in(ana), log_in(ana)
         log_in(bo)
         places = sessions.active_sessions(ana, first.session_key)
         assert [(place.pk, place.is_this) for place in places] == [(latest.pk, False), (first.pk, True)]
 
-    def test_are_those_that_are_open(self, ana: User) -> None:
+    def test_ended_sessions_are_not_listed(self, ana: User) -> None:
         SessionStore(log_in(ana).session_key).delete()
         assert sessions.active_sessions(ana, None) == []
 
 
-class TestEnding:
-    def test_one_leaves_the_others(self, ana: User) -> None:
+class TestEndSession:
+    def test_ending_one_session_keeps_others(self, ana: User) -> None:
         ended, kept = log_in(ana), log_in(ana)
         sessions.end(ana, ended.pk)
         assert [place.pk for place in sessions.active_sessions(ana, None)] == [kept.pk]
         assert not SessionStore().exists(ended.session_key)
 
-    def test_one_of_somebody_else_is_refused(self, ana: User, bo: User) -> None:
+    def test_session_of_other_person_cannot_be_ended(self, ana: User, bo: User) -> None:
         session = log_in(bo)
         with pytest.raises(UserSession.DoesNotExist):
             sessions.end(ana, session.pk)
         assert SessionStore().exists(session.session_key)
 
-    def test_the_others_leaves_this_one(self, ana: User, bo: User) -> None:
+    def test_ending_other_sessions_keeps_current(self, ana: User, bo: User) -> None:
         this, _, _ = log_in(ana), log_in(ana), log_in(ana)
         of_bo = log_in(bo)
         assert sessions.end_others(ana, this.session_key) == 2

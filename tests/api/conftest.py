@@ -14,7 +14,7 @@ JSON = "application/json"
 
 
 class Program:
-    """Sends requests with one token, and reads what comes."""
+    """A client with a token."""
 
     def __init__(self, text: str = "") -> None:
         headers = {"Authorization": f"Bearer {text}"} if text else {}

@@ -1,4 +1,4 @@
-"""Who gets what of the API: every operation, for every scope and role, and nothing without a token."""
+"""Access to the API: every operation for every scope and role, and nothing without a token."""
 
 import re
 from typing import Any
@@ -54,7 +54,7 @@ def send(program: Program, name: str, record: Evaluation) -> Any:
     return program.ask(method, address, body)
 
 
-def test_every_operation_stands_in_the_table() -> None:
+def test_access_table_has_every_operation() -> None:
     schema = api.get_openapi_schema()
     stand = {
         f"{method.upper()} {path.removeprefix('/api/v1')}": told["x-scope"]
@@ -67,7 +67,7 @@ def test_every_operation_stands_in_the_table() -> None:
 
 @pytest.mark.parametrize("name", ACCESS)
 class TestOperation:
-    def test_takes_tokens_with_its_scope_as_far_as_the_role_goes(
+    def test_operation_accepts_token_with_scope_and_role(
         self, name: str, record: Evaluation, ana: User, lea: User, max: User
     ) -> None:
         scope, *statuses = ACCESS[name]
@@ -78,19 +78,23 @@ class TestOperation:
             else:
                 assert send(program_of(person, scope), name, record).status_code == status
 
-    def test_takes_no_other_scope(self, name: str, record: Evaluation, max: User) -> None:
+    def test_operation_rejects_other_scopes(self, name: str, record: Evaluation, max: User) -> None:
         others = [scope for scope in ALL if scope != ACCESS[name][0]]
         answer = send(program_of(max, *others), name, record)
         assert answer.status_code == 403
         assert answer.json()["detail"] == f"This token does not have the scope {ACCESS[name][0]}."
 
-    def test_stops_with_the_role(self, name: str, record: Evaluation, max: User, lea: User) -> None:
+    def test_operation_rejects_token_after_role_is_lost(
+        self, name: str, record: Evaluation, max: User, lea: User
+    ) -> None:
         program = program_of(lea if ACCESS[name][2] else max, ACCESS[name][0])
         for person in (lea, max):
             person.groups.clear()
         assert send(program, name, record).status_code == 403
 
-    def test_takes_nobody_without_a_token_in_force(self, name: str, record: Evaluation, max: User) -> None:
+    def test_operation_rejects_missing_and_invalid_tokens(
+        self, name: str, record: Evaluation, max: User
+    ) -> None:
         revoked, expired, gone = (program_of(max, *ALL) for _ in range(3))
         made = ApiToken.objects.order_by("pk")
         api_tokens.revoke(token=made[0], actor=max)
@@ -101,12 +105,12 @@ class TestOperation:
             assert (answer.status_code, answer["Content-Type"]) == (401, "application/problem+json")
             assert answer["WWW-Authenticate"].startswith("Bearer")
 
-    def test_takes_no_session(self, name: str, record: Evaluation, max: User) -> None:
+    def test_operation_rejects_session(self, name: str, record: Evaluation, max: User) -> None:
         program = Program()
         program._client.force_login(max)
         assert send(program, name, record).status_code == 401
 
-    def test_takes_no_other_method(self, name: str, record: Evaluation, of_max: Program) -> None:
+    def test_operation_rejects_other_methods(self, name: str, record: Evaluation, of_max: Program) -> None:
         path = name.split(" ")[1]
         taken = {one.split(" ")[0] for one in ACCESS if one.split(" ")[1] == path}
         for other in set(METHODS) - taken:
@@ -117,14 +121,14 @@ class TestOperation:
                 assert (answer.json()["status"], answer.json()["title"]) == (405, "Method Not Allowed")
 
 
-def test_who_is_deactivated_has_no_token_when_they_come_back(max: User, ana: User) -> None:
+def test_reactivated_person_has_no_tokens(max: User, ana: User) -> None:
     program = program_of(ana)
     people.deactivate(person=ana, actor=max)
     people.reactivate(person=ana, actor=max)
     assert program.get("runs").status_code == 401
 
 
-def test_the_schema_is_for_everybody_and_an_address_that_is_none_a_problem(client: Client) -> None:
+def test_schema_is_public_and_unknown_address_is_a_problem(client: Client) -> None:
     assert client.get("/api/v1/openapi.json").json()["info"]["title"] == "CogniReview"
     for path in ("", "nothing", "runs/"):
         answer = client.get(f"/api/v1/{path}")

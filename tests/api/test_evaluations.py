@@ -26,7 +26,7 @@ def listed(program: Program, query: str) -> Any:
 
 
 class TestList:
-    def test_gives_every_record_once_page_by_page(self, run: Run, of_ana: Program) -> None:
+    def test_list_pages_contain_every_record_once(self, run: Run, of_ana: Program) -> None:
         made = evaluations(run, tasks=[str(n) for n in range(2 * PAGE_SIZE + 1)])
         EvaluationFactory.create()
         found, after, pages = [], "", 0
@@ -37,7 +37,7 @@ class TestList:
         assert (pages, page["total"]) == (3, len(made))
         assert found == [each.evaluation_id for each in made]
 
-    def test_goes_by_the_filters_of_the_page(self, run: Run, ana: User, of_ana: Program) -> None:
+    def test_list_supports_the_filters_of_the_page(self, run: Run, ana: User, of_ana: Program) -> None:
         one, _other = (EvaluationFactory.create(run=run, model_id=model) for model in ("o1", "o2"))
         decide(one, ana)
         [found] = listed(of_ana, "&model=o1&model=o3&status=done&decided-by=ana")["evaluations"]
@@ -53,20 +53,20 @@ class TestList:
     @pytest.mark.parametrize(
         "query", ["&verdict=Good", "&colour=red", "&sort=best", "&after=x", "&after=[1]", "&created-from=now"]
     )
-    def test_refuses_what_it_does_not_know(self, query: str, run: Run, of_ana: Program) -> None:
+    def test_list_rejects_unknown_input(self, query: str, run: Run, of_ana: Program) -> None:
         answer = of_ana.get(f"evaluations?run=one{query}")
         assert answer.status_code == 422
         assert answer.json()["errors"]
 
-    def test_needs_a_run(self, of_ana: Program) -> None:
+    def test_list_requires_a_run(self, of_ana: Program) -> None:
         assert of_ana.get("evaluations").json()["errors"] == [{"field": "run", "reason": "Field required"}]
         assert of_ana.get("evaluations?run=none").status_code == 404
 
-    def test_stands_in_the_schema_with_every_filter(self, of_ana: Program) -> None:
+    def test_list_schema_has_every_filter(self, of_ana: Program) -> None:
         told = of_ana.get("openapi.json").json()["paths"]["/api/v1/evaluations"]["get"]
         assert {each["name"] for each in told["parameters"]} == {"run", "sort", "after", *FILTERS}
 
-    def test_asks_as_often_for_few_as_for_many(
+    def test_list_query_count_is_constant(
         self, run: Run, of_ana: Program, django_assert_max_num_queries: Any
     ) -> None:
         evaluations(run, tasks=["1"] * 20)
@@ -75,7 +75,7 @@ class TestList:
 
 
 class TestRecord:
-    def test_comes_whole(self, run: Run, of_ana: Program) -> None:
+    def test_record_is_complete(self, run: Run, of_ana: Program) -> None:
         record = EvaluationFactory.create(run=run, extra={"seed": 7})
         told = of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}").json()
         assert told["run"] == "one"
@@ -83,26 +83,26 @@ class TestRecord:
         assert told["fields"]["extra"] == {"seed": 7}
         assert (told["is_blind"], told["decision"], told["context"]) == (False, None, None)
 
-    def test_comes_with_the_decision_in_force(self, run: Run, ana: User, of_ana: Program) -> None:
+    def test_record_has_the_current_decision(self, run: Run, ana: User, of_ana: Program) -> None:
         record = EvaluationFactory.create(run=run)
         review = decide(record, ana, comments="So it is.")
         decision = of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}").json()["decision"]
         assert (decision["reviewer"], decision["comments"]) == ("ana", "So it is.")
         assert decision["corrected_scores"] == review.corrected_scores
 
-    def test_does_not_say_why_it_is_in_a_queue_that_holds_drawn_ones(self, run: Run, of_ana: Program) -> None:
+    def test_record_hides_reasons_in_queue_with_random_samples(self, run: Run, of_ana: Program) -> None:
         record = EvaluationFactory.create(run=run)
         Run.objects.update(sample_share=0.5)
         fields = of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}").json()["fields"]
         assert not {"needs_human_review", "review_reasons"} & set(fields)
 
     @pytest.mark.parametrize("key", ["a/b", "a?b", "ä ö", "100%", "review"])
-    def test_is_found_by_whatever_its_id_is(self, key: str, run: Run, of_ana: Program) -> None:
+    def test_record_is_found_by_any_id(self, key: str, run: Run, of_ana: Program) -> None:
         EvaluationFactory.create(run=run, evaluation_id=key)
         quoted = key.replace("%", "%25").replace("?", "%3F").replace(" ", "%20")
         assert of_ana.get(f"evaluations/{quoted}?run={run.name}").json()["evaluation_id"] == key
 
     @pytest.mark.parametrize("key", ["none", "%00", "%FF", "x" * 5_000, "%0A"])
-    def test_that_is_none_is_not_found(self, key: str, of_max: Program) -> None:
+    def test_unknown_record_is_not_found(self, key: str, of_max: Program) -> None:
         assert not Evaluation.objects.exists()
         assert of_max.get(f"evaluations/{key}?run=one").status_code == 404

@@ -34,7 +34,7 @@ class TestMapping:
     def send(self, program: Program, toml: bytes, kind: str = "application/toml") -> Any:
         return program.ask("PUT", "runs/bench/mapping", toml, kind=kind)
 
-    def test_says_how_lines_are_read_and_the_file_goes_out_as_it_came(self, of_max: Program) -> None:
+    def test_mapped_import_is_exported_unchanged(self, of_max: Program) -> None:
         answer = self.send(of_max, MAPPING.read_bytes())
         assert answer.status_code == 200
         assert answer.json()["run"] == "bench"
@@ -47,7 +47,7 @@ class TestMapping:
         )
         assert of_max.get("runs/bench/export").getvalue() == MT_BENCH
 
-    def test_that_is_none_is_refused_with_all_that_is_wrong(self, of_max: Program) -> None:
+    def test_invalid_mapping_is_rejected_with_all_errors(self, of_max: Program) -> None:
         answer = self.send(of_max, b"[fields]\ntask_id = 'a['")
         assert answer.status_code == 422
         fields = {error["field"] for error in answer.json()["errors"]}
@@ -55,7 +55,7 @@ class TestMapping:
         assert self.send(of_max, b"", "application/json").status_code == 415
         assert not Run.objects.exists()
 
-    def test_stays_once_there_are_records(self, of_max: Program) -> None:
+    def test_mapping_of_run_with_records_cannot_change(self, of_max: Program) -> None:
         bring_in(file_of(line()), run="bench")
         answer = self.send(of_max, MAPPING.read_bytes())
         assert answer.status_code == 422
@@ -74,7 +74,7 @@ class TestImport:
         return int(answer.json()["id"])
 
     @pytest.mark.parametrize("data", [TWO, gzip.compress(TWO)])
-    def test_comes_in_by_a_job_and_goes_out_as_it_came(self, data: bytes, of_max: Program) -> None:
+    def test_imported_file_is_exported_unchanged(self, data: bytes, of_max: Program) -> None:
         key = self.bring(of_max, data)
         told = of_max.get(f"imports/{key}").json()
         assert (told["state"], told["run"], told["file_name"]) == ("done", "new run", "new run.jsonl")
@@ -82,13 +82,13 @@ class TestImport:
         assert of_max.get("runs/new run/export").getvalue() == TWO
         assert of_max.get("runs/new run/export?only=reviewed").getvalue() == TWO.splitlines(keepends=True)[1]
 
-    def test_lists_what_did_not_come_in(self, of_max: Program) -> None:
+    def test_import_lists_rejected_lines(self, of_max: Program) -> None:
         bring_in(file_of(line("a")), run="new run")
         key = self.bring(of_max, file_of(line("a"), b"no record", line("c")))
         rejects = [json.loads(each) for each in of_max.get(f"imports/{key}/rejects").getvalue().splitlines()]
         assert rejects == [{"line": 2, "outcome": "rejected", "field": "", "reason": ANY}]
 
-    def test_takes_nothing_of_a_bad_file_if_strict(self, of_max: Program) -> None:
+    def test_strict_import_rejects_whole_file(self, of_max: Program) -> None:
         key = self.bring(of_max, file_of(line(), b"no record"), "runs/strict/imports?strict=true")
         told = of_max.get(f"imports/{key}").json()
         assert told["state"] == "failed"
@@ -108,7 +108,7 @@ class TestImport:
             ("new", b"PK\x03\x04", JSONL, 422),
         ],
     )
-    def test_is_refused_with_a_problem(
+    def test_invalid_import_is_a_problem(
         self, path: str, data: bytes, kind: str, status: int, of_max: Program
     ) -> None:
         answer = of_max.ask("POST", f"runs/{path}/imports", data, kind=kind)
@@ -126,7 +126,9 @@ class TestImport:
             (gzip.compress(TWO), "gzip, gzip", 415),
         ],
     )
-    def test_may_say_how_it_is_packed(self, data: bytes, packing: str, status: int, of_max: Program) -> None:
+    def test_import_accepts_content_encoding(
+        self, data: bytes, packing: str, status: int, of_max: Program
+    ) -> None:
         answer = of_max.ask("POST", "runs/packed/imports", data, kind=JSONL, Content_Encoding=packing)
         assert answer.status_code == status
         if status == 202:
@@ -134,17 +136,17 @@ class TestImport:
             assert of_max.get("runs/packed/export").getvalue() == TWO
 
     @pytest.mark.parametrize(("name", "kept_as"), [("%00", "file"), ("../etc/run%00.jsonl", "run.jsonl")])
-    def test_keeps_the_name_of_a_file_and_no_path(self, name: str, kept_as: str, of_max: Program) -> None:
+    def test_import_stores_file_name_without_path(self, name: str, kept_as: str, of_max: Program) -> None:
         answer = of_max.ask("POST", f"runs/named/imports?file_name={name}", TWO, kind=JSONL)
         assert (answer.status_code, answer.json()["file_name"]) == (202, kept_as)
 
-    def test_that_is_too_large_is_not_read(self, settings: Any, of_max: Program) -> None:
+    def test_too_large_import_is_not_read(self, settings: Any, of_max: Program) -> None:
         settings.MAX_UPLOAD_BYTES = 10
         answer = of_max.ask("POST", "runs/large/imports", TWO, kind=JSONL)
         assert answer.status_code == 413
         assert "COGNIREVIEW_MAX_UPLOAD_BYTES" in answer.json()["detail"]
 
-    def test_file_beyond_the_quota_of_uploads_is_refused(self, settings: Any, of_max: Program) -> None:
+    def test_import_beyond_upload_quota_is_rejected(self, settings: Any, of_max: Program) -> None:
         settings.MAX_OPEN_UPLOAD_BYTES = len(TWO) - 1
         answer = of_max.ask("POST", "runs/large/imports", TWO, kind=JSONL)
         assert answer.status_code == 413
@@ -154,14 +156,14 @@ class TestImport:
         assert answer.status_code == 429
         assert "COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL" in answer.json()["detail"]
 
-    def test_file_without_records_is_refused_at_once(self, of_max: Program) -> None:
+    def test_file_without_records_is_rejected_at_once(self, of_max: Program) -> None:
         packed = gzip.compress(b"0\n" * 100_000)
         answer = of_max.ask("POST", "runs/zeros/imports", packed, kind="application/gzip")
         assert answer.status_code == 422
         assert answer.json()["detail"].startswith("This is not a file of records: the first 10,000 lines")
 
     @pytest.mark.parametrize("length", ["", "x", "-1", str(len(TWO) + 1)])
-    def test_that_breaks_off_or_has_no_length_brings_nothing(self, length: str, of_max: Program) -> None:
+    def test_incomplete_import_stores_nothing(self, length: str, of_max: Program) -> None:
         # As a server has it: the test client's own stream must not be read to its end.
         sent: dict[str, Any] = {"CONTENT_LENGTH": length, "wsgi.input": BytesIO(TWO)}
         answer = of_max._client.generic(
@@ -177,7 +179,7 @@ class TestImport:
 
 
 class TestRuns:
-    def test_come_with_their_counts(self, of_ana: Program) -> None:
+    def test_runs_have_their_counts(self, of_ana: Program) -> None:
         bring_in(TWO, run="one")
         bring_in(file_of(line("c")), run="a/b")
         assert [run["name"] for run in of_ana.get("runs").json()] == ["a/b", "one"]
@@ -188,15 +190,13 @@ class TestRuns:
         assert of_ana.get("runs/one").json()["done"] == 1
 
     @pytest.mark.parametrize("name", ["none", "%00", "%FF", "%ED%A0%80"])
-    def test_of_no_such_name_is_not_found(self, name: str, of_max: Program) -> None:
+    def test_unknown_run_is_not_found(self, name: str, of_max: Program) -> None:
         for path in (f"runs/{name}", f"runs/{name}/export", f"evaluations?run={name}"):
             assert of_max.get(path).status_code == 404
 
 
 class TestExport:
-    def test_says_how_long_it_is_and_is_told_of_when_it_begins_and_when_it_is_made(
-        self, of_lea: Program
-    ) -> None:
+    def test_export_has_length_and_audit_events(self, of_lea: Program) -> None:
         bring_in(TWO)
         answer = of_lea.get("runs/evaluations/export")
         assert answer.getvalue() == take_out() == TWO
@@ -204,13 +204,13 @@ class TestExport:
         whole, begun = AuditEvent.objects.filter(action__startswith="export")
         assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
 
-    def test_takes_no_other_parameter(self, of_lea: Program) -> None:
+    def test_export_rejects_unknown_parameter(self, of_lea: Program) -> None:
         bring_in(TWO)
         answer = of_lea.get("runs/evaluations/export?ony=reviewed")
         assert answer.status_code == 422
         assert answer.json()["errors"] == [{"field": "ony", "reason": "Unknown parameter."}]
 
-    def test_that_fails_on_its_way_is_an_error_and_not_the_half_of_a_file(
+    def test_failed_export_is_an_error_not_a_partial_file(
         self, of_lea: Program, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken(*_: object, **__: object) -> Iterator[tuple[bytes, int]]:
@@ -226,7 +226,7 @@ class TestExport:
             "export begun"
         ]
 
-    def test_takes_no_other_words(self, of_lea: Program) -> None:
+    def test_export_rejects_unknown_value(self, of_lea: Program) -> None:
         bring_in(TWO)
         answer = of_lea.get("runs/evaluations/export?only=best")
         assert answer.status_code == 422
@@ -234,7 +234,7 @@ class TestExport:
 
 
 class TestReport:
-    def test_is_what_the_command_prints(
+    def test_report_equals_output_of_command(
         self, of_lea: Program, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         bring_in(TWO)
@@ -244,7 +244,7 @@ class TestReport:
         assert told == printed
         assert told["requirements"] == []
 
-    def test_says_what_comes_of_what_is_required(self, of_lea: Program) -> None:
+    def test_report_has_outcomes_of_requirements(self, of_lea: Program) -> None:
         bring_in(TWO)
         query = urlencode(
             {"require": ["blind flagged kappa of A&B >= 0.6", "escapes rate <= 0.1"]}, doseq=True
@@ -257,7 +257,7 @@ class TestReport:
         assert {each["outcome"] for each in told} == {"cannot tell"}
 
     @pytest.mark.parametrize("query", ["require=kappa", "require=" + "&require=" * 50])
-    def test_of_what_nobody_can_require_is_refused(self, query: str, of_lea: Program) -> None:
+    def test_report_rejects_invalid_requirement(self, query: str, of_lea: Program) -> None:
         bring_in(TWO)
         answer = of_lea.get(f"runs/evaluations/report?{query}")
         assert answer.status_code == 422
@@ -265,7 +265,7 @@ class TestReport:
 
 
 class TestAudit:
-    def test_comes_in_the_order_of_its_seals_from_a_place_on(self, of_lea: Program) -> None:
+    def test_audit_log_starts_after_a_position(self, of_lea: Program) -> None:
         bring_in(TWO)
         seal()
         told = [json.loads(each) for each in of_lea.get("audit").getvalue().splitlines()]
@@ -274,10 +274,10 @@ class TestAudit:
         assert json.loads(behind)["position"] == len(told)
 
     @pytest.mark.parametrize("after", ["-1", "x", "9" * 30, "9" * 5000])
-    def test_begins_at_a_place_that_can_be(self, after: str, of_lea: Program) -> None:
+    def test_audit_log_rejects_invalid_position(self, after: str, of_lea: Program) -> None:
         assert of_lea.get(f"audit?after={after}").status_code == 422
 
-    def test_of_a_run_holds_the_other_events_as_digests(self, of_lea: Program) -> None:
+    def test_audit_log_of_run_has_digests_of_other_events(self, of_lea: Program) -> None:
         bring_in(TWO, run="one")
         bring_in(file_of(line("c")), run="other")
         seal()

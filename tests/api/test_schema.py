@@ -125,7 +125,7 @@ def requests(name: str, operation: Operation, mode: GenerationMode) -> st.Search
     return st.one_of(operation.as_strategy(mode), *(operation.as_strategy(mode, **known) for known in fixed))
 
 
-def test_the_schema_refers_to_nothing_that_it_does_not_have() -> None:
+def test_schema_has_no_dangling_references() -> None:
     schema = api.get_openapi_schema()
     named = set(re.findall(r'"\$ref": ?"#/components/schemas/(\w+)"', json.dumps(schema)))
     assert named == set(schema["components"]["schemas"])
@@ -133,7 +133,7 @@ def test_the_schema_refers_to_nothing_that_it_does_not_have() -> None:
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("name", ACCESS)
-def test_an_operation_answers_as_the_schema_says(
+def test_operation_conforms_to_schema(
     name: str, mode: GenerationMode, operations: dict[str, Operation], max: User
 ) -> None:
     statuses: Counter[int] = Counter()

@@ -58,7 +58,7 @@ def decided(ana: User) -> Evaluation:
 class TestUntouchedHistories:
     """Every kind of write leaves the database and the log in agreement."""
 
-    def test_of_decisions(self, decided: Evaluation, ana: User, lea: User) -> None:
+    def test_decisions_match_the_log(self, decided: Evaluation, ana: User, lea: User) -> None:
         assert found() == []
         decide(decided, lea, by=decisions.revise, scores=OTHER)
         assert found() == []
@@ -72,11 +72,11 @@ class TestUntouchedHistories:
         decisions.undo(run=decided.run, reviewer=lea)
         assert found() == []
 
-    def test_of_a_first_decision_that_was_undone(self, decided: Evaluation, ana: User) -> None:
+    def test_undone_decision_matches_the_log(self, decided: Evaluation, ana: User) -> None:
         decisions.undo(run=decided.run, reviewer=ana)
         assert found() == []
 
-    def test_of_independent_reviews(self, ana: User, bo: User, lea: User) -> None:
+    def test_independent_reviews_match_the_log(self, ana: User, bo: User, lea: User) -> None:
         run = RunFactory.create(overlap_share=1, overlap=2)
         one, other = EvaluationFactory.create_batch(2, run=run)
         decide(one, ana)
@@ -91,13 +91,13 @@ class TestUntouchedHistories:
         decide(again(one), lea, by=independent_reviews.add, scores=OTHER)
         assert found() == []
 
-    def test_of_a_sampled_record(self, ana: User) -> None:
+    def test_random_sample_matches_the_log(self, ana: User) -> None:
         evaluation = EvaluationFactory.create(needs_human_review=False, review_reasons=[], is_sampled=True)
         agree(evaluation, ana, comments="I agree.")
         assert again(evaluation).is_confirmed
         assert found() == []
 
-    def test_of_a_record_that_nobody_can_judge(self, ana: User, lea: User) -> None:
+    def test_closed_record_matches_the_log(self, ana: User, lea: User) -> None:
         evaluation = EvaluationFactory.create()
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         escalations.escalate(
@@ -110,7 +110,7 @@ class TestUntouchedHistories:
         decisions.close(evaluation_id=evaluation.pk, actor=lea, comments="Nobody can.")
         assert found() == []
 
-    def test_of_a_decision_that_a_file_brought(self, ana: User, lea: User) -> None:
+    def test_imported_decision_matches_the_log(self, ana: User, lea: User) -> None:
         evaluation = EvaluationFactory.create(
             human_review_status="Completed",
             human_reviewer_id="zoe",
@@ -140,7 +140,7 @@ class TestAlteredRecords:
             ("human_review_status = 'Needs Review'", "human_review_status"),
         ],
     )
-    def test_are_named_with_their_field(
+    def test_altered_field_of_record_is_named(
         self, change: str, field: str, decided: Evaluation, tamper: Tamper
     ) -> None:
         tamper(f"UPDATE evaluation SET {change}")
@@ -148,21 +148,19 @@ class TestAlteredRecords:
         assert problem.startswith(f"eval_a: {field} changed since event ")
         assert problem.endswith("(submit by ana)")
 
-    def test_are_told_from_equal_numbers_of_another_type(self, ana: User, tamper: Tamper) -> None:
+    def test_equal_number_of_other_type_is_found(self, ana: User, tamper: Tamper) -> None:
         decide(EvaluationFactory.create(), ana, scores={"Clarity": {"score": 1, "justification": ""}})
         tamper("""UPDATE evaluation SET human_corrected_scores = jsonb_set(
                    human_corrected_scores, '{Clarity,score}', '1.0')""")
         assert len(found()) == 1
 
-    def test_are_named_where_the_decision_is_taken_out_of_force(
-        self, decided: Evaluation, tamper: Tamper
-    ) -> None:
+    def test_removed_current_decision_is_found(self, decided: Evaluation, tamper: Tamper) -> None:
         tamper("UPDATE evaluation SET review_id = NULL, human_review_status = 'Needs Review'")
         [problem] = found()
         assert problem.startswith("eval_a: the decision of event ")
         assert problem.endswith("(submit by ana) is not the current one")
 
-    def test_are_named_where_an_older_version_is_put_in_force(
+    def test_older_version_as_current_decision_is_found(
         self, decided: Evaluation, lea: User, tamper: Tamper
     ) -> None:
         decide(decided, lea, by=decisions.revise, scores=OTHER)
@@ -170,14 +168,14 @@ class TestAlteredRecords:
         [problem] = found()
         assert "the current version 1 is not the one of event" in problem
 
-    def test_are_named_where_an_undone_decision_is_put_in_force(
+    def test_undone_version_as_current_decision_is_found(
         self, decided: Evaluation, ana: User, tamper: Tamper
     ) -> None:
         decisions.undo(run=decided.run, reviewer=ana)
         tamper("UPDATE evaluation SET review_id = (SELECT id FROM review)")
         assert any("is not the one of event" in problem for problem in found())
 
-    def test_are_named_where_the_log_has_no_decision(self, ana: User, tamper: Tamper) -> None:
+    def test_decision_missing_in_the_log_is_found(self, ana: User, tamper: Tamper) -> None:
         evaluation = EvaluationFactory.create(evaluation_id="eval_b")
         decide(EvaluationFactory.create(run=evaluation.run), ana)
         tamper("UPDATE evaluation SET review_id = (SELECT id FROM review) WHERE evaluation_id = 'eval_b'")
@@ -195,23 +193,25 @@ class TestAlteredVersions:
             "reviewer_id = (SELECT id FROM person WHERE username = 'bo')",
         ],
     )
-    def test_are_named(self, change: str, decided: Evaluation, bo: User, tamper: Tamper) -> None:
+    def test_altered_version_is_found(
+        self, change: str, decided: Evaluation, bo: User, tamper: Tamper
+    ) -> None:
         tamper(f"UPDATE review SET {change}")
         assert any(problem.startswith("eval_a: version ") for problem in found())
 
-    def test_are_named_where_nothing_of_them_is_in_force(self, ana: User, tamper: Tamper) -> None:
+    def test_altered_independent_review_is_found(self, ana: User, tamper: Tamper) -> None:
         run = RunFactory.create(overlap_share=1, overlap=2)
         decide(EvaluationFactory.create(run=run, evaluation_id="eval_b"), ana)
         tamper("UPDATE review SET comments = 'Another one.'")
         assert found() == ["eval_b: version 1 by ana differs from the audit log"]
 
-    def test_are_named_where_they_confirm_a_sampled_record(self, ana: User, tamper: Tamper) -> None:
+    def test_altered_confirmation_of_random_sample_is_found(self, ana: User, tamper: Tamper) -> None:
         evaluation = EvaluationFactory.create(needs_human_review=False, review_reasons=[], is_sampled=True)
         agree(evaluation, ana)
         tamper("UPDATE review SET corrected_scores = NULL")
         assert len(found()) == 1
 
-    def test_are_named_where_one_was_slipped_in(self, decided: Evaluation, ana: User) -> None:
+    def test_inserted_version_is_found(self, decided: Evaluation, ana: User) -> None:
         Review.objects.create(
             evaluation=decided,
             run=decided.run,
@@ -221,28 +221,24 @@ class TestAlteredVersions:
         )
         assert found() == ["eval_a: version 2 by ana differs from the audit log"]
 
-    def test_are_named_where_one_was_removed(self, decided: Evaluation, lea: User, tamper: Tamper) -> None:
+    def test_removed_version_is_found(self, decided: Evaluation, lea: User, tamper: Tamper) -> None:
         decide(decided, lea, by=decisions.revise)
         tamper("DELETE FROM review WHERE version = 1")
         [problem] = found()
         assert problem.startswith("eval_a: the decision of version 1 in event ")
 
-    def test_are_named_where_one_is_marked_as_undone(
-        self, decided: Evaluation, ana: User, tamper: Tamper
-    ) -> None:
+    def test_forged_undo_is_found(self, decided: Evaluation, ana: User, tamper: Tamper) -> None:
         tamper("INSERT INTO withdrawal (review_id, actor_id) SELECT id, reviewer_id FROM review")
         assert found() == ["eval_a: version 1 is marked as undone, but the audit log has no such undo"]
 
-    def test_are_named_where_an_undo_was_removed(
-        self, decided: Evaluation, ana: User, tamper: Tamper
-    ) -> None:
+    def test_removed_undo_is_found(self, decided: Evaluation, ana: User, tamper: Tamper) -> None:
         decisions.undo(run=decided.run, reviewer=ana)
         tamper("DELETE FROM withdrawal")
         [problem] = found()
         assert problem.startswith("eval_a: the undo of version 1 in event ")
 
 
-def test_altered_blind_scores_are_named(ana: User, tamper: Tamper) -> None:
+def test_altered_blind_scores_are_found(ana: User, tamper: Tamper) -> None:
     run: Run = RunFactory.create(blind_share=1)
     evaluation = EvaluationFactory.create(
         run=run, evaluation_id="eval_b", structured_model_response={"final_answer": "1/2"}
@@ -255,7 +251,7 @@ def test_altered_blind_scores_are_named(ana: User, tamper: Tamper) -> None:
     assert found() == ["eval_b: the blind scores of ana differ from the audit log"]
 
 
-def test_verify_audit_names_an_altered_decision(
+def test_verify_audit_reports_altered_decision(
     decided: Evaluation, tamper: Tamper, capsysbinary: Capture
 ) -> None:
     tamper("UPDATE evaluation SET human_review_comments = 'All of it.'")

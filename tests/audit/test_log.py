@@ -32,7 +32,7 @@ def execute(statement: str, *parameters: Any) -> None:
 
 
 def seal() -> None:
-    """What the end of a transaction does."""
+    """Run the deferred triggers, as at the end of a transaction."""
     execute("SET CONSTRAINTS ALL IMMEDIATE")
 
 
@@ -49,14 +49,14 @@ def events(ana: User) -> list[int]:
 
 
 class TestSeals:
-    def test_make_a_chain(self, events: list[int]) -> None:
+    def test_seals_form_a_chain(self, events: list[int]) -> None:
         seals = list(AuditSeal.objects.order_by("position"))
         assert [(one.position, one.event_id) for one in seals] == list(enumerate(events, start=1))
         assert bytes(seals[0].previous) == hash_chain.GENESIS
         assert [bytes(one.previous) for one in seals[1:]] == [bytes(one.hash) for one in seals[:-1]]
         assert found() == []
 
-    def test_are_made_with_the_same_text_that_is_checked(self, ana: User) -> None:
+    def test_trigger_and_verification_use_the_same_text(self, ana: User) -> None:
         evaluation = EvaluationFactory.create()
         audit_events.record(
             "lóok",
@@ -84,18 +84,18 @@ class TestSeals:
             "detail",
         }
 
-    def test_cover_every_column_of_an_event(self) -> None:
+    def test_sealed_text_has_every_column(self) -> None:
         columns = {field.column for field in AuditEvent._meta.concrete_fields}
         assert {column for column in columns if f"event.{column}" not in audit_log.EVENT_TEXT} == set()
 
-    def test_of_a_transaction_that_rolls_back_are_not_there(self, events: list[int], ana: User) -> None:
+    def test_rolled_back_event_has_no_seal(self, events: list[int], ana: User) -> None:
         with transaction.atomic():
             audit_events.record("look", actor=ana)
             transaction.set_rollback(True)
         assert (AuditSeal.objects.count(), found()) == (5, [])
 
     @pytest.mark.django_db(transaction=True)
-    def test_follow_each_other_whoever_commits_at_once(self, ana: User) -> None:
+    def test_concurrent_commits_form_one_chain(self, ana: User) -> None:
         def look() -> None:
             for _ in range(5):
                 with transaction.atomic():
@@ -107,7 +107,7 @@ class TestSeals:
         assert found() == []
 
     @pytest.mark.django_db(transaction=True)
-    def test_hold_nobody_up_before_the_commit(self, ana: User) -> None:
+    def test_open_transaction_does_not_block_others(self, ana: User) -> None:
         def look() -> None:
             with transaction.atomic():
                 audit_events.record("look", actor=ana)
@@ -122,7 +122,7 @@ class TestSeals:
         ]
 
     @pytest.mark.django_db(transaction=True)
-    def test_are_refused_to_who_may_see_an_old_head(self) -> None:
+    def test_event_in_repeatable_read_transaction_is_rejected(self) -> None:
         def look() -> None:
             with transaction.atomic():
                 execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -145,7 +145,7 @@ def tamper(events: list[int]) -> Callable[..., None]:
     return run
 
 
-class TestWhatIsFound:
+class TestFaults:
     @pytest.mark.parametrize(
         "change",
         [
@@ -158,15 +158,19 @@ class TestWhatIsFound:
             "run_name = 'evaluations'",
         ],
     )
-    def test_an_altered_event(self, events: list[int], tamper: Callable[..., None], change: str) -> None:
+    def test_altered_event_is_found(
+        self, events: list[int], tamper: Callable[..., None], change: str
+    ) -> None:
         tamper(f"UPDATE audit_event SET {change} WHERE id = %s", events[2])
         assert found() == [f"event {events[2]} (position 3) {NOT_SEALED}"]
 
-    def test_an_altered_seal(self, events: list[int], tamper: Callable[..., None]) -> None:
+    def test_altered_seal_is_found(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper("UPDATE audit_seal SET hash = sha256(hash) WHERE position = 3")
         assert found() == [f"event {events[2]} (position 3) does not match its seal: the seal was altered"]
 
-    def test_an_event_altered_with_its_seal(self, events: list[int], tamper: Callable[..., None]) -> None:
+    def test_event_altered_with_its_seal_is_found(
+        self, events: list[int], tamper: Callable[..., None]
+    ) -> None:
         tamper("UPDATE audit_event SET action = 'submit' WHERE id = %s", events[2])
         tamper(
             "UPDATE audit_seal SET"
@@ -176,31 +180,29 @@ class TestWhatIsFound:
         [problem] = found()
         assert problem.startswith(f"event {events[3]} (position 4) does not continue the previous seal")
 
-    def test_an_event_or_a_seal_altered_at_the_end(
-        self, events: list[int], tamper: Callable[..., None]
-    ) -> None:
+    def test_altered_end_is_found(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper("UPDATE audit_event SET action = 'submit' WHERE id = %s", events[4])
         assert found() == [
             f"event {events[4]} (position 5) does not match its seal: the event or the seal was altered"
         ]
 
-    def test_an_event_removed_from_the_middle(self, events: list[int], tamper: Callable[..., None]) -> None:
+    def test_removed_event_is_found(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper("DELETE FROM audit_event WHERE id = %s", events[2])
         assert found() == [f"event {events[2]} (position 3) is missing, but its seal exists"]
 
-    def test_a_seal_removed_from_the_middle(self, events: list[int], tamper: Callable[..., None]) -> None:
+    def test_removed_seal_is_found(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper("DELETE FROM audit_seal WHERE position = 3")
         assert found() == [
             "position 3 is missing",
             f"event {events[2]} has no seal: the event was inserted, or its seal was removed",
         ]
 
-    def test_both_removed_from_the_middle(self, events: list[int], tamper: Callable[..., None]) -> None:
+    def test_removed_event_with_seal_is_found(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper("DELETE FROM audit_event WHERE id = ANY(%s)", events[1:3])
         tamper("DELETE FROM audit_seal WHERE position IN (2, 3)")
         assert found() == ["positions 2 to 3 are missing"]
 
-    def test_the_end_removed_by_a_head_that_was_kept(
+    def test_removed_end_is_found_by_stored_head(
         self, events: list[int], tamper: Callable[..., None]
     ) -> None:
         kept = audit_log.chain_head()
@@ -209,7 +211,7 @@ class TestWhatIsFound:
         assert found() == []
         assert found(kept) == ["positions 4 to 5 are missing: the chain ends before the stored head"]
 
-    def test_a_chain_written_anew_by_a_head_that_was_kept(
+    def test_rewritten_chain_is_found_by_stored_head(
         self, events: list[int], tamper: Callable[..., None]
     ) -> None:
         kept = audit_log.chain_head()
@@ -233,7 +235,7 @@ class TestWhatIsFound:
         [problem] = found(kept)
         assert problem.startswith(f"event {events[4]} (position 5) differs from the stored head")
 
-    def test_an_event_slipped_in(self, events: list[int], tamper: Callable[..., None]) -> None:
+    def test_inserted_event_is_found(self, events: list[int], tamper: Callable[..., None]) -> None:
         tamper(
             "INSERT INTO audit_event (action, actor_name, run_name, record, detail, at)"
             " VALUES ('submit', 'ana', '', '', '{}', now())"
@@ -241,7 +243,7 @@ class TestWhatIsFound:
         slipped_in = AuditEvent.objects.latest("pk").pk
         assert found() == [f"event {slipped_in} has no seal: the event was inserted, or its seal was removed"]
 
-    def test_two_events_swapped(self, events: list[int], tamper: Callable[..., None]) -> None:
+    def test_swapped_events_are_found(self, events: list[int], tamper: Callable[..., None]) -> None:
         # In two steps, because no event may have two seals.
         tamper("UPDATE audit_seal SET event_id = -1 WHERE position = 2")
         tamper("UPDATE audit_seal SET event_id = %s WHERE position = 3", events[1])
@@ -252,31 +254,31 @@ class TestWhatIsFound:
         ]
 
 
-class TestPublishHead:
-    def test_writes_the_head_to_the_log(self, events: list[int], caplog: pytest.LogCaptureFixture) -> None:
+class TestLogChainHead:
+    def test_chain_head_is_logged(self, events: list[int], caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level("INFO", "reviews.audit.log"):
             tasks.publish_audit_head(timestamp=0)
         assert [record.getMessage() for record in caplog.records] == [f"audit head {audit_log.chain_head()}"]
 
-    def test_writes_nothing_without_events(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_empty_chain_head_is_not_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level("INFO", "reviews.audit.log"):
             audit_log.log_chain_head()
         assert caplog.records == []
 
 
 class TestVerifyAudit:
-    def test_says_where_the_head_is(self, events: list[int], capsysbinary: Capture) -> None:
+    def test_verify_audit_prints_chain_head(self, events: list[int], capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_audit")
         assert (finished.status, finished.err) == (0, "")
         sealed, end = finished.out.decode().splitlines()
         assert sealed == f"5 events sealed, head {audit_log.chain_head()}"
         assert end.startswith("End not checked: ")
 
-    def test_of_no_events_holds(self, capsysbinary: Capture) -> None:
+    def test_verify_audit_accepts_empty_log(self, capsysbinary: Capture) -> None:
         assert manage(capsysbinary, "verify_audit").status == 0
         assert audit_log.chain_head() == EMPTY
 
-    def test_names_what_it_finds(
+    def test_verify_audit_reports_faults(
         self, events: list[int], tamper: Callable[..., None], capsysbinary: Capture
     ) -> None:
         tamper("DELETE FROM audit_event WHERE id = %s", events[2])
@@ -285,7 +287,9 @@ class TestVerifyAudit:
         assert f"event {events[2]} (position 3) is missing" in finished.err
         assert finished.err.endswith("Differences: 1\n")
 
-    def test_takes_the_head_it_printed(self, events: list[int], ana: User, capsysbinary: Capture) -> None:
+    def test_verify_audit_accepts_printed_head(
+        self, events: list[int], ana: User, capsysbinary: Capture
+    ) -> None:
         kept = str(audit_log.chain_head())
         audit_events.record("look", actor=ana)
         assert manage(capsysbinary, "verify_audit", "--head", kept).status == 0
@@ -293,7 +297,7 @@ class TestVerifyAudit:
         finished = manage(capsysbinary, "verify_audit", "--head", another)
         assert (finished.status, "the chain was rewritten" in finished.err) == (1, True)
 
-    def test_finds_a_removed_end_by_a_head_in_a_log(
+    def test_verify_audit_finds_removed_end_by_head_in_log_file(
         self, events: list[int], tamper: Callable[..., None], tmp_path: Path, capsysbinary: Capture
     ) -> None:
         log = tmp_path / "work.log"
@@ -308,7 +312,9 @@ class TestVerifyAudit:
         assert finished.status == 1
         assert "position 5 is missing: the chain ends before the stored head" in finished.err
 
-    def test_says_which_heads_it_checked(self, events: list[int], ana: User, capsysbinary: Capture) -> None:
+    def test_verify_audit_prints_checked_heads(
+        self, events: list[int], ana: User, capsysbinary: Capture
+    ) -> None:
         early = str(audit_log.chain_head())
         audit_events.record("look", actor=ana)
         seal()
@@ -318,7 +324,7 @@ class TestVerifyAudit:
         another = f"5:{'0' * 64}"
         assert manage(capsysbinary, "verify_audit", "--head", another, "--head", late).status == 1
 
-    def test_needs_a_log_with_a_head(self, tmp_path: Path, capsysbinary: Capture) -> None:
+    def test_verify_audit_rejects_log_file_without_head(self, tmp_path: Path, capsysbinary: Capture) -> None:
         log = tmp_path / "work.log"
         assert manage(capsysbinary, "verify_audit", "--heads", str(log)).status == 2
         log.write_text("nothing")
@@ -326,12 +332,12 @@ class TestVerifyAudit:
         assert (finished.status, finished.err) == (2, f"{log}: contains no head")
 
     @pytest.mark.parametrize("head", ["", "5", "5:abc", f"-1:{'0' * 64}", f"5:{'g' * 64}"])
-    def test_takes_no_other_head(self, head: str, capsysbinary: Capture) -> None:
+    def test_verify_audit_rejects_invalid_head(self, head: str, capsysbinary: Capture) -> None:
         assert manage(capsysbinary, "verify_audit", f"--head={head}").status in {1, 2}
 
 
 class TestExportAudit:
-    def test_writes_each_event_as_it_is_sealed(self, ana: User, capsysbinary: Capture) -> None:
+    def test_export_audit_writes_sealed_events(self, ana: User, capsysbinary: Capture) -> None:
         evaluation = EvaluationFactory.create()
         decide(evaluation, ana)
         seal()
@@ -354,7 +360,7 @@ class TestExportAudit:
             "detail": event.detail,
         }
 
-    def test_of_a_run_holds_other_events_by_their_digests(
+    def test_export_audit_of_run_has_digests_of_other_events(
         self, ana: User, tmp_path: Path, capsysbinary: Capture
     ) -> None:
         mine, other = RunFactory.create(name="mine"), RunFactory.create(name="other")
@@ -374,7 +380,7 @@ class TestExportAudit:
                 previous, digest = bytes.fromhex(line["previous"]), bytes.fromhex(line["digest"])
                 assert hash_chain.seal_hash(previous, digest).hex() == line["hash"]
 
-    def test_of_a_run_that_is_not_there_says_so(self, capsysbinary: Capture) -> None:
+    def test_export_audit_rejects_unknown_run(self, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "export_audit", "--run", "nothing")
         assert (finished.status, finished.err) == (2, "There is no run named 'nothing'.")
         assert not Run.objects.exists()

@@ -1,4 +1,4 @@
-"""Where the formulas of a text are. What is none is tested with `rendering.markdown`."""
+"""Positions of formulas in a text. See `test_rendering` for texts that are no formulas."""
 
 import pytest
 
@@ -14,14 +14,14 @@ from reviews.evidence.formulas import find_formulas
         (r"\begin{align} never closed $a$", ["a"]),
     ],
 )
-def test_formulas_are_found_where_markdown_finds_them(text: str, sources: list[str]) -> None:
+def test_formulas_match_those_of_markdown(text: str, sources: list[str]) -> None:
     assert [found.source for found in find_formulas(text)] == sources
 
 
-def test_a_formula_spans_its_delimiters() -> None:
+def test_formula_includes_its_delimiters() -> None:
     [found] = find_formulas(r"so \( x \) holds")
     assert (found.start, found.end, found.source, found.is_display) == (3, 10, " x ", False)
 
 
-def test_of_thousands_the_first_are_found() -> None:
+def test_number_of_formulas_is_limited() -> None:
     assert len(list(find_formulas("$x$ " * 5_000))) == 2_000

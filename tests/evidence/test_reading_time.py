@@ -18,14 +18,14 @@ from tests.support.factories import EvaluationFactory
         ({"steps": ["First this.", {"then": "that"}], "final_answer": "1/2", "count": 7}, 4),
     ],
 )
-def test_it_is_the_response_wherever_its_texts_stand(response: Any, words: int) -> None:
+def test_words_of_response_are_counted_in_any_shape(response: Any, words: int) -> None:
     record = EvaluationFactory.build(
         structured_model_response=response, structured_ideal_response="So it is."
     )
     assert count_words_to_read(record, []) == words
 
 
-def test_a_response_of_any_depth_is_read() -> None:
+def test_words_of_deeply_nested_response_are_counted() -> None:
     response: Any = "deep down"
     for _ in range(5_000):
         response = [response]
@@ -33,11 +33,11 @@ def test_a_response_of_any_depth_is_read() -> None:
 
 
 @pytest.mark.django_db
-def test_it_is_the_judges_justifications_too() -> None:
+def test_words_of_justifications_are_counted() -> None:
     scores = {"Rigor": {"score": "No", "justification": "It skips a step."}}
     record = EvaluationFactory.create(parsed_rubric_scores=scores, structured_model_response="One half.")
     assert count_words_to_read(record, read_proposals(record, definition.of(record.run))) == 6
 
 
-def test_a_minute_has_240_words() -> None:
+def test_reading_speed_is_240_words_per_minute() -> None:
     assert 240 * MS_PER_WORD == 60_000

@@ -21,7 +21,7 @@ from reviews.evidence.rendering import (
 
 
 class Seen(HTMLParser):
-    """What a browser would see: tags, attributes and their values."""
+    """Collect tags, attributes and their values, as a browser parses them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def display(source: str) -> str:
         (r"\begin{align} a &= b \end{align}", display(r"\begin{align} a &amp;= b \end{align}")),
     ],
 )
-def test_a_formula_keeps_its_source_for_the_browser_to_typeset(text: str, formula: str) -> None:
+def test_formula_keeps_its_source(text: str, formula: str) -> None:
     assert formula in markdown(text)
 
 
@@ -114,7 +114,7 @@ def test_markdown_is_formatted(text: str, html: str) -> None:
         ("a\x0c and \x08x", "a␌ and ␈x"),
     ],
 )
-def test_what_is_not_formatted_is_shown_and_not_swallowed(text: str, shown: str) -> None:
+def test_unsupported_syntax_is_shown_as_written(text: str, shown: str) -> None:
     assert shown in markdown(text)
 
 
@@ -130,7 +130,7 @@ def test_what_is_not_formatted_is_shown_and_not_swallowed(text: str, shown: str)
         '<span class="math">x</span>',
     ],
 )
-def test_no_script_no_image_no_style_gets_through(text: str) -> None:
+def test_scripts_images_and_styles_are_removed(text: str) -> None:
     seen = Seen()
     seen.feed(markdown(text))
     assert seen.tags <= {"p", "a", "span", "table", "thead", "tbody", "tr", "th", "td"}
@@ -138,80 +138,80 @@ def test_no_script_no_image_no_style_gets_through(text: str) -> None:
     assert not any(value.startswith("javascript") for value in seen.values)
 
 
-def test_a_link_leads_out_and_tells_nothing_of_where_it_came_from() -> None:
+def test_external_link_opens_new_tab_without_referrer() -> None:
     assert 'href="https://example.org" target="_blank" rel="noopener nofollow"' in markdown(
         "[there](https://example.org)"
     )
 
 
-def test_a_link_to_this_site_leads_nowhere() -> None:
+def test_link_to_this_site_is_removed() -> None:
     assert "href" not in markdown("[log out](/logout/)")
 
 
 @pytest.mark.parametrize("render", [markdown, plain, json_html, lambda text: text_with_spans(text, [])])
-def test_a_text_of_megabytes_is_cut_with_a_note(render: Callable[[str], str]) -> None:
+def test_long_text_is_cut_with_a_note(render: Callable[[str], str]) -> None:
     html = render("x" * 3_000_000)
     assert len(html) < MAX_CHARS + 1000
     assert "the first 50,000 of 3,000,0" in html
 
 
 @pytest.mark.parametrize("nuisance", ["[", "![[", r"\begin{align}" + "\n"])
-def test_a_text_that_would_take_the_parser_seconds_is_shown_as_written(nuisance: str) -> None:
+def test_costly_text_is_shown_as_written(nuisance: str) -> None:
     assert '<p class="plain">' in markdown(nuisance * 5000)
 
 
-def test_json_is_coloured_by_classes() -> None:
+def test_json_is_highlighted_by_classes() -> None:
     html = json_html({"a<b": [1, None]})
     assert '<span class="nt">"a&lt;b"</span>' in html
     assert '<span class="kc">null</span>' in html
     assert "style=" not in html
 
 
-def test_spans_of_a_text_are_marked_with_their_numbers() -> None:
+def test_spans_are_numbered() -> None:
     assert text_with_spans("a<b cd", [(4, 6), (0, 3)]) == (
         '<span data-span="1">a&lt;b</span> <span data-span="0">cd</span>'
     )
 
 
-def test_a_span_that_overlaps_or_ends_behind_the_text_is_left_unmarked() -> None:
+def test_overlapping_or_outlying_span_is_not_marked() -> None:
     assert text_with_spans("abcdef", [(0, 3), (2, 5), (4, 9), (0, 0)]) == (
         '<span data-span="0">abc</span>def'
     )
 
 
-class TestInsideALine:
-    def test_text_is_formatted_without_blocks(self) -> None:
+class TestInline:
+    def test_inline_text_has_no_blocks(self) -> None:
         assert inline("**so** $x$\n# no heading") == (
             '<strong>so</strong> <span class="math" data-display="false">x</span><br>\n# no heading'
         )
 
-    def test_a_long_text_is_cut_before_a_formula_that_does_not_end_in_time(self) -> None:
+    def test_inline_text_is_not_cut_inside_a_formula(self) -> None:
         assert inline("so $x^2 + y^2$ holds", 10) == "so  …"
         assert inline("so it is", 10) == "so it is"
 
-    def test_nothing_gets_through(self) -> None:
+    def test_inline_html_is_escaped(self) -> None:
         assert inline("<b>x</b>") == "&lt;b&gt;x&lt;/b&gt;"
 
 
 class TestDamagedLatex:
     """A JSON reader took the backslash and a letter for a control character on the way here."""
 
-    def test_is_shown_repaired_with_a_note_of_what_was(self) -> None:
+    def test_damaged_latex_is_repaired_with_a_note(self) -> None:
         html = markdown("so $\x0crac{1}{2}$ and $\theta$")
         assert r'<span class="math" data-display="false">\frac{1}{2}</span>' in html
         assert r'<span class="math" data-display="false">\theta</span>' in html
         assert "<summary>2 repairs</summary>" in html
         assert r"<code>␌rac</code> shown as <code>\frac</code>" in html
 
-    def test_is_marked_inside_a_line_too(self) -> None:
+    def test_damaged_inline_latex_is_repaired_with_a_note(self) -> None:
         assert "(1 repair: <code>␈eta</code> shown as" in inline("$\x08eta$")
 
-    def test_leaves_no_note_where_there_is_none(self) -> None:
+    def test_undamaged_latex_has_no_note(self) -> None:
         assert "repair" not in markdown("a\nuse of\ttabs")
 
 
-class TestPieces:
-    def test_are_marked_and_their_formulas_stay_whole(self) -> None:
+class TestDiff:
+    def test_diff_marks_pieces_and_keeps_formulas_whole(self) -> None:
         html = diff_html([("same", "it is "), ("removed", "$5 < 6$"), ("added", r"\[x\]"), ("same", " <b>")])
         assert html == (
             'it is <del><span class="math" data-display="false">5 &lt; 6</span></del>'
@@ -219,7 +219,7 @@ class TestPieces:
         )
 
 
-def test_the_same_text_is_rendered_once() -> None:
+def test_same_text_is_rendered_once() -> None:
     text = "a text that no other test renders"
     assert markdown(text) is markdown(text)
 

@@ -1,4 +1,4 @@
-"""Two responses side by side: which parts stand in line, and what of them differs."""
+"""Comparison of two responses: aligned parts and marked differences."""
 
 import re
 
@@ -14,19 +14,19 @@ IDEAL = {"assumptions": "None.", "steps": ["Add.", "Divide."], "final_answer": "
 
 
 def differing(one: str, other: str) -> list[str]:
-    """What is marked on both sides, the model's first."""
+    """Return the marked texts of both sides, the model's first."""
     in_one, in_other = diff_words(split_words(one), split_words(other))
     return [piece.text for piece in (*in_one, *in_other) if piece.kind != "same"]
 
 
-def test_parts_of_the_same_name_stand_in_line_with_the_answer_first() -> None:
+def test_parts_with_same_name_are_aligned_answer_first() -> None:
     found = align_parts(read_parts(MODEL), read_parts(IDEAL))
     assert [row.label for row in found] == ["Final answer", "Assumptions", "Steps", "Format notes"]
     assert [row.is_same for row in found] == [False, True, False, False]
     assert found[3].model == []
 
 
-def test_of_plain_text_only_the_final_answer_stands_apart() -> None:
+def test_plain_text_is_one_part_besides_the_final_answer() -> None:
     found = align_parts(read_parts(MODEL), [ResponsePart("Final answer", text="2"), *read_parts("It is 2.")])
     assert [(row.label, len(row.model), len(row.ideal)) for row in found] == [
         ("Final answer", 1, 1),
@@ -34,12 +34,12 @@ def test_of_plain_text_only_the_final_answer_stands_apart() -> None:
     ]
 
 
-def test_what_stands_around_a_response_is_not_compared() -> None:
+def test_text_around_a_response_is_not_compared() -> None:
     around = {"model": "gpt-4o", "response": MODEL}
     assert "model" not in [row.label for row in align_parts(read_parts(around), read_parts(IDEAL))]
 
 
-def test_words_that_differ_are_marked_on_their_side() -> None:
+def test_different_words_are_marked_on_their_side() -> None:
     assert diff_words(split_words("it is 54 now"), split_words("it is 60 now")) == (
         [DiffPiece("same", "it is "), DiffPiece("removed", "54 "), DiffPiece("same", "now")],
         [DiffPiece("same", "it is "), DiffPiece("added", "60 "), DiffPiece("same", "now")],
@@ -57,9 +57,7 @@ def test_words_that_differ_are_marked_on_their_side() -> None:
         ("it costs $5 and $10", "it costs $5 and $12", ["10", "12"]),
     ],
 )
-def test_a_formula_or_a_command_is_one_word_however_it_is_delimited(
-    one: str, other: str, marked: list[str]
-) -> None:
+def test_formula_is_one_word_with_any_delimiter(one: str, other: str, marked: list[str]) -> None:
     assert [text.strip() for text in differing(one, other)] == marked
 
 
@@ -67,7 +65,7 @@ TEXTS = st.lists(st.sampled_from(["a ", "b ", "c", ". ", "$x$ ", r"\(y\)", "\n"]
 
 
 @given(TEXTS, TEXTS)
-def test_each_side_keeps_its_text_and_what_is_shared_is_the_same(one: str, other: str) -> None:
+def test_pieces_join_to_the_original_texts(one: str, other: str) -> None:
     in_one, in_other = diff_words(split_words(one), split_words(other))
     assert "".join(piece.text for piece in in_one) == one
     assert "".join(piece.text for piece in in_other) == other
@@ -78,17 +76,17 @@ def test_each_side_keeps_its_text_and_what_is_shared_is_the_same(one: str, other
     assert shared[0] == shared[1]
 
 
-def test_long_texts_are_compared_by_the_words_that_occur_once() -> None:
+def test_long_texts_are_compared_by_unique_words() -> None:
     text = " ".join(f"word{number}" for number in range(2_000))
     assert differing(text, text.replace("word1000 ", "other ")) == ["word1000 ", "other "]
 
 
-def test_damaged_latex_is_compared_as_it_is_shown() -> None:
+def test_damaged_latex_is_compared_after_repair() -> None:
     [row] = align_parts(read_parts("a \x0crac{1}{2}"), read_parts(r"a \frac{1}{2}"))
     assert row.is_same
 
 
-def test_of_texts_that_are_too_long_nothing_is_marked() -> None:
+def test_too_long_texts_are_not_compared() -> None:
     [row] = align_parts(read_parts("x " * (MAX_WORDS + 1)), read_parts("y"))
     assert row.is_too_long
     assert row.in_model == row.in_ideal == []

@@ -1,4 +1,4 @@
-"""The other records of a task, by what they answered."""
+"""Other records of a task, grouped by their final answer."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def answers(evaluation: Evaluation) -> list[tuple[str, list[str]]]:
     return [(answer.text, [sibling.model for sibling in answer.siblings]) for answer in found]
 
 
-def test_equal_answers_stand_together_the_records_own_first(run: Run) -> None:
+def test_siblings_are_grouped_by_answer_own_answer_first(run: Run) -> None:
     record(run, "a", "$2$")
     own = record(run, "b", r"\boxed{\frac{1}{2}}")
     record(run, "c", r"\( \dfrac{1}{2} \)")
@@ -38,12 +38,12 @@ def test_equal_answers_stand_together_the_records_own_first(run: Run) -> None:
     assert (siblings.find_siblings(own).others, siblings.find_siblings(own).agreeing) == (3, 1)
 
 
-def test_without_a_structured_response_the_verifiers_extract_counts(run: Run) -> None:
+def test_answer_falls_back_to_verifier(run: Run) -> None:
     own = record(run, "a", verification_message="Mismatch (Extracted: '54', Correct: '')")
     assert answers(own) == [("54", ["a"])]
 
 
-def test_other_tasks_and_other_runs_are_none(run: Run) -> None:
+def test_siblings_exclude_other_tasks_and_runs(run: Run) -> None:
     own = record(run, "a", "1")
     record(run, "b", "1", task_id="8")
     record(RunFactory.create(), "c", "1")
@@ -51,7 +51,7 @@ def test_other_tasks_and_other_runs_are_none(run: Run) -> None:
     assert siblings.find_siblings(record(run, "d", task_id=None)).answers == []
 
 
-def test_each_has_the_judges_verdict_and_the_persons(run: Run) -> None:
+def test_sibling_has_verdicts_of_judge_and_reviewer(run: Run) -> None:
     own = record(run, "a", "1", aggregated_score="Fail", human_corrected_scores={"Depth": {"score": "Yes"}})
     raw = {"raw_content": '{"Depth": {"score": "Partial", "justification": "Some."}}'}
     record(run, "b", "1", aggregated_score=None, parsed_rubric_scores={}, raw_judge_output=raw)
@@ -60,7 +60,7 @@ def test_each_has_the_judges_verdict_and_the_persons(run: Run) -> None:
     assert verdicts == [("a", "Fail", "Pass", True), ("b", "Partial", "", False)]
 
 
-def test_criteria_are_those_of_others_judged_by_the_same_template(run: Run) -> None:
+def test_criteria_come_from_siblings_with_same_judge_prompt(run: Run) -> None:
     own = record(run, "a", parsed_rubric_scores={"Own": {"score": "Yes"}})
     record(run, "b")
     record(run, "c", parsed_rubric_scores={"Other": {"score": "Yes"}}, judge_prompt_template_path="other.txt")
@@ -68,13 +68,15 @@ def test_criteria_are_those_of_others_judged_by_the_same_template(run: Run) -> N
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_it_is_one_query(run: Run, count: int, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_siblings_take_one_query(
+    run: Run, count: int, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
     own, *_others = [record(run, f"model {number}", "1") for number in range(count)]
     with django_assert_num_queries(1):
         siblings.find_siblings(own)
 
 
-def test_of_many_the_first_hundred_are_shown(run: Run) -> None:
+def test_number_of_siblings_is_limited(run: Run) -> None:
     own = record(run, "model 0")
     EvaluationFactory.create_batch(105, run=run, task_id="7", model_id="model 1")
     found = siblings.find_siblings(own)
@@ -92,10 +94,10 @@ def test_of_many_the_first_hundred_are_shown(run: Run) -> None:
         ("  two   words ", "twowords"),
     ],
 )
-def test_what_makes_no_difference_is_left_out_of_an_answer(answer: str, same: str) -> None:
+def test_equivalent_answers_are_normalised_alike(answer: str, same: str) -> None:
     assert normalise_answer(answer) == same
 
 
 @pytest.mark.parametrize("answer", [r"\boxed{1}+\boxed{2}", "$a$ or $b$", "A", "-1"])
-def test_what_makes_one_stays(answer: str) -> None:
+def test_different_answers_are_normalised_differently(answer: str) -> None:
     assert normalise_answer(answer) == "".join(answer.split())

@@ -1,4 +1,4 @@
-"""What a record's task is about: which context, and which answer of it."""
+"""Task context of a record: the right context, and the right response in it."""
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
@@ -24,7 +24,7 @@ def answered(record: Evaluation) -> object:
     return found.response
 
 
-def test_the_runs_own_comes_before_that_for_every_run(record: Evaluation) -> None:
+def test_context_of_run_precedes_shared_context(record: Evaluation) -> None:
     bring(task(prompt="For all."))
     bring(task(prompt="For algebra."), run="algebra")
     found = task_context.find_context(record)
@@ -32,7 +32,7 @@ def test_the_runs_own_comes_before_that_for_every_run(record: Evaluation) -> Non
     assert found.prompt == "For algebra."
 
 
-def test_that_of_another_run_or_another_task_is_none(record: Evaluation) -> None:
+def test_context_of_other_run_or_task_is_ignored(record: Evaluation) -> None:
     RunFactory.create(name="geometry")
     bring(task(), run="geometry")
     bring(task(task_id="07"))
@@ -41,7 +41,7 @@ def test_that_of_another_run_or_another_task_is_none(record: Evaluation) -> None
     assert task_context.find_context(record) is None
 
 
-def test_the_answer_is_that_of_the_records_model(record: Evaluation) -> None:
+def test_context_has_response_of_the_records_model(record: Evaluation) -> None:
     answers = [{"model_id": model, "response_text": f"I am {model}."} for model in ("o1", "o3")]
     bring(task(model_responses=answers))
     assert answered(record) == "I am o1."
@@ -49,7 +49,7 @@ def test_the_answer_is_that_of_the_records_model(record: Evaluation) -> None:
     assert answered(record) is None
 
 
-def test_of_several_answers_it_is_the_one_that_was_judged(record: Evaluation) -> None:
+def test_context_prefers_the_judged_response(record: Evaluation) -> None:
     answers = [
         {"model_id": "o1", "response_id": number, "response_text": f"Number {number}."}
         for number in ("r1", "r2", "r3")
@@ -58,13 +58,15 @@ def test_of_several_answers_it_is_the_one_that_was_judged(record: Evaluation) ->
     assert answered(record) == "Number r2."
 
 
-def test_it_is_two_queries(record: Evaluation, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_context_takes_two_queries(
+    record: Evaluation, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
     bring(task())
     with django_assert_num_queries(2):
         task_context.find_context(record)
 
 
-def test_of_several_records_each_has_its_own_in_as_many_queries(
+def test_contexts_of_several_records_take_two_queries(
     record: Evaluation, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     answers = [{"model_id": model, "response_text": f"I am {model}."} for model in ("o1", "o3")]

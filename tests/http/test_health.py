@@ -9,10 +9,12 @@ PROBES = ["/healthz", "/readyz"]
 
 
 @pytest.mark.django_db
-class TestAProbe:
+class TestProbe:
     @pytest.mark.parametrize("path", PROBES)
     @pytest.mark.parametrize("method", ["get", "head"])
-    def test_is_ok_without_login_and_leaves_no_session(self, client: Client, path: str, method: str) -> None:
+    def test_probe_needs_no_login_and_creates_no_session(
+        self, client: Client, path: str, method: str
+    ) -> None:
         response = getattr(client, method)(path)
         assert response.status_code == 200
         assert response.headers["Cache-Control"] == "no-store"
@@ -20,28 +22,28 @@ class TestAProbe:
 
     @pytest.mark.parametrize("path", PROBES)
     @override_settings(SECURE_SSL_REDIRECT=True, ALLOWED_HOSTS=["review.example.org"])
-    def test_is_ok_on_any_host_and_without_tls(self, client: Client, path: str) -> None:
+    def test_probe_accepts_any_host_and_plain_http(self, client: Client, path: str) -> None:
         assert client.get(path, headers={"host": "10.0.0.7:8000"}).status_code == 200
 
     @pytest.mark.parametrize("path", PROBES)
-    def test_takes_no_post(self, client: Client, path: str) -> None:
+    def test_probe_rejects_post(self, client: Client, path: str) -> None:
         assert client.post(path).status_code == 405
 
 
 class TestHealth:
-    def test_asks_no_database(self, client: Client) -> None:
+    def test_health_makes_no_query(self, client: Client) -> None:
         assert client.get("/healthz").content == b"ok"
 
 
 @pytest.mark.django_db
 class TestReadiness:
-    def test_waits_for_migrations(self, client: Client) -> None:
+    def test_readiness_waits_for_migrations(self, client: Client) -> None:
         MigrationRecorder(connection).migration_qs.filter(app="reviews").latest("name").delete()
         response = client.get("/readyz")
         assert response.status_code == 503
         assert b"not applied" in response.content
 
-    def test_waits_for_the_database_and_names_no_host(
+    def test_readiness_waits_for_database_and_names_no_host(
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         connection.close()

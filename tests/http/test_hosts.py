@@ -47,17 +47,17 @@ def log() -> Any:
     logging.getLogger().removeHandler(handler)
 
 
-class TestAnUnknownHost:
+class TestUnknownHost:
     @pytest.mark.parametrize("host", HOSTS)
     @pytest.mark.parametrize("path", ["/", "/login/", "/api/v1/runs", "/static/app.css", "/nowhere"])
-    def test_gets_a_readable_400_with_all_headers(self, path: str, host: str, client: Client) -> None:
+    def test_unknown_host_gets_400_with_security_headers(self, path: str, host: str, client: Client) -> None:
         response = client.get(path, headers={"host": host})
         assert response.status_code == 400
         assert f"This site is at {settings.PUBLIC_URL}" in response.content.decode()
         assert [name for name in STRICT if name not in response.headers] == []
         assert host != "evil.example" or "evil" not in response.content.decode()
 
-    def test_gets_the_same_where_https_is_asked_for(self, client: Client, settings: LazySettings) -> None:
+    def test_unknown_host_gets_400_with_https_redirect(self, client: Client, settings: LazySettings) -> None:
         settings.SECURE_SSL_REDIRECT, settings.SECURE_HSTS_SECONDS = True, 60
         browser = Client()
         response = browser.get("/login/", headers={"host": "evil.example"})
@@ -68,7 +68,7 @@ class TestAnUnknownHost:
         assert browser.get("/login/", headers={"host": "localhost"})["Location"] == "https://localhost/login/"
 
     @pytest.mark.parametrize("host", ["evil.example", "evil\r\nINFO made up", "\x1b[31m", "x" * 5000])
-    def test_writes_one_line_that_names_it(self, host: str, client: Client, log: StringIO) -> None:
+    def test_unknown_host_is_logged_in_one_line(self, host: str, client: Client, log: StringIO) -> None:
         client.get("/login/", headers={"host": host})
         [line] = log.getvalue().splitlines()
         assert line.startswith("WARNING reviews.http.hosts: 400 for a request to the unknown host '")
@@ -76,11 +76,11 @@ class TestAnUnknownHost:
         assert line.isprintable()
         assert len(line) < 300
 
-    def test_does_not_keep_probes_away(self, client: Client) -> None:
+    def test_probe_by_unknown_host_is_answered(self, client: Client) -> None:
         assert client.get("/healthz", headers={"host": "10.0.0.7:8000"}).status_code == 200
 
 
-def test_form_that_is_refused_leaves_no_traceback(client: Client, max: User, log: StringIO) -> None:
+def test_rejected_form_logs_no_traceback(client: Client, max: User, log: StringIO) -> None:
     client.force_login(max)
     response = client.post(reverse("invite"), {f"f{number}": "" for number in range(1001)})
     assert response.status_code == 400

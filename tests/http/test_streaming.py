@@ -1,4 +1,4 @@
-"""What is sent as a file: whole, with its length, or not at all."""
+"""Downloads are complete, with their length, or fail as a whole."""
 
 import random
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("in_memory", [0, 4 * 1024**2], ids=["in a file", "in memory"])
-def test_comes_as_it_was_made_with_its_length(in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_download_has_content_and_length(in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_IN_MEMORY", in_memory)
     blocks = [random.Random(number).randbytes(700_000) for number in range(4)]
     answer = download(iter(blocks), "a file.jsonl")
@@ -21,7 +21,7 @@ def test_comes_as_it_was_made_with_its_length(in_memory: int, monkeypatch: pytes
     answer.close()
 
 
-def test_what_fails_while_it_is_made_is_raised_before_anything_is_sent() -> None:
+def test_failure_is_raised_before_download_starts() -> None:
     def broken() -> Iterator[bytes]:
         yield b"half"
         raise ZeroDivisionError
@@ -30,7 +30,7 @@ def test_what_fails_while_it_is_made_is_raised_before_anything_is_sent() -> None
         download(broken(), "a file.jsonl")
 
 
-def test_of_a_size_that_is_known_it_is_sent_as_it_is_made() -> None:
+def test_download_of_known_size_is_not_spooled() -> None:
     made = []
 
     def blocks() -> Iterator[bytes]:

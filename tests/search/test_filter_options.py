@@ -1,4 +1,4 @@
-"""What filters can be set to comes from the run itself."""
+"""Options of filters come from the records of the run."""
 
 import pytest
 
@@ -14,14 +14,14 @@ def run() -> Run:
     return RunFactory.create()
 
 
-def test_deciders_are_named_once_each(run: Run) -> None:
+def test_reviewers_with_decisions_are_listed_once(run: Run) -> None:
     for name in ("kim", "ana", None, "kim", "ana"):
         EvaluationFactory.create(run=run, human_reviewer_id=name)
     EvaluationFactory.create(human_reviewer_id="of another run")
     assert filter_options.decided_by_names(run) == ["ana", "kim"]
 
 
-def test_tasks_are_found_by_how_they_begin(run: Run) -> None:
+def test_tasks_are_found_by_prefix(run: Run) -> None:
     for task in ("55", "5500", "5500", "5493", "6", None):
         EvaluationFactory.create(run=run, task_id=task)
     assert filter_options.task_ids(run, "55", 10) == ["55", "5500"]
@@ -29,6 +29,6 @@ def test_tasks_are_found_by_how_they_begin(run: Run) -> None:
     assert filter_options.task_ids(run, "x", 10) == []
 
 
-def test_reviewers_are_all_who_have_a_role(ana: User, lea: User, max: User, eve: User) -> None:
+def test_assignable_people_have_a_role(ana: User, lea: User, max: User, eve: User) -> None:
     ana.groups.add(*lea.groups.all())
     assert list(filter_options.assignable_people()) == [ana, lea, max]

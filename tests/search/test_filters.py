@@ -29,20 +29,20 @@ def found(query: str) -> set[str | None]:
     )
 
 
-class TestAddress:
-    def test_is_canonical(self) -> None:
+class TestQueryString:
+    def test_query_string_is_canonical(self) -> None:
         filters = Filters.from_query_string("model=o1&verdict=Fail&task=7&model=gpt-4o&model=o1&judge=")
         assert filters.query_string == "task=7&model=gpt-4o&model=o1&verdict=Fail"
         assert Filters.from_query_string(filters.query_string) == filters
 
-    def test_of_no_filters_is_empty(self) -> None:
+    def test_query_string_without_filters_is_empty(self) -> None:
         assert not Filters.from_query_string("sort=task&after=[1]")
         assert not Filters.from_query_string("").query_string
 
-    def test_may_be_a_mapping(self) -> None:
+    def test_filters_can_be_parsed_from_a_mapping(self) -> None:
         assert Filters.parse({"model": " o1 "}) == Filters.parse(QueryDict("model=o1"))
 
-    def test_can_lose_and_get_one(self) -> None:
+    def test_filter_can_be_removed_and_replaced(self) -> None:
         filters = Filters.from_query_string("status=waiting&model=o1&model=gpt-4o")
         assert filters.without(("model", "o1")).query_string == "status=waiting&model=gpt-4o"
         assert filters.with_only("status", "done").query_string == "status=done&model=gpt-4o&model=o1"
@@ -61,14 +61,14 @@ class TestAddress:
             ("&".join(f"model={n}" for n in range(MAX_VALUES + 1)), "Use at most 50 filters."),
         ],
     )
-    def test_says_what_it_could_not_understand_and_leaves_it_out(self, query: str, sentence: str) -> None:
+    def test_invalid_filter_is_reported_and_ignored(self, query: str, sentence: str) -> None:
         filters = Filters.from_query_string(query)
         assert filters.problems == (sentence,)
         assert not filters
 
     @pytest.mark.django_db
     @given(st.lists(st.tuples(st.sampled_from([*FILTERS, "other"]), st.text())))
-    def test_may_be_anything_without_an_error(self, pairs: list[tuple[str, str]]) -> None:
+    def test_any_query_string_can_be_parsed(self, pairs: list[tuple[str, str]]) -> None:
         query = QueryDict(mutable=True)
         for name, text in pairs:
             query.appendlist(name, text)
@@ -108,14 +108,14 @@ class TestCondition:
             ("status=outdated", {"is_stale": True}, {}),
         ],
     )
-    def test_is_what_the_filter_says(
+    def test_condition_matches_the_filter(
         self, query: str, matching: dict[str, Any], other: dict[str, Any]
     ) -> None:
         EvaluationFactory.create(task_id="yes", **matching)
         EvaluationFactory.create(task_id="no", **other)
         assert found(query) == {"yes"}
 
-    def test_of_people_goes_by_their_names(self, ana: User, bo: User) -> None:
+    def test_filters_by_people_use_usernames(self, ana: User, bo: User) -> None:
         EvaluationFactory.create(task_id="held", claimed_by=ana, claimed_until=SOON)
         EvaluationFactory.create(task_id="was held", claimed_by=ana, claimed_until=AGO)
         EvaluationFactory.create(task_id="assigned", assigned_to=bo)
@@ -124,7 +124,7 @@ class TestCondition:
         assert found("assigned-to=nobody") == {"held", "was held"}
         assert found("claimed-by=nobody-we-know") == set()
 
-    def test_of_several_values_is_any_and_of_several_filters_all(self) -> None:
+    def test_values_are_joined_by_or_and_filters_by_and(self) -> None:
         for task, model, verdict in (
             ("1", "a", "Pass"),
             ("2", "b", "Pass"),
@@ -137,7 +137,7 @@ class TestCondition:
     @pytest.mark.parametrize("is_escalated", [True, False])
     @pytest.mark.parametrize("claimed_until", [None, AGO, SOON])
     @pytest.mark.parametrize("status", ["Needs Review", "Pending", "Completed", "Reviewed", "Not Required"])
-    def test_every_record_has_one_status(
+    def test_every_record_has_exactly_one_status(
         self, status: str, claimed_until: dt.datetime | None, is_escalated: bool, ana: User
     ) -> None:
         EvaluationFactory.create(
@@ -154,7 +154,7 @@ class TestCondition:
 @pytest.mark.parametrize(
     "query", ["score=Clarity%3DNo", "q=skips", "model=b", "reason=sampled", "verified=no&status=waiting"]
 )
-def test_a_queue_can_be_narrowed_by_any_filter(query: str, ana: User) -> None:
+def test_claims_can_use_any_filter(query: str, ana: User) -> None:
     other: dict[str, Any] = {
         "parsed_rubric_scores": {"Clarity": {"score": "No", "justification": "Skips a step."}}
     }

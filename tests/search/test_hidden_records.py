@@ -96,7 +96,7 @@ def answer_to(run: Run, drawn: tuple[Any, ...]) -> None:
     TaskAnswer.objects.create(context=context, model_id=model, response_id=response_id, response=response)
 
 
-def test_condition_is_the_rule_of_one_record(ana: User, bo: User, lea: User) -> None:
+def test_hidden_condition_matches_rule_of_single_record(ana: User, bo: User, lea: User) -> None:
     people = {"ana": ana, "bo": bo, "lea": lea}
     seen = set()
 
@@ -138,7 +138,7 @@ def test_condition_is_the_rule_of_one_record(ana: User, bo: User, lea: User) -> 
     assert {0, 1} <= seen
 
 
-def test_share_is_the_same_number_to_the_last_bit() -> None:
+def test_share_in_sql_is_bit_identical() -> None:
     for number in range(200):
         record = EvaluationFactory.create(
             evaluation_id=f"record \u00e4\u4e2d{number}", structured_model_response=ANSWER
@@ -150,7 +150,7 @@ def test_share_is_the_same_number_to_the_last_bit() -> None:
             assert run.evaluations.filter(hidden_from(None, run)).exists() == (share > place)
 
 
-def test_answer_is_the_same_in_sql() -> None:
+def test_context_answer_in_sql_matches_python() -> None:
     @examples(max_examples=300)
     @given(answers | st.dictionaries(st.just("response"), answers))
     def check(response: Any) -> None:
@@ -161,7 +161,7 @@ def test_answer_is_the_same_in_sql() -> None:
     check()
 
 
-def test_answer_is_kept_by_every_way_in() -> None:
+def test_has_answer_is_set_by_every_import() -> None:
     def kept() -> dict[str, bool]:
         return dict(Evaluation.objects.values_list("evaluation_id", "has_answer"))
 
@@ -198,12 +198,10 @@ SECRET = ["verdict=Fail", "verified=no", "parse-error=no", "reason=final-answer-
 
 class TestLists:
     @pytest.mark.parametrize("query", [*SECRET, "score=Problem+Understanding%3DYes"])
-    def test_filter_by_what_the_judge_said_leaves_blind_records_out(
-        self, query: str, run: Run, ana: User
-    ) -> None:
+    def test_filter_by_judge_output_excludes_blind_records(self, query: str, run: Run, ana: User) -> None:
         assert tasks(listing.load_page(run, Filters.from_query_string(query), reader=ana)) == ["3"]
 
-    def test_filter_finds_what_the_reader_has_seen(self, run: Run, ana: User, bo: User) -> None:
+    def test_filter_finds_revealed_records(self, run: Run, ana: User, bo: User) -> None:
         second = run.evaluations.get(task_id="2")
         Reveal.objects.create(run=run, evaluation=second, reviewer=ana, how="shown")
         Reveal.objects.create(run=run, reviewer=bo, how="downloaded")
@@ -211,23 +209,23 @@ class TestLists:
         assert tasks(listing.load_page(run, filters, reader=ana)) == ["2", "3"]
         assert tasks(listing.load_page(run, filters, reader=bo)) == ["1", "2", "3"]
 
-    def test_order_by_verdict_has_no_place_for_blind_records(self, run: Run, ana: User) -> None:
+    def test_sort_by_verdict_excludes_blind_records(self, run: Run, ana: User) -> None:
         page = listing.load_page(run, Filters(), reader=ana, sort="verdict", known=3)
         assert (tasks(page), page.total, page.after) == (["3"], 1, "")
 
-    def test_search_finds_blind_records_by_their_names_only(self, run: Run, ana: User) -> None:
+    def test_search_finds_blind_records_by_names_only(self, run: Run, ana: User) -> None:
         assert tasks(listing.load_page(run, Filters.from_query_string("q=restates"), reader=ana)) == ["3"]
         first = run.evaluations.get(task_id="1")
         assert tasks(
             listing.load_page(run, Filters.from_query_string(f"q={first.evaluation_id}"), reader=ana)
         ) == ["1"]
 
-    def test_page_names_the_records_that_are_hidden(self, run: Run, ana: User) -> None:
+    def test_page_has_keys_of_hidden_records(self, run: Run, ana: User) -> None:
         page = listing.load_page(run, Filters(), reader=ana)
         assert {row.task_id for row in page.rows if row.pk in page.hidden} == {"1", "2"}
 
     @pytest.mark.parametrize("query", SECRET)
-    def test_claim_by_filter_never_gives_a_blind_record(self, query: str, run: Run, ana: User) -> None:
+    def test_claim_by_filter_excludes_blind_records(self, query: str, run: Run, ana: User) -> None:
         condition = Filters.from_query_string(query).condition(run, ana)
         first = claims.claim_next(run=run, reviewer=ana, condition=condition)
         assert first
@@ -235,9 +233,7 @@ class TestLists:
         claims.skip(evaluation_id=first.pk, reviewer=ana)
         assert claims.claim_next(run=run, reviewer=ana, condition=condition) is None
 
-    def test_bulk_change_by_verdict_leaves_out_what_anybody_scores_blind(
-        self, run: Run, lea: User, bo: User
-    ) -> None:
+    def test_bulk_change_by_verdict_excludes_blind_records(self, run: Run, lea: User, bo: User) -> None:
         Reveal.objects.create(run=run, reviewer=lea, how="downloaded")
         order = bulk_changes.BulkOrder(
             run, Filters.from_query_string("verdict=Fail"), bulk_changes.Kind.ASSIGN, bo
@@ -256,7 +252,7 @@ class TestLists:
             ("q=restates", "file", "Records that you may still review blind are found only by ids"),
         ],
     )
-    def test_list_says_that_records_are_left_out(
+    def test_list_has_note_about_excluded_records(
         self, query: str, sort: str, beginning: str | None, run: Run
     ) -> None:
         found = listing.hidden_record_notes(run, Filters.from_query_string(query), sort=sort)
@@ -265,7 +261,7 @@ class TestLists:
         assert listing.hidden_record_notes(run, Filters.from_query_string(query), sort=sort) == []
 
 
-def test_siblings_have_no_verdict_that_is_hidden_from_the_reader(run: Run, ana: User, bo: User) -> None:
+def test_hidden_verdicts_of_siblings_are_left_out(run: Run, ana: User, bo: User) -> None:
     run.evaluations.update(task_id="7")
     bring(task(model_responses=[{"model_id": "openai/gpt-4o", "response_text": "It is 54."}]))
     first, _, third = run.evaluations.select_related("run").order_by("first_line")
@@ -280,7 +276,7 @@ def test_siblings_have_no_verdict_that_is_hidden_from_the_reader(run: Run, ana: 
     assert judged(bo) == ["", "Fail"]
 
 
-class TestDrawnRecords:
+class TestRandomSamples:
     @pytest.fixture
     def run(self) -> Run:
         run = Run.objects.create(name="evaluations", sample_share=1, blind_share=0)
@@ -289,7 +285,7 @@ class TestDrawnRecords:
         indexing.index_import(done)
         return run
 
-    def test_draw_and_what_is_put_back_leave_the_version(self, run: Run) -> None:
+    def test_drawing_does_not_change_the_version(self, run: Run) -> None:
         def versions() -> list[int]:
             return list(run.evaluations.values_list("version", flat=True))
 
@@ -300,7 +296,7 @@ class TestDrawnRecords:
             assert any(draws.draw_sample(run.pk))
             assert versions() == [1, 1]
 
-    def test_filter_by_reason_leaves_out_the_queue(self, run: Run, ana: User) -> None:
+    def test_filter_by_flag_reason_excludes_queue(self, run: Run, ana: User) -> None:
         filters = Filters.from_query_string("reason=final-answer-does-not-match")
         assert listing.load_page(run, filters, reader=ana).rows == []
         assert listing.hidden_record_notes(run, filters) == [
@@ -309,13 +305,13 @@ class TestDrawnRecords:
         decide(run.evaluations.get(evaluation_id="a"), ana)
         assert [row.evaluation_id for row in listing.load_page(run, filters, reader=ana).rows] == ["a"]
 
-    def test_words_of_reasons_are_not_searched(self, run: Run, ana: User) -> None:
+    def test_flag_reasons_are_not_searchable(self, run: Run, ana: User) -> None:
         assert listing.load_page(run, Filters.from_query_string("q=does+not+match"), reader=ana).rows == []
 
-    def test_status_is_one_word_for_both(self, run: Run) -> None:
+    def test_flagged_and_sampled_records_have_the_same_status(self, run: Run) -> None:
         assert {one.shown_status for one in run.evaluations.select_related("run")} == {"Needs Review"}
 
-    def test_reasons_stay_hidden_while_a_drawn_record_waits(self, run: Run, ana: User) -> None:
+    def test_flag_reasons_stay_hidden_while_samples_wait(self, run: Run, ana: User) -> None:
         claims.claim(evaluation_id=run.evaluations.get(evaluation_id="b").pk, reviewer=ana)
         run.sample_share = 0
         run.save()

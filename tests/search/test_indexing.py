@@ -1,4 +1,4 @@
-"""What records can be found by is there after an import: at once, or when the job was there."""
+"""Records are indexed with their import, or later by a job."""
 
 import pytest
 from procrastinate.contrib.django.models import ProcrastinateJob
@@ -42,17 +42,17 @@ def by_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestFacets:
-    def test_are_of_the_scores_that_were_parsed(self) -> None:
+    def test_facets_use_parsed_scores(self) -> None:
         imported(line("a", parsed_rubric_scores={"Clarity": {"score": "No"}, "Rigor": {"score": 4}}))
         assert found(score="Clarity=No") == found(score="Rigor=4") == {"a"}
         assert found(score="Clarity=Yes") == set()
 
-    def test_are_of_the_scores_in_raw_output_where_none_were_parsed(self) -> None:
+    def test_facets_use_scores_extracted_from_raw_output(self) -> None:
         raw = '```json\n{"clarity": {"score": "Partial", "justification": "Skips a step."}}\n```'
         imported(line("a", parsed_rubric_scores={}, raw_judge_output={"raw_content": raw}))
         assert found(score="clarity=Partial") == {"a"}
 
-    def test_are_of_reasons_in_families(self) -> None:
+    def test_facets_group_flag_reasons_in_families(self) -> None:
         imported(
             line("a", review_reasons=["Invalid JSON: line 1 column 2 (char 1)"]),
             line("b", review_reasons=["Invalid JSON: line 9 column 8 (char 70)", "Sampled"]),
@@ -71,14 +71,14 @@ class TestFacets:
             (None, None, "none"),
         ],
     )
-    def test_are_of_what_the_verifier_really_says(
+    def test_facets_use_outcome_of_verifier(
         self, verified: bool | None, message: str | None, value: str
     ) -> None:
         imported(line("a", final_answer_verified=verified, verification_message=message))
         assert found(verified=value) == {"a"}
 
     @pytest.mark.parametrize("scores", [{"a": None}, {"a": []}, {"a": {"score": {}}}, {"": {"score": ""}}])
-    def test_are_not_made_of_scores_that_are_none(self, scores: dict[str, object]) -> None:
+    def test_facets_ignore_invalid_scores(self, scores: dict[str, object]) -> None:
         record = EvaluationFactory.create(parsed_rubric_scores=scores)
         named = {
             facet.name
@@ -86,12 +86,12 @@ class TestFacets:
         }
         assert "score" not in named
 
-    def test_are_not_without_end(self) -> None:
+    def test_number_of_facets_is_limited(self) -> None:
         scores = {f"criterion {number}": {"score": "Yes"} for number in range(2 * indexing.MAX_FACETS)}
         imported(line("a", parsed_rubric_scores=scores))
         assert len(EvaluationFacets.objects.get().keys) == indexing.MAX_FACETS
 
-    def test_are_what_can_be_chosen(self) -> None:
+    def test_facets_become_filter_options(self) -> None:
         done = imported(line("a"), line("b", model_id="o1", review_reasons=["Sampled (1 of 10)"]))
         chosen = filter_options.facet_options(done.run, "model", "reason", "score")
         assert [choice.value for choice in chosen["model"]] == ["o1", "openai/o4-mini"]
@@ -104,7 +104,7 @@ class TestWords:
         "text",
         ["eval_17", "eva 17", "4711", "o4-mini", "states", r"\frac", "mismatch", "clarity"],
     )
-    def test_find_a_record_by_ids_and_what_was_written(self, text: str) -> None:
+    def test_record_is_found_by_ids_and_texts(self, text: str) -> None:
         imported(
             line("eval_17"),
             line(
@@ -117,11 +117,11 @@ class TestWords:
         )
         assert found(q=text) == {"eval_17"}
 
-    def test_have_to_be_in_one_record_all_of_them(self) -> None:
+    def test_record_must_have_all_words(self) -> None:
         imported(line("a", parsing_error="alpha"), line("b", parsing_error="beta"))
         assert found(q="alpha beta") == set()
 
-    def test_do_not_take_an_escaped_line_end_for_a_letter(self) -> None:
+    def test_escaped_newline_separates_words(self) -> None:
         imported(
             line("a", parsed_rubric_scores={"Clarity": {"score": "Yes", "justification": "First\nsecond"}})
         )
@@ -129,18 +129,18 @@ class TestWords:
 
 
 class TestAfterImport:
-    def test_a_small_import_is_indexed_at_once(self) -> None:
+    def test_small_import_is_indexed_at_once(self) -> None:
         done = imported(line("a"), line("b"))
         assert indexing.is_indexed(done.run)
         assert EvaluationWords.objects.count() == 2
 
-    def test_a_large_one_is_left_to_the_job(self, by_the_job: None) -> None:
+    def test_large_import_is_indexed_by_job(self, by_the_job: None) -> None:
         done = imported(*(line(str(number)) for number in range(5)))
         assert not indexing.is_indexed(done.run)
         assert indexing.unindexed_count(done.run) == 5
         assert ProcrastinateJob.objects.filter(task_name=indexing.JOB).exists()
 
-    def test_the_job_covers_it_piece_by_piece(self, by_the_job: None) -> None:
+    def test_job_indexes_in_chunks(self, by_the_job: None) -> None:
         done = imported(*(line(str(number)) for number in range(5)))
         left = []
         while indexing.index_next_chunk():
@@ -149,9 +149,7 @@ class TestAfterImport:
         assert found(verdict="Pass") == {"0", "1", "2", "3", "4"}
         assert not UnindexedImport.objects.exists()
 
-    def test_a_small_one_into_a_large_run_leaves_the_counting_to_the_job(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_small_import_into_large_run_is_counted_by_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
         imported(line("a"))
         monkeypatch.setattr(indexing, "MAX_RECORDS_COUNTED_INLINE", 1)
         done = imported(line("b"))
@@ -162,13 +160,13 @@ class TestAfterImport:
         assert indexing.is_indexed(done.run)
         assert sum(StratumCount.objects.values_list("evaluations", flat=True)) == 2
 
-    def test_what_a_file_changes_is_found_by_what_it_is_now(self) -> None:
+    def test_changed_record_is_indexed_again(self) -> None:
         imported(line("a"), line("b"))
         imported(line("a", review_reasons=["Sampled"], parsing_error="cut off"), line("b"))
         assert found(reason="sampled") == found(q="cut") == {"a"}
         assert found(reason="final-answer-does-not-match") == {"b"}
 
-    def test_so_it_is_when_the_job_comes_to_it(self, by_the_job: None) -> None:
+    def test_changed_record_is_indexed_again_by_job(self, by_the_job: None) -> None:
         for reason in ("First", "Second"):
             imported(*(line(name, review_reasons=[reason]) for name in "abc"))
         while indexing.index_next_chunk():
@@ -176,10 +174,10 @@ class TestAfterImport:
         assert found(reason="first") == set()
         assert found(reason="second") == {"a", "b", "c"}
 
-    def test_a_file_that_brings_nothing_is_nothing_to_cover(self, by_the_job: None) -> None:
+    def test_import_without_changes_is_not_indexed(self, by_the_job: None) -> None:
         imported(line("a"))
         indexing.index_import(bring_in(file_of(line("a"), line("a"), b"{}")))
         assert not UnindexedImport.objects.exists()
 
-    def test_a_run_without_facets_is_not_taken_for_covered(self) -> None:
+    def test_run_without_facets_is_not_indexed(self) -> None:
         assert not indexing.is_indexed(Run.objects.create(name="empty"))

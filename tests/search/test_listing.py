@@ -47,26 +47,26 @@ def pages(run: Run, sort: str, query: str = "") -> list[list[str | None]]:
 
 
 class TestOrder:
-    def test_of_the_file_is_that_of_its_lines(self, run: Run) -> None:
+    def test_file_order_follows_lines(self, run: Run) -> None:
         made = fill(run, *({"task_id": task} for task in "cab"))
         assert tasks(listing.load_page(run, Filters())) == made
 
-    def test_of_tasks_has_shorter_ids_first_and_none_last(self, run: Run) -> None:
+    def test_task_order_has_shorter_ids_first_and_missing_last(self, run: Run) -> None:
         fill(run, *({"task_id": task} for task in ("10", None, "9", "100")))
         assert tasks(listing.load_page(run, Filters(), sort="task")) == ["9", "10", "100", None]
 
-    def test_of_verdicts_has_what_failed_first(self, run: Run) -> None:
+    def test_verdict_order_has_failures_first(self, run: Run) -> None:
         fill(
             run,
             *({"task_id": score, "aggregated_score": score} for score in ("Pass", None, "Fail", "Partial")),
         )
         assert tasks(listing.load_page(run, Filters(), sort="verdict")) == ["Fail", "Partial", "Pass", None]
 
-    def test_of_the_newest_goes_back_in_time(self, run: Run) -> None:
+    def test_newest_order_is_descending(self, run: Run) -> None:
         fill(run, *({"task_id": str(day), "created_at": DAY + dt.timedelta(day)} for day in (1, 3, 2)))
         assert tasks(listing.load_page(run, Filters(), sort="newest")) == ["3", "2", "1"]
 
-    def test_of_the_recently_reviewed_leaves_out_what_nobody_reviewed(self, run: Run) -> None:
+    def test_reviewed_order_excludes_unreviewed_records(self, run: Run) -> None:
         reviewed = (
             {"task_id": str(day), "human_review_timestamp": DAY + dt.timedelta(day)} for day in (1, 3, 2)
         )
@@ -77,7 +77,7 @@ class TestOrder:
 
     @pytest.mark.parametrize("sort", SORTS)
     @pytest.mark.parametrize("most_counted", [2, 100])
-    def test_goes_on_over_pages_without_gap_or_repeat(
+    def test_pages_have_no_gaps_or_repeats(
         self, sort: str, most_counted: int, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(listing, "PAGE_SIZE", 2)
@@ -89,7 +89,7 @@ class TestOrder:
         assert sorted(task for page in found for task in page if task) == made
 
     @pytest.mark.parametrize("sort", SORTS)
-    def test_is_read_from_an_index_from_any_place_on(self, sort: str, run: Run) -> None:
+    def test_page_after_cursor_uses_an_index(self, sort: str, run: Run) -> None:
         fill(run, *({"task_id": str(number), "human_review_timestamp": DAY} for number in range(3)))
         order = SORTS[sort]
         records = run.evaluations.filter(order.only)
@@ -103,7 +103,7 @@ class TestOrder:
         assert "ROW(" in plan.partition("Index Cond:")[2].splitlines()[0]
 
 
-class TestPlace:
+class TestCursor:
     @pytest.mark.parametrize(
         "after",
         [
@@ -112,38 +112,36 @@ class TestPlace:
         ],
     )  # fmt: skip
     @pytest.mark.parametrize("sort", SORTS)
-    def test_that_is_none_gives_the_first_page(self, sort: str, after: str, run: Run) -> None:
+    def test_invalid_cursor_gives_first_page(self, sort: str, after: str, run: Run) -> None:
         fill(run, {"human_review_timestamp": DAY})
         assert len(listing.load_page(run, Filters(), sort=sort, after=after).rows) == 1
 
     @pytest.mark.parametrize("text", ["\\u0000", "\\ud800"])
-    def test_with_text_that_no_record_can_have_is_none(self, text: str, run: Run) -> None:
+    def test_cursor_with_unstorable_text_is_invalid(self, text: str, run: Run) -> None:
         fill(run, {})
         after = f'[1, "{text}", "", 1]'
         assert len(listing.load_page(run, Filters(), sort="task", after=after).rows) == 1
 
 
 class TestTotal:
-    def test_is_exact_up_to_a_limit(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_total_is_exact_up_to_limit(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         fill(run, *({"task_id": task} for task in "abc"))
         for limit, total in ((3, 3), (2, None)):
             monkeypatch.setattr(listing, "MAX_COUNTED", limit)
             assert listing.load_page(run, Filters.from_query_string("verdict=Fail")).total == total
 
-    def test_that_is_counted_already_is_taken_as_it_is(
-        self, run: Run, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_known_total_is_not_counted_again(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(listing, "MAX_COUNTED", 2)
         fill(run, *({"task_id": task} for task in "abc"))
         assert listing.load_page(run, Filters(), known=3).total == 3
 
 
-def test_other_runs_are_not_in_a_list(run: Run) -> None:
+def test_list_excludes_other_runs(run: Run) -> None:
     EvaluationFactory.create()
     assert listing.load_page(run, Filters()).rows == []
 
 
-def test_what_takes_too_long_is_given_up(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_list_is_cancelled(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "TIME_LIMIT", dt.timedelta(milliseconds=10))
     with pytest.raises(QueryTooSlow), listing.time_limit(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(20)")
@@ -151,7 +149,7 @@ def test_what_takes_too_long_is_given_up(run: Run, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("query", ["", "model=o1", "status=waiting&verdict=Fail", "q=clarity"])
-def test_the_database_is_asked_as_often_for_hundreds_of_records_as_for_one(query: str, run: Run) -> None:
+def test_list_query_count_is_constant(query: str, run: Run) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
             listing.load_page(run, Filters.from_query_string(query))

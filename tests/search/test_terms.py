@@ -1,4 +1,4 @@
-"""Words of records, and what people type, come to the same."""
+"""Texts of records and search input are split into the same words."""
 
 import pytest
 from django.db import connection
@@ -19,31 +19,31 @@ from reviews.search.terms import MAX_WORD_LENGTH, MAX_WORDS, distinct_words, tsq
         ("…!?", []),
     ],
 )
-def test_words_are_runs_of_letters_and_digits_in_lower_case(text: str, words: list[str]) -> None:
+def test_words_are_lower_case_letters_and_digits(text: str, words: list[str]) -> None:
     assert distinct_words([text]) == words
 
 
-def test_words_of_several_texts_come_once_each() -> None:
+def test_words_of_several_texts_are_distinct() -> None:
     assert distinct_words(["the proof", "the end"]) == ["the", "proof", "end"]
 
 
-def test_very_much_text_is_cut() -> None:
+def test_words_of_long_text_are_limited() -> None:
     assert len(distinct_words([" ".join(map(str, range(2 * MAX_WORDS)))])) == MAX_WORDS
     assert distinct_words(["x" * 1000]) == ["x" * MAX_WORD_LENGTH]
 
 
-def test_a_query_takes_beginnings_but_not_very_short_ones() -> None:
+def test_query_matches_prefixes_except_short_ones() -> None:
     assert tsquery("Induction on n") == "'induction':* & 'on' & 'n'"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "!!! &|", "\0"])
-def test_no_words_are_no_query(text: str) -> None:
+def test_text_without_words_gives_no_query(text: str) -> None:
     assert not tsquery(text)
 
 
 @pytest.mark.django_db
 @given(st.text(min_size=1))
-def test_postgresql_takes_every_query_and_finds_the_text_by_it(text: str) -> None:
+def test_postgresql_finds_text_by_every_query(text: str) -> None:
     found = tsquery(text)
     if found:
         with connection.cursor() as cursor:

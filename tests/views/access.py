@@ -1,21 +1,21 @@
-"""Who gets what: every address of the site, for everybody, by every method. `test_access` holds all of it.
+"""The access table: the status of every page for every person and method. `test_access` checks all of it.
 
-A line is name -> method -> status, one for each of `PEOPLE` in their order:
+Each entry maps name -> method -> one status for each of `PEOPLE`, in this order:
 
-    somebody without a login, or whose account was deactivated while they were logged in
-    somebody with an account and no role
-    a reviewer, a lead, an admin
+    nobody: not logged in, or deactivated while logged in
+    eve: an account without a role
+    ana, lea, max: a reviewer, a lead, an admin
 
-200       it is shown
-204       done, with nothing to show
-302, 303  to the login page for who is not logged in; for others done, and on to a page
-403       not allowed: the page says the sentence of `permissions`
-404       there is nothing, and they were allowed to look
-405       no such method here
-400, 409, 412, 422   allowed, but what the test sends (nothing) cannot be taken
+200       the page is shown
+204       done, nothing to show
+302, 303  redirect: to the login page without a login, otherwise to the page after the action
+403       denied, with the sentence from `permissions`
+404       allowed, but nothing was found
+405       the method is not supported
+400, 409, 412, 422   allowed, but the empty form of the test is invalid
 
-HEAD answers as GET. What a line does not name is no method of its address: 405, or the login page. The record
-is waiting and free; export, escalation, bulk change, saved view and spot check are the admin's.
+HEAD equals GET. Methods without an entry are not supported: 405, or the login page. The record is waiting and
+not claimed. Export, escalation, bulk change, saved view and spot check belong to the admin.
 """
 
 PEOPLE = ("nobody", "eve", "ana", "lea", "max")
@@ -24,7 +24,7 @@ Statuses = tuple[int, int, int, int, int]
 NO_METHOD: Statuses = (302, 405, 405, 405, 405)
 NO_HEAD: Statuses = (405, 405, 405, 405, 405)
 LOGIN: Statuses = (302, 302, 302, 302, 302)
-# Of these nobody is asked to log in first.
+# Pages that require no login.
 WAYS_IN = {
     "login",
     "second-factor",

@@ -1,4 +1,4 @@
-"""Who gets what, as `tests/views/access.py` has it: every line for everybody, and a GET that never writes."""
+"""Access to pages: every line of `tests/views/access.py` for every person, and GET never writes."""
 
 import re
 from collections.abc import Iterator
@@ -129,12 +129,12 @@ def expected(name: str, method: str, who: str) -> int:
     return 405 if name in WAYS_IN else NO_METHOD[column]
 
 
-def test_every_address_stands_in_the_table() -> None:
+def test_access_table_has_every_address() -> None:
     assert set(ROUTES) == set(ACCESS)
 
 
 @pytest.mark.parametrize("name", ACCESS)
-def test_each_person_gets_what_the_table_says_and_reading_writes_nothing(
+def test_responses_match_the_access_table_and_reading_writes_nothing(
     name: str, record: Evaluation, visitors: Iterator[tuple[str, Client]]
 ) -> None:
     place = address(name, record)
@@ -151,7 +151,7 @@ def test_each_person_gets_what_the_table_says_and_reading_writes_nothing(
     assert seen == wanted
 
 
-def test_a_write_while_reading_would_be_noticed(record: Evaluation, ana: User) -> None:
+def test_write_during_read_is_detected(record: Evaluation, ana: User) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
         with pytest.raises(InternalError, match="read-only transaction"):
@@ -160,7 +160,7 @@ def test_a_write_while_reading_would_be_noticed(record: Evaluation, ana: User) -
 
 
 @pytest.mark.parametrize("name", TAKE_FORMS)
-def test_a_form_without_a_token_changes_nothing(name: str, record: Evaluation, max: User) -> None:
+def test_form_without_csrf_token_is_rejected(name: str, record: Evaluation, max: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(max)
     response = client.post(address(name, record), {"submission": str(uuid4())})
@@ -172,16 +172,16 @@ def test_a_form_without_a_token_changes_nothing(name: str, record: Evaluation, m
 
 @pytest.mark.parametrize("name", [name for name in ACCESS if "<int:" in ROUTES[name]])
 @pytest.mark.parametrize("key", [0, 10**18, 10**19, 10**40])
-def test_a_number_that_is_no_row_is_not_found(name: str, key: int, max: User, client: Client) -> None:
+def test_unknown_primary_key_is_not_found(name: str, key: int, max: User, client: Client) -> None:
     client.force_login(max)
     address = "/" + re.sub("<int:[a-z_]+>", str(key), ROUTES[name])
     method = client.get if "get" in ACCESS[name] else client.post
     assert method(address).status_code == 404
 
 
-def test_everything_needs_a_login_but_the_ways_in() -> None:
+def test_all_pages_except_logins_require_login() -> None:
     asked_first = {
         name for name, methods in ACCESS.items() if all(statuses[0] == 302 for statuses in methods.values())
     }
-    # These lead to the login page too: whoever logs out, or has not begun to log in.
+    # Logging out and an unfinished login redirect to the login page, too.
     assert set(ACCESS) - asked_first == WAYS_IN - {"logout"}

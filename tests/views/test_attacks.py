@@ -1,4 +1,4 @@
-"""What somebody sends who means harm, to pages and to the API: it is refused, or does nothing."""
+"""Hostile requests to pages and API are rejected or have no effect."""
 
 import json
 import logging
@@ -57,7 +57,7 @@ class TestFiltersAndOrders:
     )
     SORTS = ("claimed_by__password", "-password", "pk", "?", "review__reviewer__password", "1; DROP TABLE")
 
-    def test_of_every_page(self, record: Evaluation, max: User) -> None:
+    def test_hostile_filters_are_harmless_on_every_page(self, record: Evaluation, max: User) -> None:
         client = Client()
         client.force_login(max)
         query = dict.fromkeys(self.LOOKUPS, PROBE)
@@ -72,14 +72,14 @@ class TestFiltersAndOrders:
             assert [query["sql"] for query in asked if PROBE in query["sql"]] == []
 
     @pytest.mark.parametrize("sort", SORTS)
-    def test_of_lists(self, sort: str, record: Evaluation, as_max: Client) -> None:
+    def test_hostile_sort_orders_are_reported(self, sort: str, record: Evaluation, as_max: Client) -> None:
         with CaptureQueriesContext(connection) as asked:
             response = as_max.get(reverse("run", args=[record.run_id]), {"sort": sort})
         assert f"Unknown sort order “{sort}”." in response.context["view"].problems
         ordered = [query["sql"].partition("ORDER BY")[2] for query in asked]
         assert [sql for sql in ordered if "password" in sql or "DROP" in sql] == []
 
-    def test_of_the_api(self, record: Evaluation, max: User) -> None:
+    def test_hostile_filters_are_rejected_by_the_api(self, record: Evaluation, max: User) -> None:
         program = Client(headers={"Authorization": f"Bearer {token(max)}"})
         for name in self.LOOKUPS:
             answer = program.get("/api/v1/evaluations", {"run": record.run.name, name: PROBE})
@@ -91,7 +91,9 @@ class TestFiltersAndOrders:
             answer = program.get("/api/v1/evaluations", {"run": record.run.name, "sort": sort})
             assert answer.status_code == 422
 
-    def test_of_changes_and_saved_views(self, record: Evaluation, as_max: Client) -> None:
+    def test_hostile_filters_are_harmless_in_bulk_changes_and_views(
+        self, record: Evaluation, as_max: Client
+    ) -> None:
         for name in self.LOOKUPS:
             listed = f"{name}={PROBE}"
             announced = as_max.get(
@@ -112,7 +114,7 @@ def token(person: User) -> str:
 
 
 class TestEveryParameter:
-    """Of every address: what it asks for is listened to, and then sent as nothing it could expect."""
+    """Record the parameters that each page reads, then send unexpected values for them."""
 
     ODD = (
         "\0\u202e\n\r\t'\"\\",
@@ -139,7 +141,9 @@ class TestEveryParameter:
         monkeypatch.setattr(QueryDict, method, listening, raising=False)
 
     @pytest.mark.parametrize("method", ["get", "post"])
-    def test_may_be_anything(self, method: str, asked: set[str], record: Evaluation, max: User) -> None:
+    def test_any_parameter_value_is_handled(
+        self, method: str, asked: set[str], record: Evaluation, max: User
+    ) -> None:
         client = Client()
         client.force_login(max)
         client.post(reverse("reauthenticate"), {"password": PASSWORD})
@@ -159,7 +163,7 @@ class TestEveryParameter:
     @pytest.mark.parametrize(
         "odd", ["%00", "%ed%a0%80", "%ff", "a" * 100_000, "%2e%2e%2f" * 100, "%0d%0aX: y"]
     )
-    def test_in_a_path_may_be_anything(self, odd: str, as_max: Client) -> None:
+    def test_any_path_value_is_handled(self, odd: str, as_max: Client) -> None:
         for path in (
             f"/{odd}",
             f"/runs/{odd}/",
@@ -198,7 +202,7 @@ class TestEveryParameter:
         ],
     )
     @pytest.mark.parametrize("odd", ["\0", "\xff\xfe", "a" * 100_000, "a\r\nSet-Cookie: b=c", "(" * 200])
-    def test_in_a_header_may_be_anything(
+    def test_any_header_value_is_handled(
         self, name: str, odd: str, record: Evaluation, as_max: Client
     ) -> None:
         for path in ("/", "/login/", f"/runs/{record.run_id}/", "/uploads/", "/api/v1/runs"):
@@ -208,24 +212,24 @@ class TestEveryParameter:
             assert not [value for value in response.headers.values() if "\n" in value or "\r" in value]
 
 
-class TestAMethod:
+class TestMethod:
     @pytest.mark.parametrize("trick", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
-    def test_is_the_one_that_was_sent(self, trick: str, record: Evaluation, as_max: Client) -> None:
+    def test_method_override_is_ignored(self, trick: str, record: Evaluation, as_max: Client) -> None:
         path = reverse("claim", args=[record.pk])
         assert as_max.get(path, {"_method": "POST"}, headers={trick: "POST"}).status_code == 405
         record.refresh_from_db()
         assert record.claimed_by is None
 
     @pytest.mark.parametrize("method", ["TRACE", "CONNECT", "FOO", "PROPFIND", "G" * 5000])
-    def test_that_nobody_knows_does_nothing(self, method: str, record: Evaluation, as_max: Client) -> None:
+    def test_unknown_method_is_rejected(self, method: str, record: Evaluation, as_max: Client) -> None:
         for name in ("runs", "claim", "login", "upload", "change-role", "account"):
             with CaptureQueriesContext(connection) as asked:
                 assert as_max.generic(method, address(name, record)).status_code in {302, 405, 412}
             assert [query for query in asked if query["sql"].startswith(("UPDATE", "INSERT", "DELETE"))] == []
 
 
-class TestALinkToElsewhere:
-    """What follows a login leads to a page of ours, whoever asked for which."""
+class TestOpenRedirect:
+    """After a login, people are only redirected to pages of this site."""
 
     ELSEWHERE = (
         "https://evil.example/",
@@ -247,7 +251,7 @@ class TestALinkToElsewhere:
         assert re.match(r"/(?![/\\\t\r\n])", place), place
 
     @pytest.mark.parametrize("elsewhere", ELSEWHERE)
-    def test_is_not_followed_after_a_login(self, elsewhere: str, client: Client, ana: User) -> None:
+    def test_login_does_not_redirect_to_other_site(self, elsewhere: str, client: Client, ana: User) -> None:
         posted = {"login": "ana", "password": PASSWORD, "next": elsewhere}
         self.assert_here(client.post(reverse("login"), posted)["Location"])
         # And for who is logged in already.
@@ -260,13 +264,13 @@ class TestALinkToElsewhere:
 
     @pytest.mark.parametrize("elsewhere", ELSEWHERE)
     @pytest.mark.parametrize("header", ["Referer", "HX-Current-URL"])
-    def test_is_not_kept_for_after_the_login(self, elsewhere: str, header: str, client: Client) -> None:
+    def test_login_page_drops_link_to_other_site(self, elsewhere: str, header: str, client: Client) -> None:
         response = client.post(reverse("claim-next", args=[1]), headers={header: elsewhere})
         assert response["Location"] == f"{reverse('login')}?next=/"
 
 
-class TestASession:
-    def test_gets_another_key_with_the_login(self, client: Client, ana: User) -> None:
+class TestSession:
+    def test_login_changes_session_key(self, client: Client, ana: User) -> None:
         client.get(reverse("login"))
         fixed = "a" * 32
         client.cookies[configured.SESSION_COOKIE_NAME] = fixed
@@ -276,7 +280,7 @@ class TestASession:
         stranger.cookies[configured.SESSION_COOKIE_NAME] = fixed
         assert stranger.get(reverse("runs")).status_code == 302
 
-    def test_that_waits_for_a_second_factor_opens_nothing(self, client: Client, ana: User) -> None:
+    def test_session_without_second_factor_is_rejected(self, client: Client, ana: User) -> None:
         TOTP.activate(ana, generate_totp_secret())
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         for name in ("runs", "account", "add-passkey", "new-codes", "reauthenticate"):
@@ -284,7 +288,7 @@ class TestASession:
             assert response.status_code in {302, 405}
             assert response.status_code == 405 or response["Location"].startswith(reverse("login"))
 
-    def test_is_not_taken_from_another_site(self, ana: User) -> None:
+    def test_cross_site_form_is_rejected(self, ana: User) -> None:
         client = Client(enforce_csrf_checks=True)
         client.force_login(ana)
         page = client.get(reverse("runs")).content.decode()
@@ -300,12 +304,12 @@ class TestASession:
 
 
 class TestGuessing:
-    """A password, a code: after a few failures it makes no difference any more what comes next."""
+    """After a few wrong passwords or codes, even the right one is rejected."""
 
     def fail(self, client: Client, name: str, **headers: str) -> str:
         return text(client.post(reverse("login"), {"login": name, "password": "wrong"}, headers=headers))
 
-    def test_sounds_the_same_for_who_is_not_there(
+    def test_failed_login_message_hides_whether_account_exists(
         self, client: Client, ana: User, bo: User, eve: User
     ) -> None:
         User.objects.filter(pk=bo.pk).update(is_active=False)
@@ -317,7 +321,7 @@ class TestGuessing:
             found.add(re.sub(r'name="csrfmiddlewaretoken" value="\w+"|"X-CSRFToken": "\w+"', "", page))
         assert len(found) == 1
 
-    def test_takes_as_long_for_who_is_not_there(
+    def test_failed_login_hashes_password_for_unknown_account(
         self, client: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The work is the same: one hash of a password each."""
@@ -332,7 +336,7 @@ class TestGuessing:
             self.fail(client, name)
         assert len(hashed) == 2
 
-    def test_goes_no_faster_by_claiming_other_addresses(
+    def test_forged_addresses_do_not_evade_login_limit(
         self, client: Client, ana: User, settings: LazySettings
     ) -> None:
         settings.ACCOUNT_RATE_LIMITS = {"login_failed": "3/m/ip"}
@@ -342,19 +346,19 @@ class TestGuessing:
             )
         assert "Too many failed logins" in self.fail(client, "other", **{"X-Forwarded-For": "192.0.2.9"})
 
-    def test_is_told_apart_behind_the_operators_proxy_by_what_that_one_says(
+    def test_login_limit_uses_address_from_trusted_proxy(
         self, client: Client, ana: User, settings: LazySettings
     ) -> None:
         settings.ALLAUTH_TRUSTED_PROXY_COUNT = 1
         settings.ACCOUNT_RATE_LIMITS = {"login_failed": "2/m/ip"}
         for number in range(2):
-            # What came with the request stands first, what the proxy adds last.
+            # The header has the client's values first, and the value of the proxy last.
             self.fail(client, "ana", **{"X-Forwarded-For": f"192.0.2.{number}, 198.51.100.7"})
         assert "Too many" in self.fail(client, "ana", **{"X-Forwarded-For": "192.0.2.9, 198.51.100.7"})
         assert "is wrong" in self.fail(client, "ana", **{"X-Forwarded-For": "192.0.2.9, 198.51.100.8"})
         assert AuditEvent.objects.filter(detail__address="198.51.100.7").exists()
 
-    def test_a_code_ends_soon(self, client: Client, ana: User) -> None:
+    def test_guessing_codes_is_limited(self, client: Client, ana: User) -> None:
         secret = generate_totp_secret()
         TOTP.activate(ana, secret)
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
@@ -370,7 +374,7 @@ class TestGuessing:
     @pytest.mark.parametrize(
         ("name", "field"), [("reauthenticate", "password"), ("password", "old_password")]
     )
-    def test_ones_password_ends_soon_for_who_has_ones_session(
+    def test_guessing_password_within_session_is_limited(
         self, name: str, field: str, client: Client, ana: User
     ) -> None:
         client.force_login(ana)
@@ -381,7 +385,7 @@ class TestGuessing:
         assert response.status_code == 429
         assert "There have been too many attempts" in text(response)
 
-    def test_a_token_is_no_faster_by_its_beginning(self, ana: User) -> None:
+    def test_token_prefix_does_not_help_guessing(self, ana: User) -> None:
         """It is found by its hash: what begins as a token does is as far from it as anything."""
         known = token(ana)
         with CaptureQueriesContext(connection) as asked:
@@ -390,12 +394,12 @@ class TestGuessing:
         assert [query for query in asked if known[:12] in query["sql"]] == []
 
 
-class TestTheLog:
+class TestLog:
     """One event is one line, whatever was sent."""
 
     @pytest.fixture
     def written(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-        """What the handler of our settings writes."""
+        """Return the lines written by the handler of the settings."""
         lines: list[str] = []
         [ours] = [one for one in logging.getLogger().handlers if type(one) is logging.StreamHandler]
         assert isinstance(ours.formatter, TextFormatter)
@@ -412,7 +416,7 @@ class TestTheLog:
         yield lines
         logging.getLogger().removeHandler(listener)
 
-    def test_has_no_line_that_somebody_made_up(
+    def test_log_lines_cannot_be_forged(
         self, written: list[str], client: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made_up = "x\n2026-11-22 00:00:00,000 INFO made.up: max logged in\r\n"
@@ -434,20 +438,22 @@ class TestTheLog:
         assert [line for line in written if len(line.splitlines()) > 1] == []
 
 
-def test_a_header_of_the_next_request_is_none_of_this_one(as_max: Client) -> None:
+def test_invalid_content_length_is_rejected(as_max: Client) -> None:
     """A body of another length than was said is not read on into, and never a 5xx."""
     for length in ("-1", "1e3", "99999999999999999999", "abc", "0x10", "3, 4"):
         response = as_max.post("/", b"run=x", content_type="text/plain", headers={"Content-Length": length})
         assert response.status_code in {400, 403, 422}
 
 
-def test_a_body_without_end_is_not_read(as_max: Client, settings: LazySettings) -> None:
+def test_endless_body_is_not_read(as_max: Client, settings: LazySettings) -> None:
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
     assert as_max.post(reverse("preview"), {"text": "x" * 2000}).status_code in {400, 413}
 
 
-def test_where_people_are_named_nobodys_password_is(record: Evaluation, as_max: Client, max: User) -> None:
-    """Hashes of passwords, tokens and links, and the keys of sessions, stand in no answer."""
+def test_no_response_contains_password_hashes_or_session_keys(
+    record: Evaluation, as_max: Client, max: User
+) -> None:
+    """No response contains hashes of passwords, tokens and links, or session keys."""
     EvaluationFactory.create(run=record.run)
     secret = [max.password, max.password.rpartition("$")[2], as_max.session.session_key]
     secret += [token.token_hash for token in max.api_tokens.all()]

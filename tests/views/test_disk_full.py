@@ -54,11 +54,11 @@ def wrapped(cause: Exception) -> OperationalError:
     ],
     ids=repr,
 )
-def test_a_full_disk_is_recognized(error: Exception | None, answer: bool) -> None:
+def test_full_disk_is_recognised(error: Exception | None, answer: bool) -> None:
     assert is_disk_full(error) == answer
 
 
-def test_a_full_disk_is_recognized_behind_the_error_that_followed_it() -> None:
+def test_full_disk_is_recognised_as_cause_of_another_error() -> None:
     followed = LookupError("nothing there")
     followed.__context__ = wrapped(errors.DiskFull())
     assert is_disk_full(followed)
@@ -87,13 +87,15 @@ def _low(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(disk_full, "RESERVE", 2**62)
 
 
-class TestAnUpload:
+class TestUpload:
     """It is refused with 507 and a sentence, and nothing of it is left."""
 
     @pytest.mark.parametrize(
         "table", ["upload", "upload_part", "import", "source_chunk", "procrastinate_jobs"]
     )
-    def test_by_the_api_leaves_nothing(self, max: User, fill: Callable[[str], None], table: str) -> None:
+    def test_api_upload_on_full_disk_leaves_nothing(
+        self, max: User, fill: Callable[[str], None], table: str
+    ) -> None:
         program = program_of(max)
         program._client.raise_request_exception = False
         fill(table)
@@ -105,7 +107,9 @@ class TestAnUpload:
         assert not Import.objects.exists()
         assert not Run.objects.exists()
 
-    def test_by_tus_keeps_what_came_before(self, as_max: Client, fill: Callable[[str], None]) -> None:
+    def test_resumable_upload_on_full_disk_keeps_received_parts(
+        self, as_max: Client, fill: Callable[[str], None]
+    ) -> None:
         address = make(as_max)["Location"]
         assert send(as_max, address, FILE[:100], offset=0).status_code == 204
         fill("upload_part")
@@ -116,13 +120,13 @@ class TestAnUpload:
         assert UploadPart.objects.count() == 1
 
     @pytest.mark.usefixtures("_low")
-    def test_ends_before_the_disk_is_full(self, as_max: Client) -> None:
+    def test_upload_stops_before_disk_is_full(self, as_max: Client) -> None:
         assert make(as_max).status_code == 507
         assert not Upload.objects.exists()
 
 
 @pytest.mark.parametrize("headers", [{}, HTMX], ids=["page", "part of a page"])
-def test_any_page_answers_507(as_max: Client, fill: Callable[[str], None], headers: Any) -> None:
+def test_page_on_full_disk_returns_507(as_max: Client, fill: Callable[[str], None], headers: Any) -> None:
     fill("audit_event")
     as_max.raise_request_exception = False
     answer = as_max.post(reverse("runs"), {"file": SimpleUploadedFile("a.jsonl", FILE)}, headers=headers)
@@ -132,7 +136,7 @@ def test_any_page_answers_507(as_max: Client, fill: Callable[[str], None], heade
 
 
 @pytest.mark.django_db(transaction=True)
-class TestAJob:
+class TestJob:
     @pytest.fixture
     def failed(self, max: User, monkeypatch: pytest.MonkeyPatch) -> Import:
         """Return an import whose job met a full disk."""
@@ -147,11 +151,11 @@ class TestAJob:
         source.refresh_from_db()
         return source
 
-    def test_fails_with_the_sentence_and_leaves_nothing(self, failed: Import) -> None:
+    def test_job_on_full_disk_fails_and_leaves_nothing(self, failed: Import) -> None:
         assert (failed.state, failed.error) == (Import.State.FAILED, disk_full.MESSAGE)
         assert not Evaluation.objects.exists()
 
-    def test_is_tried_again_by_a_button(self, failed: Import, as_max: Client, max: User) -> None:
+    def test_failed_job_can_be_retried(self, failed: Import, as_max: Client, max: User) -> None:
         address = reverse("retry-import", args=[failed.pk])
         assert address in text(as_max.get(reverse("import", args=[failed.pk])))
         as_max.post(address)
@@ -162,7 +166,7 @@ class TestAJob:
         assert AuditEvent.objects.filter(action="import retried", actor=max).count() == 1
         assert address not in text(as_max.get(reverse("import", args=[failed.pk])))
 
-    def test_stops_before_the_disk_is_full(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_job_stops_before_disk_is_full(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
         source = receive(max)
         with monkeypatch.context() as patch:
             patch.setattr(settings.ENVIRONMENT, "database_url", "")
@@ -171,7 +175,7 @@ class TestAJob:
         source.refresh_from_db()
         assert (source.state, source.error) == (Import.State.FAILED, disk_full.MESSAGE)
 
-    def test_that_found_bad_lines_is_not_tried_again(self, max: User) -> None:
+    def test_job_with_invalid_lines_is_not_retried(self, max: User) -> None:
         source = receive(max, b"no record", strict=True)
         work()
         source.refresh_from_db()
@@ -180,7 +184,7 @@ class TestAJob:
         source.refresh_from_db()
         assert source.state == Import.State.FAILED
 
-    def test_begins_anew_where_even_its_failure_cannot_be_noted(
+    def test_job_restarts_if_failure_cannot_be_recorded(
         self, max: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         source = receive(max)
@@ -234,7 +238,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize(
     "statement", ["INSERT INTO part VALUES (%b)", "SELECT pg_logical_emit_message(true, '', %b)"]
 )
-def test_a_database_that_fills_its_disk_logs_no_contents(small_disk: Path, statement: LiteralString) -> None:
+def test_full_database_disk_logs_no_record_contents(small_disk: Path, statement: LiteralString) -> None:
     """The first statement cannot extend a table; the second one fills the log of changes, a PANIC."""
     data_dir = small_disk / "var"
     with embedded.running(data_dir):

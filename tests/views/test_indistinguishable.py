@@ -325,7 +325,7 @@ def world(max: User, bo: User) -> World:
 
 
 @pytest.mark.parametrize("who", ["ana", "lea"])
-def test_no_answer_depends_on_what_is_hidden(who: str, world: World, request: pytest.FixtureRequest) -> None:
+def test_no_response_depends_on_hidden_values(who: str, world: World, request: pytest.FixtureRequest) -> None:
     asker = Asker(request.getfixturevalue(who), world)
     answers = asker.answers()
     telling = {
@@ -338,7 +338,7 @@ def test_no_answer_depends_on_what_is_hidden(who: str, world: World, request: py
     assert {name: differing(*both) for name, both in found.items()} == {}
 
 
-def test_an_answer_that_depends_on_a_secret_is_noticed(world: World, ana: User) -> None:
+def test_response_that_depends_on_hidden_value_is_detected(world: World, ana: User) -> None:
     asker, pair = Asker(ana, world), world.pairs[1]
     name = f"GET /evaluations/{{evaluation_id}} {pair.first.task_id}"
     Evaluation.objects.filter(pk=pair.first.pk).update(version=7)

@@ -24,77 +24,77 @@ def first(**values: str) -> dict[str, str]:
 
 
 class TestLogin:
-    def test_leads_to_the_runs(self, client: Client, ana: User) -> None:
+    def test_login_leads_to_runs(self, client: Client, ana: User) -> None:
         response = client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         assert response["Location"] == reverse("runs")
 
-    def test_leads_back_to_where_one_was(self, client: Client, ana: User) -> None:
+    def test_login_returns_to_previous_page(self, client: Client, ana: User) -> None:
         posted = {"login": "ana", "password": PASSWORD, "next": "/runs/7/?state=done"}
         assert client.post(reverse("login"), posted)["Location"] == "/runs/7/?state=done"
 
-    def test_leads_to_no_other_site(self, client: Client, ana: User) -> None:
+    def test_login_does_not_lead_to_other_site(self, client: Client, ana: User) -> None:
         posted = {"login": "ana", "password": PASSWORD, "next": "https://evil.example/"}
         assert client.post(reverse("login"), posted)["Location"] == reverse("runs")
 
-    def test_with_a_wrong_password_says_so(self, client: Client, ana: User) -> None:
+    def test_login_with_wrong_password_is_rejected(self, client: Client, ana: User) -> None:
         response = client.post(reverse("login"), {"login": "ana", "password": "wrong"})
         assert "Incorrect username or password." in response.content.decode()
 
     @pytest.mark.parametrize("username", ["", "a\0b", "x" * 100_000, "\U0001f600"])
-    def test_of_nobody_is_refused(self, username: str, client: Client) -> None:
+    def test_login_of_unknown_person_is_rejected(self, username: str, client: Client) -> None:
         assert client.post(reverse("login"), {"login": username, "password": "wrong"}).status_code == 200
 
-    def test_lets_browsers_fill_the_fields(self, client: Client) -> None:
+    def test_login_fields_support_autofill(self, client: Client) -> None:
         page = client.get(reverse("login")).content.decode()
         assert 'autocomplete="username"' in page
         assert 'autocomplete="current-password"' in page
 
-    def test_tells_the_first_visitor_where_the_first_account_comes_from(self, client: Client) -> None:
+    def test_login_page_explains_setup_link(self, client: Client) -> None:
         assert "Nobody can log in yet." in client.get(reverse("login")).content.decode()
 
-    def test_does_not_tell_that_when_there_is_an_admin(self, client: Client, max: User) -> None:
+    def test_login_page_with_admin_hides_setup_link(self, client: Client, max: User) -> None:
         assert "Nobody can log in yet." not in client.get(reverse("login")).content.decode()
 
-    def test_ends_with_a_logout(self, client: Client, ana: User) -> None:
+    def test_logout_ends_login(self, client: Client, ana: User) -> None:
         client.force_login(ana)
         assert client.post(reverse("logout"))["Location"] == reverse("login")
         assert client.get(reverse("runs")).status_code == 302
 
-    def test_takes_a_name_in_any_case(self, client: Client, ana: User) -> None:
+    def test_login_ignores_case_of_username(self, client: Client, ana: User) -> None:
         assert client.post(reverse("login"), {"login": "ANA", "password": PASSWORD}).status_code == 302
 
-    def test_and_logout_leave_events(self, client: Client, ana: User) -> None:
+    def test_login_and_logout_are_audited(self, client: Client, ana: User) -> None:
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         client.post(reverse("logout"))
         events = list(AuditEvent.objects.order_by("pk").values_list("action", "actor_name"))
         assert events == [("login", "ana"), ("logout", "ana")]
         assert AuditEvent.objects.earliest("pk").detail == {"by": ["password"], "address": "127.0.0.1"}
 
-    def test_by_an_address_that_a_header_claims_is_not_believed(self, client: Client, ana: User) -> None:
+    def test_forged_address_header_is_ignored(self, client: Client, ana: User) -> None:
         posted = {"login": "ana", "password": PASSWORD}
         client.post(reverse("login"), posted, headers={"X-Forwarded-For": "192.0.2.7"})
         assert AuditEvent.objects.get().detail["address"] == "127.0.0.1"
 
 
-class TestOnesPassword:
+class TestPassword:
     def change(self, client: Client, **values: str) -> int:
         posted = {"old_password": PASSWORD, "new_password1": GOOD, "new_password2": GOOD} | values
         return client.post(reverse("password"), posted).status_code
 
-    def test_can_be_changed(self, client: Client, ana: User) -> None:
+    def test_password_can_be_changed(self, client: Client, ana: User) -> None:
         client.force_login(ana)
         assert self.change(client) == 302
         ana.refresh_from_db()
         assert ana.check_password(GOOD)
         assert client.get(reverse("runs")).status_code == 200
 
-    def test_is_changed_with_an_audit_event_that_does_not_hold_it(self, client: Client, ana: User) -> None:
+    def test_password_change_is_audited_without_the_password(self, client: Client, ana: User) -> None:
         client.force_login(ana)
         self.change(client)
         event = AuditEvent.objects.get(action="password changed")
         assert (event.actor, event.detail) == (ana, {"tokens": 0})
 
-    def test_is_changed_with_the_question_whether_tokens_end(self, client: Client, ana: User) -> None:
+    def test_password_page_offers_to_revoke_tokens(self, client: Client, ana: User) -> None:
         client.force_login(ana)
         assert 'name="revoke_tokens"' not in client.get(reverse("password")).content.decode()
         made = api_tokens.create(person=ana, scopes=["review"], actor=None)
@@ -104,7 +104,7 @@ class TestOnesPassword:
         self.change(client)
         assert api_tokens.authenticate(made.text)
 
-    def test_is_changed_and_tokens_are_revoked_where_that_is_ticked(self, client: Client, ana: User) -> None:
+    def test_password_change_revokes_tokens_if_selected(self, client: Client, ana: User) -> None:
         made = [api_tokens.create(person=ana, scopes=["review"], actor=None) for _ in range(2)]
         client.force_login(ana)
         self.change(client, revoke_tokens="on")
@@ -112,7 +112,7 @@ class TestOnesPassword:
         assert AuditEvent.objects.filter(action="token revoked", actor=ana).count() == 2
         assert "2 API tokens were revoked" in text(client.get(reverse("account")))
 
-    def test_chosen_by_link_is_said_to_revoke_tokens(self, client: Client, ana: User, max: User) -> None:
+    def test_password_link_page_announces_revoked_tokens(self, client: Client, ana: User, max: User) -> None:
         link = reverse(
             "new-password", args=[one_time_links.create_password_link(person=ana, actor=max).token]
         )
@@ -120,7 +120,7 @@ class TestOnesPassword:
         api_tokens.create(person=ana, scopes=["review"], actor=None)
         assert "your 1 API token will be revoked" in text(client.get(link))
 
-    def test_is_not_here_for_who_comes_by_a_provider(self, client: Client, ana: User) -> None:
+    def test_person_of_provider_has_no_password_page(self, client: Client, ana: User) -> None:
         ana.set_unusable_password()
         ana.save()
         client.force_login(ana)
@@ -134,7 +134,7 @@ class TestOnesPassword:
             {"new_password1": "short", "new_password2": "short"},
         ],
     )
-    def test_stays_as_it_is_when_something_is_wrong(
+    def test_invalid_password_change_is_rejected(
         self, values: dict[str, str], client: Client, ana: User
     ) -> None:
         client.force_login(ana)
@@ -148,22 +148,20 @@ class TestFailedLogins:
     def fail(self, client: Client, username: str) -> str:
         return text(client.post(reverse("login"), {"login": username, "password": "wrong"}))
 
-    def test_leave_events_that_name_accounts_and_nothing_else_that_was_typed(
-        self, client: Client, ana: User
-    ) -> None:
+    def test_failed_login_is_audited_with_existing_names_only(self, client: Client, ana: User) -> None:
         self.fail(client, "Ana")
         self.fail(client, "my secret password")
         events = AuditEvent.objects.order_by("pk").values_list("action", "detail__username")
         assert list(events) == [("login failed", "ana"), ("login failed", None)]
 
-    def test_shut_a_name_for_a_while_also_to_the_right_password(self, client: Client, ana: User) -> None:
+    def test_failed_logins_lock_the_username(self, client: Client, ana: User) -> None:
         for _ in range(5):
             self.fail(client, "ana")
         response = client.post(reverse("login"), {"login": "ANA", "password": PASSWORD})
         assert re.search(r"Too many failed logins. Try again at \d\d:\d\d UTC.", text(response))
         assert AuditEvent.objects.filter(action="login locked").count() == 1
 
-    def test_shut_a_name_at_every_host_and_port(self, client: Client, ana: User) -> None:
+    def test_failed_logins_lock_the_username_on_every_host(self, client: Client, ana: User) -> None:
         for port in range(8001, 8006):
             client.post(
                 reverse("login"), {"login": "ana", "password": "wrong"}, HTTP_HOST=f"localhost:{port}"
@@ -173,20 +171,20 @@ class TestFailedLogins:
         )
         assert "Too many failed logins." in text(response)
 
-    def test_leave_others_alone(self, client: Client, ana: User, bo: User) -> None:
+    def test_failed_logins_do_not_lock_other_usernames(self, client: Client, ana: User, bo: User) -> None:
         for _ in range(5):
             self.fail(client, "ana")
         assert client.post(reverse("login"), {"login": "bo", "password": PASSWORD}).status_code == 302
 
 
-class TestTheWelcome:
-    def test_makes_the_first_admin_and_logs_them_in(self, client: Client) -> None:
+class TestSetupLink:
+    def test_setup_link_creates_first_admin_and_logs_in(self, client: Client) -> None:
         response = client.post(welcome(), first())
         assert response["Location"] == reverse("runs")
         assert User.objects.get().groups.get().name == "admin"
         assert "Welcome, max." in client.get(reverse("runs")).content.decode()
 
-    def test_works_once(self, client: Client) -> None:
+    def test_setup_link_works_once(self, client: Client) -> None:
         link = welcome()
         client.post(link, first())
         response = Client().post(link, first(username="eve"))
@@ -195,7 +193,7 @@ class TestTheWelcome:
         assert not User.objects.filter(username="eve").exists()
 
     @pytest.mark.parametrize("token", ["0" * 40, "x", "\u00fc"])
-    def test_takes_no_other_link(self, token: str, client: Client) -> None:
+    def test_wrong_setup_link_is_rejected(self, token: str, client: Client) -> None:
         assert client.get(welcome(token)).status_code == 404
         assert client.post(welcome(token), first()).status_code == 404
         assert not User.objects.exists()
@@ -211,7 +209,7 @@ class TestTheWelcome:
             ({"password_again": "eleven purple oxen"}, "The passwords do not match."),
         ],
     )
-    def test_says_at_the_field_what_is_wrong(
+    def test_setup_page_shows_errors_at_fields(
         self, values: dict[str, str], sentence: str, client: Client
     ) -> None:
         response = client.post(welcome(), first(**values))
@@ -219,6 +217,6 @@ class TestTheWelcome:
         assert sentence in response.content.decode()
         assert not User.objects.exists()
 
-    def test_keeps_no_password_in_the_page(self, client: Client) -> None:
+    def test_setup_page_does_not_repeat_password(self, client: Client) -> None:
         response = client.post(welcome(), first(username=""))
         assert GOOD not in response.content.decode()

@@ -26,15 +26,15 @@ def as_max_proven(as_max: Client, max: User) -> Client:
     return as_max
 
 
-class TestThePage:
-    def test_lists_everybody_with_what_an_admin_must_know(self, as_max: Client, ana: User) -> None:
+class TestPeoplePage:
+    def test_people_page_lists_accounts_with_details(self, as_max: Client, ana: User) -> None:
         UserFactory.create(username="gone", role="lead", is_active=False)
         page = text(as_max.get(reverse("people")))
         assert "ana</a></th> <td>reviewer</td>" in page
         assert page.index(">max<") < page.index(">gone<")
         assert "<td>deactivated</td>" in page
 
-    def test_costs_the_same_for_one_and_for_many(
+    def test_people_page_query_count_is_constant(
         self, as_max: Client, max: User, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         queries = 7
@@ -45,19 +45,17 @@ class TestThePage:
         with django_assert_num_queries(queries):
             as_max.get(reverse("people"))
 
-    def test_is_in_the_menu_of_admins_only(self, as_max: Client, as_ana: Client) -> None:
+    def test_people_page_is_linked_for_admins_only(self, as_max: Client, as_ana: Client) -> None:
         as_max.get(reverse("runs"))
         assert reverse("people") not in text(as_ana.get(reverse("runs")))
 
 
-class TestAPerson:
-    def test_has_their_own_role_marked(self, as_max: Client, ana: User) -> None:
+class TestPersonPage:
+    def test_person_page_marks_current_role(self, as_max: Client, ana: User) -> None:
         page = text(as_max.get(reverse("person", args=[ana.pk])))
         assert 'value="reviewer" checked' in page
 
-    def test_is_changed_after_the_admin_has_proven_who_they_are(
-        self, as_max: Client, max: User, ana: User
-    ) -> None:
+    def test_changing_person_requires_reauthentication(self, as_max: Client, max: User, ana: User) -> None:
         address = reverse("change-role", args=[ana.pk])
         asked = as_max.post(address, {"role": "lead"})
         assert asked["Location"] == f"{reverse('reauthenticate')}?next={address.replace('/', '%2F')}"
@@ -67,7 +65,7 @@ class TestAPerson:
         assert done["Location"] == reverse("person", args=[ana.pk])
         assert role_of(ana) == "lead"
 
-    def test_is_not_changed_an_hour_later(
+    def test_reauthentication_expires(
         self, as_max_proven: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         now = time.time()
@@ -75,16 +73,16 @@ class TestAPerson:
         as_max_proven.post(reverse("change-role", args=[ana.pk]), {"role": "lead"})
         assert role_of(ana) == "reviewer"
 
-    def test_says_why_something_was_not_done(self, as_max_proven: Client, max: User) -> None:
+    def test_rejected_change_of_person_shows_reason(self, as_max_proven: Client, max: User) -> None:
         posted = as_max_proven.post(reverse("deactivate", args=[max.pk]), follow=True)
         assert "max is the only admin. Make somebody else an admin first." in text(posted)
 
 
-class TestAnInvitation:
+class TestInvitation:
     def invite(self, client: Client, email: str = "bo@example.org") -> str:
         return text(client.post(reverse("invite"), {"role": "reviewer", "email": email}))
 
-    def test_is_shown_and_not_sent_where_there_is_no_mail_server(
+    def test_invitation_without_mail_server_is_shown(
         self, as_max_proven: Client, settings: LazySettings
     ) -> None:
         page = self.invite(as_max_proven)
@@ -92,7 +90,7 @@ class TestAnInvitation:
         assert "has been sent" not in page
         assert mail.outbox == []
 
-    def test_leads_where_the_operator_says_whatever_host_was_asked(
+    def test_invitation_uses_configured_site_address(
         self, as_max_proven: Client, settings: LazySettings
     ) -> None:
         settings.PUBLIC_URL = "https://review.example.org"
@@ -100,7 +98,7 @@ class TestAnInvitation:
         assert "https://review.example.org/join/" in text(posted)
         assert "localhost:666" not in text(posted)
 
-    def test_is_sent_where_there_is_one(self, as_max_proven: Client, settings: LazySettings) -> None:
+    def test_invitation_is_sent_by_mail_server(self, as_max_proven: Client, settings: LazySettings) -> None:
         settings.SENDS_MAIL = True
         page = self.invite(as_max_proven)
         assert "It has been sent to bo@example.org." in page
@@ -109,7 +107,7 @@ class TestAnInvitation:
         [address] = [line for line in str(sent.body).splitlines() if line.startswith("http")]
         assert one_time_links.find_pending(address.split("/")[-2], OneTimeLink.Purpose.JOIN)
 
-    def test_is_shown_where_the_mail_server_refuses(
+    def test_invitation_is_shown_if_mail_fails(
         self, as_max_proven: Client, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(*_: object) -> None:
@@ -121,19 +119,19 @@ class TestAnInvitation:
         assert "The e-mail could not be sent: mailbox unavailable." in page
         assert f"{settings.PUBLIC_URL}/join/" in page
 
-    def test_to_an_address_that_is_none_is_refused_at_the_field(self, as_max_proven: Client) -> None:
+    def test_invitation_to_invalid_address_is_rejected(self, as_max_proven: Client) -> None:
         posted = as_max_proven.post(reverse("invite"), {"role": "reviewer", "email": "bo"})
         assert posted.status_code == 422
         assert "Enter a valid email address." in text(posted)
         assert not OneTimeLink.objects.exists()
 
-    def test_is_kept_by_no_browser(self, as_max_proven: Client) -> None:
+    def test_invitation_page_is_not_cached(self, as_max_proven: Client) -> None:
         posted = as_max_proven.post(reverse("invite"), {"role": "reviewer"})
         assert "no-store" in posted["Cache-Control"]
 
 
 class TestJoining:
-    def test_says_at_the_field_what_is_wrong(self, client: Client, max: User) -> None:
+    def test_invitation_page_shows_errors_at_fields(self, client: Client, max: User) -> None:
         address = reverse("join", args=[one_time_links.invite(role="reviewer", actor=max).token])
         posted = {"username": "MAX", "password": PASSWORD, "password_again": PASSWORD}
         response = client.post(address, posted)
@@ -141,8 +139,10 @@ class TestJoining:
         assert "This username is already taken." in text(response)
 
 
-class TestThePasswordLink:
-    def test_is_held_to_the_rules_and_logs_nobody_in(self, client: Client, ana: User, max: User) -> None:
+class TestPasswordLink:
+    def test_password_link_checks_password_and_does_not_log_in(
+        self, client: Client, ana: User, max: User
+    ) -> None:
         address = reverse(
             "new-password", args=[one_time_links.create_password_link(person=ana, actor=max).token]
         )

@@ -37,14 +37,14 @@ def screen(client: Client, person: User) -> str:
     return text(client.get(url("evaluation", record)))
 
 
-def test_the_theme_is_on_every_page_from_the_first_byte(as_ana: Client) -> None:
+def test_theme_is_set_in_the_html_element(as_ana: Client) -> None:
     page = text(save(as_ana, theme="contrast"))
     assert 'data-theme="contrast"' in page
     assert 'data-theme="contrast"' in text(as_ana.get(reverse("runs")))
     assert 'data-theme="system"' in text(Client().get(reverse("login")))
 
 
-def test_a_key_that_was_changed_is_printed_and_told_to_the_script(as_ana: Client, ana: User) -> None:
+def test_changed_key_is_shown_and_passed_to_the_script(as_ana: Client, ana: User) -> None:
     save(as_ana, key_skip="z")
     page = screen(as_ana, ana)
     assert 'aria-keyshortcuts="Z">Skip <kbd>Z</kbd>' in page
@@ -53,7 +53,7 @@ def test_a_key_that_was_changed_is_printed_and_told_to_the_script(as_ana: Client
     assert ana.shortcuts == {"skip": "z"}
 
 
-def test_keys_can_be_turned_off(as_ana: Client, ana: User) -> None:
+def test_shortcuts_can_be_turned_off(as_ana: Client, ana: User) -> None:
     save(as_ana, has_shortcuts=None)
     page = screen(as_ana, ana)
     assert '<script id="key-map" type="application/json">{}</script>' in page
@@ -62,7 +62,7 @@ def test_keys_can_be_turned_off(as_ana: Client, ana: User) -> None:
     assert "Single keys are off" in page
 
 
-def test_two_commands_may_change_keys(as_ana: Client, ana: User) -> None:
+def test_two_commands_can_swap_keys(as_ana: Client, ana: User) -> None:
     save(as_ana, key_skip="f", key_flag="s")
     ana.refresh_from_db()
     assert ana.shortcuts == {"skip": "f", "flag": "s"}
@@ -79,9 +79,7 @@ def test_two_commands_may_change_keys(as_ana: Client, ana: User) -> None:
         ("zz", "at most 1 character"),
     ],
 )
-def test_a_key_that_cannot_be_is_refused_with_a_sentence(
-    as_ana: Client, ana: User, key: str, sentence: str
-) -> None:
+def test_invalid_key_is_rejected_with_reason(as_ana: Client, ana: User, key: str, sentence: str) -> None:
     response = as_ana.post(reverse("preferences"), posted(key_skip=key, theme="dark"))
     assert response.status_code == 422
     assert sentence in text(response)
@@ -89,5 +87,5 @@ def test_a_key_that_cannot_be_is_refused_with_a_sentence(
     assert (ana.shortcuts, ana.theme) == ({}, "system")
 
 
-def test_no_score_of_a_run_takes_the_usual_key_of_a_command() -> None:
+def test_score_keys_do_not_collide_with_default_keys() -> None:
     assert {command.key for command in COMMANDS if command.key.isalpha()} <= COMMAND_LETTERS

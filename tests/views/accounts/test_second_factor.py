@@ -58,29 +58,29 @@ def log_in(code: str) -> bool:
 
 
 @pytest.mark.django_db
-class TestACodeOfAnApp:
+class TestAppCode:
     @pytest.mark.parametrize("seconds", [0, 29, 31, 45, 59])
-    def test_is_accepted_once_as_long_as_it_is_valid(self, seconds: int, secret: str, clock: Clock) -> None:
+    def test_app_code_is_accepted_once(self, seconds: int, secret: str, clock: Clock) -> None:
         assert log_in(code_of(secret, 1))
         clock.now += seconds
         assert not log_in(code_of(secret, 1))
 
-    def test_is_refused_again_in_another_spelling(self, secret: str) -> None:
+    def test_used_app_code_is_rejected_in_other_spelling(self, secret: str) -> None:
         code = code_of(secret)
         assert log_in(code)
         assert not log_in(f"{code[:3]} {code[3:]}")
 
-    def test_is_refused_again_when_the_cache_is_empty(self, secret: str) -> None:
+    def test_used_app_code_is_rejected_with_empty_cache(self, secret: str) -> None:
         assert log_in(code_of(secret))
         cache.clear()
         assert not log_in(code_of(secret))
 
-    def test_is_refused_after_a_later_one(self, secret: str) -> None:
+    def test_app_code_is_rejected_after_a_later_one(self, secret: str) -> None:
         assert log_in(code_of(secret))
         assert not log_in(code_of(secret, -1))
         assert log_in(code_of(secret, 1))
 
-    def test_that_was_used_at_a_login_does_not_confirm_a_change(self, secret: str, client: Client) -> None:
+    def test_app_code_used_at_login_does_not_reauthenticate(self, secret: str, client: Client) -> None:
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         client.post(reverse("second-factor"), {"code": code_of(secret)})
         again = partial(client.post, reverse("reauthenticate-by-code"))
@@ -88,7 +88,7 @@ class TestACodeOfAnApp:
         assert again({"code": code_of(secret, 1)}).status_code == 302
         assert not log_in(code_of(secret, 1))
 
-    def test_that_set_the_app_up_does_not_log_in(self, ana: User, client: Client, clock: Clock) -> None:
+    def test_activation_code_does_not_log_in(self, ana: User, client: Client, clock: Clock) -> None:
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         client.post(reverse("reauthenticate"), {"password": PASSWORD})
         client.get(reverse("add-app"))
@@ -101,7 +101,7 @@ class TestACodeOfAnApp:
             clock.now += 29
         assert log_in(code_of(secret, 3))
 
-    def test_under_a_key_that_is_gone_says_what_to_do(
+    def test_app_code_with_lost_secret_key_shows_what_to_do(
         self, secret: str, client: Client, settings: LazySettings
     ) -> None:
         settings.SECRET_KEY = "another key " * 8
@@ -109,7 +109,7 @@ class TestACodeOfAnApp:
         response = client.post(reverse("second-factor"), {"code": code_of(secret)})
         assert (response.status_code, second_factors.UNREADABLE in text(response)) == (200, True)
 
-    def test_that_is_refused_leaves_an_event(self, secret: str) -> None:
+    def test_rejected_app_code_is_audited(self, secret: str) -> None:
         log_in(code_of(secret))
         log_in(code_of(secret))
         assert AuditEvent.objects.filter(action="second factor failed").count() == 1
@@ -124,17 +124,17 @@ def test_recovery_code_is_accepted_once(ana: User, secret: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestTwoRequestsAtOnce:
-    def test_with_one_recovery_code_get_in_once(self, ana: User) -> None:
+class TestConcurrentRequests:
+    def test_concurrent_recovery_code_is_accepted_once(self, ana: User) -> None:
         code, *_ = RecoveryCodes.activate(ana).get_unused_codes()
         assert self.accepted(ana, code) == 1
 
-    def test_with_one_code_of_an_app_get_in_once(self, ana: User) -> None:
+    def test_concurrent_app_code_is_accepted_once(self, ana: User) -> None:
         secret = generate_totp_secret()
         TOTP.activate(ana, secret)
         assert self.accepted(ana, f"{hotp_value(secret, int(time.time()) // PERIOD):06}") == 1
 
-    def test_set_up_one_app(self, ana: User) -> None:
+    def test_concurrent_setup_adds_one_app(self, ana: User) -> None:
         client = Client()
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         client.post(reverse("reauthenticate"), {"password": PASSWORD})

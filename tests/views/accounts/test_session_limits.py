@@ -63,26 +63,28 @@ def is_logged_in(client: Client) -> bool:
     return client.get(reverse("account")).status_code == 200
 
 
-class TestASession:
-    def test_ends_after_a_time_without_activity(self, as_ana: Client, clock: Clock) -> None:
+class TestSessionLimits:
+    def test_idle_session_ends(self, as_ana: Client, clock: Clock) -> None:
         clock.move(minutes=29)
         assert is_logged_in(as_ana)
         clock.move(minutes=31)
         assert not is_logged_in(as_ana)
 
-    def test_lasts_while_somebody_is_active(self, as_ana: Client, clock: Clock) -> None:
+    def test_active_session_continues(self, as_ana: Client, clock: Clock) -> None:
         for _ in range(10):
             clock.move(minutes=29)
             assert is_logged_in(as_ana)
 
-    def test_ends_after_the_longest_time_whoever_is_active(self, as_ana: Client, clock: Clock) -> None:
+    def test_active_session_ends_at_absolute_limit(self, as_ana: Client, clock: Clock) -> None:
         for _ in range(19):
             clock.move(minutes=25)
             assert is_logged_in(as_ana)
         clock.move(minutes=25)
         assert not is_logged_in(as_ana)
 
-    def test_is_not_kept_by_an_open_page(self, as_ana: Client, clock: Clock, record: Evaluation) -> None:
+    def test_open_page_does_not_extend_session(
+        self, as_ana: Client, clock: Clock, record: Evaluation
+    ) -> None:
         for _ in range(29):
             clock.move(minutes=1)
             assert as_ana.post(reverse("renew", args=[record.pk])).status_code < 300
@@ -90,19 +92,19 @@ class TestASession:
         assert as_ana.post(reverse("renew", args=[record.pk])).status_code == 302
 
     @pytest.mark.parametrize("element", ["screen", "import-state", "export-state"])
-    def test_is_not_kept_by_what_loads_itself_again(self, element: str, as_ana: Client, clock: Clock) -> None:
+    def test_polling_does_not_extend_session(self, element: str, as_ana: Client, clock: Clock) -> None:
         for _ in range(2):
             clock.move(minutes=20)
             response = as_ana.get(reverse("runs"), headers={"HX-Request": "true", "HX-Trigger": element})
         assert (response.status_code, response["HX-Redirect"]) == (401, f"{reverse('login')}?next=/")
 
-    def test_is_kept_by_typing(self, as_ana: Client, clock: Clock, record: Evaluation) -> None:
+    def test_typing_extends_session(self, as_ana: Client, clock: Clock, record: Evaluation) -> None:
         for revision in range(1, 4):
             clock.move(minutes=20)
             posted = {"revision": revision, "comments": "so far"}
             assert as_ana.post(reverse("draft", args=[record.pk]), posted).status_code < 300
 
-    def test_that_has_ended_opens_nothing(self, as_ana: Client, clock: Clock, record: Evaluation) -> None:
+    def test_ended_session_is_rejected(self, as_ana: Client, clock: Clock, record: Evaluation) -> None:
         clock.move(minutes=31)
         headers = {"HX-Request": "true", "HX-Current-URL": f"http://testserver/evaluations/{record.pk}/"}
         for name, arguments in (("preview", []), ("draft", [record.pk]), ("submit", [record.pk])):
@@ -110,7 +112,7 @@ class TestASession:
             assert response.status_code == 401
             assert response["HX-Redirect"].startswith(reverse("login"))
 
-    def test_is_written_once_a_minute_at_most(self, as_ana: Client, clock: Clock) -> None:
+    def test_session_is_written_at_most_once_a_minute(self, as_ana: Client, clock: Clock) -> None:
         def writes() -> int:
             with CaptureQueriesContext(connection) as queries:
                 is_logged_in(as_ana)
@@ -120,25 +122,25 @@ class TestASession:
         clock.move(seconds=61)
         assert [writes() for _ in range(3)] == [1, 0, 0]
 
-    def test_goes_by_shorter_limits_at_once(
+    def test_shorter_limits_apply_to_existing_sessions(
         self, as_ana: Client, clock: Clock, settings: LazySettings
     ) -> None:
         clock.move(minutes=20)
         settings.SESSION_MAX_LENGTH = timedelta(minutes=10)
         assert not is_logged_in(as_ana)
 
-    def test_keeps_its_longest_time_over_a_new_password(self, as_ana: Client, clock: Clock) -> None:
+    def test_password_change_keeps_absolute_limit(self, as_ana: Client, clock: Clock) -> None:
         new = "eleven purple oxen dance"
         clock.move(minutes=20)
         posted = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
         assert as_ana.post(reverse("password"), posted).status_code == 302
         assert Session.objects.get().get_decoded()["began"] < clock.time() - 1000
 
-    def test_begins_anew_with_a_login(self, as_ana: Client, ana: User, clock: Clock) -> None:
+    def test_login_restarts_absolute_limit(self, as_ana: Client, ana: User, clock: Clock) -> None:
         clock.move(hours=9)
         as_ana.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         assert is_logged_in(as_ana)
 
-    def test_has_a_cookie_for_its_longest_time(self, as_ana: Client, settings: LazySettings) -> None:
+    def test_session_cookie_lasts_until_absolute_limit(self, as_ana: Client, settings: LazySettings) -> None:
         cookie = as_ana.cookies[settings.SESSION_COOKIE_NAME]
         assert cookie["max-age"] == settings.SESSION_COOKIE_AGE

@@ -45,7 +45,7 @@ def _open() -> Iterator[None]:
 
 
 class TestAccess:
-    def test_there_is_no_such_page_without_a_token_in_the_settings(self, db: None, client: Client) -> None:
+    def test_metrics_without_configured_token_are_not_found(self, db: None, client: Client) -> None:
         for headers in ({}, {"authorization": "Bearer "}):
             assert client.get("/metrics", headers=headers).status_code == 404
 
@@ -53,13 +53,13 @@ class TestAccess:
     @pytest.mark.parametrize(
         "given", [None, "", "Bearer", "Bearer wrong", TOKEN, f"bearer {TOKEN}", f"Bearer {TOKEN}é"]
     )
-    def test_is_refused_to_who_brings_another_token(self, client: Client, given: str | None) -> None:
+    def test_metrics_with_wrong_token_are_rejected(self, client: Client, given: str | None) -> None:
         response = client.get("/metrics", headers={} if given is None else {"authorization": given})
         assert (response.status_code, response["WWW-Authenticate"]) == (401, "Bearer")
         assert b"cognireview_" not in response.content
 
     @pytest.mark.usefixtures("_open", "db")
-    def test_is_open_on_any_host_without_tls_and_to_reading_alone(self, client: Client) -> None:
+    def test_metrics_accept_any_host_and_only_reading(self, client: Client) -> None:
         headers = {"authorization": f"Bearer {TOKEN}", "host": "10.0.0.7:8000"}
         with override_settings(SECURE_SSL_REDIRECT=True, ALLOWED_HOSTS=["review.example.org"]):
             response = client.get("/metrics", headers=headers)
@@ -69,10 +69,8 @@ class TestAccess:
 
 
 @pytest.mark.usefixtures("_open")
-class TestFiguresOfTheDatabase:
-    def test_say_how_many_records_of_a_run_are_in_which_state(
-        self, client: Client, ana: User, bo: User
-    ) -> None:
+class TestDatabaseMetrics:
+    def test_metrics_count_records_by_state(self, client: Client, ana: User, bo: User) -> None:
         run = RunFactory.create(name="algebra")
         EvaluationFactory.create_batch(3, run=run)
         held = claims.claim_next(run=run, reviewer=ana)
@@ -88,7 +86,7 @@ class TestFiguresOfTheDatabase:
         assert states == {"waiting": 1, "claimed": 1, "done": 1}
         assert value(found, "database_up") == 1
 
-    def test_have_one_series_for_all_runs_beyond_those_with_work(
+    def test_metrics_merge_runs_without_work(
         self, client: Client, monkeypatch: pytest.MonkeyPatch, db: None
     ) -> None:
         monkeypatch.setattr(metrics, "MOST_RUNS", 1)
@@ -99,7 +97,7 @@ class TestFiguresOfTheDatabase:
         names = {dict(labels)["run"] for name, labels in found if name == "cognireview_records"}
         assert names == {"the one with work", metrics.OTHER_RUNS}
 
-    def test_say_what_jobs_wait_and_which_workers_live(self, client: Client, db: None) -> None:
+    def test_metrics_count_waiting_jobs_and_live_workers(self, client: Client, db: None) -> None:
         with connection.cursor() as cursor:
             cursor.execute(
                 "INSERT INTO procrastinate_jobs (task_name, queue_name, status)"
@@ -116,7 +114,7 @@ class TestFiguresOfTheDatabase:
         assert ("cognireview_jobs", (("queue", "export"), ("status", "todo"))) in found
         assert value(found, "workers") == 1
 
-    def test_say_how_fast_imports_are(self, client: Client, db: None) -> None:
+    def test_metrics_measure_import_speed(self, client: Client, db: None) -> None:
         run = RunFactory.create()
         Import.objects.create(run=run, file_name="a", state=Import.State.DONE, lines=70)
         running = Import.objects.create(run=run, file_name="b", state=Import.State.RUNNING)
@@ -134,7 +132,7 @@ class TestFiguresOfTheDatabase:
         assert value(found, "imports", state="running") == 1
         assert value(found, "imported_lines_total") >= 70
 
-    def test_are_left_out_while_the_database_is_away(
+    def test_database_metrics_are_missing_during_outage(
         self, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(outage._watch, "is_active", True)
@@ -142,7 +140,7 @@ class TestFiguresOfTheDatabase:
         assert value(found, "database_up") == 0
         assert not any(name == "cognireview_workers" for name, _ in found)
 
-    def test_are_left_out_where_they_take_too_long(
+    def test_slow_database_metrics_are_missing(
         self, client: Client, monkeypatch: pytest.MonkeyPatch, db: None
     ) -> None:
         monkeypatch.setattr(metrics, "_MILLISECONDS", 50)
@@ -151,8 +149,8 @@ class TestFiguresOfTheDatabase:
 
 
 @pytest.mark.usefixtures("_open")
-class TestWhatAProcessCounts:
-    def test_are_requests_by_route_never_by_path(self, client: Client, ana: User) -> None:
+class TestProcessMetrics:
+    def test_requests_are_counted_by_route_not_path(self, client: Client, ana: User) -> None:
         client.force_login(ana)
         record = EvaluationFactory.create()
         labels = {"route": "/evaluations/<int:pk>/", "method": "GET"}
@@ -168,7 +166,7 @@ class TestWhatAProcessCounts:
         assert value(after, "http_requests_total", route="none", method="GET", status="404") >= 1
         assert {dict(labels).get("method") for _, labels in after} <= {None, "GET", "POST", "other"}
 
-    def test_are_claims_decisions_and_what_came_too_late(
+    def test_claims_decisions_and_conflicts_are_counted(
         self, client: Client, ana: User, bo: User, django_capture_on_commit_callbacks: Any
     ) -> None:
         record = EvaluationFactory.create()
@@ -189,7 +187,7 @@ class TestWhatAProcessCounts:
         assert (more("review_seconds_count"), more("review_seconds_sum")) == (1, 42)
         assert (more("review_seconds_bucket", le="30.0"), more("review_seconds_bucket", le="60.0")) == (0, 1)
 
-    def test_is_nothing_of_what_was_rolled_back(
+    def test_rolled_back_events_are_not_counted(
         self, client: Client, ana: User, django_capture_on_commit_callbacks: Any
     ) -> None:
         before = samples(client)
@@ -200,7 +198,7 @@ class TestWhatAProcessCounts:
 
 
 @pytest.mark.usefixtures("_open")
-def test_the_head_of_the_audit_chain_is_published(ana: User, client: Client) -> None:
+def test_metrics_include_audit_chain_head(ana: User, client: Client) -> None:
     decide(EvaluationFactory.create(), ana)
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
