@@ -1,6 +1,6 @@
-"""What can be set from outside: one typed class, read from the environment, from `.env` and from files.
+"""Typed settings, read from environment variables, from `.env` and from files.
 
-Every wrong value is reported at once, each with its variable, what it got and what it takes.
+All wrong values are reported at once, each with its variable, the value and the accepted values.
 A test compares the table in docs/settings.md with this class.
 """
 
@@ -27,17 +27,17 @@ from cognireview import setting_values
 from cognireview.setting_values import SHORTEST_KEY
 
 _PACKAGE = Path(__file__).resolve().parent
-# A wheel has in the package what lies beside it in a checkout: templates, static files, package.json.
+# A wheel contains templates, static files and package.json in the package. A checkout has them next to it.
 IS_INSTALLED = (_PACKAGE / "templates").is_dir()
 FILES_DIR = _PACKAGE if IS_INSTALLED else _PACKAGE.parent
-# Where `.env` is, and where relative paths start: at manage.py, or where an installed program is called.
+# Folder of `.env` and of relative paths: that of manage.py, or the current folder of an installed program.
 BASE_DIR = Path.cwd() if IS_INSTALLED else _PACKAGE.parent
 _ENV_FILE = BASE_DIR / ".env"
 PROGRAM = "cognireview" if IS_INSTALLED else "manage.py"
 PREFIX = "COGNIREVIEW_"
-# Behind the name of any variable: the value is in the file of that path, as secrets of containers are.
+# `NAME_FILE` is the path of a file with the value of `NAME`, such as a container secret.
 FILE_SUFFIX = "_FILE"
-# As pydantic names them: by alias where there is one.
+# By alias if a field has one, as pydantic names them.
 _CONFIDENTIAL = {
     "secret_key",
     "old_secret_keys",
@@ -63,7 +63,8 @@ class Environment(BaseSettings):
 
     data_dir: Annotated[Path, AfterValidator(_from_base_dir)] = Field(
         Path("var"),
-        description="Folder of the embedded PostgreSQL, the secret key and the collected static files.",
+        description="Folder of the embedded PostgreSQL, the secret key, the logs and the collected static "
+        "files.",
         validate_default=True,
     )
     database_url: Annotated[str, AfterValidator(setting_values.postgresql_url)] = Field(
@@ -73,162 +74,173 @@ class Environment(BaseSettings):
     )
     transaction_pooler: bool = Field(
         default=False,
-        description="The `DATABASE_URL` is that of a pooler which lends a connection for one transaction "
-        "(PgBouncer's transaction mode).",
+        description="`DATABASE_URL` leads to a pooler in transaction mode, such as PgBouncer.",
         validate_default=True,
     )
     database_replica_url: Annotated[str, AfterValidator(setting_values.postgresql_url)] = Field(
         "",
         validation_alias=AliasChoices("DATABASE_REPLICA_URL"),
-        description="Streaming replica of that server, by which exports and reports are read.",
+        description="Streaming replica of that server, used to read exports and reports.",
     )
     web_role: str = Field(
         "",
-        description="PostgreSQL role in the `DATABASE_URL` of web servers and workers. `migrate`, run as the"
-        " owner of the tables, lets it do what they need and no more.",
+        description="PostgreSQL role of web servers and workers. `migrate`, run as the owner of the tables, "
+        "grants it the rights it needs.",
     )
     database_pool_size: int = Field(
-        8, ge=1, le=200, description="Most database connections one web process opens."
+        8, ge=1, le=200, description="Maximum number of database connections per web process."
     )
     secret_key: SecretStr | None = Field(
         None,
         min_length=SHORTEST_KEY,
-        description="Signs sessions and links. When unset, one is made in the data folder at first use.",
+        description="Signs sessions and links, and encrypts stored secrets. If unset, one is created in the "
+        "data folder.",
     )
     old_secret_keys: Annotated[SecretStr, AfterValidator(setting_values.check_old_keys)] = Field(
         SecretStr(""),
-        description="The secret keys before that one, the latest first. What they signed and encrypted is "
-        "accepted until `manage.py rotate_keys` has run and they are taken out.",
+        description="Previous secret keys, the latest first. They are accepted until you have run "
+        "`manage.py rotate_keys` and removed them.",
     )
     public_url: Annotated[str, AfterValidator(setting_values.web_url)] = Field(
         "http://localhost:8000",
-        description="Where people reach the site. With https, cookies are secure and HSTS is sent.",
+        description="Address of the site. With https, cookies are secure and HSTS is sent.",
     )
     session_idle_minutes: int = Field(
         480,
         ge=1,
         le=60 * 24 * 365,
-        description="After how many minutes without an action of the person a login ends. An open page alone "
-        "is no action.",
+        description="Minutes without an action after which a session ends. An open page is not an action.",
     )
     session_max_hours: int = Field(
-        336, ge=1, le=24 * 365, description="After how many hours a login ends in any case."
+        336, ge=1, le=24 * 365, description="Hours after which a session ends in any case."
     )
     trust_proxy: bool = Field(
         default=False,
-        description="Believe X-Forwarded-Proto and -For: only behind a proxy of yours that sets both.",
+        description="Trust X-Forwarded-Proto and X-Forwarded-For. Only behind a proxy that sets both.",
     )
-    web_workers: int = Field(1, ge=1, le=64, description="Web server processes that `up` starts.")
-    web_threads: int = Field(8, ge=1, le=64, description="Requests one web process handles at a time.")
+    web_workers: int = Field(1, ge=1, le=64, description="Number of web server processes.")
+    web_threads: int = Field(
+        8, ge=1, le=64, description="Number of requests that one web process handles at a time."
+    )
     drain_seconds: int = Field(
         5,
         ge=0,
         le=300,
-        description="How long `serve`, told to stop, still takes requests while `/readyz` says 503.",
+        description="Seconds for which `serve` keeps accepting requests during shutdown, while `/readyz` "
+        "answers 503.",
     )
-    claim_minutes: int = Field(15, ge=1, le=1440, description="How long a record is held for a reviewer.")
+    claim_minutes: int = Field(
+        15, ge=1, le=1440, description="Minutes until a claim expires without activity."
+    )
     blind_share: float = Field(
         0.15,
         ge=0,
         le=1,
-        description="Of the records of a new run, the share shown without the judge's scores, from 0 to 1.",
+        description="Share of a new run's records that is scored blind, from 0 to 1.",
     )
     max_line_bytes: int = Field(
-        16 * 1024**2, ge=1024, le=256 * 1024**2, description="Longest line that is imported, in bytes."
+        16 * 1024**2, ge=1024, le=256 * 1024**2, description="Maximum length of an imported line, in bytes."
     )
     max_id_bytes: int = Field(
-        512, ge=36, le=800, description="Longest id or name in a record, in bytes of UTF-8."
+        512, ge=36, le=800, description="Maximum length of an id or name in a record, in bytes of UTF-8."
     )
     max_nesting: int = Field(
-        200, ge=8, le=250, description="Deepest nesting of objects and arrays in a line."
+        200, ge=8, le=250, description="Maximum nesting of objects and arrays in a line."
     )
     max_upload_bytes: int = Field(
-        16 * 1024**3, ge=1024**2, description="Largest file the browser may send, in bytes."
+        16 * 1024**3, ge=1024**2, description="Maximum size of a file uploaded in the browser, in bytes."
     )
     max_unpacked_bytes: int = Field(
-        64 * 1024**3, ge=1024**2, description="Most bytes that a packed file may unpack to."
+        64 * 1024**3, ge=1024**2, description="Maximum size of a decompressed file, in bytes."
     )
     max_rejected_lines: int = Field(
         10_000,
         ge=100,
         le=1_000_000,
-        description="An import stops after so many rejected lines if fewer than one in a hundred came in.",
+        description="Rejected lines after which an import stops, unless more than one in a hundred lines "
+        "was valid.",
     )
-    max_open_uploads: int = Field(
-        10, ge=1, description="Uploads that one person may have begun and not finished."
-    )
+    max_open_uploads: int = Field(10, ge=1, description="Maximum number of unfinished uploads per person.")
     max_open_uploads_overall: int = Field(
-        100, ge=1, description="Uploads that all people together may have begun and not finished."
+        100, ge=1, description="Maximum number of unfinished uploads in total."
     )
     max_open_upload_bytes: int = Field(
-        32 * 1024**3, ge=1024**2, description="Most bytes that have arrived of one person's open uploads."
+        32 * 1024**3, ge=1024**2, description="Maximum size of one person's unfinished uploads, in bytes."
     )
     max_open_upload_bytes_overall: int = Field(
-        128 * 1024**3, ge=1024**2, description="Most bytes that have arrived of all open uploads."
+        128 * 1024**3, ge=1024**2, description="Maximum size of all unfinished uploads, in bytes."
     )
     stalled_worker_seconds: int = Field(
-        30, ge=2, le=3600, description="After how long without a sign of life a job worker counts as dead."
+        30, ge=2, le=3600, description="Seconds without a heartbeat after which a job worker counts as dead."
     )
-    keep_exports_hours: int = Field(24, ge=1, le=8760, description="How long the file of an export is kept.")
+    keep_exports_hours: int = Field(24, ge=1, le=8760, description="Hours for which an export file is kept.")
     keep_uploads_hours: int = Field(
-        24, ge=1, le=8760, description="How long an upload that is not finished is kept after its last part."
+        24, ge=1, le=8760, description="Hours for which an unfinished upload is kept after its last part."
     )
     keep_messages_days: int = Field(
-        90, ge=1, le=3650, description="How long a delivered or failed webhook message is kept."
+        90, ge=1, le=3650, description="Days for which a delivered or failed webhook message is kept."
     )
     keep_jobs_days: int = Field(
-        30, ge=1, le=3650, description="How long a failed job is kept. The audit events are kept for good."
+        30,
+        ge=1,
+        le=3650,
+        description="Days for which a failed job is kept. Audit events are kept permanently.",
     )
-    keep_sessions_days: int = Field(7, ge=1, le=3650, description="How long an expired session is kept.")
+    keep_sessions_days: int = Field(
+        7, ge=1, le=3650, description="Days for which an expired session is kept."
+    )
     keep_links_days: int = Field(
         365,
         ge=1,
         le=3650,
-        description="How long a used or expired invitation or password link is kept.",
+        description="Days for which a used or expired invitation or password link is kept.",
     )
     mail_url: Annotated[SecretStr, AfterValidator(setting_values.mail_url)] = Field(
         SecretStr(""),
         description="Mail server for invitations: `smtp://name:password@host:587`, or `smtps://` for port "
-        "465. Unset, no mail is sent.",
+        "465. If unset, no mail is sent.",
     )
-    mail_from: str = Field("cognireview@localhost", description="Sender of that mail.")
+    mail_from: str = Field("cognireview@localhost", description="Sender address of mail.")
     oidc_issuer: str = Field(
-        "", description="Issuer URL of an OpenID Connect provider people may log in with. Unset, none."
+        "",
+        description="Issuer URL of an OpenID Connect provider for single sign-on. If unset, there is none.",
     )
-    oidc_client_id: str = Field("", description="What the provider calls this site.", validate_default=True)
+    oidc_client_id: str = Field(
+        "", description="Client id of this site at the provider.", validate_default=True
+    )
     oidc_client_secret: SecretStr = Field(
-        SecretStr(""), description="What this site proves that with.", validate_default=True
+        SecretStr(""), description="Client secret of this site at the provider.", validate_default=True
     )
-    oidc_name: str = Field("single sign-on", description="What people call the provider.")
-    oidc_scopes: str = Field("openid profile email", description="What the provider is asked for.")
-    oidc_group_claim: str = Field("groups", description="The claim that lists the groups of a person.")
+    oidc_name: str = Field("single sign-on", description="Name of the provider on the login page.")
+    oidc_scopes: str = Field("openid profile email", description="Scopes requested from the provider.")
+    oidc_group_claim: str = Field("groups", description="Claim that lists a person's groups.")
     oidc_roles: Annotated[str, AfterValidator(setting_values.group_roles)] = Field(
         "",
-        description="The role of each group: `judges=reviewer, heads=lead`. Of several, the highest; "
-        "without one, no access.",
+        description="Role of each group: `judges=reviewer, heads=lead`. The highest role applies; without "
+        "one, there is no access.",
         validate_default=True,
     )
     webhook_hosts: Annotated[str, AfterValidator(setting_values.hosts)] = Field(
         "",
-        description="Hosts that webhooks may go to, each with a port if it is not 443, and networks that are "
-        "not public: `hooks.example.org, ci.lan:8443, 10.1.0.0/16`. Empty: webhooks are off.",
+        description="Hosts that webhooks may reach, with the port if it is not 443, and internal networks: "
+        "`hooks.example.org, ci.lan:8443, 10.1.0.0/16`. If empty, webhooks are off.",
     )
     log_level: str = Field(
         "INFO",
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
-        description="Least severe log line written: DEBUG, INFO, WARNING or ERROR.",
+        description="Least severe level that is logged: DEBUG, INFO, WARNING or ERROR.",
     )
     log_format: str = Field(
         "text",
         pattern="^(text|json)$",
-        description="How log lines are written: text, or json with the ids of request and user.",
+        description="Format of log lines: text, or json with the ids of request and user.",
     )
     metrics_token: Annotated[SecretStr, AfterValidator(setting_values.long_enough)] = Field(
         SecretStr(""),
-        description="What Prometheus sends as bearer token to read `/metrics`. Unset, there is no such page.",
+        description="Bearer token for `/metrics`. If unset, the page does not exist.",
     )
     debug: bool = Field(
-        default=False, description="Django's debug pages. Never on a server others can reach."
+        default=False, description="Django's debug pages. Never use this on a reachable server."
     )
 
     @field_validator("transaction_pooler", "database_replica_url")
@@ -236,9 +248,9 @@ class Environment(BaseSettings):
     def _check_server(cls, value: bool | str, others: ValidationInfo) -> bool | str:  # noqa: FBT001 (pydantic's)
         url = others.data.get("database_url")
         if value and url == "":
-            raise ValueError("is for a server of yours: set DATABASE_URL too")
+            raise ValueError("needs DATABASE_URL")
         if value is True and url and "options" in conninfo_to_dict(url):
-            raise ValueError("goes with no `options` in DATABASE_URL: set them for the role, by ALTER ROLE")
+            raise ValueError("does not allow `options` in DATABASE_URL: set them with ALTER ROLE")
         return value
 
     @field_validator("oidc_issuer")
@@ -251,23 +263,23 @@ class Environment(BaseSettings):
     def _check_complete(cls, value: str | SecretStr, others: ValidationInfo) -> str | SecretStr:
         given = value.get_secret_value() if isinstance(value, SecretStr) else value
         if others.data.get("oidc_issuer") and not given:
-            raise ValueError(f"is needed beside {variable_name('oidc_issuer')}")
+            raise ValueError(f"is required with {variable_name('oidc_issuer')}")
         return value
 
     @property
     def webhook_targets(self) -> list[str]:
-        """The entries of `webhook_hosts`."""
+        """Entries of `webhook_hosts`."""
         return setting_values.entries(self.webhook_hosts)
 
     @property
     def roles_of_groups(self) -> dict[str, str]:
-        """Group of the OpenID Connect provider -> role."""
+        """Role by group of the OpenID Connect provider."""
         pairs = [pair.partition("=") for pair in self.oidc_roles.split(",")] if self.oidc_roles else []
         return {group.strip(): role.strip() for group, _, role in pairs}
 
     @property
     def oidc_apps(self) -> list[dict[str, Any]]:
-        """The provider as allauth wants it; nothing where there is none."""
+        """Allauth's configuration of the provider; empty without a provider."""
         app = {
             "provider_id": "sso",
             "name": self.oidc_name,
@@ -288,7 +300,7 @@ class Environment(BaseSettings):
 
 
 def variable_name(field: str) -> str:
-    """The environment variable of a field: its alias, or the prefix and its name in capitals."""
+    """Return the environment variable of a field: its alias, or the prefix and its name in capitals."""
     alias = Environment.model_fields[field].validation_alias
     if isinstance(alias, AliasChoices):
         return str(alias.choices[0])
@@ -305,7 +317,7 @@ def read() -> Environment:
     except OSError as error:
         raise ImproperlyConfigured(f"{_ENV_FILE} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
-        raise ImproperlyConfigured(f"{_ENV_FILE} is not text in UTF-8: write it anew.") from error
+        raise ImproperlyConfigured(f"{_ENV_FILE} is not UTF-8 text.") from error
     values: dict[str, Any] = {}
     lines = []
     for field, path in files.items():
@@ -314,7 +326,7 @@ def read() -> Environment:
         except ValueError as error:
             lines.append(f"  {variable_name(field)}{FILE_SUFFIX}: got {path!r}; {error}")
     try:
-        # What is given here comes before the environment.
+        # Arguments override the environment.
         settings = Environment(**values)
     except ValidationError as error:
         lines += [_explain(problem, files) for problem in error.errors()]
@@ -324,32 +336,32 @@ def read() -> Environment:
 
 
 def unwritable(error: OSError) -> str:
-    """Return a sentence about a data folder in which something cannot be written."""
+    """Explain that the data folder cannot be written."""
     return (
-        f"The data folder cannot be written ({error.filename}: {error.strerror}). It needs space and the "
-        f"right to write there; {variable_name('data_dir')} names another one."
+        f"The data folder cannot be written ({error.filename}: {error.strerror}). Check free space and "
+        f"permissions, or set {variable_name('data_dir')} to another folder."
     )
 
 
 def unknown_variables() -> list[str]:
-    """A sentence about each variable that looks like a setting and is none: mostly a slip of the pen."""
+    """Return a sentence about each variable that looks like a setting but is unknown, such as a typo."""
     names = [variable_name(field) for field in Environment.model_fields]
     known = {name.lower() for name in [*names, *(name + FILE_SUFFIX for name in names)]}
     strange = sorted(name.upper() for name in set(_given()) - known if name.startswith(PREFIX.lower()))
     near = {name: difflib.get_close_matches(name, names, n=1, cutoff=0.8) for name in strange}
     return [
-        f"{name} is not a setting." + (f" Do you mean {near[name][0]}?" if near[name] else "")
+        f"{name} is not a setting." + (f" Did you mean {near[name][0]}?" if near[name] else "")
         for name in strange
     ]
 
 
 def _given() -> dict[str, str | None]:
-    """All that stands in the environment and in `.env`, by names in lower case; nothing that is empty."""
+    """Return all non-empty variables of the environment and `.env`, by lower-case name."""
     return {**DotEnvSettingsSource(Environment).env_vars, **EnvSettingsSource(Environment).env_vars}
 
 
 def _files() -> dict[str, str]:
-    """Field -> path, of those that are to be read from a file."""
+    """Return the path for each field that is read from a file."""
     given = _given()
     paths = {
         field: given.get((variable_name(field) + FILE_SUFFIX).lower()) for field in Environment.model_fields
@@ -358,22 +370,22 @@ def _files() -> dict[str, str]:
 
 
 def _read_file(field: str, path: str) -> str:
-    """The content without the line end behind it. Raises `ValueError` that says what is wrong with it."""
+    """Return the content without its final line end. Raises `ValueError` with the reason."""
     if variable_name(field).lower() in _given():
-        raise ValueError(f"{variable_name(field)} is set too: one of them is to go")
+        raise ValueError(f"{variable_name(field)} is set, too: remove one of them")
     try:
         content = (BASE_DIR / path).read_text()
     except OSError as error:
         raise ValueError(f"the file cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ValueError("the file is no text in UTF-8") from error
+        raise ValueError("the file is not UTF-8 text") from error
     if not content.strip():
         raise ValueError("the file is empty")
     return content.rstrip("\r\n")
 
 
 def _key(field: str) -> str:
-    """What pydantic calls a field: its alias, if it has one."""
+    """Return the name that pydantic uses: the alias, if there is one."""
     return variable_name(field) if Environment.model_fields[field].validation_alias else field
 
 
@@ -381,7 +393,7 @@ def _explain(problem: Any, files: Mapping[str, str]) -> str:
     location = str(problem["loc"][0])
     name = variable_name(location) if location in Environment.model_fields else location
     from_file = next((path for field, path in files.items() if variable_name(field) == name), None)
-    # Who keeps a value in a file does not want it in a log either.
+    # A value that is kept in a file should not appear in a log either.
     got = "(hidden)" if location in _CONFIDENTIAL or from_file else repr(problem["input"])
     where = f" (in {from_file})" if from_file else ""
     return f"  {name}{where}: got {got}; {problem['msg'].removeprefix('Value error, ')}"

@@ -38,7 +38,7 @@ class TestSingleSignOn:
             read()
         for name in ("CLIENT_ID", "CLIENT_SECRET", "ROLES"):
             assert f"COGNIREVIEW_OIDC_{name}: " in str(raised.value)
-        assert "is needed beside COGNIREVIEW_OIDC_ISSUER" in str(raised.value)
+        assert "is required with COGNIREVIEW_OIDC_ISSUER" in str(raised.value)
 
     @pytest.mark.parametrize("roles", ["judges", "judges=owner", "=lead", "a=lead,"])
     def test_takes_no_role_that_there_is_not(self, monkeypatch: pytest.MonkeyPatch, roles: str) -> None:
@@ -209,7 +209,7 @@ class TestAFile:
         assert f"SECRET_KEY_FILE: got '{tmp_path / 'nowhere'}'; the file cannot be read: No such file" in said
         assert "COGNIREVIEW_MAIL_URL_FILE" in said
         assert "the file is empty" in said
-        assert "the file is no text in UTF-8" in said
+        assert "the file is not UTF-8 text" in said
         assert "COGNIREVIEW_PUBLIC_URL: got 'gopher://'" in said
         assert "hunter2" not in said
 
@@ -219,7 +219,7 @@ class TestAFile:
         (tmp_path / "key").write_text("k" * 64)
         monkeypatch.setenv("COGNIREVIEW_SECRET_KEY_FILE", str(tmp_path / "key"))
         monkeypatch.setenv("COGNIREVIEW_SECRET_KEY", "s" * 64)
-        with pytest.raises(ImproperlyConfigured, match="COGNIREVIEW_SECRET_KEY is set too"):
+        with pytest.raises(ImproperlyConfigured, match="COGNIREVIEW_SECRET_KEY is set, too"):
             read()
 
 
@@ -232,7 +232,7 @@ def test_a_name_that_is_no_setting_is_told_with_the_one_that_is_meant(
     monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
     assert environment.unknown_variables() == [
         "COGNIREVIEW_SERVICE_HOST is not a setting.",
-        "COGNIREVIEW_TRUST_PROXI is not a setting. Do you mean COGNIREVIEW_TRUST_PROXY?",
+        "COGNIREVIEW_TRUST_PROXI is not a setting. Did you mean COGNIREVIEW_TRUST_PROXY?",
     ]
 
 
