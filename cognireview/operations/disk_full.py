@@ -1,4 +1,4 @@
-"""Full disks: recognize the error wherever it comes from, and stop bulk writes while some space is left."""
+"""Recognise full-disk errors, and stop bulk writes while some space is left."""
 
 import errno
 import os
@@ -9,20 +9,20 @@ import psycopg
 from django.conf import settings
 
 MESSAGE = "The server's disk is full. Nothing was saved: free some space on the server, then try again."
-# PostgreSQL stops with a PANIC when it cannot extend its log of changes. Files leave this much for that, and
-# for the decisions of reviewers.
+# PostgreSQL stops with a PANIC if it cannot extend its write-ahead log. Uploads and imports leave this space
+# for the log and for reviewers' decisions.
 RESERVE = 64 * 1024**2
 _ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 _QUOTA = os.strerror(errno.EDQUOT)
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Return whether the error, or one that led to it, reports a full disk or an exhausted quota."""
+    """Return whether the error or one of its causes reports a full disk or an exhausted quota."""
     return any(map(_is_disk_full, error_chain(error)))
 
 
 def error_chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield the error, then the errors that led to it."""
+    """Yield the error, then its causes."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -41,7 +41,7 @@ def check_space() -> None:
 def _is_disk_full(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno in _ERRNOS
-    # PostgreSQL has no code of its own for a quota.
+    # PostgreSQL has no error code for a quota.
     return isinstance(error, psycopg.errors.DiskFull) or (
         isinstance(error, psycopg.Error) and _QUOTA in (error.diag.message_primary or "")
     )

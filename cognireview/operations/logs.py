@@ -1,4 +1,4 @@
-"""What the log says of requests: a line for each, and in every line as JSON which request and whose."""
+"""Log one line per request. JSON lines name the request and the user."""
 
 import datetime as dt
 import json
@@ -18,7 +18,7 @@ from django.http.response import HttpResponseBase
 from cognireview.operations.redacted_errors import format_traceback
 
 HEADER = "X-Request-ID"
-# What a proxy may call a request: nothing that could pass for more than a word in a log.
+# Ids that a proxy may set: a single word, so that they cannot imitate a log line.
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 _LINE_ENDS = {ord(end): ascii(end)[1:-1] for end in "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"}
 log = logging.getLogger(__name__)
@@ -34,9 +34,9 @@ _current: ContextVar[_Request | None] = ContextVar("request", default=None)
 
 
 class RequestMiddleware:
-    """Gives each request an id, that of its `X-Request-ID` if it has one, and logs how it ended.
+    """Assign each request an id, from its `X-Request-ID` if valid, and log its result.
 
-    The line has the route, not the path, which may be a one-time link.
+    The line contains the route instead of the path, because a path may be a one-time link.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -58,13 +58,13 @@ class RequestMiddleware:
     def process_view(
         self, request: HttpRequest, view_func: Callable[..., Any], view_args: Any, view_kwargs: Any
     ) -> None:
-        # As LoginRequiredMiddleware asks: a page for everybody must not look at the session for this.
+        # As in LoginRequiredMiddleware: a public page must not read the session for this.
         if getattr(view_func, "login_required", True):
             set_user(request.user.pk)
 
 
 def set_user(user_id: int | None) -> None:
-    """Say whose the request is that is being answered; without one, nothing."""
+    """Set the user of the current request, if there is one."""
     if current := _current.get():
         current.user_id = user_id
 
@@ -76,36 +76,33 @@ def _log_end(request: HttpRequest, status: int, seconds: float) -> None:
 
 
 def is_not_outage_response(record: logging.LogRecord) -> bool:
-    """Leaves out, as a filter, what Django says of each answer of 503: why it was stands in the log once."""
+    """Filter out Django's line about each 503 response. The outage itself is logged once."""
     return bool(record.exc_info) or getattr(record, "status_code", 0) != HTTPStatus.SERVICE_UNAVAILABLE
 
 
 def drop_refusal_traceback(record: logging.LogRecord) -> bool:
-    """Take, as a filter, the traceback off a request that Django refused: no program was wrong."""
+    """Remove, as a filter, the traceback of a request that Django refused. It is not a bug."""
     if record.name.startswith("django.security."):
         record.exc_info = record.exc_text = None
     return True
 
 
 class _Formatter(logging.Formatter):
-    """Keeps contents of records out of tracebacks."""
+    """Formatter that keeps record contents out of tracebacks."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 (logging's name)
         return format_traceback(ei[1]) if ei[1] else ""
 
 
 class TextFormatter(_Formatter):
-    """One line for each event, whatever was sent: line ends in a message are spelled out.
-
-    A traceback has lines of its own behind it.
-    """
+    """Formatter that escapes line ends in messages, so each event has one line, apart from tracebacks."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
         return super().formatMessage(record).translate(_LINE_ENDS)
 
 
 class JsonFormatter(_Formatter):
-    """One JSON object a line. Keys without a value are left out."""
+    """Formatter with one JSON object per line. Keys without a value are omitted."""
 
     def format(self, record: logging.LogRecord) -> str:
         current = _current.get()

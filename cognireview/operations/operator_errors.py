@@ -1,4 +1,4 @@
-"""Errors that an operator has to put right, in one line each."""
+"""Explain errors that the operator has to fix, in one line each."""
 
 import errno
 
@@ -11,17 +11,17 @@ from cognireview.operations.disk_full import is_disk_full
 from cognireview.operations.redacted_errors import describe
 from cognireview.postgres import embedded
 
-# Others, such as a file that does not exist, may be a fault of ours.
+# Other errors, such as a missing file, may be bugs.
 _ERRNOS = {
     *(errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
     *(errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE),
 }
-# Input and output errors, files that are missing, broken pages and indexes.
+# I/O errors, missing files, broken pages and indexes.
 _STATES_OF_DAMAGE = {"58030", "58P01", "58P02", "XX001", "XX002"}
 
 
 def explain(error: Exception) -> str | None:
-    """Return a sentence about a fault that the operator has to put right, or None for a fault of ours."""
+    """Return a sentence about an error that the operator has to fix, or None for a bug."""
     if isinstance(error, ImproperlyConfigured | embedded.CannotStart):
         return str(error)
     if is_disk_full(error):
@@ -33,9 +33,9 @@ def explain(error: Exception) -> str | None:
 
 def _explain_file(error: OSError) -> str | None:
     if isinstance(error, BrokenPipeError):
-        return "Standard output was closed by its reader: what it got is not whole."
+        return "The reader of standard output closed it. The output is incomplete."
     if isinstance(error, PermissionError):
-        return f"{error.filename} is not ours to use: {error.strerror}"
+        return f"{error.filename} cannot be accessed: {error.strerror}"
     if error.errno in _ERRNOS:
         return f"{error.filename or 'A file'} cannot be used: {error.strerror}"
     return None

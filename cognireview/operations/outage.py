@@ -1,8 +1,7 @@
-"""The database is away: how that is told from errors of ours, and what nobody has to wait for meanwhile.
+"""Detect database outages, so that requests fail fast instead of waiting for a connection.
 
-The first error of that kind starts a look-out, a thread with a connection of its own. If it finds the
-database away, `is_on()` is true until it answers again, and requests are answered at once instead of each
-waiting for a connection that cannot come.
+The first connection error starts a thread with a connection of its own. If the database does not answer,
+`is_active()` is true until it answers again.
 """
 
 import logging
@@ -20,8 +19,8 @@ from cognireview.operations.disk_full import error_chain
 
 RETRY_AFTER = 5
 MESSAGE = "The database does not answer. Nothing was changed; try again in a moment."
-# No answer at all has no state. Of those that have one: connection exceptions (08...), a server that shuts
-# down, crashes or starts up, and one that takes no more connections.
+# SQLSTATE prefixes: connection exceptions (08), a server that shuts down, crashes or starts, and too many
+# connections. Without any answer there is no state.
 _OUTAGE_STATES = ("08", "57P01", "57P02", "57P03", "53300")
 _POLL_SECONDS = 0.5
 _CONNECT_TIMEOUT_SECONDS = 3
@@ -29,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether an error, or one that led to it, says that the database could not be reached."""
+    """Return whether the error or one of its causes means that the database could not be reached."""
     for one in error_chain(error):
         if isinstance(one, psycopg.OperationalError | psycopg.InterfaceError):
             return _is_outage_state(one.sqlstate)
@@ -43,12 +42,12 @@ def _is_outage_state(state: str | None) -> bool:
 
 
 def database_answers() -> bool:
-    """Whether the database answers, by a connection of its own: the pool's may be waiting for it.
+    """Return whether the database answers on a new connection, outside of the pool.
 
-    One that refuses us, by its password or because it takes no more connections, answers those who have one.
+    A database that refuses the connection (wrong password, too many connections) still answers others.
     """
     parameters = connections[DEFAULT_DB_ALIAS].get_connection_params()
-    # Not Django's own cursors and adapters: this asks one question.
+    # One query needs none of Django's cursors and adapters.
     for name in ("cursor_factory", "context", "prepare_threshold", "connect_timeout"):
         parameters.pop(name, None)
     place = make_conninfo(**parameters, connect_timeout=_CONNECT_TIMEOUT_SECONDS)
@@ -56,13 +55,13 @@ def database_answers() -> bool:
         with psycopg.connect(place) as connection:
             connection.execute("SELECT 1")
     except psycopg.Error:
-        # Who is refused a connection gets no state of the error.
+        # A refused connection has no SQLSTATE.
         return pq.PGconn.ping(place.encode()) == pq.Ping.OK
     return True
 
 
 class _Watch:
-    """What one process knows of the database. At most one thread looks."""
+    """Watch the database from one process, with at most one thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -83,7 +82,7 @@ class _Watch:
             self.is_active = True
             log.warning("The database does not answer: requests are answered with 503 until it does.")
             time.sleep(_POLL_SECONDS)
-            # Ends the wait of those who were there first. Django makes a new one when it is asked again.
+            # Ends the waits of the first requests. Django creates a new pool on demand.
             cast("DatabaseWrapper", connections[DEFAULT_DB_ALIAS]).close_pool()
             while not database_answers():
                 time.sleep(_POLL_SECONDS)
@@ -97,10 +96,10 @@ _watch = _Watch()
 
 
 def start_watch(*_: object) -> None:
-    """Look whether the database is away: something could not reach it. Returns at once."""
+    """Check in the background whether the database answers. Call this after a connection error."""
     _watch.start()
 
 
 def is_active() -> bool:
-    """Whether the database is known to be away."""
+    """Return whether an outage is known."""
     return _watch.is_active

@@ -1,6 +1,6 @@
-"""Texts of errors for logs and job states, without contents of records.
+"""Describe errors for logs and job states, without record contents.
 
-PostgreSQL quotes rows and values in an error's details and context, and sometimes in its first line.
+PostgreSQL quotes rows and values in the details and context of an error, and sometimes in its first line.
 """
 
 import re
@@ -12,19 +12,19 @@ from typing import Any
 import psycopg
 from django.db import Error as DjangoError
 
-# Syntax errors, and the class of data exceptions: their first line may quote a value.
+# Data exceptions and syntax errors: their first line may quote a value.
 _QUOTING = ("22", "42601")
-# A value may hold quotes itself.
+# A value may contain quotes.
 _QUOTED = re.compile(r'".*"', re.DOTALL)
 
 
 def describe(error: BaseException) -> str:
-    """Return class and message of an error."""
+    """Return the class and the message of an error."""
     return f"{type(error).__name__}: {_message(error)}"
 
 
 def format_traceback(error: BaseException) -> str:
-    """Return the traceback of an error and of those that led to it."""
+    """Return the traceback of an error and its causes."""
     trace = TracebackException.from_exception(error)
     _clean(trace, error)
     return "".join(trace.format()).rstrip("\n")
@@ -44,7 +44,7 @@ def _message(error: BaseException) -> str:
 
 
 def _clean(trace: Any, error: BaseException) -> None:
-    """Replace the messages in a traceback; `_str` is where the standard library keeps them."""
+    """Replace the messages in a traceback. The standard library stores them in `_str`."""
     if isinstance(error, psycopg.Error | DjangoError):
         trace._str = _message(error)  # noqa: SLF001 there is no public way
     for name in ("__cause__", "__context__"):

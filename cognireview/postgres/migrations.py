@@ -1,4 +1,4 @@
-"""Bringing the database up to date while people work on it."""
+"""Apply migrations while people work on the database."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,13 +14,12 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from psycopg.errors import LockNotAvailable
 
-# Of several processes that start at once, one migrates; the others wait and find it done.
-# They ask again and again: a statement that waits would hold up an index that is made concurrently.
+# If several processes start at once, one migrates and the others wait. They poll, because a waiting statement
+# would block CREATE INDEX CONCURRENTLY.
 _LOCK = "SELECT pg_try_advisory_lock(hashtext('cognireview.migrate'))"
 _UNLOCK = "SELECT pg_advisory_unlock(hashtext('cognireview.migrate'))"
-# A change of a table waits for whoever reads it, and whoever comes then waits behind the change. So it
-# gives up soon, lets them through, and comes again: before PostgreSQL looks for deadlocks, which takes it a
-# second and may end a request of somebody's.
+# ALTER TABLE waits for running queries, and new queries queue behind it. So it times out, lets them pass and
+# retries. The timeout is below deadlock_timeout (1 s), because a deadlock check may cancel a user's request.
 _SET_LOCK_TIMEOUT = "SET lock_timeout = '500ms'"
 _RESET_LOCK_TIMEOUT = "RESET lock_timeout"
 _LOCK_POLL_SECONDS = 0.5
@@ -29,19 +28,16 @@ _RETRY_SECONDS = 1.5
 
 
 def require_session(command: str) -> None:
-    """Raise `ImproperlyConfigured` behind a transaction pooler.
-
-    What one statement sets there, the next may not find, and another client may get.
-    """
+    """Raise `ImproperlyConfigured` behind a transaction pooler, where session settings do not last."""
     if settings.ENVIRONMENT.transaction_pooler:
         raise ImproperlyConfigured(
-            f"COGNIREVIEW_TRANSACTION_POOLER: `{command}` needs a connection of its own. Run it with the "
-            "DATABASE_URL of PostgreSQL itself, and with COGNIREVIEW_TRANSACTION_POOLER=false."
+            f"COGNIREVIEW_TRANSACTION_POOLER: `{command}` needs a session. Run it with the "
+            "DATABASE_URL of PostgreSQL itself and COGNIREVIEW_TRANSACTION_POOLER=false."
         )
 
 
 def migrate(report: Callable[[str], object] = bool) -> None:
-    """Apply the migrations that are missing, after a line to `report`."""
+    """Apply missing migrations, and `report` that first."""
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         require_session("migrate")
@@ -51,13 +47,13 @@ def migrate(report: Callable[[str], object] = bool) -> None:
 
 @contextmanager
 def migration_lock(database: BaseDatabaseWrapper) -> Iterator[None]:
-    """Let no other process migrate the database meanwhile."""
+    """Hold the lock that lets one process at a time migrate the database."""
     while not _execute(database, _LOCK):
         time.sleep(_LOCK_POLL_SECONDS)
     try:
         yield
     finally:
-        # Who lost the connection has lost the lock with it.
+        # A lost connection has released the lock.
         if database.is_usable():
             _execute(database, _UNLOCK)
 
@@ -65,9 +61,9 @@ def migration_lock(database: BaseDatabaseWrapper) -> Iterator[None]:
 def retry_on_lock_timeout(
     database: BaseDatabaseWrapper, apply: Callable[[], object], say: Callable[[str], None]
 ) -> None:
-    """Call `apply`, again if a migration in it was in somebody's way: it was taken back, and none before it.
+    """Call `apply`, and retry while a migration cannot lock a table. Earlier migrations stay applied.
 
-    Raises `CommandError` when somebody keeps a table for minutes.
+    Raises `CommandError` if a table stays locked for minutes.
     """
     _execute(database, _SET_LOCK_TIMEOUT)
     try:
@@ -78,12 +74,12 @@ def retry_on_lock_timeout(
             except OperationalError as error:
                 if not isinstance(error.__cause__, LockNotAvailable):
                     raise
-                say("Somebody uses a table that is to be changed; trying again in a moment.")
+                say("A table to be changed is in use. Retrying.")
                 time.sleep(_RETRY_SECONDS)
             else:
                 return
         raise CommandError(
-            "Somebody keeps a table that is to be changed. See pg_stat_activity, and migrate again."
+            "A table to be changed stays in use. See pg_stat_activity, then run migrate again."
         )
     finally:
         if database.is_usable():
@@ -91,7 +87,7 @@ def retry_on_lock_timeout(
 
 
 def _without_timeout(execute: Any, statement: Any, values: Any, many: bool, context: Any) -> Any:  # noqa: FBT001
-    """Run a statement that nobody waits behind for as long as it takes: an index cut short stays broken."""
+    """Run CONCURRENTLY statements without the timeout: they block nobody, and must not be cancelled."""
     if "CONCURRENTLY" not in str(statement):
         return execute(statement, values, many, context)
     execute(_RESET_LOCK_TIMEOUT, None, False, context)  # noqa: FBT003
@@ -102,7 +98,7 @@ def _without_timeout(execute: Any, statement: Any, values: Any, many: bool, cont
 
 
 def _execute(database: BaseDatabaseWrapper, statement: str) -> Any:
-    """The first value that the statement gives, if any."""
+    """Execute the statement and return its first value, if any."""
     with database.cursor() as cursor:
         cursor.execute(statement)
         return cursor.fetchone()[0] if cursor.description else None

@@ -1,4 +1,4 @@
-"""The system account that runs the embedded PostgreSQL when we are root, which PostgreSQL refuses to be."""
+"""Choose the account that runs the embedded PostgreSQL, which refuses to run as root."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ NAME = "cognireview"
 
 
 class NoServerAccount(Exception):
-    """There is no such account and none could be made; the message says what to do."""
+    """The account does not exist and could not be created. The message says what to do."""
 
 
 class _AsAccount(TypedDict, total=False):
@@ -27,7 +27,7 @@ class _AsAccount(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ServerAccount:
-    """Who runs the server: ourselves, or a system account when we are root."""
+    """The account of the server: our own, or a system account if we are root."""
 
     uid: int
     gid: int
@@ -35,7 +35,7 @@ class ServerAccount:
 
     @property
     def subprocess_options(self) -> _AsAccount:
-        """Arguments of `subprocess.run` that start a program as this account."""
+        """Arguments for `subprocess.run` that start a program as this account."""
         return {} if self.is_ours else {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def chown(self, path: Path) -> None:
@@ -43,22 +43,24 @@ class ServerAccount:
             os.chown(path, self.uid, self.gid)
 
     def grant_traversal(self, folder: Path) -> None:
-        """Let the account pass (not list) the folders that lead to `folder`, which may be below `/root`."""
+        """Let the account traverse, but not list, the folders above `folder`, which may be below `/root`."""
         if self.is_ours:
             return
         for parent in [folder, *folder.parents]:
             mode = stat.S_IMODE(parent.stat().st_mode)
             if not mode & stat.S_IXOTH:
-                log.warning("Others may now pass %s: PostgreSQL runs as the user %s.", parent, NAME)
+                log.warning(
+                    "Made %s traversable for others, because PostgreSQL runs as the user %s.", parent, NAME
+                )
                 parent.chmod(mode | stat.S_IXOTH)
 
     def grant_execution(self, installation: Path) -> None:
-        """Let the account reach the programs, also where they were installed under a strict umask."""
+        """Let the account run the programs, even if they were installed with a strict umask."""
         self.grant_traversal(installation.parent)
         if self.is_ours or (installation / "bin" / "postgres").stat().st_mode & stat.S_IXOTH:
             return
         package = installation.parent
-        # The second holds the shared libraries that the wheel brings.
+        # The second folder contains the shared libraries of the wheel.
         for folder in (installation, package.with_name(f"{package.name}.libs")):
             for path in [folder, *folder.rglob("*")]:
                 if not path.is_symlink():
@@ -67,7 +69,7 @@ class ServerAccount:
 
 
 def server_account() -> ServerAccount:
-    """Return the account, making it first where root has none yet. Raises `NoServerAccount`."""
+    """Return the account. Create it if root has none yet. Raises `NoServerAccount`."""
     if os.geteuid() != 0:
         return ServerAccount(os.geteuid(), os.getegid(), is_ours=True)
     entry = _find_entry() or _create_entry()
@@ -85,10 +87,10 @@ def _create_entry() -> pwd.struct_passwd:
     command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
     with suppress(FileNotFoundError):
         subprocess.run([*command, NAME], capture_output=True, check=False)
-    # Looked up whatever useradd said: another process may have been quicker.
+    # Ignores the result of useradd: another process may have created the account.
     if entry := _find_entry():
         return entry
     raise NoServerAccount(
-        f"PostgreSQL does not run as root and the system user {NAME!r} could not be made: "
-        "start as an ordinary user, or make that user with useradd."
+        f"PostgreSQL does not run as root, and the system user {NAME!r} could not be created: "
+        "start as an ordinary user, or create that user with useradd."
     )

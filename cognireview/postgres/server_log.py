@@ -1,4 +1,4 @@
-"""The log of a PostgreSQL server that is not embedded may hold statements and rows: contents of records."""
+"""Warn if an external PostgreSQL server may log record contents."""
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -12,7 +12,7 @@ _WANTED = {
 
 
 def log_privacy_warning(database: BaseDatabaseWrapper) -> str:
-    """Return a sentence about settings that let contents into the server's log, or nothing."""
+    """Return a warning about settings that let the server log record contents, or an empty text."""
     with database.cursor() as cursor:
         cursor.execute(
             "SELECT name, setting FROM pg_settings WHERE name = ANY(%s) ORDER BY name", [list(_WANTED)]
@@ -21,6 +21,6 @@ def log_privacy_warning(database: BaseDatabaseWrapper) -> str:
     if not wrong:
         return ""
     return (
-        f"PostgreSQL's log may hold contents of records ({', '.join(wrong)}). "
-        'See "Logs" in docs/operations.md for what a superuser sets.'
+        f"PostgreSQL may log record contents ({', '.join(wrong)}). "
+        'See "Logs" in docs/operations.md for the settings that a superuser has to make.'
     )

@@ -1,4 +1,4 @@
-"""What the role of web servers and workers may do in a database whose tables another role owns."""
+"""Grant privileges to the role of web servers and workers, which owns no tables."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections
 from psycopg import sql
 
-# Whether it can act as the owner: only where it cannot, the rest means anything.
+# Whether the role can act as the owner, which would make the grants pointless.
 _IS_OWNER = """
     SELECT rolsuper OR pg_has_role(rolname, current_user, 'MEMBER') FROM pg_roles WHERE rolname = %s
 """
-# It reads and writes, but makes, alters, empties and drops nothing. Reviews and audit events it adds, seals
-# it reads: the function that writes them is the owner's.
+# The role reads and writes rows, but cannot create, alter, truncate or drop. It can only insert reviews and
+# audit events, and only read seals, which a function of the owner writes.
 _GRANTS = """
     GRANT USAGE ON SCHEMA public TO {role};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
@@ -23,9 +23,9 @@ _GRANTS = """
 
 
 def grant_privileges(using: str, **_: Any) -> None:
-    """Give `settings.WEB_ROLE`, if it is set, what it needs (a `post_migrate` receiver).
+    """Grant `settings.WEB_ROLE` its privileges, if it is set (a `post_migrate` receiver).
 
-    Raises `ImproperlyConfigured` if there is no such role, or if it is as mighty as the owner.
+    Raises `ImproperlyConfigured` if the role does not exist or can act as the owner.
     """
     role = settings.WEB_ROLE
     if not role:

@@ -1,11 +1,11 @@
-"""Keep a program running: start it again when it ends, after longer and longer pauses, and say so once."""
+"""Restart a program that ended, with exponential backoff, and report each failure once."""
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 
-# A program that ran this long had started well: its next end counts as the first again.
+# After a program has run this long, its failures are counted from 0 again.
 _STABLE_SECONDS = 10
 _MAX_DELAY_SECONDS = 60
 _TAIL_BYTES = 4096
@@ -13,14 +13,14 @@ _MAX_LINE_LENGTH = 300
 
 
 class ProgramError(Exception):
-    """A program cannot be looked at or started; the message is a sentence without its full stop."""
+    """A program cannot be checked or started. The message is a sentence without its full stop."""
 
 
 class SupervisedProgram(ABC):
-    """A program that is to run until `up` ends.
+    """A program that `up` keeps running.
 
-    The first restart is immediate, the next ones wait 1, 2, 4 and at most 60 seconds. `report` gets a line
-    when the program starts to fail, when it fails in another way, and when it runs again.
+    The first restart is immediate. The next ones wait 1, 2, 4 and at most 60 seconds. `report` gets a line
+    when the program first fails, when the reason changes, and when the program runs again.
     """
 
     def __init__(self, name: str, log: Path, report: Callable[[str], None]) -> None:
@@ -42,10 +42,10 @@ class SupervisedProgram(ABC):
 
     @abstractmethod
     def exit_reason(self) -> str:
-        """Say how the program ended, without a full stop."""
+        """Return why the program ended, without a full stop."""
 
     def try_start(self) -> None:
-        """Start the program."""
+        """Start the program, or record the failure."""
         self._due = None
         try:
             self.start()
@@ -55,7 +55,7 @@ class SupervisedProgram(ABC):
             self._begun = time.monotonic()
 
     def check(self) -> None:
-        """Look at the program, and start it again if it ended and its pause is over."""
+        """Check the program, and restart it if it ended and its delay is over."""
         try:
             runs = self.is_running()
         except ProgramError as fault:
@@ -83,18 +83,18 @@ class SupervisedProgram(ABC):
         last = last_line(self.log)
         quoted = f' The last line of its log: "{last}".' if last and last not in reason else ""
         self._report(
-            f"The {self.name} fails: {reason}.{quoted} See {self.log}. It is started again, at the latest "
-            f"after {_MAX_DELAY_SECONDS} seconds."
+            f"The {self.name} fails: {reason}.{quoted} See {self.log}. It is restarted within "
+            f"{_MAX_DELAY_SECONDS} seconds."
         )
 
 
 def _delay(failures: int) -> int:
-    """Return the seconds to wait after so many failures in a row: 0, 1, 2, 4 and so on."""
+    """Return the delay in seconds after this number of failures in a row: 0, 1, 2, 4 and so on."""
     return 0 if failures == 1 else min(2 ** min(failures - 2, 30), _MAX_DELAY_SECONDS)
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log, or nothing where it cannot be read."""
+    """Return the last line of a log, or an empty text if the log cannot be read."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - _TAIL_BYTES))

@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def exit_with_parent(parent: int) -> None:
-    """Once the process `parent` has died, ask this one to stop, and after a while make it."""
+    """Stop this process once `parent` has died: first with SIGTERM, after a grace period by force."""
     threading.Thread(target=_watch, args=[parent], daemon=True).start()
 
 
@@ -48,10 +48,10 @@ def _serve(port: int) -> None:
         host=HOST,
         port=port,
         settings=settings.ENVIRONMENT,
-        # Nobody else could take requests over: this is for connections that are kept to be closed in order.
+        # No other process takes over requests. The drain only lets open connections close cleanly.
         drain_seconds=0.5,
         finish_seconds=GRACE_SECONDS,
-        # Else they would outlive their parent.
+        # Otherwise they would outlive their parent.
         in_each_process=partial(exit_with_parent, os.getpid()),
     )
 

@@ -1,7 +1,7 @@
-"""What a web process does between the signal to stop and its end.
+"""Drain a web process before it stops.
 
-It answers whatever still comes, so that nothing fails while others find out: `/readyz` says 503, and each
-answer closes its connection, so that the next request goes to another process.
+The process still answers requests, so none fails while the proxy notices: `/readyz` says 503, and each
+response closes its connection, so the next request goes to another process.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,7 +12,7 @@ _Application = Callable[[dict[str, Any], _Start], Iterable[bytes]]
 
 
 class Flag(Protocol):
-    """A number that the processes of a web server share."""
+    """A number shared by the processes of a web server."""
 
     value: int
 
@@ -25,8 +25,8 @@ _flag: Flag = _Never()
 
 
 def set_flag(flag: Flag) -> None:
-    """Take the flag that the web server sets."""
-    global _flag  # noqa: PLW0603 one for the process
+    """Use the flag that the web server sets at shutdown."""
+    global _flag  # noqa: PLW0603 one per process
     _flag = flag
 
 
@@ -35,9 +35,9 @@ def has_started() -> bool:
 
 
 def close_connections(application: _Application) -> _Application:
-    """The application, with connections closed behind its answers once stopping has begun.
+    """Wrap a WSGI application so that its responses close their connections during shutdown.
 
-    That header is none of an application's, by PEP 3333; granian, which runs this one, acts on it.
+    PEP 3333 does not allow applications to set this header, but granian, our server, honours it.
     """
 
     def close(environ: dict[str, Any], start_response: _Start) -> Iterable[bytes]:

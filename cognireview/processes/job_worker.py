@@ -1,4 +1,4 @@
-"""The job worker: procrastinate's, which ends when its database goes away, begun anew when that is back."""
+"""Run procrastinate's job worker, and restart it after a database outage, which ends it."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 def work(finish_seconds: int) -> None:
-    """Do jobs until SIGTERM or SIGINT. What runs then is asked to stop after `finish_seconds`."""
+    """Run jobs until SIGTERM or SIGINT. Running jobs are asked to stop after `finish_seconds`."""
     asyncio.run(_work(finish_seconds))
 
 
@@ -28,7 +28,7 @@ async def _work(finish_seconds: int) -> None:
     while not stop.done():
         worker = asyncio.create_task(_run_worker(finish_seconds))
         await asyncio.wait({worker, stop}, return_when=asyncio.FIRST_COMPLETED)
-        # Cancelled, it ends as it would by a signal; it has ended already where its database went away.
+        # Cancelling has the effect of a signal. After an outage, the worker has already ended.
         worker.cancel()
         await asyncio.wait({worker})
         _raise_unexpected(worker)
@@ -38,11 +38,11 @@ async def _work(finish_seconds: int) -> None:
 
 
 async def _run_worker(finish_seconds: int) -> None:
-    # Its pool gives up soon: by itself it would try again after longer and longer pauses.
+    # The pool gives up early. By default, it retries with growing pauses.
     connector = PsycopgConnector(kwargs=connector_params(), timeout=5, reconnect_timeout=1)
     with app.replace_connector(connector) as ours:
         try:
-            # Its pool would wait on for connections that it gave up.
+            # The pool would keep waiting for connections that it has given up.
             async with asyncio.timeout(_OPEN_TIMEOUT_SECONDS):
                 await ours.open_async()
             await ours.run_worker_async(
@@ -53,10 +53,10 @@ async def _run_worker(finish_seconds: int) -> None:
 
 
 def _raise_unexpected(worker: "asyncio.Task[None]") -> None:
-    """Raise what ended the worker, unless it was told to or its database went away."""
+    """Raise the worker's error, unless it was cancelled or the database did not answer."""
     error = None if worker.cancelled() else worker.exception()
     if error is None:
         return
     if not isinstance(error, TimeoutError) and not outage.is_outage(error):
         raise error
-    log.warning("The database does not answer: the worker goes on when it does.")
+    log.warning("The database does not answer. The worker continues once it does.")

@@ -1,4 +1,4 @@
-"""What `manage.py up` does: make everything ready, keep web server and job worker running, stop it all."""
+"""Run `manage.py up`: prepare everything, keep the web server and the job worker running, stop them."""
 
 import errno
 import fcntl
@@ -36,7 +36,7 @@ Report = Callable[[str], None]
 
 
 class CannotRun(Exception):
-    """`up` cannot begin or go on. The message says why in one line; `status` is the exit status."""
+    """`up` cannot start. The message says why in one line, and `status` is the exit status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -44,14 +44,13 @@ class CannotRun(Exception):
 
 
 def up(*, port: int, greeting: Callable[[str], list[str]], say: Report, report: Report) -> None:
-    """Run until a signal ends it, by `SystemExit(0)`. Raises `CannotRun`.
+    """Run until a signal raises `SystemExit(0)`. Raises `CannotRun`.
 
-    `greeting` is called with the site's URL once the database is migrated and returns the lines to
-    `say` once the site answers. `report` gets a line for each step of the start, and for each program that
-    fails.
+    `greeting` is called with the site's URL after the migrations, and its lines are passed to `say` once the
+    site answers. `report` gets a line for each step of the start and for each failure.
     """
     for number in _SIGNALS:
-        # nohup has it ignored, and means that.
+        # nohup ignores SIGHUP on purpose.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _exit_gracefully)
     url = _public_url(port)
@@ -79,21 +78,21 @@ def up(*, port: int, greeting: Callable[[str], list[str]], say: Report, report: 
 
 
 def _exit_gracefully(_number: int, _frame: FrameType | None) -> None:
-    """Leave by way of every `finally`; a second Ctrl+C must not cut that short."""
+    """Exit through every `finally`. A second Ctrl+C must not interrupt that."""
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     sys.exit(0)
 
 
 def _public_url(port: int) -> str:
-    """Where people reach the site: as the operator says, or else this machine at the port."""
+    """Return the address of the site: the setting, or this machine with the port."""
     if "public_url" in settings.ENVIRONMENT.model_fields_set:
         return str(settings.PUBLIC_URL)
     return f"http://{_local_host()}:{port}"
 
 
 def _local_host() -> str:
-    """The name of this machine for itself where it leads to us: browsers take passkeys at a name alone."""
+    """Return `localhost` if it leads to this server. Browsers allow passkeys on names, not on addresses."""
     try:
         found = {str(place[0]) for *_, place in socket.getaddrinfo("localhost", None, socket.AF_INET)}
     except OSError:
@@ -111,7 +110,7 @@ def _postgres(report: Report) -> AbstractContextManager[embedded.Server | None]:
 
 @contextmanager
 def _exclusive_lock(data_dir: Path, url: str) -> Iterator[bool]:
-    """Hold the data folder for this `up`; the value says whether the one before it was killed."""
+    """Lock the data folder for this `up`. The value says whether the previous one was killed."""
     with _lock_file(data_dir) as lock:
         lock.seek(0)
         before = lock.read().split()
@@ -144,9 +143,9 @@ def _write(file: IO[str], text: str) -> None:
 
 
 def _check_port(port: int, *, patient: bool) -> None:
-    """Make sure that nobody listens on the port: the web server would share it and get half of the requests.
+    """Check that the port is free. Otherwise two servers would share the port and its requests.
 
-    After a crash, wait for the web server that was left behind and is about to stop.
+    If `patient`, wait for the web server of a crashed `up`, which is about to stop.
     """
     end = time.monotonic() + (_PORT_TIMEOUT_SECONDS if patient else 0)
     while True:
@@ -156,7 +155,7 @@ def _check_port(port: int, *, patient: bool) -> None:
                 probe.bind((HOST, port))
             except OSError as error:
                 if time.monotonic() >= end or error.errno != errno.EADDRINUSE:
-                    message = f"Port {port} cannot be used: {error.strerror}. Try another: --port"
+                    message = f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
                     raise CannotRun(message, status=2) from None
             else:
                 return
@@ -171,22 +170,22 @@ def _check_front_end() -> None:
 
 
 def rotate_log(log: Path) -> None:
-    """Empty a log that is full, and keep what stood in it in the place of what was kept so before.
+    """Copy a full log to `LOG.1` and empty it.
 
-    Its process has the file open and writes on at the end. So the file must stay where it is.
+    The file is truncated in place, because its process keeps it open.
     """
-    with suppress(OSError):  # a full disk is no reason to stop
+    with suppress(OSError):  # a full disk must not stop the site
         if log.stat().st_size > _MAX_LOG_BYTES:
             shutil.copyfile(log, log.with_name(f"{log.name}.1"))
             os.truncate(log, 0)
 
 
 class _Child(SupervisedProgram):
-    """The web server or the worker, as a process of ours."""
+    """The web server or the worker."""
 
     def __init__(self, name: str, module_name: str, *arguments: str, url: str, report: Report) -> None:
         super().__init__(name, settings.DATA_DIR / "logs" / f"{module_name}.log", report)
-        # Installed, it is called from anywhere: no module may come from the folder it is called in.
+        # An installed program may run in any folder, from which no module must be imported.
         safe = ["-P"] if environment.IS_INSTALLED else []
         module = ["-m", "cognireview.processes.child_process"]
         self._command = [sys.executable, *safe, *module, module_name, str(os.getpid()), *arguments]
@@ -197,7 +196,7 @@ class _Child(SupervisedProgram):
         try:
             self.log.parent.mkdir(exist_ok=True)
             with self.log.open("ab") as log:
-                # In a session of its own, so that Ctrl+C reaches `up` alone, which stops the others in order.
+                # In a session of its own: Ctrl+C reaches `up` only, which then stops its children in order.
                 self.process = subprocess.Popen(
                     self._command,
                     stdin=subprocess.DEVNULL,
@@ -222,7 +221,7 @@ class _Child(SupervisedProgram):
             self.process.terminate()
 
     def kill(self) -> None:
-        """End the process and those it started."""
+        """Kill the process and its children."""
         if self.process and self.is_running():
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -249,7 +248,7 @@ class _Database(SupervisedProgram):
 
 @contextmanager
 def _program_errors() -> Iterator[None]:
-    """Turn what keeps the database from starting into `ProgramError`."""
+    """Convert errors that keep the database from starting to `ProgramError`."""
     try:
         yield
     except embedded.CannotStart as error:

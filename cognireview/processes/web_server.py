@@ -1,4 +1,4 @@
-"""The web server: granian, which stops in order."""
+"""Run granian as the web server, with a graceful shutdown."""
 
 import multiprocessing
 import os
@@ -14,22 +14,21 @@ from granian.constants import Interfaces
 from cognireview.environment import Environment
 from cognireview.processes import graceful_shutdown
 
-# Where prometheus_client lets the processes of one web server count together.
+# Folder in which prometheus_client aggregates the metrics of all processes of a web server.
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _DRAINING = 1
 
 
 class _WebServer(Granian):  # type: ignore[misc, valid-type]  # one of two classes, by the build of Python
-    """Tells its processes of the signal to stop, and stops them when those who send requests know it.
+    """Granian with a drain: it announces the shutdown and stops after `drain_seconds`.
 
-    A second signal ends the wait. granian then lets each request finish that it has begun with, closes the
-    connections that wait for another, and returns.
+    A second signal ends the drain. Granian then finishes open requests, closes idle connections and returns.
     """
 
     def __init__(self, *arguments: Any, drain_seconds: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._drain_seconds = drain_seconds
-        # As granian starts its processes; without a lock, which a process that is killed would keep.
+        # The start method of granian. Without a lock, which a killed process would never release.
         method = multiprocessing.get_start_method()
         context = multiprocessing.get_context(method if method in {"fork", "spawn"} else "spawn")
         self.flag = context.RawValue("b", 0)
@@ -57,9 +56,9 @@ def serve(
     finish_seconds: int,
     in_each_process: Callable[[], object] = bool,
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then for `drain_seconds` more, then for what has been begun with.
+    """Serve until SIGTERM or SIGINT, drain for `drain_seconds`, then finish open requests.
 
-    What takes longer than `finish_seconds` is cut off.
+    Requests that take longer than `finish_seconds` are aborted.
     """
     server = _WebServer(
         "cognireview.wsgi:application",
@@ -78,7 +77,7 @@ def serve(
 
 
 def _application(flag: graceful_shutdown.Flag, in_each_process: Callable[[], object]) -> Callable[..., Any]:
-    """Load the application in a process of the web server."""
+    """Load the application in a web process."""
     graceful_shutdown.set_flag(flag)
     in_each_process()
     from cognireview.wsgi import application  # noqa: PLC0415 importing it sets Django up

@@ -1,4 +1,4 @@
-"""What an account may do comes from its role alone."""
+"""Authenticate people whose permissions come from their role only."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from django.db.models import QuerySet
 
 
 class RoleBackend(AuthenticationBackend):
-    """Logs people in by name and password, and knows no permissions but those of groups.
+    """Allauth's backend without permissions of single users, which nobody has.
 
-    Nothing gives an account permissions of its own, and looking for them costs each request a query.
+    Looking for them would cost a query per request.
     """
 
     def _get_user_permissions(self, user_obj: Any) -> QuerySet[Permission]:

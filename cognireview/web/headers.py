@@ -1,11 +1,11 @@
-"""Headers that every answer has, whoever made it: a page, the API, a static file, a probe, an error."""
+"""Set security headers on every response: pages, API, static files, probes and errors."""
 
 from collections.abc import Callable
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-# What the browser may do for a page of ours beyond the usual: ask for a passkey, and nothing else.
+# Our pages may use passkeys, and no other browser feature.
 _FEATURES = {
     **dict.fromkeys(
         (
@@ -27,14 +27,14 @@ _FEATURES = {
     "publickey-credentials-get": "(self)",
 }
 ALWAYS = {
-    # No page of another site can load an answer of ours as its image, script or frame.
+    # Other sites cannot embed our responses as images, scripts or frames.
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": ", ".join(f"{name}={who}" for name, who in _FEATURES.items()),
 }
 
 
 class HeadersMiddleware:
-    """Adds them. What nobody said may be kept, as static files say, is kept by no browser and no proxy."""
+    """Add the headers. Responses without a caching policy are not stored by browsers and proxies."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

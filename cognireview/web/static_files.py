@@ -1,4 +1,4 @@
-"""Static files: which ones are collected, and when that needs no doing again."""
+"""Collect static files, but only if they have changed."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 
 class StaticFiles(StaticFilesConfig):
-    """Leaves out what no page loads, since hashing and compressing it takes seconds."""
+    """Omit files that no page loads, because hashing and compressing them takes seconds."""
 
     ignore_patterns = [  # noqa: RUF012 (as Django has it)
         *StaticFilesConfig.ignore_patterns,
@@ -22,13 +22,13 @@ class StaticFiles(StaticFilesConfig):
 
 
 def missing_packages() -> list[str]:
-    """The front-end packages of `package.json` that are not in `static/vendor`."""
+    """Return the packages of `package.json` that are missing in `static/vendor`."""
     wanted = json.loads((settings.FILES_DIR / "package.json").read_text())["dependencies"]
     return [name for name in wanted if finders.find(f"vendor/{name}") is None]
 
 
 def collect(report: Callable[[str], object] = bool) -> None:
-    """Collect the static files into `STATIC_ROOT`, after a line to `report`, unless nothing changed since."""
+    """Collect the static files into `STATIC_ROOT` if one has changed, and `report` that first."""
     seal = Path(settings.STATIC_ROOT) / ".collected"
     digest = hashlib.sha256("\n".join(_sources()).encode()).hexdigest()
     if seal.exists() and seal.read_text() == digest:

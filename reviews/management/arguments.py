@@ -10,7 +10,7 @@ from reviews.records.mapping import FieldMapping, MappingError, parse_mapping
 
 
 def add_output(parser: argparse.ArgumentParser, more: str = "") -> None:
-    """Add `-o FILE`. The option's value is None for standard output."""
+    """Add `-o FILE`. Standard output gives the value None."""
     parser.add_argument(
         "-o",
         "--output",

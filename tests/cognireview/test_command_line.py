@@ -1,10 +1,12 @@
 """What `manage.py` does around a command."""
 
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import psycopg
@@ -77,7 +79,7 @@ class TestWhatTheOperatorHasToPutRight:
             ),
             (
                 raising(PermissionError(13, "Permission denied", "var")),
-                "var is not ours to use: Permission denied",
+                "var cannot be accessed: Permission denied",
             ),
         ],
     )
@@ -131,3 +133,42 @@ class TestTheEmbeddedServer:
             process.terminate()
         assert process.returncode == 128 + signal.SIGTERM
         assert not embedded.Server(tmp_path, server_account()).is_alive()
+
+
+def test_version_is_ours(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for arguments in (["--version"], ["version"]):
+        monkeypatch.setattr(sys, "argv", ["cognireview", *arguments])
+        command_line.main()
+        assert capsys.readouterr().out == f"CogniReview {version('cognireview')}\n"
+
+
+def test_help_lists_our_commands_first_with_a_line_each() -> None:
+    text = command_line.CommandLine(["cognireview", "help"]).main_help_text()
+    ours, _, others = text.partition("Commands of Django:")
+    assert "\n  import_run       Import evaluation files into a run\n" in ours
+    assert "runserver" in others
+    assert "runserver" not in ours
+
+
+@pytest.mark.slow
+def test_up_reports_before_it_imports_and_lets_its_children_write_bytecode() -> None:
+    """A module that stands in for the command line prints what it finds."""
+    code = """
+        import os, sys, types
+        stub = types.ModuleType("cognireview.command_line")
+        stub.main = lambda: print(sys.dont_write_bytecode, os.environ.get("PYTHONDONTWRITEBYTECODE"))
+        sys.modules["cognireview.command_line"] = stub
+        from cognireview import __main__
+        __main__.main()
+        print("django" in sys.modules)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), "up"],
+        cwd=BASE_DIR,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == "cognireview: Loading the program...\n"
+    assert done.stdout == "False None\nFalse\n"

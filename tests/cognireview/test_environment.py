@@ -59,7 +59,7 @@ class TestServers:
         self, variable: str, value: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv(variable, value)
-        with pytest.raises(ImproperlyConfigured, match=f"{variable}: .*set DATABASE_URL too") as raised:
+        with pytest.raises(ImproperlyConfigured, match=f"{variable}: .*needs DATABASE_URL") as raised:
             read()
         assert "hush" not in str(raised.value)
         monkeypatch.setenv("DATABASE_URL", self.URL)

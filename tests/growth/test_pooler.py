@@ -92,6 +92,6 @@ def test_what_needs_a_connection_of_its_own_says_so(command: list[str], tmp_path
     done = manage_py(tmp_path, *command, DATABASE_URL=nowhere, COGNIREVIEW_TRANSACTION_POOLER="true")
     assert done.returncode == 2
     assert done.stderr == (
-        f"cognireview: COGNIREVIEW_TRANSACTION_POOLER: `{command[0]}` needs a connection of its own. "
-        "Run it with the DATABASE_URL of PostgreSQL itself, and with COGNIREVIEW_TRANSACTION_POOLER=false.\n"
+        f"cognireview: COGNIREVIEW_TRANSACTION_POOLER: `{command[0]}` needs a session. "
+        "Run it with the DATABASE_URL of PostgreSQL itself and COGNIREVIEW_TRANSACTION_POOLER=false.\n"
     )

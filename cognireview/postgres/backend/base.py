@@ -1,7 +1,7 @@
-"""Django's PostgreSQL backend, but for cursors that PostgreSQL keeps: those end with their transaction.
+"""Django's PostgreSQL backend without server-side cursors outside of transactions.
 
-Outside of one, Django's `iterator()` would leave a cursor on the connection for the queries after it, which
-behind a transaction pooler may be another's by then. Its forms and allauth do so.
+Django's `iterator()` would declare a cursor WITH HOLD there. It would fail behind a transaction pooler, where
+the next query may use another connection. Django's forms and allauth use `iterator()`.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from django.db.backends.postgresql import base
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """What goes through very many rows does so in a transaction; else all of them come at once."""
+    """Fetch all rows at once outside of a transaction."""
 
     def chunked_cursor(self) -> Any:
         return super().chunked_cursor() if self.in_atomic_block else self.cursor()

@@ -106,7 +106,7 @@ def before(source: Path, file: Path) -> dict[str, str]:
 class TestABackup:
     def test_is_the_owners_alone_and_says_what_it_lacks(self, source: Path, tmp_path: Path) -> None:
         said = manage_py(source, "backup", str(tmp_path / "it"))
-        assert "The secret key is not in it" in said.stderr
+        assert "it is not in the backup" in said.stderr
         assert [path.name for path in tmp_path.iterdir()] == ["it"]
         assert (tmp_path / "it").stat().st_mode & 0o777 == 0o600
 
@@ -154,7 +154,7 @@ class TestARestoredDatabase:
             opened.execute("UPDATE run SET name = 'kept' WHERE name = 'Demo'")
         refused = manage_py(target, "restore", str(file))
         assert refused.returncode == 2
-        assert "The database holds 2 runs, 350 records, 150 decisions, 4 accounts, " in refused.stderr
+        assert "The database contains 2 runs, 350 records, 150 decisions, 4 accounts, " in refused.stderr
         assert names(target) == {"kept", "Demo, reviewed"}
         succeeded(manage_py(target, "restore", "--replace", str(file)))
         assert names(target) == set(RUNS)
@@ -178,7 +178,7 @@ class TestARestoredDatabase:
 
 class TestAFileIsRefused:
     @pytest.mark.parametrize(
-        ("content", "why"), [(b"{}\n", "cannot be read as a backup: "), (None, "There is no file")]
+        ("content", "why"), [(b"{}\n", "is not a backup"), (None, "There is no file")]
     )
     def test_that_is_no_backup(self, target: Path, tmp_path: Path, content: bytes | None, why: str) -> None:
         if content is not None:
@@ -203,7 +203,7 @@ class TestAFileIsRefused:
             (tmp_path / "it").write_bytes(whole[:-cut])
             refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
             assert refused.returncode == 2
-            assert "its end was cut off" in refused.stderr
+            assert "its end is missing" in refused.stderr
 
     def test_in_which_one_bit_was_changed(self, target: Path, file: Path, tmp_path: Path) -> None:
         """In the list of contents, in the contents, and in the checksum."""
@@ -268,7 +268,7 @@ class TestAServer:
             opened.execute("CREATE TABLE invoice ()")
         refused = manage_py(target, "restore", str(file), DATABASE_URL=url)
         assert refused.returncode == 2
-        assert "The database holds 1 table not of this program" in refused.stderr
+        assert "The database contains 1 table of another program" in refused.stderr
 
 
 @pytest.mark.usefixtures("db")

@@ -133,7 +133,7 @@ class TestTheLookOut:
         monkeypatch.setattr(outage, "_POLL_SECONDS", 0.01)
         yield outage._Watch()
         for thread in threading.enumerate():
-            if thread.name == "look-out":
+            if thread.name == "outage-watch":
                 thread.join(10)
 
     def test_ends_at_once_where_the_database_answers(self, watch: outage._Watch, answers: list[bool]) -> None:

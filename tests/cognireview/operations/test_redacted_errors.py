@@ -155,5 +155,5 @@ def test_migrate_warns_of_a_server_that_logs_contents(
             cursor.execute(f"SET LOCAL {name} = '{first}'")
         cursor.execute(f"SET LOCAL {setting} = '{value}'")
     sentence = server_log_settings.log_privacy_warning(connection)
-    assert sentence.startswith("PostgreSQL's log may hold contents") != is_safe
+    assert sentence.startswith("PostgreSQL may log record contents") != is_safe
     assert (setting in sentence) != is_safe

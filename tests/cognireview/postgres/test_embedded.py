@@ -197,9 +197,9 @@ class TestCannotStart:
         ("content", "reason"),
         [
             (None, "PG_VERSION is missing: the database is damaged. Put"),
-            (b"", "PG_VERSION does not hold a version"),
-            (b"\xff\x00", "PG_VERSION does not hold a version"),
-            (b"eighteen", "PG_VERSION does not hold a version"),
+            (b"", "PG_VERSION contains no version"),
+            (b"\xff\x00", "PG_VERSION contains no version"),
+            (b"eighteen", "PG_VERSION contains no version"),
         ],
     )
     def test_on_a_cluster_without_a_version_of_its_own(

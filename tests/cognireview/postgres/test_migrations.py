@@ -69,7 +69,7 @@ class TestMigrating:
         migrations.retry_on_lock_timeout(connection, transaction.atomic(change), say)
         reader.join(10)
         assert len(said) >= 2
-        assert "Somebody uses a table" in said[0]
+        assert "A table to be changed is in use" in said[0]
         with connection.cursor() as cursor:
             cursor.execute("SHOW lock_timeout")
             assert cursor.fetchone() == ("0",)
@@ -107,7 +107,7 @@ class TestMigrating:
             with connection.cursor() as cursor:
                 cursor.execute("DO $$ BEGIN RAISE SQLSTATE '55P03'; END $$")
 
-        with pytest.raises(CommandError, match="Somebody keeps a table"):
+        with pytest.raises(CommandError, match="A table to be changed stays in use"):
             migrations.retry_on_lock_timeout(connection, fail, lambda _sentence: None)
 
     def test_hides_no_other_error(self) -> None:

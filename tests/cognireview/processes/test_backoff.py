@@ -89,7 +89,7 @@ def test_a_failure_is_reported_with_its_log_once_until_it_changes(
     tend(program, clock, 60)
     assert "\n".join(program.lines) == (
         'The worker fails: it ended with status 1. The last line of its log: "No module named x". '
-        f"See {log}. It is started again, at the latest after 60 seconds."
+        f"See {log}. It is restarted within 60 seconds."
     )
     program.ending = "it was ended by signal 9 (SIGKILL)"
     tend(program, clock, 60)
