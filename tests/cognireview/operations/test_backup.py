@@ -177,9 +177,7 @@ class TestARestoredDatabase:
 
 
 class TestAFileIsRefused:
-    @pytest.mark.parametrize(
-        ("content", "why"), [(b"{}\n", "is not a backup"), (None, "There is no file")]
-    )
+    @pytest.mark.parametrize(("content", "why"), [(b"{}\n", "is not a backup"), (None, "There is no file")])
     def test_that_is_no_backup(self, target: Path, tmp_path: Path, content: bytes | None, why: str) -> None:
         if content is not None:
             (tmp_path / "it").write_bytes(content)
