@@ -1,4 +1,4 @@
-"""Which records a share of a run falls on."""
+"""The allocation of records to shares of a run."""
 
 from uuid import uuid4
 
@@ -15,30 +15,30 @@ def places(purpose: str, ids: list[str] = IDS) -> list[float]:
     return [allocation.position(purpose, evaluation_id) for evaluation_id in ids]
 
 
-class TestThePlaceOfARecord:
-    def test_is_the_same_always(self) -> None:
+class TestPosition:
+    def test_position_never_changes(self) -> None:
         assert (
             allocation.position("blind", "eval_1")
             == allocation.position("blind", "eval_1")
             == 0.10743455184011097
         )
 
-    def test_is_from_0_up_to_but_not_1(self) -> None:
+    def test_position_is_at_least_0_and_less_than_1(self) -> None:
         assert all(0 <= place < 1 for place in places("blind"))
 
     @pytest.mark.parametrize("share", [0.05, 0.15, 0.5])
-    def test_is_as_good_as_drawn_by_lot(self, share: float) -> None:
+    def test_share_contains_as_many_records_as_chance_would_give(self, share: float) -> None:
         hit = sum(place < share for place in places("blind"))
         # Five standard deviations of the binomial distribution.
         assert abs(hit - share * len(IDS)) < 5 * (share * (1 - share) * len(IDS)) ** 0.5
 
-    def test_is_another_one_for_another_purpose(self) -> None:
+    def test_positions_for_two_purposes_are_independent(self) -> None:
         blind, sample = places("blind"), places("sample")
         both = sum(one < 0.5 and other < 0.5 for one, other in zip(blind, sample, strict=True))
         assert abs(both - len(IDS) / 4) < 5 * (len(IDS) * 3 / 16) ** 0.5
 
     @pytest.mark.django_db
-    def test_orders_records_as_postgresql_does(self) -> None:
+    def test_position_orders_records_as_postgresql_does(self) -> None:
         ids = [*IDS[:50], "", "é", "eval 1", "\N{SNOWMAN}"]
         ids_as_rows = "SELECT evaluation_id FROM unnest(%(ids)s::text[]) AS one (evaluation_id)"
         query = f"{ids_as_rows} ORDER BY {allocation.POSITION_SQL}"
@@ -48,20 +48,20 @@ class TestThePlaceOfARecord:
         assert ordered == sorted(ids, key=lambda one: allocation.position(allocation.SAMPLE, one))
 
 
-class TestTheSharesOfARun:
-    def test_are_of_none_at_0_and_of_all_at_1(self) -> None:
+class TestShares:
+    def test_share_of_0_is_empty_and_share_of_1_contains_all(self) -> None:
         nothing, everything = Run(blind_share=0), Run(blind_share=1, overlap_share=1, overlap=3)
         assert not any(allocation.is_blind(nothing, one) for one in IDS)
         assert all(allocation.is_blind(everything, one) for one in IDS)
         assert {allocation.required_independent_reviews(everything, one) for one in IDS} == {3}
 
-    def test_grow_with_what_they_held_before(self) -> None:
+    def test_larger_share_contains_the_smaller_one(self) -> None:
         small, large = Run(blind_share=0.1), Run(blind_share=0.2)
         held = {one for one in IDS if allocation.is_blind(small, one)}
         assert held
         assert held < {one for one in IDS if allocation.is_blind(large, one)}
 
-    def test_want_one_independent_review_of_every_other_record(self) -> None:
+    def test_records_outside_the_overlap_share_need_one_review(self) -> None:
         run = Run(overlap_share=0.1, overlap=2)
         wanted = [allocation.required_independent_reviews(run, one) for one in IDS]
         assert set(wanted) == {1, 2}

@@ -1,7 +1,4 @@
-"""Who gets which record next, who holds it until when, and what the lists say of it.
-
-What two people do at the same moment stands in `test_at_once.py`.
-"""
+"""Claims of one reviewer at a time. Concurrent claims are in `review/test_concurrency.py`."""
 
 import datetime as dt
 
@@ -26,7 +23,7 @@ def run() -> Run:
 
 
 def decide_all(run: Run, reviewer: User) -> list[Evaluation]:
-    """Go through the queue to its end; the records in the order they came."""
+    """Decide every record of the queue. Return the records in their order."""
     decided = []
     while evaluation := claims.claim_next(run=run, reviewer=reviewer):
         decide(evaluation, reviewer)
@@ -35,44 +32,44 @@ def decide_all(run: Run, reviewer: User) -> list[Evaluation]:
 
 
 def names(action: str) -> list[str]:
-    """Who did this, by the audit events."""
+    """Return the people who did this, from the audit events."""
     return list(AuditEvent.objects.filter(action=action).values_list("actor_name", flat=True))
 
 
 class TestClaimNext:
-    def test_goes_task_by_task_with_9_before_10_and_model_by_model(self, run: Run, ana: User) -> None:
+    def test_queue_goes_task_by_task_with_9_before_10_then_by_model(self, run: Run, ana: User) -> None:
         evaluations(run, tasks=["100", "10", "9", "2"], model_id="b")
         evaluations(run, tasks=["10", "9"], model_id="a")
         order = [(found.task_id, found.model_id) for found in decide_all(run, ana)]
         assert order == [("2", "b"), ("9", "a"), ("9", "b"), ("10", "a"), ("10", "b"), ("100", "b")]
 
-    def test_hands_out_records_without_a_task_last(self, run: Run, ana: User) -> None:
+    def test_records_without_a_task_come_last(self, run: Run, ana: User) -> None:
         evaluations(run, tasks=[None, "7", None])
         assert [found.task_id for found in decide_all(run, ana)] == ["7", None, None]
 
-    def test_hands_out_nothing_of_another_run_or_another_status(self, run: Run, ana: User) -> None:
+    def test_claim_next_ignores_other_runs_and_other_statuses(self, run: Run, ana: User) -> None:
         EvaluationFactory.create(human_review_status="Needs Review")
         for status in ("Not Required", "Completed", "Reviewed"):
             EvaluationFactory.create(run=run, human_review_status=status)
         pending = EvaluationFactory.create(run=run, human_review_status="Pending")
         assert decide_all(run, ana) == [pending]
 
-    def test_goes_on_with_the_task_of_the_last_review(self, run: Run, ana: User) -> None:
+    def test_claim_next_continues_the_task_of_the_last_review(self, run: Run, ana: User) -> None:
         evaluations(run, tasks=["1", "2", "2", "3"])
         decide(Evaluation.objects.filter(task_id="2").earliest("id"), ana)
         assert [found.task_id for found in decide_all(run, ana)] == ["2", "1", "3"]
 
-    def test_gives_a_second_reviewer_a_task_that_nobody_is_at(self, run: Run, ana: User, bo: User) -> None:
+    def test_second_reviewer_gets_a_task_that_nobody_works_on(self, run: Run, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1", "1", "2", "2"])
         mine, theirs = (claims.claim_next(run=run, reviewer=reviewer) for reviewer in (ana, bo))
         assert (mine and mine.task_id, theirs and theirs.task_id) == ("1", "2")
 
-    def test_lets_two_reviewers_share_the_only_task_left(self, run: Run, ana: User, bo: User) -> None:
+    def test_two_reviewers_share_the_only_task_left(self, run: Run, ana: User, bo: User) -> None:
         made = evaluations(run, tasks=["1", "1"])
         claimed = [claims.claim_next(run=run, reviewer=reviewer) for reviewer in (ana, bo)]
         assert claimed == made
 
-    def test_returns_what_the_reviewer_holds_and_holds_it_longer(self, run: Run, ana: User) -> None:
+    def test_claim_next_returns_the_claimed_record_and_renews_its_claim(self, run: Run, ana: User) -> None:
         evaluations(run, tasks=["1", "1"])
         first = claims.claim_next(run=run, reviewer=ana)
         again = claims.claim_next(run=run, reviewer=ana)
@@ -80,21 +77,19 @@ class TestClaimNext:
         assert held_until(again) > held_until(first)
         assert names("claim") == ["ana"]
 
-    def test_returns_of_two_that_the_reviewer_holds_the_one_claimed_last(self, run: Run, ana: User) -> None:
+    def test_claim_next_returns_the_record_that_was_claimed_last(self, run: Run, ana: User) -> None:
         first, second, _ = evaluations(run, tasks=["1", "2", "3"])
         for evaluation in (second, first):
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         assert claims.claim_next(run=run, reviewer=ana) == first
 
-    def test_passes_over_what_the_reviewer_holds_when_a_file_took_it_from_the_queue(
-        self, run: Run, ana: User
-    ) -> None:
+    def test_claim_next_skips_a_claimed_record_that_has_left_the_queue(self, run: Run, ana: User) -> None:
         held, other = evaluations(run, tasks=["1", "2"])
         claims.claim(evaluation_id=held.pk, reviewer=ana)
         Evaluation.objects.filter(pk=held.pk).update(human_review_status="Not Required")
         assert claims.claim_next(run=run, reviewer=ana) == other
 
-    def test_takes_back_a_claim_that_ran_out(self, run: Run, ana: User, bo: User) -> None:
+    def test_expired_claim_is_released(self, run: Run, ana: User, bo: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         claims.claim_next(run=run, reviewer=ana)
         assert claims.claim_next(run=run, reviewer=bo) is None
@@ -102,41 +97,43 @@ class TestClaimNext:
         assert claims.claim_next(run=run, reviewer=bo) == evaluation
         assert names("claim") == ["bo", "ana"]
 
-    def test_holds_a_record_for_the_length_that_is_set(self, run: Run, ana: User, settings: Settings) -> None:
+    def test_claim_lasts_as_long_as_the_site_says(self, run: Run, ana: User, settings: Settings) -> None:
         settings.CLAIM_LENGTH = dt.timedelta(hours=2)
         evaluations(run, tasks=["1"])
         before = timezone.now()
         claimed = claims.claim_next(run=run, reviewer=ana)
         assert before <= held_until(claimed) - dt.timedelta(hours=2) <= timezone.now()
 
-    def test_is_not_for_people_without_a_role(self, run: Run, eve: User) -> None:
+    def test_person_without_a_role_cannot_claim_the_next_record(self, run: Run, eve: User) -> None:
         evaluations(run, tasks=["1"])
         with pytest.raises(Denied, match=r"^Only a reviewer, a lead or an admin can review evaluations\.$"):
             claims.claim_next(run=run, reviewer=eve)
 
 
 class TestOrder:
-    """Beside the order of the tasks: what leads decided about it, and filters."""
+    """Priorities, assignments and filters."""
 
-    def test_has_what_is_urgent_first_whatever_task_is_in_mind(self, run: Run, ana: User) -> None:
+    def test_higher_priority_comes_before_the_current_task(self, run: Run, ana: User) -> None:
         decide(evaluations(run, tasks=["9"])[0], ana)
         evaluations(run, tasks=["5", "9"])
         evaluations(run, tasks=["8"], priority=1)
         evaluations(run, tasks=["7"], priority=-1)
         assert [found.task_id for found in decide_all(run, ana)] == ["8", "5", "9", "7"]
 
-    def test_has_what_is_assigned_to_the_reviewer_first(self, run: Run, ana: User) -> None:
+    def test_records_assigned_to_the_reviewer_come_first(self, run: Run, ana: User) -> None:
         evaluations(run, tasks=["1"], priority=5)
         evaluations(run, tasks=["2"], assigned_to=ana)
         assert [found.task_id for found in decide_all(run, ana)] == ["2", "1"]
 
-    def test_has_nothing_that_is_assigned_to_others_or_escalated(self, run: Run, ana: User, bo: User) -> None:
+    def test_queue_has_no_record_that_is_escalated_or_assigned_to_others(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
         evaluations(run, tasks=["1"], assigned_to=bo)
         evaluations(run, tasks=["2"], is_escalated=True)
         assert claims.claim_next(run=run, reviewer=ana) is None
         assert claims.prefetch_next(run=run, reviewer=ana, current=0) is None
 
-    def test_has_nothing_that_was_assigned_to_others_when_its_claim_ran_out(
+    def test_record_assigned_to_others_stays_theirs_after_its_claim_expired(
         self, run: Run, ana: User, bo: User
     ) -> None:
         [evaluation] = evaluations(run, tasks=["1"], assigned_to=bo)
@@ -144,12 +141,12 @@ class TestOrder:
         assert claims.claim_next(run=run, reviewer=ana) is None
         assert claims.claim_next(run=run, reviewer=bo) == evaluation
 
-    def test_has_a_claim_that_ran_out_before_what_nobody_has_had(self, run: Run, ana: User, bo: User) -> None:
+    def test_record_with_an_expired_claim_comes_first(self, run: Run, ana: User, bo: User) -> None:
         _, left = evaluations(run, tasks=["1", "2"])
         end_claim(claims.claim(evaluation_id=left.pk, reviewer=bo))
         assert claims.claim_next(run=run, reviewer=ana) == left
 
-    def test_is_narrowed_by_a_condition(self, run: Run, ana: User) -> None:
+    def test_condition_filters_the_queue(self, run: Run, ana: User) -> None:
         evaluations(run, tasks=["1", "2"], model_id="a")
         wanted = evaluations(run, tasks=["1", "2"], model_id="b")
         condition = Q(model_id="b")
@@ -159,14 +156,12 @@ class TestOrder:
             found.append(evaluation)
         assert found == wanted
 
-    def test_with_a_condition_passes_over_what_the_reviewer_holds_beside_it(
-        self, run: Run, ana: User
-    ) -> None:
+    def test_condition_excludes_a_claimed_record(self, run: Run, ana: User) -> None:
         held, wanted = evaluations(run, tasks=["1", "2"])
         claims.claim(evaluation_id=held.pk, reviewer=ana)
         assert claims.claim_next(run=run, reviewer=ana, condition=Q(task_id="2")) == wanted
 
-    def test_finds_a_task_that_nobody_is_at_among_the_next_500_records_only(
+    def test_task_that_nobody_works_on_is_found_among_the_next_500_records_only(
         self, run: Run, ana: User, bo: User
     ) -> None:
         first, *rest = evaluations(run, tasks=["1"] * 600 + ["2"])
@@ -174,88 +169,94 @@ class TestOrder:
         assert claims.claim_next(run=run, reviewer=ana) == rest[0]
 
 
-class TestClaimSpare:
+class TestPrefetch:
     @pytest.fixture
     def current(self, run: Run, ana: User) -> Evaluation:
-        """What ana has on her screen: the first of three of task 1; a record of task 2 waits too."""
+        """The record on ana's screen: the first of three of task 1. A record of task 2 waits, too."""
         evaluations(run, tasks=["2", "1", "1", "1"])
         return claims.claim(evaluation_id=run.evaluations.filter(task_id="1").earliest("pk").pk, reviewer=ana)
 
-    def spare(self, current: Evaluation, reviewer: User, condition: Q = claims.EVERYTHING) -> Evaluation:
+    def prefetch(self, current: Evaluation, reviewer: User, condition: Q = claims.EVERYTHING) -> Evaluation:
         found = claims.prefetch_next(
             run=current.run, reviewer=reviewer, current=current.pk, condition=condition
         )
         assert found
         return found
 
-    def test_holds_the_next_record_of_the_task_for_a_shorter_while(
+    def test_prefetched_record_has_a_shorter_claim(
         self, current: Evaluation, ana: User, settings: Settings
     ) -> None:
-        spare = self.spare(current, ana)
-        assert (spare.task_id, spare.claimed_by) == ("1", ana)
-        assert spare != current
-        assert held_until(spare) <= timezone.now() + settings.CLAIM_LENGTH / 3 < held_until(current)
+        prefetched = self.prefetch(current, ana)
+        assert (prefetched.task_id, prefetched.claimed_by) == ("1", ana)
+        assert prefetched != current
+        assert held_until(prefetched) <= timezone.now() + settings.CLAIM_LENGTH / 3 < held_until(current)
 
-    def test_gives_the_same_one_again_and_leaves_one_event(self, current: Evaluation, ana: User) -> None:
-        assert self.spare(current, ana) == self.spare(current, ana)
-        spare_events = AuditEvent.objects.filter(action="claim", detail={"prefetched": True})
-        assert spare_events.count() == 1
+    def test_prefetching_twice_returns_the_same_record_and_leaves_one_event(
+        self, current: Evaluation, ana: User
+    ) -> None:
+        assert self.prefetch(current, ana) == self.prefetch(current, ana)
+        prefetch_events = AuditEvent.objects.filter(action="claim", detail={"prefetched": True})
+        assert prefetch_events.count() == 1
 
-    def test_is_what_comes_next_when_the_other_is_decided(self, current: Evaluation, ana: User) -> None:
-        spare = self.spare(current, ana)
+    def test_prefetched_record_comes_next_after_a_decision(self, current: Evaluation, ana: User) -> None:
+        prefetched = self.prefetch(current, ana)
         assert claims.claim_next(run=current.run, reviewer=ana) == current
         decide(current, ana)
         following = claims.claim_next(run=current.run, reviewer=ana)
-        assert following == spare
-        assert held_until(following) > held_until(spare)
+        assert following == prefetched
+        assert held_until(following) > held_until(prefetched)
 
-    def test_that_does_not_fit_the_filters_is_another(self, current: Evaluation, ana: User) -> None:
-        self.spare(current, ana)
-        assert self.spare(current, ana, Q(task_id="2")).task_id == "2"
+    def test_prefetched_record_fulfils_the_condition(self, current: Evaluation, ana: User) -> None:
+        self.prefetch(current, ana)
+        assert self.prefetch(current, ana, Q(task_id="2")).task_id == "2"
 
-    def test_is_nobody_elses_until_it_is_released(self, current: Evaluation, ana: User, bo: User) -> None:
-        spare = self.spare(current, ana)
+    def test_prefetched_record_is_unavailable_until_it_is_released(
+        self, current: Evaluation, ana: User, bo: User
+    ) -> None:
+        prefetched = self.prefetch(current, ana)
         with pytest.raises(RecordUnavailable):
-            claims.claim(evaluation_id=spare.pk, reviewer=bo)
+            claims.claim(evaluation_id=prefetched.pk, reviewer=bo)
         assert claims.release_prefetched(run=current.run, reviewer=ana) == 1
-        assert claims.claim(evaluation_id=spare.pk, reviewer=bo) == spare
+        assert claims.claim(evaluation_id=prefetched.pk, reviewer=bo) == prefetched
         assert claims.claim_next(run=current.run, reviewer=ana) == current
 
     def test_raising_the_claim_length_keeps_the_claim_of_the_record_on_screen(
         self, current: Evaluation, ana: User, settings: Settings
     ) -> None:
-        prefetched = self.spare(current, ana)
+        prefetched = self.prefetch(current, ana)
         settings.CLAIM_LENGTH *= 8
         assert claims.release_prefetched(run=current.run, reviewer=ana) == 1
         for evaluation, is_claimed in ((current, True), (prefetched, False)):
             evaluation.refresh_from_db()
             assert evaluation.is_claimed == is_claimed
 
-    def test_a_prefetched_record_that_comes_on_screen_is_not_released(
-        self, current: Evaluation, ana: User
-    ) -> None:
-        shown = self.spare(current, ana)
+    def test_prefetched_record_that_is_shown_is_not_released(self, current: Evaluation, ana: User) -> None:
+        shown = self.prefetch(current, ana)
         claims.claim(evaluation_id=shown.pk, reviewer=ana)
         assert claims.release_prefetched(run=current.run, reviewer=ana) == 0
 
-    def test_released_when_there_is_none_leaves_no_event(self, current: Evaluation, ana: User) -> None:
+    def test_releasing_without_a_prefetched_record_leaves_no_event(
+        self, current: Evaluation, ana: User
+    ) -> None:
         assert claims.release_prefetched(run=current.run, reviewer=ana) == 0
         assert names("release prefetched") == []
 
-    def test_is_not_for_people_without_a_role(self, run: Run, eve: User) -> None:
+    def test_person_without_a_role_cannot_prefetch(self, run: Run, eve: User) -> None:
         with pytest.raises(Denied):
             claims.prefetch_next(run=run, reviewer=eve, current=0)
 
 
 class TestClaim:
-    def test_takes_the_very_record(self, run: Run, ana: User) -> None:
+    def test_claim_takes_a_certain_record(self, run: Run, ana: User) -> None:
         _, wanted = evaluations(run, tasks=["1", "2"])
         claimed = claims.claim(evaluation_id=wanted.pk, reviewer=ana)
         assert (claimed, claimed.claimed_by) == (wanted, ana)
         assert claims.claim_next(run=run, reviewer=ana) == wanted
         assert names("claim") == ["ana"]
 
-    def test_says_who_holds_it_since_when(self, run: Run, ana: User, bo: User) -> None:
+    def test_claim_of_a_claimed_record_names_the_reviewer_and_the_time(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         claimed_at = AuditEvent.objects.get(action="claim").at
@@ -264,7 +265,7 @@ class TestClaim:
             claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         assert taken.value.reason == f"ana has been reviewing this since {claimed_at:%H:%M} UTC."
 
-    def test_says_who_has_decided_it(self, run: Run, ana: User, bo: User) -> None:
+    def test_claim_of_a_decided_record_names_the_reviewer(self, run: Run, ana: User, bo: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         decide(evaluation, ana)
         review = evaluation.reviews.get()
@@ -273,13 +274,13 @@ class TestClaim:
         assert taken.value.reason == f"ana submitted this at {review.submitted_at:%H:%M} UTC."
 
     @pytest.mark.parametrize("status", ["Not Required", "Completed", "Reviewed"])
-    def test_says_what_the_status_is_where_nobody_here_decided(self, ana: User, status: str) -> None:
+    def test_claim_of_a_record_outside_the_queue_names_its_status(self, ana: User, status: str) -> None:
         evaluation = EvaluationFactory.create(human_review_status=status)
         with pytest.raises(RecordUnavailable) as taken:
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         assert taken.value.reason == f"This record is not in the queue: its status is {status}."
 
-    def test_of_what_is_assigned_to_somebody_else_is_for_leads(
+    def test_only_leads_claim_a_record_assigned_to_somebody_else(
         self, run: Run, ana: User, bo: User, lea: User
     ) -> None:
         [evaluation] = evaluations(run, tasks=["1"], assigned_to=bo)
@@ -287,35 +288,35 @@ class TestClaim:
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         assert claims.claim(evaluation_id=evaluation.pk, reviewer=lea).claimed_by == lea
 
-    def test_names_the_day_of_what_was_not_today(self, run: Run, ana: User) -> None:
+    def test_time_of_another_day_has_its_date(self, run: Run, ana: User) -> None:
         assert claims.format_time(dt.datetime(2026, 1, 2, 3, 4, tzinfo=dt.UTC)) == "2026-01-02 03:04 UTC"
 
-    def test_of_no_record_raises(self, ana: User) -> None:
+    def test_claim_of_an_unknown_record_raises(self, ana: User) -> None:
         with pytest.raises(Evaluation.DoesNotExist):
             claims.claim(evaluation_id=0, reviewer=ana)
 
-    def test_is_not_for_people_without_a_role(self, eve: User) -> None:
+    def test_person_without_a_role_cannot_claim(self, eve: User) -> None:
         evaluation = EvaluationFactory.create()
         with pytest.raises(Denied):
             claims.claim(evaluation_id=evaluation.pk, reviewer=eve)
 
 
 class TestRenew:
-    def test_holds_on_to_the_record(self, ana: User) -> None:
+    def test_renewal_extends_the_claim(self, ana: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         until = claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
         assert until > held_until(evaluation)
         evaluation.refresh_from_db()
         assert evaluation.claimed_until == until
 
-    def test_brings_back_a_claim_that_ran_out_while_nobody_took_it(self, ana: User, bo: User) -> None:
+    def test_expired_claim_is_renewed_if_nobody_else_claimed(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         end_claim(evaluation)
         claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
         with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing this since"):
             claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
 
-    def test_tells_who_comes_back_when_the_claim_ran_out(self, ana: User, bo: User) -> None:
+    def test_notice_says_when_the_claim_expired(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         assert claims.expired_claim_notice(evaluation, ana) == ""
         end_claim(evaluation)
@@ -325,20 +326,20 @@ class TestRenew:
         assert claims.expired_claim_notice(evaluation, ana) == sentence
         assert claims.expired_claim_notice(evaluation, bo) == ""
 
-    def test_learns_that_somebody_else_took_it(self, ana: User, bo: User) -> None:
+    def test_renewal_fails_after_somebody_else_claimed(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         end_claim(evaluation)
         claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         with pytest.raises(RecordUnavailable, match=r"^bo has been reviewing this since"):
             claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
 
-    def test_does_not_undo_a_release(self, ana: User, lea: User) -> None:
+    def test_renewal_fails_after_a_release(self, ana: User, lea: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         claims.release(evaluation_id=evaluation.pk, actor=lea)
         with pytest.raises(RecordUnavailable, match=r"^Your claim on this record has expired"):
             claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
 
-    def test_is_no_way_to_claim(self, eve: User) -> None:
+    def test_renewal_does_not_claim_a_record(self, eve: User) -> None:
         evaluation = EvaluationFactory.create()
         with pytest.raises(RecordUnavailable):
             claims.renew(evaluation_id=evaluation.pk, reviewer=eve)
@@ -346,7 +347,7 @@ class TestRenew:
 
 class TestRelease:
     @pytest.mark.parametrize("by", ["ana", "lea", "max"])
-    def test_by_the_holder_or_whoever_leads_frees_the_record(
+    def test_reviewer_lead_and_admin_release_a_record(
         self, ana: User, bo: User, by: str, request: pytest.FixtureRequest
     ) -> None:
         actor = request.getfixturevalue(by)
@@ -356,7 +357,7 @@ class TestRelease:
         event = AuditEvent.objects.get(action="release")
         assert (event.actor, event.detail) == (actor, {"holder": "ana"})
 
-    def test_of_what_somebody_else_holds_is_for_leads(self, ana: User, bo: User) -> None:
+    def test_reviewer_cannot_release_the_record_of_another(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         sentence = r"^You need the lead role for this\.$"
         with pytest.raises(Denied, match=sentence):
@@ -364,13 +365,13 @@ class TestRelease:
         evaluation.refresh_from_db()
         assert evaluation.claimed_by == ana
 
-    def test_of_a_free_record_does_nothing(self, bo: User) -> None:
+    def test_release_of_an_unclaimed_record_does_nothing(self, bo: User) -> None:
         claims.release(evaluation_id=EvaluationFactory.create().pk, actor=bo)
         assert not AuditEvent.objects.exists()
 
 
 class TestSkip:
-    def test_puts_the_record_off_for_one_and_leaves_it_to_others(self, run: Run, ana: User, bo: User) -> None:
+    def test_skipped_record_stays_in_the_queue_of_others(self, run: Run, ana: User, bo: User) -> None:
         first, second = evaluations(run, tasks=["1", "2"])
         claims.claim_next(run=run, reviewer=ana)
         claims.skip(evaluation_id=first.pk, reviewer=ana)
@@ -378,27 +379,27 @@ class TestSkip:
         assert claims.claim_next(run=run, reviewer=bo) == first
         assert names("skip") == ["ana"]
 
-    def test_leaves_nothing_to_claim_until_it_is_taken_back(self, run: Run, ana: User) -> None:
+    def test_skipped_record_returns_when_it_is_unskipped(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
         assert claims.claim_next(run=run, reviewer=ana) is None
         assert claims.unskip_all(run=run, reviewer=ana) == 1
         assert claims.claim_next(run=run, reviewer=ana) == evaluation
 
-    def test_twice_is_once(self, ana: User) -> None:
+    def test_skipping_twice_skips_once(self, ana: User) -> None:
         evaluation = EvaluationFactory.create()
         for _ in range(2):
             claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
         assert Skip.objects.count() == 1
 
-    def test_is_over_when_the_very_record_is_claimed(self, run: Run, ana: User) -> None:
+    def test_claim_of_a_skipped_record_ends_the_skip(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         claims.release(evaluation_id=evaluation.pk, actor=ana)
         assert claims.claim_next(run=run, reviewer=ana) == evaluation
 
-    def test_of_one_record_can_be_taken_back_alone(self, run: Run, ana: User) -> None:
+    def test_one_record_can_be_unskipped(self, run: Run, ana: User) -> None:
         first, second = evaluations(run, tasks=["1", "2"])
         for evaluation in (first, second):
             claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
@@ -407,12 +408,12 @@ class TestSkip:
         assert names("unskip") == ["ana"]
         assert claims.claim_next(run=run, reviewer=ana) == second
 
-    def test_of_what_somebody_else_holds_is_refused(self, ana: User, bo: User) -> None:
+    def test_record_claimed_by_another_cannot_be_skipped(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing this since"):
             claims.skip(evaluation_id=evaluation.pk, reviewer=bo)
 
-    def test_taken_back_counts_ones_own_of_this_run_that_still_wait(
+    def test_unskip_all_counts_own_skips_of_this_run_that_are_still_in_the_queue(
         self, run: Run, ana: User, bo: User
     ) -> None:
         waits, decided, others = evaluations(run, tasks=["1", "2", "3"])

@@ -1,4 +1,4 @@
-"""How many records of a run are in which state, and what is left of its queue for one reviewer."""
+"""Counts of a run's records by state, and of its queue for one reviewer."""
 
 import pytest
 from django.db.models import Q
@@ -19,14 +19,14 @@ def run() -> Run:
     return RunFactory.create()
 
 
-def hand_to_a_lead(evaluation: Evaluation, reviewer: User) -> None:
+def send_to_a_lead(evaluation: Evaluation, reviewer: User) -> None:
     escalations.escalate(
         evaluation_id=evaluation.pk, reviewer=reviewer, kind="cannot judge", reason="no response", note=""
     )
 
 
 class TestProgress:
-    def test_of_a_run_adds_up(self, run: Run, ana: User) -> None:
+    def test_progress_counts_each_record_in_one_state(self, run: Run, ana: User) -> None:
         held, expired, escalated, *_ = evaluations(run, tasks=["1"] * 6)
         evaluations(run, tasks=["2"], human_review_status="Pending")
         evaluations(run, tasks=["3"] * 2, human_review_status="Completed")
@@ -36,39 +36,39 @@ class TestProgress:
         for evaluation in (held, expired):
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         end_claim(expired)
-        hand_to_a_lead(escalated, ana)
+        send_to_a_lead(escalated, ana)
         progress = run_progress(run)
         assert progress == Progress(total=14, waiting=5, claimed=1, escalated=1, done=3, not_required=4)
         assert (progress.left, progress.to_review) == (7, 10)
 
-    def test_follows_each_decision(self, run: Run, ana: User) -> None:
+    def test_progress_changes_with_each_decision(self, run: Run, ana: User) -> None:
         for left, evaluation in zip((2, 1, 0), evaluations(run, tasks=["1"] * 3), strict=True):
             decide(evaluation, ana)
             assert (run_progress(run).left, run_progress(run).done) == (left, 3 - left)
 
-    def test_follows_one_statement_that_changes_records_of_several_runs(self, run: Run) -> None:
+    def test_progress_follows_a_statement_that_changes_several_runs(self, run: Run) -> None:
         evaluations(run, tasks=["1"] * 3)
         other = EvaluationFactory.create(human_review_status="Not Required")
         Evaluation.objects.update(human_review_status="Completed")
         assert (run_progress(run).done, run_progress(other.run).done) == (3, 1)
         assert run_progress(run).left == run_progress(other.run).not_required == 0
 
-    def test_has_an_escalated_record_that_a_lead_holds_as_escalated(
+    def test_escalated_record_claimed_by_a_lead_counts_as_escalated(
         self, run: Run, ana: User, lea: User
     ) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
-        hand_to_a_lead(evaluation, ana)
+        send_to_a_lead(evaluation, ana)
         claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
         assert run_progress(run) == Progress(1, waiting=0, claimed=0, escalated=1, done=0, not_required=0)
 
-    def test_has_an_escalated_record_that_a_file_decided_as_done(self, run: Run, ana: User) -> None:
+    def test_escalated_record_decided_by_a_file_counts_as_done(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
-        hand_to_a_lead(evaluation, ana)
+        send_to_a_lead(evaluation, ana)
         Evaluation.objects.filter(pk=evaluation.pk).update(human_review_status="Completed")
         assert run_progress(run) == Progress(1, waiting=0, claimed=0, escalated=0, done=1, not_required=0)
 
     @pytest.mark.parametrize("count", [1, 3])
-    def test_of_all_runs_comes_newest_first_in_two_queries(
+    def test_progress_of_all_runs_comes_newest_first_in_two_queries(
         self, count: int, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         runs = RunFactory.create_batch(count)
@@ -79,8 +79,10 @@ class TestProgress:
         assert found[-1][1] == Progress(1, 1, 0, 0, 0, 0)
 
 
-class TestStanding:
-    def test_tells_mine_from_theirs(self, run: Run, ana: User, bo: User) -> None:
+class TestReviewerProgress:
+    def test_reviewer_progress_counts_own_records_and_those_of_others(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
         mine, theirs, later, skipped, both, assigned, escalated, left, *_ = evaluations(run, tasks=["1"] * 10)
         claims.claim(evaluation_id=mine.pk, reviewer=ana)
         next_free = claims.claim(evaluation_id=theirs.pk, reviewer=bo).claimed_until
@@ -89,7 +91,7 @@ class TestStanding:
             claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
         claims.claim(evaluation_id=both.pk, reviewer=bo)
         Evaluation.objects.filter(pk=assigned.pk).update(assigned_to=bo)
-        hand_to_a_lead(escalated, bo)
+        send_to_a_lead(escalated, bo)
         claims.claim(evaluation_id=left.pk, reviewer=bo)
         end_claim(left)
         assert reviewer_progress(run=run, reviewer=ana) == ReviewerProgress(
@@ -101,7 +103,7 @@ class TestStanding:
             next_expiry_at=next_free,
         )
 
-    def test_left_is_what_a_reviewer_can_go_through(self, run: Run, ana: User, bo: User) -> None:
+    def test_reviewer_can_claim_as_many_records_as_are_left(self, run: Run, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1"] * 3)
         evaluations(run, tasks=["2"] * 2, assigned_to=bo)
         evaluations(run, tasks=["3"], assigned_to=ana)
@@ -113,12 +115,12 @@ class TestStanding:
             found += 1
         assert found == left == 4
 
-    def test_of_a_filtered_queue_counts_what_the_filter_leaves(self, run: Run, ana: User, bo: User) -> None:
+    def test_condition_filters_the_counts(self, run: Run, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1"] * 2)
         wanted, _, _ = evaluations(run, tasks=["2"] * 3)
         claims.claim(evaluation_id=wanted.pk, reviewer=bo)
         standing = reviewer_progress(run=run, reviewer=ana, condition=Q(task_id="2"))
         assert (standing.left, standing.claimed_by_others) == (2, 1)
 
-    def test_of_an_empty_queue_is_nothing(self, run: Run, ana: User) -> None:
+    def test_reviewer_progress_of_an_empty_queue_is_zero(self, run: Run, ana: User) -> None:
         assert reviewer_progress(run=run, reviewer=ana) == ReviewerProgress(0, 0, 0, 0, 0, None)

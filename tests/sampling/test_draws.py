@@ -1,4 +1,4 @@
-"""Records that nobody flagged, drawn to be reviewed all the same, and exported as they came."""
+"""Random samples of unflagged records: draws, decisions, exports and re-imports."""
 
 import json
 from collections import Counter
@@ -43,13 +43,13 @@ CORRECTED = {"Clarity": {"score": "No", "justification": "It skips a step."}}
 
 
 def unflagged(name: str, **changes: Any) -> bytes:
-    """A line that asks for no review."""
+    """Return an unflagged line."""
     calm = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
     return line(name, **(calm | changes))
 
 
 def run_of(share: float, count: int = 10, **changes: Any) -> tuple[Run, bytes]:
-    """A run with that sample share, of so many unflagged lines and two flagged ones, and its file."""
+    """Import `count` unflagged lines and two flagged ones. Return the run and its file."""
     data = file_of(line("f1"), *(unflagged(f"u{number}", **changes) for number in range(count)), line("f2"))
     run = Run.objects.create(name="evaluations", sample_share=share)
     bring_in(data)
@@ -75,13 +75,13 @@ def again(evaluation: Evaluation) -> Evaluation:
 
 
 def summed(run: Run) -> int:
-    """How many verdicts of drawn records count in figures about the judge."""
+    """Count the verdicts of sampled records in the figures about the judge."""
     verdicts = JudgedCount.objects.filter(stratum__run=run, criterion=None, is_sampled=True)
     return sum(verdicts.values_list("reviews", flat=True))
 
 
-class TestADraw:
-    def test_takes_the_share_of_each_judge_prompt_model_and_verdict(self) -> None:
+class TestDraw:
+    def test_draw_takes_the_share_of_each_judge_prompt_model_and_verdict(self) -> None:
         sizes = {("model-a", "Pass"): 30, ("model-a", "Fail"): 3, ("model-b", "Pass"): 11}
         lines = [
             unflagged(f"{model}-{verdict}-{number}", model_id=model, aggregated_score=verdict)
@@ -93,7 +93,7 @@ class TestADraw:
         found = run.evaluations.filter(is_sampled=True).values_list("model_id", "aggregated_score")
         assert Counter(found) == {cell: ceil(size / 10) for cell, size in sizes.items()}
 
-    def test_is_of_the_first_places_by_hash(self) -> None:
+    def test_draw_takes_the_records_with_the_lowest_positions(self) -> None:
         run, _ = run_of(0.3)
         ordered = sorted(
             (f"u{number}" for number in range(10)),
@@ -101,7 +101,7 @@ class TestADraw:
         )
         assert drawn(run) == set(ordered[:3])
 
-    def test_puts_records_into_the_queue_among_the_flagged_ones(self, ana: User) -> None:
+    def test_sampled_records_are_in_the_queue_among_the_flagged_ones(self, ana: User) -> None:
         run, _ = run_of(0.3)
         assert progress.run_progress(run)[:2] == (12, 5)
         assert progress.run_progress(run).not_required == 7
@@ -114,22 +114,22 @@ class TestADraw:
         assert set(waiting) == {"f1", "f2", *drawn(run)}
 
     @pytest.mark.parametrize("changes", [{"needs_human_review": True}, {"human_review_status": "Reviewed"}])
-    def test_is_of_nothing_that_was_flagged_or_seen_by_people(self, changes: dict[str, Any]) -> None:
+    def test_draw_takes_no_record_that_was_flagged_or_reviewed(self, changes: dict[str, Any]) -> None:
         run, _ = run_of(1, **changes)
         assert drawn(run) == set()
 
-    def test_adds_nothing_the_second_time(self) -> None:
+    def test_second_draw_adds_nothing(self) -> None:
         run, _ = run_of(0.3)
         assert draws.draw_sample(run.pk) == (0, 0)
         assert AuditEvent.objects.filter(action="draw sample").count() == 1
 
-    def test_of_a_larger_share_adds_to_what_is_there(self, lea: User) -> None:
+    def test_larger_share_adds_to_the_sample(self, lea: User) -> None:
         run, _ = run_of(0.3)
         before = drawn(run)
         assert set_share(run, 0.5) == (2, 0)
         assert drawn(run) > before
 
-    def test_of_a_smaller_share_puts_back_what_nobody_has_begun_with(self, ana: User, bo: User) -> None:
+    def test_smaller_share_removes_records_that_nobody_has_worked_on(self, ana: User, bo: User) -> None:
         run, _ = run_of(1)
         held, decided, typed, handed_on, taken_back, *free = run.evaluations.filter(is_sampled=True)
         agree(again(decided), ana)
@@ -147,17 +147,17 @@ class TestADraw:
         assert {again(one).human_review_status for one in free} == {"Not Required"}
         assert progress.run_progress(run).not_required == len(free) + 1
 
-    def test_goes_along_with_an_import(self) -> None:
+    def test_import_draws_the_sample(self) -> None:
         run, _ = run_of(0.5, count=4)
         bring_in(file_of(*(unflagged(f"v{number}") for number in range(6))))
         assert len(drawn(run)) == 5
 
-    def test_of_no_share_costs_no_look_at_the_records(self, django_assert_num_queries: Any) -> None:
+    def test_run_without_a_share_is_not_searched_for_records(self, django_assert_num_queries: Any) -> None:
         run, _ = run_of(0)
         with django_assert_num_queries(5):
             draws.draw_sample(run.pk)
 
-    def test_tells_the_audit_log_who_asked_and_what_came(self, lea: User) -> None:
+    def test_draw_leaves_an_event_with_its_actor_and_counts(self, lea: User) -> None:
         run, _ = run_of(0)
         run.sample_share = 0.3
         run.save()
@@ -166,7 +166,7 @@ class TestADraw:
         assert (event.actor, event.run) == (lea, run)
         assert event.detail == {"share": 0.3, "drawn": 3, "put_back": 0}
 
-    def test_of_a_large_run_is_a_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_large_run_is_drawn_by_a_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(draws, "MAX_RECORDS_WITHOUT_JOB", 5)
         run, _ = run_of(0.3)
         assert drawn(run) == set()
@@ -174,16 +174,16 @@ class TestADraw:
         tasks.draw_sample(**job.args)
         assert len(drawn(run)) == 3
 
-    def test_says_how_far_it_is(self, ana: User) -> None:
+    def test_count_sampled_counts_sampled_and_decided_records(self, ana: User) -> None:
         run, _ = run_of(0.3)
         agree(one_drawn(), ana)
         assert draws.count_sampled(run) == (3, 1)
 
 
-class TestADrawBesideOthers:
+class TestConcurrentDraws:
     pytestmark = pytest.mark.django_db(transaction=True)
 
-    def test_leaves_a_record_to_who_claims_it_at_that_moment(self, ana: User) -> None:
+    def test_record_that_is_claimed_during_a_draw_stays_in_the_queue(self, ana: User) -> None:
         run, _ = run_of(1, count=3)
         claimed = one_drawn()
         run.sample_share = 0
@@ -194,7 +194,7 @@ class TestADrawBesideOthers:
         assert again(claimed).is_sampled
         assert again(claimed).claimed_by == ana
 
-    def test_waits_in_a_job_for_an_import_that_is_under_way(self) -> None:
+    def test_draw_during_an_import_waits_in_a_job(self) -> None:
         run, _ = run_of(0)
 
         def ask() -> None:
@@ -210,12 +210,12 @@ class TestADrawBesideOthers:
         assert drawn(run) == set()
 
 
-class TestADecisionOnADrawnRecord:
+class TestDecisionsOnSampledRecords:
     @pytest.fixture
     def run(self) -> Run:
         return run_of(0.3)[0]
 
-    def test_that_corrects_nothing_confirms_it(self, run: Run, ana: User) -> None:
+    def test_decision_without_a_change_confirms_a_sampled_record(self, run: Run, ana: User) -> None:
         evaluation = one_drawn()
         review = agree(evaluation, ana)
         confirmed = again(evaluation)
@@ -227,13 +227,13 @@ class TestADecisionOnADrawnRecord:
         assert review.is_sampled
         assert summed(run) == 1
 
-    def test_is_a_submit_in_the_audit_log_that_keeps_the_line(self, run: Run, ana: User) -> None:
+    def test_confirmation_is_a_submit_in_the_audit_log_that_keeps_the_line(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
         human = AuditEvent.objects.get(action="submit").detail["human"]
         assert human["keeps_line"] is True
         assert human["after"]["human_review_status"] == "Not Required"
 
-    def test_that_says_why_it_agrees_confirms_it(self, run: Run, ana: User) -> None:
+    def test_decision_with_a_comment_only_confirms_a_sampled_record(self, run: Run, ana: User) -> None:
         review = agree(one_drawn(), ana, comments="Checked by hand.")
         assert again(review.evaluation).is_confirmed
         assert review.comments == "Checked by hand."
@@ -247,7 +247,7 @@ class TestADecisionOnADrawnRecord:
         ],
         ids=["a score", "a justification", "a cause"],
     )
-    def test_that_corrects_something_is_as_any_other(
+    def test_override_on_a_sampled_record_is_like_any_other(
         self, run: Run, ana: User, correction: dict[str, Any]
     ) -> None:
         review = agree(one_drawn(), ana, **correction)
@@ -257,12 +257,12 @@ class TestADecisionOnADrawnRecord:
         assert corrected.human_corrected_scores == review.corrected_scores
         assert "keeps_line" not in AuditEvent.objects.get(action="submit").detail["human"]
 
-    def test_of_a_flagged_one_completes_it_whatever_it_says(self, run: Run, ana: User) -> None:
+    def test_decision_without_a_change_completes_a_flagged_record(self, run: Run, ana: User) -> None:
         flagged = Evaluation.objects.select_related("run").get(evaluation_id="f1")
         agree(flagged, ana)
         assert again(flagged).human_review_status == "Completed"
 
-    def test_can_be_undone(self, run: Run, ana: User) -> None:
+    def test_confirmation_can_be_undone(self, run: Run, ana: User) -> None:
         evaluation = one_drawn()
         agree(evaluation, ana)
         decisions.undo(run=run, reviewer=ana)
@@ -270,7 +270,7 @@ class TestADecisionOnADrawnRecord:
         assert (undone.human_review_status, undone.review, undone.claimed_by) == ("Needs Review", None, ana)
         assert summed(run) == 0
 
-    def test_can_be_revised_to_a_correction_and_back(self, run: Run, ana: User) -> None:
+    def test_confirmation_can_be_revised_to_an_override_and_back(self, run: Run, ana: User) -> None:
         evaluation = one_drawn()
         agree(evaluation, ana)
         decide(again(evaluation), ana, by=decisions.revise, scores=CORRECTED)
@@ -288,7 +288,7 @@ class TestADecisionOnADrawnRecord:
             "revise",
         ]
 
-    def test_can_be_restored(self, run: Run, ana: User) -> None:
+    def test_confirmation_can_be_restored(self, run: Run, ana: User) -> None:
         evaluation = one_drawn()
         agree(evaluation, ana)
         decide(again(evaluation), ana, by=decisions.revise, scores=CORRECTED)
@@ -297,7 +297,7 @@ class TestADecisionOnADrawnRecord:
         restore_version(again(evaluation), ana, 2)
         assert again(evaluation).human_corrected_scores == CORRECTED
 
-    def test_reopened_is_as_if_nobody_had_decided(self, run: Run, ana: User, lea: User) -> None:
+    def test_reopened_sampled_record_has_no_decision(self, run: Run, ana: User, lea: User) -> None:
         evaluation = one_drawn()
         review = agree(evaluation, ana)
         decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="Look again.")
@@ -309,7 +309,7 @@ class TestADecisionOnADrawnRecord:
         with pytest.raises(Conflict):
             decisions.undo(run=run, reviewer=ana)
 
-    def test_that_nobody_can_judge_it_keeps_its_line(self, run: Run, ana: User, lea: User) -> None:
+    def test_closed_sampled_record_keeps_its_line(self, run: Run, ana: User, lea: User) -> None:
         evaluation = one_drawn()
         raised = escalations.escalate(
             evaluation_id=evaluation.pk, reviewer=ana, kind="cannot judge", reason="no reference", note=""
@@ -318,7 +318,7 @@ class TestADecisionOnADrawnRecord:
         assert again(evaluation).is_confirmed
         assert summed(run) == 0
 
-    def test_that_comes_too_late_learns_how_far_it_is_from_the_other(
+    def test_late_decision_on_a_sampled_record_learns_how_the_decisions_differ(
         self, run: Run, ana: User, bo: User
     ) -> None:
         evaluation = one_drawn()
@@ -326,7 +326,7 @@ class TestADecisionOnADrawnRecord:
         with pytest.raises(Conflict, match=r"ana submitted this .* You differ on 1 criterion\."):
             decide(evaluation, bo, scores=CORRECTED)
 
-    def test_can_be_drawn_for_a_spot_check(self, run: Run, ana: User, lea: User) -> None:
+    def test_confirmation_can_be_picked_for_a_spot_check(self, run: Run, ana: User, lea: User) -> None:
         review = agree(one_drawn(), ana)
         [drawn_check] = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=5, actor=lea)
         assert drawn_check.review == review
@@ -335,7 +335,7 @@ class TestADecisionOnADrawnRecord:
         assert spot_checks.open_checks(lea) == []
 
 
-class TestAnExport:
+class TestExports:
     @pytest.mark.parametrize(
         "spelled",
         [
@@ -346,7 +346,7 @@ class TestAnExport:
         ],
         ids=["usual", "without keys", "a time", "a number"],
     )
-    def test_with_half_of_the_sample_confirmed_is_the_file(self, ana: User, spelled: dict[str, Any]) -> None:
+    def test_export_with_confirmed_records_equals_the_file(self, ana: User, spelled: dict[str, Any]) -> None:
         run, data = run_of(0.6, **spelled)
         for evaluation in run.evaluations.filter(is_sampled=True)[:3]:
             agree(again(evaluation), ana, comments="Fine.")
@@ -360,13 +360,13 @@ class TestAnExport:
         assert receipt["changed"] == []
 
     @pytest.mark.parametrize("format", ["csv", "parquet"])
-    def test_as_a_table_is_that_of_the_file(self, ana: User, format: str) -> None:
+    def test_table_export_equals_the_table_of_the_file(self, ana: User, format: str) -> None:
         run, _ = run_of(0.3)
         before = b"".join(ExportOutput(ExportOptions(run, format=format)))
         agree(one_drawn(), ana)
         assert b"".join(ExportOutput(ExportOptions(run, format=format))) == before
 
-    def test_has_the_corrections_and_nothing_else(self, ana: User) -> None:
+    def test_export_contains_the_overrides_and_no_other_change(self, ana: User) -> None:
         run, data = run_of(0.6)
         corrected, confirmed, *_ = run.evaluations.filter(is_sampled=True)
         decide(again(corrected), ana, scores=CORRECTED)
@@ -377,7 +377,7 @@ class TestAnExport:
         assert json.loads(after[changed])["human_corrected_scores"] == CORRECTED
         assert take_out(only="reviewed") == after[changed] + b"\n"
 
-    def test_is_the_file_again_after_undo_revision_or_reopening(self, ana: User, lea: User) -> None:
+    def test_export_equals_the_file_after_undo_revision_or_reopening(self, ana: User, lea: User) -> None:
         run, data = run_of(1, count=3)
         undone, revised, reopened = run.evaluations.filter(is_sampled=True)
         decide(again(revised), ana, scores=CORRECTED)
@@ -388,7 +388,7 @@ class TestAnExport:
         decisions.undo(run=run, reviewer=ana)
         assert take_out() == data
 
-    def test_of_what_is_reopened_and_then_confirmed_is_the_file(self, ana: User, lea: User) -> None:
+    def test_export_of_a_reopened_and_confirmed_record_equals_the_file(self, ana: User, lea: User) -> None:
         _, data = run_of(0.1)
         evaluation = one_drawn()
         decide(evaluation, ana, scores=CORRECTED)
@@ -397,7 +397,7 @@ class TestAnExport:
         agree(again(evaluation), ana)
         assert take_out() == data
 
-    def test_agrees_with_the_audit_log(self, ana: User, lea: User, tmp_path: Path) -> None:
+    def test_export_agrees_with_the_audit_log(self, ana: User, lea: User, tmp_path: Path) -> None:
         run, data = run_of(1, count=5)
         confirmed, corrected, revised, reopened, undone = run.evaluations.filter(is_sampled=True)
         agree(again(confirmed), ana)
@@ -411,7 +411,7 @@ class TestAnExport:
         assert compared(tmp_path, data, take_out()) == []
         assert compared(tmp_path, data, data) != []
 
-    def test_that_changes_a_confirmed_line_is_told_by_the_audit_log(self, ana: User, tmp_path: Path) -> None:
+    def test_audit_log_reveals_a_change_in_a_confirmed_line(self, ana: User, tmp_path: Path) -> None:
         _, data = run_of(0.1)
         evaluation = one_drawn()
         agree(evaluation, ana)
@@ -423,7 +423,7 @@ class TestAnExport:
         assert "left it as it came" in sentences
 
 
-# What may happen to a drawn record: by the name of the test's method, with the place of the record.
+# Steps by the name of a method below, each with the index of its record.
 STEPS = st.tuples(
     st.sampled_from(
         ["agree", "correct", "revise", "revise_back", "undo", "reopen", "bring_again", "draw_less"]
@@ -432,10 +432,10 @@ STEPS = st.tuples(
 )
 
 
-class TestWhateverHappens:
+class TestAnySequence:
     @examples(max_examples=40, deadline=None)
     @given(steps=st.lists(STEPS, max_size=8))
-    def test_an_export_has_the_corrections_in_force_and_nothing_else(
+    def test_export_contains_the_current_overrides_and_no_other_change(
         self, steps: list[tuple[str, int]]
     ) -> None:
         with transaction.atomic(), TemporaryDirectory() as folder:
@@ -477,7 +477,7 @@ class TestWhateverHappens:
         set_share(run, 0 if run.sample_share else 1)
 
 
-class TestSecondIndependentReviews:
+class TestIndependentReviews:
     @pytest.fixture
     def run(self) -> Run:
         run, _ = run_of(0.1)
@@ -485,21 +485,25 @@ class TestSecondIndependentReviews:
         run.save()
         return run
 
-    def test_that_agree_with_the_judge_confirm_a_drawn_record(self, run: Run, ana: User, bo: User) -> None:
+    def test_independent_reviews_without_a_change_confirm_a_sampled_record(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
         agree(one_drawn(), ana)
         assert set_share(run, 0) == (0, 0)
         assert one_drawn().in_queue
         agree(one_drawn(), bo)
         assert one_drawn().is_confirmed
 
-    def test_that_agree_on_a_correction_complete_it(self, run: Run, ana: User, bo: User) -> None:
+    def test_independent_reviews_with_the_same_override_complete_a_sampled_record(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
         for reviewer in (ana, bo):
             decide(one_drawn(), reviewer, scores=CORRECTED)
         assert one_drawn().human_review_status == "Completed"
 
 
 def compared(folder: Path, before: bytes, after: bytes) -> list[str]:
-    """What the audit log, as it is, finds wrong with an export."""
+    """Return the problems that the audit log finds in an export."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     original, exported, told = (folder / name for name in ("original.jsonl", "exported.jsonl", "audit.jsonl"))
@@ -510,7 +514,7 @@ def compared(folder: Path, before: bytes, after: bytes) -> list[str]:
         return verify_with_log(AuditLogFile(file, "audit.jsonl"), [original], exported, Limits()).problems
 
 
-class TestAFileThatComesAgain:
+class TestReimports:
     @pytest.fixture
     def run(self) -> Run:
         return run_of(1, count=1)[0]
@@ -523,14 +527,14 @@ class TestAFileThatComesAgain:
         latest = run.imports.order_by("-pk")[0].exceptions.get()
         return latest.outcome, latest.reason
 
-    def test_as_it_was_changes_nothing(self, run: Run, ana: User) -> None:
+    def test_same_line_again_changes_nothing(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
         before = Evaluation.objects.filter(evaluation_id="u0").values().get()
         self.bring()
         assert self.outcome(run) == ("unchanged", "the same bytes as before")
         assert Evaluation.objects.filter(evaluation_id="u0").values().get() == before
 
-    def test_after_an_export_changes_nothing(self, run: Run, ana: User) -> None:
+    def test_import_of_an_export_changes_nothing(self, run: Run, ana: User) -> None:
         decide(one_drawn(), ana, scores=CORRECTED)
         exported = take_out()
         bring_in(exported)
@@ -538,7 +542,7 @@ class TestAFileThatComesAgain:
         assert again(one_drawn()).human_review_status == "Completed"
         assert take_out() == exported
 
-    def test_with_new_evidence_is_to_be_reviewed_again(self, run: Run, ana: User) -> None:
+    def test_new_evidence_reopens_a_confirmed_record(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
         opened = self.bring(verification_message="Match")
         assert (opened.human_review_status, opened.review) == ("Needs Review", None)
@@ -548,26 +552,26 @@ class TestAFileThatComesAgain:
         assert AuditEvent.objects.get(action="new evidence").detail["human"]["keeps_line"] is True
         assert json.loads(take_out().splitlines()[1])["human_review_status"] == "Not Required"
 
-    def test_with_new_evidence_leaves_an_open_one_open(self, run: Run) -> None:
+    def test_new_evidence_leaves_an_open_record_open(self, run: Run) -> None:
         opened = self.bring(verification_message="Match")
         assert opened.is_sampled
         assert opened.human_review_status == "Needs Review"
         assert not AuditEvent.objects.filter(action="new evidence").exists()
 
-    def test_with_new_evidence_makes_a_correction_stale(self, run: Run, ana: User) -> None:
+    def test_new_evidence_makes_an_override_outdated(self, run: Run, ana: User) -> None:
         decide(one_drawn(), ana, scores=CORRECTED)
         stale = self.bring(verification_message="Match")
         assert (stale.is_stale, stale.is_sampled, stale.human_review_status) == (True, True, "Needs Review")
         assert stale.human_corrected_scores == CORRECTED
 
-    def test_in_other_words_leaves_it_confirmed(self, run: Run, ana: User) -> None:
+    def test_other_spelling_of_a_line_leaves_it_confirmed(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
         other = unflagged("u0").replace(b'"task_id": ', b'"task_id":  ')
         bring_in(file_of(other))
         assert again(one_drawn()).is_confirmed
         assert other in take_out()
 
-    def test_with_another_comment_leaves_it_confirmed_and_takes_that(self, run: Run, ana: User) -> None:
+    def test_new_comment_in_a_file_leaves_a_record_confirmed(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
         kept = self.bring(human_review_comments="From the pipeline.")
         assert kept.is_confirmed
@@ -575,7 +579,9 @@ class TestAFileThatComesAgain:
         assert unflagged("u0", human_review_comments="From the pipeline.") in take_out()
 
     @pytest.mark.parametrize("is_confirmed", [True, False])
-    def test_with_a_flag_takes_it_out_of_the_sample(self, run: Run, ana: User, is_confirmed: bool) -> None:
+    def test_flag_in_a_file_removes_a_record_from_the_sample(
+        self, run: Run, ana: User, is_confirmed: bool
+    ) -> None:
         if is_confirmed:
             agree(one_drawn(), ana)
         flagged = self.bring(
@@ -588,7 +594,9 @@ class TestAFileThatComesAgain:
         )
 
     @pytest.mark.parametrize("is_confirmed", [True, False])
-    def test_with_a_decision_takes_that(self, run: Run, ana: User, is_confirmed: bool) -> None:
+    def test_decision_in_a_file_removes_a_record_from_the_sample(
+        self, run: Run, ana: User, is_confirmed: bool
+    ) -> None:
         if is_confirmed:
             agree(one_drawn(), ana)
         decided = self.bring(human_review_status="Reviewed", human_reviewer_id="somebody")
@@ -596,7 +604,7 @@ class TestAFileThatComesAgain:
         assert (decided.is_sampled, decided.review) == (False, None)
         assert not FileConflict.objects.exists()
 
-    def test_against_a_correction_is_for_a_lead(self, run: Run, ana: User, lea: User) -> None:
+    def test_file_that_contradicts_an_override_opens_a_conflict(self, run: Run, ana: User, lea: User) -> None:
         decide(one_drawn(), ana, scores=CORRECTED)
         disputed = self.bring(human_review_comments="No.")
         conflict = FileConflict.objects.get()
@@ -608,8 +616,8 @@ class TestAFileThatComesAgain:
         assert draws.draw_sample(run.pk) == (0, 0)
 
 
-class TestTheReasons:
-    def test_show_once_a_record_is_decided_where_others_were_drawn(self, ana: User) -> None:
+class TestFlagReasons:
+    def test_flag_reasons_are_hidden_until_a_record_is_decided(self, ana: User) -> None:
         run, _ = run_of(0.3)
         flagged = Evaluation.objects.select_related("run").get(evaluation_id="f1")
         assert flagged.hides_reasons
@@ -625,7 +633,7 @@ class TestTheReasons:
         assert not Run.objects.get().draws
 
 
-def test_reviews_say_whether_their_record_was_drawn(ana: User) -> None:
+def test_review_says_whether_its_record_was_sampled(ana: User) -> None:
     run_of(0.1)
     agree(one_drawn(), ana)
     agree(Evaluation.objects.select_related("run").get(evaluation_id="f1"), ana)
