@@ -31,7 +31,9 @@ from reviews.audit import events
 from reviews.models import User
 
 _LIMIT: dict[str, Any] = {"app": "allauth.account", "action": "login_failed"}
-_NO_ROLE = "None of your groups has access to CogniReview. Ask whoever manages your organisation's accounts."
+_NO_ROLE = (
+    "None of your groups has access to CogniReview. Ask the person who manages your organisation's accounts."
+)
 
 
 class AccountAdapter(DefaultAccountAdapter):

@@ -3,7 +3,6 @@
 A token never allows more than the role of its owner. Its text is shown once; only a hash is stored.
 """
 
-import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import timedelta
@@ -13,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from reviews.accounts.encryption import hash_token
 from reviews.accounts.permissions import can
 from reviews.audit import events
 from reviews.models import ApiToken, User
@@ -58,7 +58,7 @@ def create(*, person: User, scopes: Iterable[str], days: int = DEFAULT_DAYS, act
     token = ApiToken.objects.create(
         person=person,
         prefix=prefix,
-        token_hash=_hash(text),
+        token_hash=hash_token(text),
         scopes=[scope for scope in SCOPES if scope in requested],
         expires_at=timezone.now() + timedelta(days),
     )
@@ -82,7 +82,7 @@ def _check(person: User, scopes: set[str], days: int) -> None:
 def authenticate(text: str) -> ApiToken | None:
     """Return the valid token with this text, with its person, and record its use. None for any other text."""
     valid = _valid().select_related("person")
-    token = valid.filter(token_hash=_hash(text), person__is_active=True).first()
+    token = valid.filter(token_hash=hash_token(text), person__is_active=True).first()
     if token:
         now = timezone.now()
         recently = Q(last_used_at__gt=now - _LAST_USE_PRECISION)
@@ -118,7 +118,3 @@ def _record(action: str, token: ApiToken, actor: User | None, **detail: Any) -> 
 
 def _valid() -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(revoked_at=None, expires_at__gt=timezone.now())
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

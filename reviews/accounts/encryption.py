@@ -1,6 +1,7 @@
-"""Encrypt secrets in the database, so that a copy of the database is not enough to use them."""
+"""Encrypt or hash secrets in the database, so that a copy of the database is not enough to use them."""
 
 import base64
+import hashlib
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.conf import settings
@@ -23,6 +24,11 @@ def is_encrypted_with_current_key(salt: str, purpose: str, encrypted: str) -> bo
     except InvalidToken:
         return False
     return True
+
+
+def hash_token(token: str) -> str:
+    """Return the stored form of a random token, as 64 hexadecimal digits. Any text is accepted."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _derive(salt: str, purpose: str, key: str) -> Fernet:

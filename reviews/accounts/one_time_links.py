@@ -3,7 +3,6 @@
 The link alone grants access. Therefore its token is shown once, stored as a hash, and valid for one use.
 """
 
-import hashlib
 import secrets
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from reviews.accounts import people
+from reviews.accounts.encryption import hash_token
 from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import ROLES
 from reviews.audit import events
@@ -89,7 +89,7 @@ def withdraw(*, link_id: int, actor: User) -> None:
 
 def find_pending(token: str, purpose: str) -> OneTimeLink | None:
     """Return the pending link with this token, or None."""
-    return pending().filter(token_hash=_hash(token), purpose=purpose).first()
+    return pending().filter(token_hash=hash_token(token), purpose=purpose).first()
 
 
 @transaction.atomic
@@ -123,7 +123,7 @@ def set_password_by_link(*, token: str, password: str) -> User:
 
 def _create(**columns: object) -> NewLink:
     token = secrets.token_urlsafe(32)
-    return NewLink(OneTimeLink.objects.create(token_hash=_hash(token), **columns), token)
+    return NewLink(OneTimeLink.objects.create(token_hash=hash_token(token), **columns), token)
 
 
 def _get_pending(token: str, purpose: str) -> OneTimeLink:
@@ -136,10 +136,6 @@ def _get_pending(token: str, purpose: str) -> OneTimeLink:
 def _mark_used(link: OneTimeLink, user: User) -> None:
     link.used_by, link.used_at = user, timezone.now()
     link.save(update_fields=["used_by", "used_at"])
-
-
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _check_email(email: str) -> None:

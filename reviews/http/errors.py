@@ -1,4 +1,4 @@
-"""What a person sees when something does not work: one look, what happened, and a way on."""
+"""Error pages, and the middlewares that show them."""
 
 import sys
 from collections.abc import Callable
