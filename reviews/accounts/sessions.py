@@ -100,9 +100,8 @@ def record_logout(user: User, current_key: str | None) -> None:
 @transaction.atomic
 def keep_only_current(user: User, request: HttpRequest) -> None:
     """Keep only the session of the request, under its new key, after a change of the password."""
-    ended = _end(UserSession.objects.filter(user=user).exclude(session_key=request.session.session_key))
+    end_others(user, request.session.session_key)
     UserSession.objects.create_from_request(request)
-    events.record("other sessions ended", actor=user, sessions=ended)
 
 
 def _end(ending: QuerySet[UserSession]) -> int:

@@ -76,20 +76,12 @@ def _midnight(day: str, days: int = 0) -> dt.datetime:
     return dt.datetime.combine(dt.date.fromisoformat(day), dt.time(), dt.UTC) + dt.timedelta(days)
 
 
-def _from(column: str) -> Filter:
-    return Filter(
-        f"{column.title()} from",
-        lambda day: Q(**{f"{_DATES[column]}__gte": _midnight(day)}),
-        parse=_parse_day,
-    )
+def _from(title: str, column: str) -> Filter:
+    return Filter(title, lambda day: Q(**{f"{column}__gte": _midnight(day)}), parse=_parse_day)
 
 
-def _until(column: str) -> Filter:
-    return Filter(
-        f"{column.title()} until",
-        lambda day: Q(**{f"{_DATES[column]}__lt": _midnight(day, 1)}),
-        parse=_parse_day,
-    )
+def _until(title: str, column: str) -> Filter:
+    return Filter(title, lambda day: Q(**{f"{column}__lt": _midnight(day, 1)}), parse=_parse_day)
 
 
 def _assigned_to(name: str) -> Q:
@@ -102,7 +94,6 @@ def _parse_search(text: str) -> str:
     return text
 
 
-_DATES = {"created": "created_at", "reviewed": "human_review_timestamp"}
 _STATUS_TITLES = {
     "waiting": "Waiting",
     "claimed": "Claimed",
@@ -151,10 +142,10 @@ FILTERS: dict[str, Filter] = {
     "decided-by": Filter("Decided by", _equals("human_reviewer_id")),
     "assigned-to": Filter("Assigned to", _assigned_to),
     "claimed-by": Filter("Claimed by", lambda name: STATUSES["claimed"] & Q(claimed_by__username=name)),
-    "created-from": _from("created"),
-    "created-until": _until("created"),
-    "reviewed-from": _from("reviewed"),
-    "reviewed-until": _until("reviewed"),
+    "created-from": _from("Created from", "created_at"),
+    "created-until": _until("Created until", "created_at"),
+    "reviewed-from": _from("Reviewed from", "human_review_timestamp"),
+    "reviewed-until": _until("Reviewed until", "human_review_timestamp"),
 }
 _ORDER = {name: place for place, name in enumerate(FILTERS)}
 

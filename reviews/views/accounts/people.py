@@ -1,7 +1,7 @@
 """The people page, where admins manage accounts."""
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Concatenate, ParamSpec, cast
 
 from allauth.account.decorators import reauthentication_required
@@ -94,50 +94,32 @@ def person(request: Request, pk: int) -> HttpResponse:
 @admin_action_on_person
 def change_role(request: Request, found: User) -> HttpResponse:
     role = request.POST.get("role", "")
-    return _apply(
-        request,
-        found,
-        lambda: people.change_role(person=found, role=role, actor=request.user),
-        f"{found.name} is now {role}.",
-    )
+    return _apply(request, found, partial(people.change_role, role=role), f"{found.name} is now {role}.")
 
 
 @admin_action_on_person
 def reset_second_factor(request: Request, found: User) -> HttpResponse:
-    return _apply(
-        request,
-        found,
-        lambda: people.reset_second_factor(person=found, actor=request.user),
-        f"{found.name} can log in without a second factor until they add one.",
-    )
+    message = f"{found.name} can log in without a second factor until they add one."
+    return _apply(request, found, people.reset_second_factor, message)
 
 
 @admin_action_on_person
 def deactivate(request: Request, found: User) -> HttpResponse:
-    return _apply(
-        request,
-        found,
-        lambda: deactivate_reviewer(person=found, actor=request.user),
-        f"{found.name} can no longer log in. Their decisions are kept.",
-    )
+    message = f"{found.name} can no longer log in. Their decisions are kept."
+    return _apply(request, found, deactivate_reviewer, message)
 
 
 @admin_action_on_person
 def reactivate(request: Request, found: User) -> HttpResponse:
-    return _apply(
-        request,
-        found,
-        lambda: people.reactivate(person=found, actor=request.user),
-        f"{found.name} can log in again.",
-    )
+    return _apply(request, found, people.reactivate, f"{found.name} can log in again.")
 
 
-def _apply(request: Request, found: User, change: Callable[[], None], sentence: str) -> HttpResponse:
-    """Apply a change and return to the person, with a message about success or failure."""
+def _apply(request: Request, found: User, change: Callable[..., None], message: str) -> HttpResponse:
+    """Apply a change to a person and return to their page, with the message or the error."""
     try:
-        change()
+        change(person=found, actor=request.user)
     except people.AccountError as error:
         messages.error(request, error.reason)
     else:
-        messages.success(request, sentence)
+        messages.success(request, message)
     return redirect("person", found.pk)
