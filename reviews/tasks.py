@@ -1,4 +1,4 @@
-"""The jobs: ids in, one function of the core called, nothing else."""
+"""Background jobs. Each takes ids and calls one function."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,15 +24,15 @@ from reviews.webhooks import deliveries
 
 
 class DatabaseAway(Exception):
-    """The database went away under a job, which begins anew."""
+    """A job lost its database and is restarted."""
 
 
-_BEGINS_ANEW = RetryStrategy(retry_exceptions={JobAborted, DatabaseAway})
+_RESTART = RetryStrategy(retry_exceptions={JobAborted, DatabaseAway})
 
 
 @contextmanager
-def _begun_anew_after_an_outage() -> Iterator[None]:
-    """Tell an outage, after which a job begins anew, from what it fails by."""
+def _restart_after_outage() -> Iterator[None]:
+    """Raise `DatabaseAway` for an outage, so the job is restarted. Other errors fail the job."""
     try:
         yield
     except Exception as error:
@@ -42,8 +42,8 @@ def _begun_anew_after_an_outage() -> Iterator[None]:
 
 
 @contextmanager
-def _left_to_the_next_after_an_outage() -> Iterator[None]:
-    """Let a job that comes again by the clock end when its database goes away: the next one does its work."""
+def _skip_on_outage() -> Iterator[None]:
+    """End a periodic job quietly during an outage: the next one does its work."""
     try:
         yield
     except Exception as error:
@@ -52,7 +52,7 @@ def _left_to_the_next_after_an_outage() -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    """Say why a job failed, on a page and in an audit event: without contents of records."""
+    """Describe a failure for pages and audit events, without contents of records."""
     if isinstance(error, CorruptData):
         corruption.log_corruption(error)
         return str(error)
@@ -62,30 +62,27 @@ def _reason(error: Exception) -> str:
 @app.task(
     name=imports_job.JOB,
     queue="import",
-    # They take turns (`Lock.IMPORT`). Here they wait for that without a connection, or a worker.
+    # Imports run one at a time (`Lock.IMPORT`). With this lock they wait without a connection or a worker.
     lock="import",
     pass_context=True,
-    retry=_BEGINS_ANEW,
+    retry=_RESTART,
 )
 def import_upload(context: JobContext, import_id: int) -> None:
-    """Import a file that was uploaded in the browser.
-
-    If its worker has to stop, or its database goes away, it begins anew.
-    """
+    """Import an uploaded file. The job is restarted after a stop of its worker or an outage."""
     try:
-        with _begun_anew_after_an_outage(), imports_job.progress_reports(import_id) as report:
+        with _restart_after_outage(), imports_job.progress_reports(import_id) as report:
             imports_job.import_upload(import_id, _unless_stopped(context, report))
     except (JobAborted, DatabaseAway):
         raise
     except importer.Cancelled:
         imports_job.finish_cancelled(import_id)
     except Exception as error:
-        _note(partial(imports_job.fail_upload, import_id, _reason(error)))
+        _record(partial(imports_job.fail_upload, import_id, _reason(error)))
         raise
 
 
-def _note(failure: Callable[[], None]) -> None:
-    """Note why a job failed. On a disk too full even for that, the job starts again."""
+def _record(failure: Callable[[], None]) -> None:
+    """Record a failure. If the disk is too full even for that, restart the job."""
     try:
         failure()
     except Exception as error:
@@ -108,10 +105,10 @@ def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.
     name=jobs.JOB,
     queue="export",
     pass_context=True,
-    retry=_BEGINS_ANEW,
+    retry=_RESTART,
 )
 def build_export(context: JobContext, export_id: int) -> None:
-    """Build the file of an export. If its worker has to stop, or its database goes away, it begins anew."""
+    """Build the file of an export. The job is restarted after a stop of its worker or an outage."""
 
     def check_in() -> None:
         if context.should_abort():
@@ -119,20 +116,20 @@ def build_export(context: JobContext, export_id: int) -> None:
         disk_full.check_space()
 
     try:
-        with _begun_anew_after_an_outage():
+        with _restart_after_outage():
             jobs.build(export_id, check_in)
     except (JobAborted, DatabaseAway):
         raise
     except Exception as error:
-        _note(partial(jobs.fail, export_id, _reason(error)))
+        _record(partial(jobs.fail, export_id, _reason(error)))
         raise
 
 
 @app.periodic(cron="*/10 * * * *")
-@app.task(name=indexing.JOB, pass_context=True, retry=_BEGINS_ANEW)
+@app.task(name=indexing.JOB, pass_context=True, retry=_RESTART)
 def index_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Give records that a large import brought their facets and words. Whoever stops is gone on from."""
-    with _begun_anew_after_an_outage():
+    """Index the records of large imports. A restarted job continues where the last one stopped."""
+    with _restart_after_outage():
         while indexing.index_next_chunk():
             if context.should_abort():
                 raise JobAborted
@@ -140,47 +137,47 @@ def index_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG
 
 @app.task(name=draws.JOB, retry=3)
 def draw_sample(run_id: int) -> None:
-    """Draw records of a large run that nobody flagged, to be reviewed all the same."""
+    """Draw the random sample of a large run into its queue."""
     draws.draw_sample(run_id)
 
 
-# The last part of the pattern are seconds. A worker that starts does at once what was last due.
+# The sixth field of the pattern is seconds. A starting worker runs the last due job at once.
 @app.periodic(cron="* * * * * */10")
 @app.task(queueing_lock="notify_reviewed_runs")
 def notify_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Make the messages about runs whose queue has become empty."""
-    with _left_to_the_next_after_an_outage():
+    """Notify webhooks of runs whose queue has become empty."""
+    with _skip_on_outage():
         deliveries.notify_reviewed_runs()
 
 
-# An attempt that fails enqueues the next one; this is for errors of ours, and a database that was away.
+# A failed attempt enqueues the next one itself. The retries are for our own errors and outages.
 @app.task(name=deliveries.JOB, retry=RetryStrategy(max_attempts=10, wait=60))
 def deliver_message(delivery_id: int, attempt: int) -> None:
-    """Make one attempt to deliver a message to a webhook."""
+    """Attempt to deliver a message to a webhook."""
     deliveries.attempt_delivery(delivery_id, attempt)
 
 
 @app.periodic(cron="*/10 * * * *")
 @app.task(queueing_lock="publish_audit_head")
 def publish_audit_head(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Write the head of the audit chain to the log, which is outside the database."""
-    with _left_to_the_next_after_an_outage():
+    """Write the chain head of the audit log to the program's log, outside the database."""
+    with _skip_on_outage():
         log.log_chain_head()
 
 
 @app.periodic(cron="*/10 * * * *")
 @app.task(queueing_lock="remove_expired_rows")
 def remove_expired_rows(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Remove expired exports, sessions and the like."""
-    with _left_to_the_next_after_an_outage():
+    """Remove expired exports, sessions and other rows."""
+    with _skip_on_outage():
         retention.remove_expired_rows()
 
 
 @app.periodic(cron="* * * * * */10")
 @app.task(queueing_lock="retry_stalled_jobs", pass_context=True)
 async def retry_stalled_jobs(context: JobContext, timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Give the jobs of workers that died to the next worker."""
+    """Retry the jobs of workers that died."""
     manager = context.app.job_manager
-    with _left_to_the_next_after_an_outage():
+    with _skip_on_outage():
         for job in await manager.get_stalled_jobs(seconds_since_heartbeat=settings.STALLED_WORKER_SECONDS):
             await manager.retry_job(job)

@@ -1,4 +1,4 @@
-"""The human_* values of a decision in the form that a file has them in."""
+"""Encode the human_* values of a decision as in a file."""
 
 import json
 from functools import lru_cache
@@ -14,17 +14,24 @@ from reviews.records.status import keeps_line
 
 
 def decision_columns(prefix: str = "") -> list[str | Expression]:
-    """The columns of a decision with its five human_* values, as `human_values` takes them.
+    """Return the columns of a decision, in the order of the parameters of `human_values`.
 
-    PostgreSQL spells the time, like `created_at`, and hands out the scores as text: half the work of
-    having Django make values of both.
+    PostgreSQL formats the timestamp, and returns the scores as text: half the work of converting both
+    to Python values.
     """
     status, reviewer, moment, scores, comments = (prefix + name for name in HUMAN_FIELDS)
     spelled = Func(
         moment, Value('YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), function="to_char", output_field=TextField()
     )
-    stands = [f"{prefix}review_id", f"{prefix}is_sampled"]
-    return [*stands, status, reviewer, spelled, Cast(scores, TextField()), comments]
+    return [
+        f"{prefix}review_id",
+        f"{prefix}is_sampled",
+        status,
+        reviewer,
+        spelled,
+        Cast(scores, TextField()),
+        comments,
+    ]
 
 
 def human_values(review: int | None, is_sampled: bool, *columns: str | None) -> dict[str, Any] | None:  # noqa: FBT001 (by their order)
@@ -40,10 +47,10 @@ def human_values(review: int | None, is_sampled: bool, *columns: str | None) -> 
 
 
 def order_criteria(line: bytes, human: dict[str, Any]) -> dict[str, Any]:
-    """The human_* values with the corrected criteria in the order that the line has them in.
+    """Sort the corrected criteria as in the line. PostgreSQL does not keep the order of JSON keys.
 
-    PostgreSQL keeps no order of keys. What the pipeline parsed are keys in `parsed_rubric_scores`;
-    what it could not parse stands in the raw output, with escaped quotes.
+    Parsed criteria are keys in `parsed_rubric_scores`. Unparsed ones are in the raw output, with escaped
+    quotes.
     """
     scores = human["human_corrected_scores"]
     if not scores:
@@ -52,7 +59,7 @@ def order_criteria(line: bytes, human: dict[str, Any]) -> dict[str, Any]:
     keys, keys_in_text = _spelled(tuple(scores), ascii_only=line.isascii())
     places = [line.find(key, parsed) for key in keys]
     if -1 in places:
-        # First those that were parsed, then those in the text, then those that people brought.
+        # First the parsed criteria, then those in the raw output, then those added by reviewers.
         in_text = [line.find(key) + 1 or end for key in keys_in_text]
         places = [place if place >= 0 else end + other for place, other in zip(places, in_text, strict=True)]
     order = sorted(zip(places, scores, strict=True), key=itemgetter(0))
@@ -61,7 +68,7 @@ def order_criteria(line: bytes, human: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=1000)
 def _spelled(criteria: tuple[str, ...], *, ascii_only: bool) -> tuple[list[bytes], list[bytes]]:
-    """Criteria as a line spells them: as keys, and as keys in a text that holds JSON."""
+    """Return the criteria as JSON keys, and as keys of JSON inside a JSON string."""
     encode = json.JSONEncoder(ensure_ascii=ascii_only).encode
     return (
         [encode(criterion).encode() for criterion in criteria],

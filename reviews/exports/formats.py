@@ -1,7 +1,7 @@
-"""JSONL as it goes out, made into CSV or Parquet for analysis, and compressed: blocks in, blocks out.
+"""Convert exported JSONL to CSV or Parquet, and compress it, as streams of blocks.
 
-Both tables hold the 23 fields by their own names and `extra`, a record a row, and leave blank lines
-out. Neither can be imported again: docs/exports.md says what is lost.
+Both tables have one row per record, with the 23 fields under their own names and `extra`. Blank lines are
+omitted. Neither table can be imported again: docs/exports.md lists the losses.
 """
 
 import datetime as dt
@@ -46,11 +46,11 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class PackageMissing(Exception):
-    """A format needs a package that is not here; the message says which and how to get it."""
+    """A format needs a package that is not installed. The message says how to install it."""
 
 
 def compression_for_name(file_name: str) -> str:
-    """The compression that the ending of a name asks for."""
+    """Return the compression that the ending of a file name stands for."""
     endings = {ending: name for name, ending in COMPRESSION_ENDINGS.items() if ending}
     return next((name for ending, name in endings.items() if file_name.lower().endswith(ending)), "")
 
@@ -60,7 +60,7 @@ def is_installed(format_name: str) -> bool:
 
 
 def check_installed(format_name: str) -> None:
-    """Raise `PackageMissing` if the format cannot be written here."""
+    """Raise `PackageMissing` if the format cannot be written."""
     if not is_installed(format_name):
         raise PackageMissing(
             "Parquet needs the package pyarrow, which is not installed here: "
@@ -69,13 +69,13 @@ def check_installed(format_name: str) -> None:
 
 
 def convert(jsonl: Iterable[bytes], format_name: str, mapping: FieldMapping | None = None) -> Iterator[bytes]:
-    """JSONL, read by the mapping, in another format, a key of `ENDINGS`. Raises `PackageMissing`."""
+    """Convert JSONL to a format, a key of `ENDINGS`. Raises `PackageMissing`."""
     check_installed(format_name)
     return _CONVERTERS[format_name](jsonl, mapping)
 
 
 def compress(blocks: Iterable[bytes], compression: str) -> Iterator[bytes]:
-    """A stream compressed, by a key of `COMPRESSION_ENDINGS`. The same bytes in give the same bytes out."""
+    """Compress a stream, by a key of `COMPRESSION_ENDINGS`. The same input gives the same output."""
     if not compression:
         yield from blocks
         return
@@ -89,7 +89,7 @@ def compress(blocks: Iterable[bytes], compression: str) -> Iterator[bytes]:
 
 
 def _lines(jsonl: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines that are not blank."""
+    """Yield the lines that are not blank."""
     pending, first = b"", True
     for block in jsonl:
         lines = (pending + (block.removeprefix(_BOM) if first else block)).split(b"\n")
@@ -100,7 +100,7 @@ def _lines(jsonl: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _groups(jsonl: Iterable[bytes], mapping: FieldMapping | None, size: int) -> Iterator[list[Record]]:
-    """The records, as many together as have `size` bytes in JSONL."""
+    """Yield records in groups of at least `size` bytes of JSONL."""
     group: list[Record] = []
     taken = 0
     for line in _lines(jsonl):
@@ -124,14 +124,14 @@ def _as_it_is(jsonl: Iterable[bytes], _mapping: FieldMapping | None) -> Iterator
 # CSV: RFC 4180
 
 
-# A spreadsheet runs a cell that begins so, also where the sign is of full width.
+# A spreadsheet executes a cell that begins with one of these signs, also in full width.
 _SIGNS = "=+@\uff1d\uff0b\uff0d\uff20-"
-# Characters that it may skip before the sign: space, quotes, and those without a width.
+# Characters that it may skip before the sign: space, quotes and zero-width characters.
 _SKIPPED = r"\s\x00-\x1f\"'\u00ad\u180e\u200b-\u200f\u2060\ufeff"
-# Where a cell begins: with the text, or within it for a program that splits lines otherwise, as spreadsheets
-# of some countries do. Each run of such characters is read once, so the time goes with the length of a text.
+# The beginning of a cell: of the text, or inside it for programs that split cells differently, as
+# spreadsheets do in some countries. Possessive, so the time is linear in the length of the text.
 _CELL_BEGIN = re.compile(rf"(\A|[;\t\r\n])([;{_SKIPPED}]*+)([{_SIGNS}]?)")
-# Also a line end. With the apostrophes before it, so that one more can be taken away again.
+# A leading tab or line end. It includes the apostrophes before it, so adding one more is reversible.
 _LEADING_TAB = re.compile(r"'*[\t\r\n]")
 
 
@@ -142,21 +142,21 @@ def _csv(jsonl: Iterable[bytes], mapping: FieldMapping | None) -> Iterator[bytes
 
 
 def csv_row(values: Iterable[str | float | None]) -> bytes:
-    """A line of a CSV file: texts in quotes and harmless to spreadsheets, numbers as they are, null empty."""
+    """Encode a row of CSV. Texts are quoted and safe for spreadsheets, and null is empty."""
     return (",".join(map(_cell, values)) + "\r\n").encode()
 
 
 def escape_formulas(text: str) -> str:
-    """Put an apostrophe before each sign that begins a formula for a spreadsheet, and before a leading tab.
+    """Insert an apostrophe before each sign that begins a spreadsheet formula, and before a leading tab.
 
-    Taking the same apostrophes away gives the text back (docs/exports.md).
+    Removing these apostrophes restores the text (docs/exports.md).
     """
     marked = _CELL_BEGIN.sub(lambda begin: f"{begin[1]}{begin[2]}'{begin[3]}" if begin[3] else begin[0], text)
     return f"'{marked}" if _LEADING_TAB.match(text) else marked
 
 
 class _Plain(str):
-    """A text that goes into a cell as it is, in quotes."""
+    """A text that needs no escaping except quotes."""
 
     __slots__ = ()
 
@@ -170,7 +170,7 @@ def _csv_value(name: str, value: Any) -> str | bool | None:
 
 
 def _harmless_json(text: str) -> str:
-    """Spell dangerous signs in JSON as escapes, which leaves the value as it is: they are within strings."""
+    """Escape the signs of formulas in JSON. They are inside strings, so the value stays the same."""
     return _CELL_BEGIN.sub(
         lambda begin: (
             f"{begin[1]}{begin[2]}\\u{ord(begin[3]):04x}" if begin[3] and begin[1] + begin[2] else begin[0]
@@ -197,7 +197,7 @@ def _parquet(jsonl: Iterable[bytes], mapping: FieldMapping | None) -> Iterator[b
     pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     schema = _schema(pyarrow)
     drain = _Drain()
-    # Dictionaries of long texts, each there once, cost memory and save nothing.
+    # Dictionary encoding of unique long texts costs memory and saves nothing.
     ids = [name for name in Record._fields if name.endswith("_id") or name.startswith("judge_")]
     with parquet.ParquetWriter(drain, schema, compression="zstd", use_dictionary=ids) as writer:
         for group in _groups(jsonl, mapping, ROW_GROUP_BYTES):
@@ -211,7 +211,7 @@ def _parquet(jsonl: Iterable[bytes], mapping: FieldMapping | None) -> Iterator[b
 
 
 def _schema(pyarrow: Any) -> Any:
-    """The types of the columns: the fields of a record, and a list of what is said of each criterion."""
+    """Return the column types: the fields of a record, and a list with the scores of each criterion."""
     text = pyarrow.string()
     types = dict.fromkeys(_BOOLEAN_FIELDS, pyarrow.bool_())
     types |= dict.fromkeys(_TIMESTAMP_FIELDS, pyarrow.timestamp("us", tz="UTC"))
@@ -231,7 +231,7 @@ def _columns(records: list[Record]) -> Iterator[list[Any]]:
 
 
 def _scores(record: Record) -> list[dict[str, str | None]]:
-    """What judge and human say of each criterion, in the judge's order."""
+    """Return the scores of judge and reviewer for each criterion, in the judge's order."""
     judge, human = record.parsed_rubric_scores, record.human_corrected_scores or {}
     return [
         {
@@ -246,14 +246,14 @@ def _scores(record: Record) -> list[dict[str, str | None]]:
 
 
 def _part(scores: dict[str, Any], criterion: str, part: str) -> str | None:
-    """One value of a criterion as text. The scores of a file may have any shape."""
+    """Return one value of a criterion as text. The scores of a file may have any shape."""
     judged = scores.get(criterion)
     value = judged.get(part) if isinstance(judged, dict) else judged if part == "score" else None
     return value if value is None or isinstance(value, str) else _json_text(value)
 
 
 class _Drain:
-    """A file that a writer writes to and whose bytes are taken away as they come."""
+    """A writable file whose bytes are removed as they are written."""
 
     closed = False
 

@@ -15,13 +15,13 @@ from reviews.models import IndependentReview, Review, Run, User
 
 @yield_from_replica
 def independent_review_lines(run: Run, reader: User | None = None) -> Iterator[bytes]:
-    """JSONL, in the order of the records: what everybody said of a record that several people reviewed.
+    """Yield all reviews of records with several reviewers as JSONL, in the order of the records.
 
     Each line has `evaluation_id`, `reviewer`, `submitted_at`, `scores` (as `human_corrected_scores`),
-    `comments`, `causes`, `stands`, whether the export holds it, and `withheld`. The decision of a lead
-    between independent reviews is one of the lines; independent reviews that were taken back are none.
-    Scores, comments and causes of open independent reviews by others are withheld from a `reader` who may
-    still give one; without a reader none are.
+    `comments`, `causes`, `is_current` (whether it is the decision in the export) and `withheld`. A lead's
+    adjudication is included; withdrawn reviews are not. Scores, comments and causes of other people's open
+    independent reviews are withheld from a `reader` who may still review the record. Without a reader
+    nothing is withheld.
     """
     several = IndependentReview.objects.filter(evaluation__run=run, review__withdrawal=None).values(
         "evaluation"
@@ -30,7 +30,7 @@ def independent_review_lines(run: Run, reader: User | None = None) -> Iterator[b
         Q(independent_review__isnull=False) | Q(pk=F("evaluation__review")), withdrawal=None
     )
     found = said.filter(run=run, evaluation__in=several).select_related("reviewer")
-    found = found.annotate(record=F("evaluation__evaluation_id"), in_force=F("evaluation__review"))
+    found = found.annotate(record=F("evaluation__evaluation_id"), current=F("evaluation__review"))
     found = found.order_by("evaluation__first_import__sequence", "evaluation__first_line", "version")
     found = found.annotate(withheld=_withheld(run, reader))
     with HeldTransaction():
@@ -39,7 +39,7 @@ def independent_review_lines(run: Run, reader: User | None = None) -> Iterator[b
 
 
 def _withheld(run: Run, reader: User | None) -> "ExpressionWrapper[Any]":
-    """A condition on reviews."""
+    """Return the condition on which a review is withheld."""
     if reader is None:
         return ExpressionWrapper(Q(pk__in=()), BooleanField())
     sealed = run.evaluations.filter(reveals.independent_reviews_hidden_from(reader))
@@ -58,11 +58,11 @@ def _line(review: Any) -> dict[str, Any]:
         "reviewer": review.reviewer.username,
         "submitted_at": review.submitted_at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         **(dict.fromkeys(said) if review.withheld else said),
-        "stands": review.in_force == review.pk,
+        "is_current": review.current == review.pk,
         "withheld": review.withheld,
     }
 
 
 def independent_reviews_file_name(run: Run) -> str:
-    """A name for the file; it begins with the run's, which may hold anything printable."""
+    """Return a file name. It starts with the run's name, which may contain any printable character."""
     return f"{run.name}-independent-reviews.jsonl"

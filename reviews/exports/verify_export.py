@@ -1,4 +1,4 @@
-"""Does an export hold nothing but its original and human decisions? Files only, no database."""
+"""Verify that an export differs from its original files in human decisions only. Uses no database."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,16 +17,16 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass
 class Comparison:
-    """What was found. `problems` holds the first sentences; `problem_count` counts them all.
+    """The result of a comparison."""
 
-    `left_out` counts lines of the originals that are no records, or repeat an id or an earlier file: an
-    export leaves them out. `keys` counts in how many changed lines each human_* value differs.
-    """
-
+    #: Lines of the export that are identical to the original, and lines with changed human_* values.
     identical: int = 0
     changed: int = 0
+    #: Lines of the originals that an export omits: invalid ones, and repeats of an id or an earlier file.
     left_out: int = 0
+    #: How many changed lines differ in each human_* value.
     keys: Counter[str] = field(default_factory=Counter)
+    #: The first `SHOWN_PROBLEMS` problems as sentences, and the number of all problems.
     problems: list[str] = field(default_factory=list)
     problem_count: int = 0
 
@@ -47,7 +47,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ChangedLine:
-    """A line of the export whose human values are not those of the original."""
+    """A line of the export whose human_* values differ from the original."""
 
     line: int
     evaluation_id: str
@@ -56,21 +56,22 @@ class ChangedLine:
 
 @dataclass(frozen=True, slots=True)
 class MatchedRecord:
-    """A record of the original that stands in the export, in `line` as `text`, changed in `keys`.
+    """A line of the originals, matched with its line in the export."""
 
-    One that the export lacks, as it may, has the line 0; what is no record has no id.
-    """
-
+    #: Empty if the line is not a record.
     evaluation_id: str
+    #: The number of the line in the export, or 0 if the export omits it.
     line: int
+    #: The line as exported.
     text: bytes
+    #: The human_* values that differ.
     keys: list[str]
 
 
 _NOTHING = MatchedRecord("", 0, b"", [])
 
 
-# A file as its lines with their line ends (as a binary file iterates), from its start each time it is called.
+# Opens a file from its start and returns its lines with their line ends.
 FileLines = Callable[[], Iterable[bytes]]
 
 
@@ -84,12 +85,12 @@ def compare(
     changes: Callable[[ChangedLine], None] = lambda _change: None,
     witness: Callable[[MatchedRecord], Iterable[str]] = lambda _met: (),
 ) -> Comparison:
-    """Compare an export, given as its lines with their line ends, with the files its run was imported from.
+    """Compare an export with the original files of its run, in the order of their imports.
 
-    They stand in the order of their imports. `limits` and `mapping` are those of the import: they tell which
-    lines are records. `may_go` says of a line of the originals, counted through and asked in order, whether
-    the export may lack it though it is one; `changes` is told of each line that holds a decision. `witness`
-    is shown each record, the first line of it, and gives sentences about what is wrong with it.
+    `exported` has lines with line ends. `limits` and `mapping` are those of the imports. `may_go` is called
+    with line numbers, counted through all originals in order; it returns whether the export may omit the
+    line. `changes` is called for each line with a changed decision. `witness` is called with the first line
+    of each record and returns problems as sentences.
     """
     result = Comparison()
     ids: set[str] = set()
@@ -121,12 +122,12 @@ def compare(
     return result
 
 
-# As `read_record_id`, which knows of limits and mapping already.
+# `read_record_id` with limits and mapping.
 _Held = Callable[[bytes], str | None]
 
 
 class _Source(NamedTuple):
-    """A line of the originals, counted through. What `breaks_off` may have a line end in the export."""
+    """A line of the originals, numbered through. If it `breaks_off`, the export may add a line end."""
 
     number: int
     line: bytes
@@ -134,7 +135,7 @@ class _Source(NamedTuple):
     repeats: PrefixCounter
 
     def as_before(self, exported: bytes) -> bytes:
-        """The line with the line end that it has for a next file, if the line of the export has it."""
+        """Return the line, with the line end that an export adds before the next file."""
         return self.line + b"\n" if self.breaks_off and exported.endswith(b"\n") else self.line
 
 
@@ -149,7 +150,7 @@ def _lines_of(originals: Sequence[FileLines], held: _Held) -> Iterator[_Source]:
 
 
 def _meet(source: _Source, export: "_Export", record: str, held: _Held, result: Comparison) -> MatchedRecord:
-    """Look for a line of the originals in the export; `record` is the id of the record it holds, if any."""
+    """Match a line of the originals with the next line of the export. `record` is its id, if any."""
     met = _NOTHING
     line = source.as_before(export.line)
     if line == export.line:
@@ -170,7 +171,7 @@ def _meet(source: _Source, export: "_Export", record: str, held: _Held, result: 
 
 
 class _Export:
-    """A file that is read line by line: `line` is empty behind its end and lacks the byte order mark."""
+    """An export that is read line by line. `line` is empty after the end, and has no byte order mark."""
 
     def __init__(self, lines: Iterable[bytes]) -> None:
         self._lines: Iterator[bytes] = iter(lines)
@@ -202,7 +203,7 @@ def _bare(line: bytes) -> bytes:
 
 
 def _compare_records(number: int, line: bytes, export: _Export, result: Comparison) -> list[str]:
-    """The keys whose values differ between a line of the originals and that of the export."""
+    """Return the human_* keys whose values differ between a line of the originals and its exported line."""
     before, after = _human_members(line), _human_members(export.line)
     added = {member.key for member in after} - {member.key for member in before}
     if _but_human(line, before, set()) != _but_human(export.line, after, added):
@@ -226,7 +227,7 @@ def _values(line: bytes, found: list[Member], key: str) -> list[bytes]:
 
 
 def _but_human(line: bytes, human: list[Member], added: set[str]) -> bytes:
-    """The line without the human values, and without the added keys and the comma before each."""
+    """Return the line without the human_* values, the added keys and the comma before each of them."""
     parts, position = [], 0
     for member in human:
         comma = line.rfind(b",", position, member.key_start)

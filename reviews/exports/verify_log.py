@@ -1,4 +1,4 @@
-"""Does the audit log tell how an export came of its original? Files only, no database."""
+"""Verify that the audit log explains each decision in an export. Uses no database."""
 
 import datetime as dt
 import re
@@ -26,25 +26,23 @@ _LINE = re.compile(
 
 
 class UnreadableAuditLog(Exception):
-    """The file is none that `export_audit` writes; the message says what is wrong with it."""
+    """The file was not written by `export_audit`. The message describes the fault."""
 
 
 class LoggedDecision(NamedTuple):
-    """What an event left of a record: its five human_* values, the moment as `datetime`.
-
-    None stands for those that its line has.
-    """
+    """The decision on a record after an event of the audit log."""
 
     event: str
     record: str
     run_name: str
+    #: The five human_* values. None: those of the record's line.
     values: dict[str, Any] | None
 
 
 class AuditLogFile:
-    """An audit log in a file, its chain checked, to ask which decision on a record is in force.
+    """An exported audit log: verifies its chain and finds the current decision on each record.
 
-    Of the decisions there stand only the places in memory, by record.
+    Memory has only the positions of the decisions in the file, by record.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
@@ -87,7 +85,7 @@ class AuditLogFile:
         return None if place is None else self._at(place)
 
     def rest(self) -> Iterator[LoggedDecision]:
-        """The decisions that nobody took."""
+        """Yield the decisions that were not taken."""
         yield from filter(None, map(self._at, chain.from_iterable(map(dict.values, self._places.values()))))
 
     def _taken_apart(self, number: int, line: bytes) -> tuple[SealedEvent, bytes]:
@@ -119,7 +117,7 @@ class AuditLogFile:
 
 
 def _left(human: dict[str, Any]) -> dict[str, Any] | None:
-    """What of the human_* values an event left: see `Decision`."""
+    """Return the human_* values after an event, as in `LoggedDecision`."""
     if human.get("keeps_line"):
         return None
     values = {name: human["after"][name] for name in HUMAN_FIELDS}
@@ -128,7 +126,7 @@ def _left(human: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _key(text: bytes) -> int | None:
-    """The key of an event; an event whose text was tampered with may have none."""
+    """Return the key of an event, or None for a manipulated event without one."""
     try:
         event = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -177,7 +175,7 @@ def _head_in(receipt: dict[str, Any]) -> Head:
 
 
 def _unexplained(audit_log: AuditLogFile, mapping: FieldMapping | None, met: MatchedRecord) -> Iterator[str]:
-    """What in a record of an export the audit log does not explain."""
+    """Yield the differences of an exported record from the audit log."""
     decision = audit_log.take(met.evaluation_id)
     place = f"line {met.line} of the export ({met.evaluation_id})"
     if decision is None:
@@ -195,7 +193,7 @@ def _unexplained(audit_log: AuditLogFile, mapping: FieldMapping | None, met: Mat
 
 
 def _unseen(audit_log: AuditLogFile, run_name: str) -> Iterator[str]:
-    """Decisions of a run on records that are in none of the files."""
+    """Yield decisions on records that are not in any of the files."""
     for decision in audit_log.rest():
         if decision.run_name == run_name and decision.values:
             yield f"{decision.record} was decided in {decision.event}, and is in none of the files"
@@ -207,5 +205,5 @@ def _differing(line: bytes, mapping: FieldMapping | None, values: dict[str, Any]
 
 
 def _spelled(value: Any) -> bytes:
-    """JSON, in which 1, 1.0 and true are three."""
+    """Encode as JSON, where 1, 1.0 and true differ."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -1,4 +1,4 @@
-"""Does a receipt tell the truth about an export and what it was made of? Files only, no database."""
+"""Verify a receipt against its export and the original files. Uses no database."""
 
 import hashlib
 import sys
@@ -23,11 +23,11 @@ UNREADABLE = (OSError, ImportRefused)
 
 
 class InvalidReceipt(Exception):
-    """The file is none that an export has written; the message says what is wrong with it."""
+    """The file is not a receipt of an export. The message describes the fault."""
 
 
 def file_lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file with their line ends, as an import reads them: of an array, one element a line.
+    """Yield the lines of a file with their line ends, as an import reads them.
 
     Raises one of `UNREADABLE`.
     """
@@ -47,23 +47,23 @@ def file_lines(path: Path) -> Iterator[bytes]:
 
 
 def line_sources(paths: Iterable[Path]) -> list[FileLines]:
-    """Files as `compare` takes them."""
+    """Return files in the form that `compare` needs."""
     return [partial(file_lines, path) for path in paths]
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
-    """The receipt in a file. Raises `InvalidReceipt` and OSError."""
+    """Read the receipt in a file. Raises `InvalidReceipt` and OSError."""
     try:
         receipt = orjson.loads(path.read_bytes())
     except orjson.JSONDecodeError as error:
-        raise InvalidReceipt(f"{path}: is no receipt but {error}") from error
+        raise InvalidReceipt(f"{path} is not a receipt: {error}") from error
     if not isinstance(receipt, dict) or receipt.get("receipt") != RECEIPT_VERSION:
-        raise InvalidReceipt(f"{path}: is no receipt of version {RECEIPT_VERSION}")
+        raise InvalidReceipt(f"{path} is not a receipt of version {RECEIPT_VERSION}")
     return receipt
 
 
 def signature_problem(path: Path, trusted: str = "") -> str:
-    """Return why the signature of a receipt does not hold, or an empty string.
+    """Return why the signature of a receipt is invalid, or an empty string.
 
     `trusted` is the public key of the site that wrote it, 64 hexadecimal digits. Without one, the key in the
     receipt is used: that finds a receipt that was edited, but not one that was signed again with another key.
@@ -122,9 +122,9 @@ def _check(
         expected.end()
     for original, sha256 in zip(originals, hashes, strict=True):
         if sha256 not in by_hash:
-            result.found(f"{original} (SHA-256 {sha256}) is none of the files that the receipt names")
+            result.found(f"{original} (SHA-256 {sha256}) is not in the receipt")
     if (exported.stat().st_size, _sha256(exported)) != (output["size"], output["sha256"]):
-        result.found("the export is not the file that the receipt tells of: size or SHA-256 differ")
+        result.found("the export is not the file in the receipt: size or SHA-256 differ")
     for problem in expected.problems:
         result.found(problem)
     return result
@@ -136,7 +136,7 @@ def _sha256(path: Path) -> str:
 
 
 class _Expected:
-    """The changes that the receipt lists, met one after the other by those that are there."""
+    """Compare the changes listed in the receipt with the actual changes, in order."""
 
     def __init__(self, receipt: dict[str, Any]) -> None:
         # A line without keys is one that another of the run's files brought.
@@ -147,20 +147,20 @@ class _Expected:
         entry = next(self._listed, None)
         listed = entry and ChangedLine(entry["line"], entry["evaluation_id"], entry["keys"])
         if listed != change and not self.problems:
-            told = f"line {listed.line} ({', '.join(listed.keys)})" if listed else "no more changes"
+            expected = f"line {listed.line} ({', '.join(listed.keys)})" if listed else "no more changes"
             self.problems.append(
                 f"line {change.line} of the export has changed in {', '.join(change.keys)},"
-                f" where the receipt tells of {told}"
+                f" but the receipt lists {expected}"
             )
 
     def end(self) -> None:
         left = sum(1 for _ in self._listed)
         if left and not self.problems:
-            self.problems.append(f"the receipt tells of {left:,} changes more than there are")
+            self.problems.append(f"the receipt lists {left:,} changes that the export does not have")
 
 
 def _left_out(receipt: dict[str, Any], sources: list[dict[str, Any] | None]) -> Callable[[int], bool]:
-    """Which lines of the originals, counted through, the export may lack: those that were not asked for."""
+    """Return a predicate: whether the export's filter may omit a line, numbered through the originals."""
     if receipt["filter"]["only"] == "all":
         return lambda _line: False
     gaps = _gaps(receipt["left_out"], sources)
@@ -176,7 +176,7 @@ def _left_out(receipt: dict[str, Any], sources: list[dict[str, Any] | None]) -> 
 
 
 def _gaps(left_out: list[dict[str, Any]], sources: list[dict[str, Any] | None]) -> Iterator[tuple[int, int]]:
-    """First and last of the lines that were left out, counted through the originals."""
+    """Yield the first and last line of each omitted range, numbered through the originals."""
     before = 0
     for source in filter(None, sources):
         for entry in left_out:

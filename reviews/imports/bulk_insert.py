@@ -1,4 +1,4 @@
-"""Rows into PostgreSQL by COPY: what the importer writes in bulk."""
+"""Insert the rows of an import in bulk, by COPY."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, LiteralString
@@ -27,7 +27,7 @@ _LINE_TYPES = ["int8", "int8", "int8", "varchar", "varchar", "text", "int8", "in
 
 
 def copy_statement(model: type[Model], columns: tuple[str, ...]) -> sql.Composed:
-    """COPY in PostgreSQL's binary format: nothing to escape on either side."""
+    """Return a COPY statement in PostgreSQL's binary format, which needs no escaping."""
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     table = sql.Identifier(model._meta.db_table)
     return sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(table, names)
@@ -38,17 +38,17 @@ _COPY_IMPORT_LINES = copy_statement(ImportLine, _LINE_COLUMNS)
 
 
 def execute_with_bound_parameters(statement: LiteralString, parameters: Sequence[Any]) -> None:
-    """Execute a statement whose parameters hold contents of files, and are sent apart from it.
+    """Execute a statement with server-side parameters, for parameters that contain file contents.
 
-    Django's cursors put parameters into the statement, and PostgreSQL logs the statement during which a full
-    disk ends the server, whatever its settings.
+    Django's cursors interpolate parameters into the statement. If a full disk stops the server, PostgreSQL
+    logs the current statement whatever its settings.
     """
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(statement, parameters)
 
 
 def insert_evaluations(records: Collection[IncomingRecord]) -> None:
-    """Write records as new evaluations. All of them or an exception."""
+    """Insert records as new evaluations."""
     if records:
         with connection.cursor() as cursor, cursor.copy(COPY_EVALUATIONS) as copy:
             copy.write(
@@ -63,7 +63,7 @@ def insert_evaluations(records: Collection[IncomingRecord]) -> None:
 
 
 def insert_import_lines(lines: Collection[ImportLine]) -> None:
-    """Write what became of lines that are no new records."""
+    """Insert the outcomes of lines that are not new records."""
     if lines:
         with connection.cursor() as cursor, cursor.copy(_COPY_IMPORT_LINES) as copy:
             copy.set_types(_LINE_TYPES)

@@ -1,4 +1,4 @@
-"""Known records in bulk: their new lines, and decisions of a file that differ from those made here."""
+"""Update known records in bulk, and open conflicts for decisions that differ from those made here."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,9 +23,9 @@ _MOVE = """
 
 
 def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
-    """Point evaluations at their new lines, give them the content where that changed, note conflicts.
+    """Point evaluations at their new lines, update changed content, and open conflicts.
 
-    Whoever has such a record open learns of it by its version.
+    The version of a changed record increases, so a reviewer who has it open is notified.
     """
     moved, changed, reopened, disputed = [], [], [], {}
     for one in settled:
@@ -53,7 +53,7 @@ def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
         if one.disputes and one.evaluation:
             disputed[one.evaluation] = one.disputes
     if changed and target.run.blind_share:
-        # New evidence may bring the answer without which nothing was hidden.
+        # New evidence may contain the first answer, which makes the judge's scores hidden from now on.
         blind_scoring.reveal_served(Evaluation.objects.filter(pk__in=[row["id"] for row in changed]))
     if moved:
         with connection.cursor() as cursor:
@@ -70,7 +70,7 @@ def _place(evaluation: int, line: IncomingRecord) -> dict[str, Any]:
 
 
 def _note_conflicts(target: Import, disputed: dict[int, IncomingRecord]) -> None:
-    """Open a conflict for each evaluation, in the place of one that an earlier file opened."""
+    """Open a conflict for each evaluation, replacing an open one of an earlier file."""
     is_open = FileConflict.objects.filter(evaluation__in=disputed, outcome=FileConflict.Outcome.OPEN)
     for conflict in is_open:
         if bytes(conflict.content_hash) == disputed[conflict.evaluation_id].content_hash:
@@ -92,7 +92,7 @@ def _note_conflicts(target: Import, disputed: dict[int, IncomingRecord]) -> None
 
 
 def _human_values(record: Record) -> dict[str, Any]:
-    """The five human_* values as JSON."""
+    """Return the five human_* values as JSON."""
     return _as_json({name: getattr(record, name) for name in HUMAN_FIELDS})
 
 

@@ -1,7 +1,7 @@
-"""The lines of a file made into rows, beside whoever sends those: in processes of their own.
+"""Parse the lines of a file into rows in separate processes.
 
-Python runs on one core at a time, however many threads it has. These processes know no Django and no
-database; one that is killed is replaced, and one whose parent is killed ends too.
+Python runs on one core at a time, however many threads it has. The processes use neither Django nor the
+database. A killed process is replaced, and a process ends with its parent.
 """
 
 import os
@@ -20,54 +20,51 @@ from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits, LineError
 from reviews.storage.copy_encoding import RowKeys, content_hash, encode_line
 
-# A file of fewer chunks is through before a process is up.
+# A file of fewer chunks is imported before a process has started.
 CHUNKS_WITHOUT_POOL = 4
 MAX_PROCESSES = 4
-# Of a few very long lines one chunk at a time is in memory.
+# Larger chunks consist of very long lines. They are parsed one at a time, to save memory.
 MAX_POOLED_BYTES = 4 * 1024**2
-# The address space of a process. A line that needs more is rejected.
+# Address space of a process in bytes. A line that needs more is rejected.
 MAX_MEMORY = 1024**3
 _T = TypeVar("_T")
 
 
 class ParserDied(Exception):
-    """Two processes in a row died over the same lines. The message is a sentence."""
+    """Two processes in a row died while parsing the same lines. The message is a sentence."""
 
 
 class ParseRequest(NamedTuple):
-    """Some lines of a file, and where their records go.
-
-    So many lines are split off `text`; the first has that number in the file. It `begins_inside` a line
-    that is longer than `limits` allow where only the end of that is here. `mapping` says how lines are read
-    that are no records as they stand.
-    """
+    """Lines to parse."""
 
     text: bytes
+    #: Number of the first line in the file.
     first_line: int
+    #: How many lines to split off `text`.
     lines: int
+    #: Whether the first line is the end of an overlong line.
     begins_inside: bool
-    target: RowKeys
+    keys: RowKeys
     limits: Limits
     mapping: FieldMapping | None = None
 
 
 class ParsedLines(NamedTuple):
-    """What some lines hold. A line that is in none of these is blank.
+    """The records and errors of some lines. A line in neither list is blank."""
 
-    `records` are the number of a line, the id of its record and its content hash; the row of each ends
-    in `rows` where `ends` says. `errors` are the number of a line, the field and the reason.
-    """
-
+    #: Line number, evaluation_id and content hash of each record.
     records: list[tuple[int, str, bytes]]
+    #: The encoded rows of all records, and the end of each row.
     rows: bytes
     ends: list[int]
+    #: Line number, field and reason of each invalid line.
     errors: list[tuple[int, str, str]]
 
 
 def parse(work: ParseRequest) -> ParsedLines:
-    """Make rows of lines."""
+    """Parse lines into rows."""
     records, rows, errors = [], [], []
-    limits, target = work.limits, work.target
+    limits, keys = work.limits, work.keys
     for number, line in enumerate(work.text.split(b"\n", work.lines)[: work.lines], start=work.first_line):
         if work.begins_inside and number == work.first_line:
             reason = f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)"
@@ -75,13 +72,11 @@ def parse(work: ParseRequest) -> ParsedLines:
         elif line.strip():
             line_hash = content_hash(line)
             try:
-                evaluation_id, row = encode_line(
-                    line, limits, target, number, line_hash, mapping=work.mapping
-                )
+                evaluation_id, row = encode_line(line, limits, keys, number, line_hash, mapping=work.mapping)
             except LineError as error:
                 errors.append((number, error.field, error.reason))
-            except (MemoryError, SystemError):  # orjson raises the other one, because of the first
-                errors.append((number, "", "needs more memory to be read than there is for one line"))
+            except (MemoryError, SystemError):  # orjson turns MemoryError into SystemError
+                errors.append((number, "", "needs more memory than is available for one line"))
             else:
                 records.append((number, evaluation_id, line_hash))
                 rows.append(row)
@@ -91,9 +86,9 @@ def parse(work: ParseRequest) -> ParsedLines:
 def parse_ahead(
     chunks: Iterable[tuple[_T, ParseRequest]], *, cores: int
 ) -> Generator[tuple[_T, ParsedLines], None, None]:
-    """Parse the lines of chunks, some chunks ahead of the consumer; each comes with what it came with.
+    """Parse chunks ahead of the consumer, and yield each with its result.
 
-    With one core, and for a file of few chunks, no process is started. To be closed by the consumer.
+    With one core, and for a file of few chunks, no process is started. The consumer must close the generator.
     """
     processes = min(cores, MAX_PROCESSES)
     waiting: deque[tuple[_T, Future[ParsedLines]]] = deque()
@@ -120,14 +115,14 @@ def _first(waiting: deque[tuple[_T, Future[ParsedLines]]]) -> tuple[_T, ParsedLi
 
 
 def usable_cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class _Processes:
-    """So many processes, and a thread for each that hands it work and waits."""
+    """A pool of parser processes, with one thread per process that waits for its result."""
 
     def __init__(self, count: int) -> None:
         self._all = [_Process() for _ in range(count)]
@@ -135,7 +130,7 @@ class _Processes:
         self._threads = ThreadPoolExecutor(count, "parse")
 
     def close(self) -> None:
-        """End them, whatever they are at."""
+        """Kill all processes."""
         self._threads.shutdown(cancel_futures=True)
         for process in self._all:
             process.close()
@@ -144,7 +139,7 @@ class _Processes:
         return self._threads.submit(self._parse, work)
 
     def _parse(self, work: ParseRequest) -> ParsedLines:
-        # There is one for each thread.
+        # Never empty: there is one process per thread.
         process = self._free.popleft()
         try:
             return process.parse(work)
@@ -159,14 +154,14 @@ def _program() -> str:
 
 
 class _Process:
-    """A process that parses, one chunk of work after the other. It ends when its input does."""
+    """A process that parses one request after the other. It ends at the end of its input."""
 
     def __init__(self) -> None:
         self._start()
 
     def _start(self) -> None:
-        # Not by multiprocessing: that imports the main module again, and refuses to daemons. In a
-        # process group of its own it does not get the Ctrl-C that is meant for its parent.
+        # multiprocessing would import the main module again, and does not work in daemons. The process has
+        # its own process group, so Ctrl-C reaches only its parent.
         self._process = subprocess.Popen(
             [sys.executable, "-c", _program()],
             stdin=subprocess.PIPE,
@@ -196,11 +191,11 @@ class _Process:
         assert self._process.stdout
         pickle.dump(work, self._process.stdin, pickle.HIGHEST_PROTOCOL)
         self._process.stdin.flush()
-        parsed: ParsedLines = pickle.load(self._process.stdout)  # noqa: S301 (from a child of ours)
+        parsed: ParsedLines = pickle.load(self._process.stdout)  # noqa: S301 (from our child process)
         return parsed
 
     def close(self) -> None:
-        """End it; it has nothing of its own to lose."""
+        """Kill the process."""
         self._process.kill()
         self._process.communicate()
 
@@ -208,13 +203,13 @@ class _Process:
 def _death_over(work: ParseRequest, status: int | None) -> str:
     lines = f"lines {work.first_line:,} to {work.first_line + work.lines - 1:,}"
     return (
-        f"The process that read {lines} died twice (status {status}), probably for want of memory. "
-        "Nothing was imported. Look at these lines, or give the server more memory, and import again."
+        f"The process that parsed {lines} died twice (status {status}), probably out of memory. "
+        "Nothing was imported. Check these lines, or give the server more memory, and import again."
     )
 
 
 def main() -> None:
-    """Parse what comes in on standard input until that ends: what such a process does."""
+    """Parse requests from standard input until it ends. This is the main function of a parser process."""
     _limit_memory()
     work, done = sys.stdin.buffer, sys.stdout.buffer
     try:
@@ -223,12 +218,12 @@ def main() -> None:
             pickle.dump(parsed, done, pickle.HIGHEST_PROTOCOL)
             done.flush()
     except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-        # The parent is done, or dead. Nothing is left to be flushed at the end.
+        # The parent has finished or died. There is nothing left to flush.
         os._exit(0)
 
 
 def _limit_memory() -> None:
-    """Have the system refuse memory beyond `MAX_MEMORY`, rather than end some process for want of it."""
+    """Let allocations beyond `MAX_MEMORY` fail, so the system does not kill a process instead."""
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     if most == resource.RLIM_INFINITY or most > MAX_MEMORY:
         resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, most))

@@ -1,9 +1,8 @@
-"""A line whose id the run has already: unchanged, updated, a conflict, or rejected.
+"""Decide the outcome of a line whose record the run already has: unchanged, updated, conflict or rejected.
 
-The pipeline appends to its file and re-runs its parser, and files that were exported come back. Three
-versions meet: the line as it was, the line as it is in the file now, and what people decided here. New
-evidence is taken; a decision made here is never overwritten by a file. This module decides; `updating`
-writes.
+The pipeline appends to its file and re-runs its parser, and exported files are imported again. Each line is
+compared with the stored line and with the decision made here. New evidence is accepted; a file never
+overwrites a decision made here. This module only decides; `bulk_update` writes.
 """
 
 from collections.abc import Iterable
@@ -25,7 +24,7 @@ Outcome = ImportLine.Outcome
 
 
 class IncomingRecord:
-    """A line of the file being imported, and the row of the record it holds."""
+    """A record in the file being imported, with its encoded row."""
 
     def __init__(
         self,
@@ -46,54 +45,54 @@ class IncomingRecord:
 
     @cached_property
     def record(self) -> Record:
-        """The record itself, read anew: of a new one only the row is needed."""
+        """The parsed record, read on first access: a new record needs only its row."""
         line = self._lines[self.line - self._lines.chunk.first_line]
         return read_line(line, mapping=self._mapping)
 
 
 @dataclass
 class KnownRecord:
-    """What the database holds under an id that a file brings again.
-
-    `is_reviewed` tells of a decision made here that an export has; one that confirms what was drawn to be
-    reviewed is none. `human` are the values that an export has. `overruled` holds the hashes of lines whose
-    decision a lead has settled against.
-    """
+    """A record of the run whose id is in the file again."""
 
     pk: int
     content_hash: bytes
     source_import_id: int
     source_line: int
+    #: Whether an export has a decision made here. A confirmed random sample does not count.
     is_reviewed: bool
     is_sampled: bool
+    #: Whether the record is a random sample that was reviewed without corrections.
     is_confirmed: bool
     first_import_id: int
     first_line: int
+    #: The line in which this import has met the record before.
     seen_in_line: int | None
+    #: The human_* values of an export.
     human: dict[str, Any]
+    #: Hashes of lines whose decision a lead has rejected.
     overruled: set[bytes] = field(default_factory=set)
 
 
 class Reconciled(NamedTuple):
-    """The outcome of a known id.
-
-    Where the evaluation now stands on this line, `takes` is the line, and `values` is what its columns
-    hold from now on (None: what they hold already), `is_sampled` among them, and `reopens` the human_* values
-    of a decision that is stale by it, or without `keeps_review` not in force any more. `disputes` is a line
-    whose decision differs from the one in force here.
-    """
+    """The outcome of a line whose record is known."""
 
     line: int
     outcome: Outcome
+    #: The changed field if there is only one, else empty.
     field: str
     reason: str
     evaluation: int | None
+    #: The line, if it becomes the record's newest line.
     takes: IncomingRecord | None = None
+    #: The new values of the record's columns. None: unchanged.
     values: Record | None = None
     is_sampled: bool = False
     is_stale: bool = False
+    #: Whether the current decision stays.
     keeps_review: bool = True
+    #: The human_* values of a decision that becomes outdated or is no longer current.
     reopens: dict[str, Any] | None = None
+    #: The line, if its decision conflicts with the current one made here.
     disputes: IncomingRecord | None = None
 
 
@@ -125,7 +124,7 @@ _KNOWN = """
 
 
 def find_known_records(target: Import, incoming: Iterable[IncomingRecord]) -> dict[str, KnownRecord]:
-    """Those of the incoming ids that are in the database, by id."""
+    """Return the incoming records that the run already has, by id."""
     ids = [one.evaluation_id for one in incoming]
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, {"import": target.pk, "run": target.run_id, "ids": ids})
@@ -160,7 +159,7 @@ def _known(*row: Any) -> KnownRecord:
 
 
 def _add_overruled(reviewed: dict[int, KnownRecord]) -> None:
-    # A query of its own, behind the locks: what was settled while this import waited is seen.
+    # A separate query after locking: it sees conflicts that were resolved while this import waited.
     if reviewed:
         settled = FileConflict.objects.filter(evaluation__in=reviewed, outcome=FileConflict.Outcome.OURS)
         for pk, line_hash in settled.values_list("evaluation_id", "content_hash"):
@@ -168,7 +167,7 @@ def _add_overruled(reviewed: dict[int, KnownRecord]) -> None:
 
 
 def reconcile(incoming: IncomingRecord, known: KnownRecord, kept_lines: LineReader) -> Reconciled:
-    """Decide what becomes of a line whose id is known. Changes nothing."""
+    """Decide the outcome of a line whose id is known. Changes nothing."""
     if known.seen_in_line:
         reason = f"is already in line {known.seen_in_line}"
         return Reconciled(incoming.line, Outcome.REJECTED, "evaluation_id", reason, None)
@@ -183,12 +182,12 @@ def _settle_changed(incoming: IncomingRecord, known: KnownRecord, before: Record
     record, number = incoming.record, incoming.line
     changed = [name for name in Record._fields if not _same(getattr(before, name), getattr(record, name))]
     if not changed:
-        reason = "says the same, spelled differently"
+        reason = "has the same values, spelled differently"
         return Reconciled(number, Outcome.UPDATED, "", reason, known.pk, takes=incoming)
     has_new_evidence = any(name not in HUMAN_FIELDS for name in changed)
-    decides = any(name in HUMAN_FIELDS for name in changed) and not _says_what_is_in_force(record, known)
+    decides = any(name in HUMAN_FIELDS for name in changed) and not _has_current_decision(record, known)
     if not has_new_evidence and not decides:
-        return Reconciled(number, Outcome.UNCHANGED, "", "holds the decision in force here", known.pk)
+        return Reconciled(number, Outcome.UNCHANGED, "", "has the current decision", known.pk)
     # One changed field is named in its own place, several in the reason.
     named, several = (changed[0], "") if len(changed) == 1 else ("", ", ".join(changed) + " ")
     if known.is_reviewed:
@@ -203,10 +202,10 @@ def _settle_changed(incoming: IncomingRecord, known: KnownRecord, before: Record
 
 
 def _still_sampled(record: Record, known: KnownRecord, *, has_new_evidence: bool) -> dict[str, Any]:
-    """What becomes of a record that was drawn to be reviewed and not corrected, by the fields of `Settled`.
+    """Return the fields of `Reconciled` for a random sample without corrections.
 
-    On new evidence it is to be reviewed again. Where the file asks for a review, or has one, it is drawn no
-    more.
+    New evidence puts the record back into the queue. If the file flags or decides the record, it is no
+    longer a sample.
     """
     is_sampled = record.human_review_status == NOT_REQUIRED and not record.needs_human_review
     is_confirmed = is_sampled and known.is_confirmed and not has_new_evidence
@@ -229,19 +228,20 @@ def _settle_reviewed(
     has_new_evidence: bool,
     decides: bool,
 ) -> Reconciled:
-    """Take the evidence, keep the review: stale on new evidence, disputed by another decision."""
+    """Keep the review: outdated by new evidence, in conflict with a different decision."""
     disputed = decides and incoming.content_hash not in known.overruled
     if not has_new_evidence and not disputed:
-        reason = "holds a decision that a lead has settled: the review made here stands"
+        reason = "has a decision that a lead has rejected: the review made here is kept"
         return Reconciled(incoming.line, Outcome.UNCHANGED, "", reason, known.pk)
     review = f"the review by {known.human['human_reviewer_id'] or 'nobody named'}"
     if not has_new_evidence:
-        reason = f"{several}changed in the file: {review} stands until a lead settles it"
+        reason = f"{several}changed in the file: {review} is kept until a lead resolves the conflict"
         return Reconciled(incoming.line, Outcome.CONFLICT, named, reason, known.pk, disputes=incoming)
     values = _with_kept_decision(incoming.record, known)
-    reason = f"{several}taken from the file: {review} is kept, but stale"
+    reason = f"{several}taken from the file: {review} is kept, but outdated"
     if disputed:
-        reason = f"{several}changed in the file: its evidence is taken, {review} kept until a lead settles it"
+        kept = f"{review} is kept until a lead resolves the conflict"
+        reason = f"{several}changed in the file: its evidence is taken, {kept}"
     return Reconciled(
         line=incoming.line,
         outcome=Outcome.CONFLICT if disputed else Outcome.UPDATED,
@@ -258,7 +258,7 @@ def _settle_reviewed(
 
 
 def _with_kept_decision(record: Record, known: KnownRecord) -> Record:
-    """The record with the human values in force here, its status what new evidence makes of it."""
+    """Return the record with the current decision made here, and the status after new evidence."""
     before = known.human["human_review_status"]
     status = TRANSITIONS.get(("new evidence", before), before)
     return _with(record, known.human | {"human_review_status": status})
@@ -268,8 +268,8 @@ def _with(record: Record, changes: dict[str, Any]) -> Record:
     return Record._make(changes.get(name, value) for name, value in zip(Record._fields, record, strict=True))
 
 
-def _says_what_is_in_force(record: Record, known: KnownRecord) -> bool:
-    """Whether a line holds the decision in force here. One that is stale or reopened was done before."""
+def _has_current_decision(record: Record, known: KnownRecord) -> bool:
+    """Whether a line has the current decision made here. An outdated or reopened decision was done before."""
     differing = [name for name in HUMAN_FIELDS if not _same(getattr(record, name), known.human[name])]
     is_open = known.is_reviewed and known.human["human_review_status"] in QUEUE_STATUSES
     was_done = is_open and record.human_review_status in DONE_STATUSES
@@ -277,7 +277,7 @@ def _says_what_is_in_force(record: Record, known: KnownRecord) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two values are the same in JSON too, where 1, 1.0 and true are three."""
+    """Whether two values are equal in JSON, too, where 1, 1.0 and true differ."""
     if not isinstance(one, dict | list):
         return bool(one == other)
     return bool(one == other) and _sorted_json(one) == _sorted_json(other)

@@ -1,7 +1,7 @@
-"""A file on its way from a browser or a program: it arrives part by part, and is imported once it is whole.
+"""Receive a file in parts, and enqueue its import once it is complete.
 
-Nothing is held in memory or on one host: each part is committed as it comes, so that whoever was
-cut off goes on from the last of them, on any web server.
+Nothing is kept in memory or on one host: each part is committed as it arrives, so an interrupted client
+continues after the last part, on any web server.
 """
 
 import logging
@@ -28,29 +28,27 @@ log = logging.getLogger(__name__)
 
 
 class FileTooLarge(Exception):
-    """The message is a sentence that names the limit."""
+    """A file is larger than allowed. The message is a sentence that names the limit."""
 
 
 class UploadQuotaExceeded(Exception):
-    """Too much has begun to arrive and is not finished; the message is a sentence that names the limit.
-
-    `too_many` uploads, or else too many bytes.
-    """
+    """There are too many unfinished uploads, or they are too large. The message is a sentence."""
 
     def __init__(self, sentence: str, *, too_many: bool) -> None:
         super().__init__(sentence)
+        #: Whether there are too many uploads. False: too many bytes.
         self.too_many = too_many
 
 
 class WrongOffset(Exception):
-    """A part does not begin where the last one ended."""
+    """A part does not begin at the end of the previous one."""
 
 
 @transaction.atomic
 def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User) -> Upload:
     """Begin the upload of a file of `size` bytes.
 
-    Nothing is reserved: what counts against the quota is what has arrived. Raises `ImportRefused`,
+    No quota is reserved: only received bytes count. Raises `ImportRefused`,
     `FileTooLarge`, `UploadQuotaExceeded`, and `OSError` on a full disk.
     """
     check_space()
@@ -70,7 +68,7 @@ def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User
 
 
 def check_size(size: int) -> None:
-    """Raise `FileTooLarge` for a file that is."""
+    """Raise `FileTooLarge` if the file exceeds the limit."""
     limit = settings.MAX_UPLOAD_BYTES
     if size > limit:
         raise FileTooLarge(f"The file is larger than {limit:,} bytes (COGNIREVIEW_MAX_UPLOAD_BYTES).")
@@ -82,20 +80,20 @@ def _check_count(actor: User) -> None:
     own, most = unfinished.filter(created_by=actor).count(), settings.MAX_OPEN_UPLOADS
     if own >= most:
         sentence = (
-            f"You have {own:,} unfinished uploads, and may have {most:,} (COGNIREVIEW_MAX_OPEN_UPLOADS)."
+            f"You have {own:,} unfinished uploads; the limit is {most:,} (COGNIREVIEW_MAX_OPEN_UPLOADS)."
         )
         raise UploadQuotaExceeded(f"{sentence} {_what_to_do()}", too_many=True)
     everybody, most = unfinished.count(), settings.MAX_OPEN_UPLOADS_OVERALL
     if everybody >= most:
-        limit = f"{most:,} are allowed (COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL)"
-        sentence = f"There are {everybody:,} unfinished uploads, and {limit}."
+        limit = f"the limit is {most:,} (COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL)"
+        sentence = f"There are {everybody:,} unfinished uploads; {limit}."
         raise UploadQuotaExceeded(f"{sentence} Try again later.", too_many=True)
 
 
 def _check_bytes(upload: Upload, more: int) -> None:
-    """Raise `UploadQuotaExceeded` if so many bytes more would be too many.
+    """Raise `UploadQuotaExceeded` if the quota has no room for `more` bytes.
 
-    Parts that arrive at the same moment may exceed the quota by one part each.
+    Parts that arrive at the same time may exceed the quota by one part each.
     """
     unfinished = Upload.objects.filter(source=None)
     limits = (
@@ -105,20 +103,20 @@ def _check_bytes(upload: Upload, more: int) -> None:
     for uploads, name, most in limits:
         arrived = uploads.aggregate(sum=Sum("offset"))["sum"] or 0
         if arrived + more > most:
-            limit = f"{most:,} are allowed (COGNIREVIEW_MAX_OPEN_UPLOAD_{name})"
-            whose = "yours" if name == "BYTES" else "all"
-            sentence = f"Unfinished uploads, {whose} together, hold {arrived:,} bytes, and {limit}."
+            limit = f"the limit is {most:,} (COGNIREVIEW_MAX_OPEN_UPLOAD_{name})"
+            whose = "Your" if name == "BYTES" else "All"
+            sentence = f"{whose} unfinished uploads have {arrived:,} bytes in total; {limit}."
             raise UploadQuotaExceeded(f"{sentence} {_what_to_do()}", too_many=False)
 
 
 def _what_to_do() -> str:
     hours = settings.KEEP_UPLOADS // timedelta(hours=1)
-    return f"Finish or cancel one; an upload that nothing arrives for is removed after {hours:,} hours."
+    return f"Finish or cancel one. Inactive uploads are removed after {hours:,} hours."
 
 
 @transaction.atomic
 def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
-    """Take the part that begins at `offset`, and with the last one hand the file to the importer.
+    """Store the part that begins at `offset`. The last part enqueues the import.
 
     Raises `WrongOffset`, `FileTooLarge`, `UploadQuotaExceeded`, `OSError` on a full disk, and for the last
     part `ImportRefused`. The part is not stored then.
@@ -128,7 +126,7 @@ def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
     if offset != upload.offset:
         raise WrongOffset
     if offset + len(data) > upload.size:
-        raise FileTooLarge(f"The file was said to have {upload.size:,} bytes, and this is more.")
+        raise FileTooLarge(f"The file is longer than the announced {upload.size:,} bytes.")
     _check_bytes(upload, len(data))
     execute_with_bound_parameters(_INSERT_PART, [upload.pk, offset, data])
     upload.offset += len(data)
@@ -142,10 +140,10 @@ def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
 def receive(
     *, file_name: str, run_name: str, strict: bool, size: int, parts: Iterable[bytes], actor: User
 ) -> Import:
-    """Take a whole file that comes in one request, in parts of about 1 MiB, and return its import.
+    """Receive a complete file in parts of about 1 MiB, and return its import.
 
-    No transaction is open while a part is waited for. What `parts` raises, and a file that is refused, leaves
-    nothing. Raises `ImportRefused`, `FileTooLarge` and `UploadQuotaExceeded`.
+    No transaction is open while waiting for a part. After an error in `parts`, and after a refusal, nothing
+    is left. Raises `ImportRefused`, `FileTooLarge` and `UploadQuotaExceeded`.
     """
     upload = begin(file_name=file_name, run_name=run_name, strict=strict, size=size, actor=actor)
     try:
@@ -156,7 +154,7 @@ def receive(
 
 
 def _drop_after(error: BaseException, upload: Upload, actor: User) -> None:
-    """Remove an upload that failed. On a full disk even that may fail; then it expires."""
+    """Remove a failed upload. If the full disk prevents even that, the upload expires later."""
     try:
         discard(upload, actor)
     except DatabaseError as second:
@@ -169,12 +167,12 @@ def _append_all(upload: Upload, parts: Iterable[bytes]) -> Import:
     for part in parts:
         upload = append(upload, offset=upload.offset, data=part)
     if upload.source is None:
-        raise ImportRefused("The file broke off on its way. Send it again.")
+        raise ImportRefused("The upload was interrupted. Send the file again.")
     return upload.source
 
 
 def _finish(upload: Upload) -> None:
-    """In one transaction with the last part: an upload that is whole has its import."""
+    """Enqueue the import, in one transaction with the last part."""
     upload.source = jobs.enqueue_import(
         run_name=upload.run_name,
         file_name=upload.file_name,
@@ -192,14 +190,14 @@ def _blocks(upload: Upload) -> Iterator[bytes]:
 
 @transaction.atomic
 def discard(upload: Upload, actor: User) -> None:
-    """Remove an upload that will not be finished."""
+    """Remove an unfinished upload."""
     events.record("upload dropped", actor=actor, upload=str(upload.pk), file_name=upload.file_name)
     upload.delete()
 
 
 @transaction.atomic
 def remove_expired() -> None:
-    """Remove the uploads that nothing came to for `KEEP_UPLOADS`. Of finished ones the import stays."""
+    """Remove uploads that were inactive for `KEEP_UPLOADS`. Their imports stay."""
     expired = Upload.objects.filter(changed_at__lt=timezone.now() - settings.KEEP_UPLOADS)
     for upload in expired.select_for_update():
         if not upload.source_id:

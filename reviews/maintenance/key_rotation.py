@@ -23,17 +23,17 @@ class RotationResult(NamedTuple):
 
     #: How many authenticator apps and sets of recovery codes were re-encrypted.
     second_factors: int
-    #: How many secrets of webhooks were.
+    #: How many secrets of webhooks were re-encrypted.
     webhooks: int
-    #: What no key opens, in words. It was left as it is.
+    #: Secrets that no key decrypts, in words. They stay as they are.
     unreadable: list[str]
 
 
 class _Secret(NamedTuple):
-    """Encrypted texts of one row, and how to put others in their place."""
+    """The encrypted texts of one row, and a function to replace them."""
 
     name: str
-    #: The arguments of `ciphers.cipher`.
+    #: The arguments of `encryption.cipher`.
     purpose: tuple[str, str]
     texts: list[str]
     replace: Callable[[list[str]], None]
@@ -59,7 +59,7 @@ def _re_encrypt(secret: _Secret) -> bool:
 
 
 def check_secrets(app_configs: Any, **_: Any) -> list[checks.CheckMessage]:  # noqa: ARG001 (Django names it)
-    """Report, for `check --deploy`, secrets that no key opens, and those that still need an old key."""
+    """Report secrets that no key decrypts or that still need an old key, for `check --deploy`."""
     try:
         secrets = [*_second_factors(), *_webhooks()]
     except DatabaseError:
@@ -115,7 +115,7 @@ def _second_factors(*, locked: bool = False) -> Iterator[_Secret]:
 
 
 def _webhooks(*, locked: bool = False) -> Iterator[_Secret]:
-    """Read the secrets of webhooks that are not removed: nothing is sent to the others."""
+    """Yield the secrets of webhooks that were not removed."""
     rows = Webhook.objects.filter(removed_at=None).order_by("pk")
     for row in rows.select_for_update() if locked else rows:
 

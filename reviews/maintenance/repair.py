@@ -1,4 +1,4 @@
-"""Replace a damaged kept file by the original one."""
+"""Replace a damaged source file with the original."""
 
 from collections.abc import Iterable
 
@@ -14,9 +14,9 @@ from reviews.storage.integrity import ContentTotals
 
 @transaction.atomic
 def repair_import(import_id: int, blocks: Iterable[bytes]) -> Import:
-    """Store the file of an import again, from the file that was imported.
+    """Store the file of an import again from the original.
 
-    Raises `ImportRefused` for another file, and then nothing has changed.
+    Raises `ImportRefused` for a different file, and changes nothing then.
     """
     damaged = jobs.lock_import(import_id)
     damaged.chunks.all().delete()

@@ -1,7 +1,7 @@
-"""Remove rows that are only of use for a while. Decisions, audit events and imported files stay.
+"""Remove expired rows. Decisions, audit events and imported files stay.
 
-Each of `RULES` names a setting, which says how old its rows have to be. Nobody can use these rows any more,
-and the audit events about them stay.
+Each of `RULES` names the setting with the age of its rows. Only unused rows are removed, and their audit
+events stay.
 """
 
 import logging
@@ -22,7 +22,7 @@ from reviews.webhooks import deliveries
 
 log = logging.getLogger(__name__)
 
-# The last event of a finished job is its end. Procrastinate's own statement sorts all events.
+# The last event of a finished job is its end. This avoids sorting all events, as procrastinate does.
 _REMOVE_JOBS = """
     DELETE FROM procrastinate_jobs job
     WHERE status IN ('failed', 'cancelled', 'aborted', 'succeeded') AND NOT EXISTS (
@@ -32,54 +32,52 @@ _REMOVE_JOBS = """
 
 
 class Rule(NamedTuple):
-    """A kind of rows, the name of its age in `settings`, and the function that removes them."""
+    """A kind of rows to remove."""
 
-    what: str
+    name: str
+    #: The setting with the age of the rows. Empty if each row has its own expiry.
     setting: str
     remove: Callable[[], None]
 
 
 def remove_expired_rows() -> None:
-    """Apply every rule. A rule that fails keeps none of the others from being applied.
-
-    Raises the first error once all are through.
-    """
+    """Apply every rule, even if another one fails. Raises the first error at the end."""
     errors = []
     for rule in RULES:
         try:
             with transaction.atomic():
                 rule.remove()
         except Exception as error:
-            log.exception("Not removed: %s that are old enough", rule.what)
+            log.exception("Could not remove expired %s", rule.name)
             errors.append(error)
     if errors:
         raise errors[0]
 
 
 def remove_sessions() -> None:
-    """Remove sessions that expired, and allauth's rows of logins whose session is gone."""
+    """Remove expired sessions, and allauth's rows of logins without a session."""
     before = timezone.now() - settings.KEEP_SESSIONS
     Session.objects.filter(expire_date__lt=before).delete()
-    # The row of a login comes before its session is saved: a young one may wait for that.
+    # The row of a login is inserted before its session is saved, so recent rows may lack a session.
     session = Session.objects.filter(session_key=OuterRef("session_key"))
     UserSession.objects.filter(~Exists(session), created_at__lt=before, last_seen_at__lt=before).delete()
 
 
 def remove_links() -> None:
-    """Remove one-time links that were used or withdrawn, or have expired."""
+    """Remove used, withdrawn and expired one-time links."""
     before = timezone.now() - settings.KEEP_LINKS
     is_over = Q(used_at__lt=before) | Q(withdrawn_at__lt=before) | Q(expires_at__lt=before)
     OneTimeLink.objects.filter(is_over).delete()
 
 
 def remove_jobs() -> None:
-    """Remove jobs that are over: those that failed, as a worker removes the others at once."""
+    """Remove failed jobs. Workers remove successful jobs at once."""
     with connection.cursor() as cursor:
         cursor.execute(_REMOVE_JOBS, [timezone.now() - settings.KEEP_JOBS])
 
 
 def remove_cached() -> None:
-    """Remove expired cache entries, such as counts of failed logins. Each has an expiry of its own."""
+    """Remove expired cache entries, such as counts of failed logins. Each has its own expiry."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM cache WHERE expires < %s", [timezone.now()])
 

@@ -1,8 +1,8 @@
-"""A record as PostgreSQL takes it: one row of a binary COPY into `evaluation`.
+"""Encode a record as one row of a binary COPY into `evaluation`.
 
 There are two equivalent encoders. `encode_record` writes the result of `parse_line`. `encode_line_fast` takes
-the JSON columns as the line spells them and never builds them, three times as fast; it
-leaves each line alone that has anything about it which PostgreSQL or Python might read another way.
+the JSON columns verbatim from the line, three times as fast. It skips lines with anything that PostgreSQL and
+Python might read differently.
 """
 
 import datetime as dt
@@ -37,7 +37,7 @@ JSON_FIELDS = (
     "human_corrected_scores",
     "extra",
 )
-# What stands before and behind the rows of a COPY.
+# The header and trailer of a binary COPY.
 COPY_HEADER, COPY_TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 
 _JSON_PLACES = tuple(Record._fields.index(name) for name in JSON_FIELDS)
@@ -51,14 +51,14 @@ _NULL = _length(-1)
 
 
 class RowKeys(NamedTuple):
-    """Where rows belong: the keys of the run and of the import."""
+    """The keys of the run and the import that rows belong to."""
 
     run_id: int
     import_id: int
 
 
 def content_hash(line: bytes) -> bytes:
-    """What tells two versions of a line (without LF) apart."""
+    """Return a hash that distinguishes two versions of a line (without LF)."""
     return hashlib.blake2b(line, digest_size=16).digest()
 
 
@@ -71,7 +71,7 @@ def encode_line(
     *,
     mapping: FieldMapping | None = None,
 ) -> tuple[str, bytes]:
-    """The id and the row of the record in the line of that number. Raises `LineError`."""
+    """Return the id and the encoded row of the record in a line. Raises `LineError`."""
     if mapping:
         line = mapping.translated(line, limits)
     quick = encode_line_fast(line, limits, target, number, line_hash)
@@ -82,7 +82,7 @@ def encode_line(
 
 
 def encode_record(record: Record, target: RowKeys, number: int, line_hash: bytes) -> bytes:
-    """The row of a record that stands in the line of that number."""
+    """Encode the record in the line of that number."""
     values: list[Any] = list(record)
     for place in _JSON_PLACES:
         if values[place] is not None:
@@ -92,12 +92,12 @@ def encode_record(record: Record, target: RowKeys, number: int, line_hash: bytes
 
 
 def _extracted(raw_judge_output: dict[str, Any]) -> bytes:
-    """The scores in the raw output of a record whose own scores are empty."""
+    """Extract the scores from the raw output of a record whose own scores are empty."""
     return orjson.dumps(encode_extracted({}, raw_judge_output))
 
 
 def _row(values: list[Any], target: RowKeys, number: int, line_hash: bytes) -> bytes:
-    """`values` are those of a record, but for its JSON, which is bytes, and then the extracted scores."""
+    """Encode the values of a record, with JSON as bytes, followed by the extracted scores."""
     run, source = target
     parts = [_place(len(COLUMNS), 8, run, 8, source, 8, number, 8, source, 8, number, 16, line_hash)]
     for value in values:
@@ -117,17 +117,17 @@ def _row(values: list[Any], target: RowKeys, number: int, line_hash: bytes) -> b
     return b"".join(parts)
 
 
-# The quick way
+# The fast path
 
 _NO_JSON = msgspec.Raw(b"null")
 
 
 class _AnyObject(msgspec.Struct):
-    """An object, whatever is in it."""
+    """A JSON object with any content."""
 
 
 class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A line as most are: the fields of `Record` in their order and no others, JSON not looked into."""
+    """A regular line: exactly the fields of `Record`, with JSON values left unparsed."""
 
     evaluation_id: str
     task_id: str | int | None = None
@@ -164,7 +164,7 @@ _IDS = [
 ]
 _MOMENTS = [(name, _PLACE_OF[name]) for name in ("human_review_timestamp", "created_at")]
 _REASONS, _CORRECTED = _PLACE_OF["review_reasons"], _PLACE_OF["human_corrected_scores"]
-# How JSON that is not looked into may begin.
+# The allowed first bytes of unparsed JSON.
 _BEGINNINGS = (
     (_PLACE_OF["raw_judge_output"], b"{"),
     (_PLACE_OF["parsed_rubric_scores"], b"{"),
@@ -172,42 +172,42 @@ _BEGINNINGS = (
     (_PLACE_OF["structured_ideal_response"], b'{"n'),
     (_CORRECTED, b"{n"),
 )
-# Python and PostgreSQL mean the same by numbers of up to 15 digits and by exponents of up to two. With
-# digits, points and signs alike, these tell of others (and of some text).
+# Python and PostgreSQL agree on numbers of up to 15 digits and exponents of up to two. After digits, points
+# and signs are mapped to 0, these patterns find all other numbers (and some text).
 _ALIKE = bytes.maketrans(b"123456789.+-E", b"0" * 12 + b"e")
 _LONG, _EXPONENT = b"0" * 16, b"0e000"
 
 
-class _Other(Exception):
-    """A line that is not for the quick way."""
+class _NeedsFullParse(Exception):
+    """The fast path cannot encode a line."""
 
 
 def encode_line_fast(
     line: bytes, limits: Limits, target: RowKeys, number: int, line_hash: bytes
 ) -> tuple[str, bytes] | None:
-    """The id and the row of a record, or None for a line that `parse_line` has to read or to refuse."""
+    """Return the id and the row of a record, or None for a line that `parse_line` must read or reject."""
     if len(line) > limits.line_bytes or b"\\u0000" in line or holds_too_many_values(line, limits):
         return None
     try:
-        # What is skipped is checked in all but this.
+        # msgspec validates skipped JSON except for its encoding.
         _ = line.isascii() or line.decode()
         read = _read(line)
         values = _values(read, limits)
-    except (msgspec.MsgspecError, ValueError, RecursionError, LineError, _Other):
+    except (msgspec.MsgspecError, ValueError, RecursionError, LineError, _NeedsFullParse):
         return None
     return read.evaluation_id, _row(values, target, number, line_hash)
 
 
 def _values(read: _Line, limits: Limits) -> list[Any]:
-    """The values of the row. Raises `_Other`, `LineError` and what msgspec does."""
+    """Return the values of the row. Raises `_NeedsFullParse`, `LineError` and msgspec's errors."""
     verdict = read.aggregated_score
     if (verdict is not None and verdict not in VERDICTS) or read.human_review_status not in ALL_STATUSES:
-        raise _Other
+        raise _NeedsFullParse
     values: list[Any] = [*msgspec.structs.astuple(read), b"{}"]
     for place in _NAMES:
         values[place] = _id(values[place], limits)
         if not values[place].strip():
-            raise _Other
+            raise _NeedsFullParse
     for place in _IDS:
         if values[place] is not None:
             values[place] = _id(values[place], limits)
@@ -222,29 +222,29 @@ def _values(read: _Line, limits: Limits) -> list[Any]:
 
 
 def _put_json(values: list[Any], limits: Limits) -> None:
-    """Put the JSON as it is spelled. Raises `_Other` where that may hold odd numbers or deep nesting."""
+    """Copy the JSON verbatim. Raises `_NeedsFullParse` for possibly ambiguous numbers or deep nesting."""
     texts = []
     for place, beginnings in _BEGINNINGS:
         text = bytes(values[place])
         if text[0] not in beginnings:
-            raise _Other
+            raise _NeedsFullParse
         values[place] = None if text == b"null" else text
         texts.append(text)
     spelled = b" ".join(texts)
     alike = spelled.translate(_ALIKE, b"[{")
     if len(spelled) - len(alike) >= limits.nesting or _LONG in alike or _EXPONENT in alike:
-        raise _Other
+        raise _NeedsFullParse
     if values[_CORRECTED]:
-        # These are compared with what a file says later on, where 1e2 and 100.0 are one and 100 is another.
+        # Later imports compare these scores. There, 1e2 and 100.0 are equal and 100 differs.
         values[_CORRECTED] = orjson.dumps(orjson.loads(values[_CORRECTED]))
 
 
 def _id(value: str | int, limits: Limits) -> str:
     if isinstance(value, int):
-        # Not -0, and nothing that only text can hold.
+        # Neither -0 nor a number beyond 64 bits.
         if not value or not -(2**63) <= value < 2**64:
-            raise _Other
+            raise _NeedsFullParse
         return str(value)
     if len(value) * 4 > limits.id_bytes:
-        raise _Other
+        raise _NeedsFullParse
     return value

@@ -1,4 +1,4 @@
-"""What a file is, told by its content: JSONL or a JSON array, as it is or packed by gzip or zstd."""
+"""Detect the format of a file by its content (JSONL or a JSON array, also gzip or zstd) and decompress it."""
 
 import re
 import zlib
@@ -12,34 +12,39 @@ import zstandard
 from reviews.storage import chunks, json_array
 from reviews.storage.errors import ImportRefused
 
-# 1 KiB of zstd unpacks to 32 MiB at most, and of gzip to 1 MiB: what a bomb can take of memory.
+# 1 KiB of zstd decompresses to at most 32 MiB, and of gzip to 1 MiB. This bounds the memory of a bomb.
 _SIP = 1024
-# What `zstd` writes without --ultra --long=28 and more.
+# The largest window that `zstd` writes without --ultra or --long=28.
 _WINDOW = 128 * 1024**2
 _ENDINGS = {".gz", ".zst", ".jsonl", ".ndjson", ".json"}
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[(?=[ \t\r\n]*+[{\]])")
 
 
-class _Packing(NamedTuple):
-    """A way to pack a file: its name, and what makes an object that unpacks one frame of it."""
+class _Codec(NamedTuple):
+    """A compression format."""
 
     name: str
+    #: Creates an object that decompresses one frame.
     new_frame: Callable[[], Any]
     error: type[Exception]
 
 
-_GZIP = _Packing("gzip", lambda: zlib.decompressobj(wbits=31), zlib.error)
-_ZSTD = _Packing(
+_GZIP = _Codec("gzip", lambda: zlib.decompressobj(wbits=31), zlib.error)
+_ZSTD = _Codec(
     "zstd",
     lambda: zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj(),
     zstandard.ZstdError,
 )
-_PACKINGS = {b"\x1f\x8b": _GZIP, b"\x28\xb5\x2f\xfd": _ZSTD}
-_OTHERS = {b"PK\x03\x04": "a ZIP archive", b"\xfd7zXZ\0": "packed by xz", b"BZh": "packed by bzip2"}
+_CODECS = {b"\x1f\x8b": _GZIP, b"\x28\xb5\x2f\xfd": _ZSTD}
+_OTHERS = {
+    b"PK\x03\x04": "a ZIP archive",
+    b"\xfd7zXZ\0": "compressed with xz",
+    b"BZh": "compressed with bzip2",
+}
 
 
 def base_name(file_name: str) -> str:
-    """The name of a file without its folder and without the endings that say how it is written."""
+    """Return the name of a file without its folder and the endings of its format."""
     name = PurePath(file_name)
     while name.suffix.lower() in _ENDINGS:
         name = name.with_suffix("")
@@ -47,19 +52,19 @@ def base_name(file_name: str) -> str:
 
 
 def decompress(raw: Iterable[bytes], *, most: int) -> Iterator[bytes]:
-    """The lines of a file, in blocks of about 1 MiB; of an array, one element a line.
+    """Yield the lines of a file in blocks of about 1 MiB. Each element of an array becomes a line.
 
-    `raw` are the blocks of the file as it came, `most` is how many bytes it may unpack to. Memory
-    stays within a block and what one sip of packed bytes unpacks to. Raises `ImportRefused`.
+    `raw` are the blocks of the file. It may decompress to `most` bytes. Memory stays within a block and
+    `_SIP` decompressed bytes. Raises `ImportRefused`.
     """
     start, whole = _peek(_gathered(raw))
     for magic, name in _OTHERS.items():
         if start.startswith(magic):
             raise ImportRefused(
-                f"The file is {name}. Unpack it, or pack it by gzip or zstd, and import it again."
+                f"The file is {name}. Decompress it, or compress it with gzip or zstd, and import it again."
             )
-    packing = next((known for magic, known in _PACKINGS.items() if start.startswith(magic)), None)
-    return _lines(_limited(_unpacked(packing, whole), most) if packing else whole)
+    codec = next((known for magic, known in _CODECS.items() if start.startswith(magic)), None)
+    return _lines(_limited(_decompressed(codec, whole), most) if codec else whole)
 
 
 def _lines(text: Iterable[bytes]) -> Iterator[bytes]:
@@ -75,44 +80,44 @@ def _lines(text: Iterable[bytes]) -> Iterator[bytes]:
         raise ImportRefused(str(error)) from error
 
 
-def _unpacked(packing: _Packing, packed: Iterable[bytes]) -> Iterator[bytes]:
-    """Unpack one frame after the other; zeros between them are padding."""
-    frame, taken = packing.new_frame(), 0
-    for sip in _sips(packed):
+def _decompressed(codec: _Codec, compressed: Iterable[bytes]) -> Iterator[bytes]:
+    """Decompress one frame after the other. Zeros between them are padding."""
+    frame, taken = codec.new_frame(), 0
+    for sip in _sips(compressed):
         rest = sip
         try:
             while rest := rest.lstrip(b"\0") if frame.eof else rest:
                 if frame.eof:
-                    frame = packing.new_frame()
+                    frame = codec.new_frame()
                 yield frame.decompress(rest)
                 rest = frame.unused_data
-        except packing.error as error:
-            reason = f"The file is damaged: its {packing.name} data cannot be read from byte {taken:,} on."
+        except codec.error as error:
+            reason = f"The file is damaged: its {codec.name} data cannot be read from byte {taken:,} on."
             raise ImportRefused(reason) from error
         taken += len(sip)
     if not frame.eof:
-        raise ImportRefused(f"The file is cut off: its {packing.name} data has no end after {taken:,} bytes.")
+        raise ImportRefused(f"The file is cut off: its {codec.name} data has no end after {taken:,} bytes.")
 
 
-def _sips(packed: Iterable[bytes]) -> Iterator[bytes]:
-    for block in packed:
+def _sips(compressed: Iterable[bytes]) -> Iterator[bytes]:
+    for block in compressed:
         for start in range(0, len(block), _SIP):
             yield block[start : start + _SIP]
 
 
-def _limited(unpacked: Iterable[bytes], most: int) -> Iterator[bytes]:
+def _limited(decompressed: Iterable[bytes], most: int) -> Iterator[bytes]:
     size = 0
-    for block in unpacked:
+    for block in decompressed:
         size += len(block)
         if size > most:
             raise ImportRefused(
-                f"The file unpacks to more than {most:,} bytes (COGNIREVIEW_MAX_UNPACKED_BYTES)."
+                f"The file decompresses to more than {most:,} bytes (COGNIREVIEW_MAX_UNPACKED_BYTES)."
             )
         yield block
 
 
 def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Join parts to blocks of 1 MiB or a little more, so that nobody behind has to join small ones."""
+    """Join parts to blocks of 1 MiB or a little more."""
     waiting: list[bytes] = []
     size = 0
     for part in parts:
@@ -126,6 +131,6 @@ def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _peek(text: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """The first block, and all of them."""
+    """Return the first block, and an iterator over all blocks."""
     first = next(text, b"")
     return first, chain([first], text)

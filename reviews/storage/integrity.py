@@ -1,7 +1,7 @@
-"""The sums of an import: recorded when its file is kept and when it ends, compared before its lines go out.
+"""Verify an import against totals recorded when its file was stored and when the import ended.
 
-Frames have checksums of their own (`source`). Sums show what those cannot: that a frame is missing at the
-end, and that rows which say what became of lines are missing or were changed.
+Frames have their own checksums (`source_files`). The totals show two more faults: missing frames at the end,
+and missing or changed rows about the outcomes of lines.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from reviews.storage.corruption import CorruptData, Fault, SourceFile
 
 _OF_THE_FILE = ("run_id", "file_name", "state", "size", "sha256", "has_bom", "repeated_lines", "lines")
 _FIGURES = (*_OF_THE_FILE, *Import.OUTCOMES)
-# The lines, and sums that change with any line number, outcome or record of a row.
+# The number of lines, and sums that change with any line number, outcome or record of a row.
 _NOTED = """
     SELECT outcome, concat_ws(' ', sum(lines), sum(line), sum(line::numeric * line),
                               sum(line::numeric * lines),
@@ -29,14 +29,14 @@ _OUTCOMES = {"unchanged": "unchanged", "updated": "updated", "conflict": "confli
 
 
 class ContentTotals:
-    """Running sums of a kept file: bytes and lines of its text, and the checksums of its frames."""
+    """Running totals of a source file: bytes, lines, and a hash over the checksums of its frames."""
 
     def __init__(self) -> None:
         self._frames = hashlib.sha256()
         self.size = self.lines = 0
 
     def add(self, digest: bytes, size: int, lines: int) -> None:
-        """Add a frame with that checksum, and the size and lines of the text in it."""
+        """Add a frame with its checksum, and the size in bytes and the lines of its text."""
         self._frames.update(digest)
         self.size += size
         self.lines += lines
@@ -47,11 +47,11 @@ class ContentTotals:
 
 
 def record_content(source: Import, text: ContentTotals) -> None:
-    """Record the sums of the kept text, once size and SHA-256 of the file are known."""
+    """Record the totals of a stored file, once its size and SHA-256 are known."""
     sums = {
         "text_size": text.size,
         "text_lines": text.lines,
-        # A packed file or an array is longer or shorter than its text.
+        # The file of a compressed import or an array has another size than its text.
         "text_sha256": source.sha256 if source.size == text.size else "",
         "frames_sha256": text.frames_sha256,
     }
@@ -59,13 +59,13 @@ def record_content(source: Import, text: ContentTotals) -> None:
 
 
 def record_result(source: Import) -> None:
-    """Record the figures of an import that is over, and the sums of its noted lines."""
+    """Record the figures of an ended import, and the totals of its outcome rows."""
     sums = {"figures": _figures(source), "noted": _noted(source)}
     ImportSums.objects.filter(source=source).update(**sums)
 
 
 def verify_content(kept: SourceFile, text: ContentTotals) -> None:
-    """Compare a text that was read to its end with the recorded sums. Raises `CorruptData`."""
+    """Compare a completely read file with its recorded totals. Raises `CorruptData`."""
     sums = ImportSums.objects.filter(source=kept.import_id).first()
     if sums is None:
         _check_lines(kept, text)
@@ -81,7 +81,7 @@ def verify_content(kept: SourceFile, text: ContentTotals) -> None:
 
 
 def _check_lines(kept: SourceFile, text: ContentTotals) -> None:
-    """Compare the lines alone: a worker of the version before recorded no sums."""
+    """Compare the number of lines only, if no totals were recorded."""
     done = Import.objects.filter(pk=kept.import_id, state=Import.State.DONE)
     lines = done.values_list("lines", flat=True).first()
     if lines not in {None, text.lines}:
@@ -89,31 +89,31 @@ def _check_lines(kept: SourceFile, text: ContentTotals) -> None:
 
 
 def has_line(source_id: int, line: int) -> bool:
-    """Whether the kept file of an import had that line."""
+    """Whether the source file of an import had that line."""
     return line > 0 and ImportSums.objects.filter(source=source_id, text_lines__gte=line).exists()
 
 
 def verify_run_imports(run: Run) -> None:
-    """Check every import that is or was part of the run's files. Raises `CorruptData`."""
+    """Verify every import that is or was part of the run's files. Raises `CorruptData`."""
     for source in run_imports(run):
         verify_import(source)
 
 
 def run_imports(run: Run) -> list[Import]:
-    """The imports that are part of the run's files, by their columns or by their recorded figures."""
+    """Return the imports in the run's files, according to their columns or their recorded figures."""
     done = str(Import.State.DONE)
     is_part = Q(run=run, state=done) | Q(sums__figures__contains={"run_id": run.pk, "state": done})
     return list(Import.objects.filter(is_part).select_related("run", "sums").order_by("pk"))
 
 
 def verify_import(source: Import) -> None:
-    """Compare the rows of an import with its recorded sums. Raises `CorruptData`."""
+    """Compare the rows of an import with its recorded totals. Raises `CorruptData`."""
     for fault in import_faults(source):
         raise CorruptData(fault)
 
 
 def import_faults(source: Import) -> Iterator[Fault]:
-    """Yield each difference between the rows of an import and the sums recorded when it ended."""
+    """Yield each difference between the rows of an import and the totals recorded when it ended."""
     sums = ImportSums.objects.filter(source=source).first()
     if sums is None or not sums.figures:
         return
@@ -138,7 +138,7 @@ def _figures(source: Import) -> dict[str, Any]:
 
 
 def _noted(source: Import) -> dict[str, str]:
-    """Sums over the noted lines of an import, by outcome; as text, since they outgrow JSON's numbers."""
+    """Return totals of the outcome rows by outcome. They are text, as they exceed JSON's numbers."""
     with connection.cursor() as cursor:
         cursor.execute(_NOTED, [source.pk])
         return dict(cursor.fetchall())

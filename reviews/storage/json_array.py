@@ -1,15 +1,15 @@
-"""The elements of a JSON array as lines: cut out of its text, never parsed and written anew.
+"""Cut the elements of a JSON array out of its text as lines, without parsing and re-encoding them.
 
-An element keeps its own bytes. Only line breaks between its tokens, with the indentation behind
-them, cannot stay in a line: they become one space after a comma and nothing elsewhere. JSON has no
-line breaks inside strings; where a file has them, they become CR, so that the line is rejected.
+An element keeps its bytes, except for line breaks between its tokens and the indentation after them: they
+become one space after a comma, and are removed elsewhere. JSON does not allow line breaks inside strings; if
+a file has them, they become CR, so the line is rejected.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 
-# What holds nothing to decide about: text outside strings, and whole strings. Possessive, so that a
-# string that does not end in this block costs no second try.
+# Text without structure: characters outside strings, and whole strings. Possessive, so a string that does not
+# end in this block is not tried twice.
 _INSIDE = re.compile(rb'(?:[^"\[\]{}\r\n]++|"(?:[^"\\\r\n]++|\\[^\r\n])*+")*+')
 _AT_TOP = re.compile(rb'(?:[^"\[\]{}\r\n,]++|"(?:[^"\\\r\n]++|\\[^\r\n])*+")*+')
 _IN_STRING = re.compile(rb'(?:[^"\\\r\n]++|\\[^\r\n])*+')
@@ -17,14 +17,14 @@ _SPACE = re.compile(rb"[ \t\r\n]*+")
 
 
 class ArrayError(Exception):
-    """The text is no array of elements; the message is a sentence."""
+    """The text is not a complete array. The message is a sentence."""
 
 
 def array_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the elements of an array, each with an LF behind it, in blocks much like those that come in.
+    """Yield the elements of an array, each followed by an LF, in blocks of about the size of the input's.
 
-    The blocks begin behind the array's opening bracket. Memory stays within a block, however long
-    an element is. Raises `ArrayError` where the array is cut off or is not the end of the file.
+    The input begins after the array's opening bracket. Memory stays within a block, even for a longer
+    element. Raises `ArrayError` if the array is cut off, or is not the end of the file.
     """
     cutter = _Cutter()
     for block in blocks:
@@ -34,7 +34,7 @@ def array_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Cutter:
-    """Where in the array the text taken so far ends."""
+    """The position in the array after the text so far."""
 
     def __init__(self) -> None:
         self.element = 1
@@ -42,8 +42,8 @@ class _Cutter:
         self._depth = 0
         self._in_string = False
         self._skips_space = True
-        self._last = b""  # what the current element ends with so far
-        self._held = b""  # a backslash at the end of a block, whose character comes with the next
+        self._last = b""  # the last byte of the current element so far
+        self._held = b""  # a backslash at the end of a block: its character is in the next
         self._out: list[bytes] = []
 
     def take(self, block: bytes) -> bytes:
@@ -62,7 +62,7 @@ class _Cutter:
             self._last = text[-1:]
 
     def _take_tokens(self, data: bytes, at: int) -> int:
-        """Take what stands outside strings up to the next byte that changes something, and that byte."""
+        """Take text outside strings up to and including the next structural byte."""
         if self._skips_space:
             at = _end(_SPACE, data, at)
             if at == len(data):
@@ -109,12 +109,12 @@ class _Cutter:
     def _expect_nothing(self, data: bytes, at: int) -> None:
         if _end(_SPACE, data, at) < len(data):
             raise ArrayError(
-                f"The file is a JSON array of {self.element:,} elements with something behind it. "
-                "Make it one array, or one record a line."
+                f"The file is a JSON array of {self.element:,} elements with text after it. "
+                "Make it one array, or one record per line."
             )
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
-    """Where a pattern that matches anywhere, if only nothing, ends."""
+    """Return the end of the match of a pattern that always matches."""
     found = pattern.match(data, at)
     return found.end() if found else at

@@ -1,6 +1,7 @@
 """Store unchanged lines as ranges, and find records in them.
 
-A file that comes again is mostly unchanged: one row for each such line would grow with every import.
+A file that is imported again is mostly unchanged. A row per unchanged line would let the table grow with
+every import.
 """
 
 from collections.abc import Iterable
@@ -14,24 +15,24 @@ UNCHANGED = ImportLine.Outcome.UNCHANGED
 
 
 class RangeMerger:
-    """Joins the unchanged lines of an import that follow each other."""
+    """Merge consecutive unchanged lines of an import into ranges."""
 
     def __init__(self) -> None:
-        # The last range that was handed out to be written.
+        # The last range that was returned.
         self._last: ImportLine | None = None
 
     def merge(self, noted: Iterable[ImportLine]) -> list[ImportLine]:
-        """Return the rows to write for the lines of a piece. A range of the piece before is extended."""
+        """Return the rows to insert for a batch of lines, after extending the last range."""
         rows: list[ImportLine] = []
         for row in sorted(noted, key=attrgetter("line")):
             if rows and _continues(rows[-1], row):
                 rows[-1].lines += row.lines
             else:
                 rows.append(row)
-        return [row for row in rows if not self._goes_on(row)]
+        return [row for row in rows if not self._extends_last(row)]
 
-    def _goes_on(self, row: ImportLine) -> bool:
-        """Whether a row went into the range before it, which was written already."""
+    def _extends_last(self, row: ImportLine) -> bool:
+        """Extend the last range by the row. Return False if the row begins a new range."""
         if row.outcome != UNCHANGED:
             return False
         last = self._last
@@ -44,7 +45,7 @@ class RangeMerger:
 
 
 def _continues(before: ImportLine, row: ImportLine) -> bool:
-    """Whether a row is about the next unchanged line, and the record that came in behind that of `before`."""
+    """Whether a row is the next unchanged line, and its record was imported right after that of `before`."""
     return (
         row.outcome == before.outcome == UNCHANGED
         and (row.field, row.reason) == (before.field, before.reason)
@@ -55,7 +56,7 @@ def _continues(before: ImportLine, row: ImportLine) -> bool:
 
 
 def line_in_import(source: Import) -> Subquery:
-    """For a query of evaluations: the unchanged line of an import that holds the record, or null."""
+    """Return a subquery for evaluations: the record's unchanged line in an import, or null."""
     behind = F("line") + OuterRef("first_line") - F("first_line")
     is_inside = {"first_line__gt": OuterRef("first_line") - F("lines")}
     # The ranges do not overlap, so the one that begins last before the record is the only candidate.
@@ -66,7 +67,7 @@ def line_in_import(source: Import) -> Subquery:
 
 
 def ranges_of_record(evaluation: Evaluation) -> QuerySet[ImportLine]:
-    """The ranges that hold a record, at most one for each import of its run."""
+    """Return the ranges that contain a record, at most one for each import of its run."""
     candidates = ImportLine.objects.filter(
         source=OuterRef("pk"),
         first_import=evaluation.first_import_id,
@@ -80,7 +81,7 @@ def ranges_of_record(evaluation: Evaluation) -> QuerySet[ImportLine]:
 
 
 def narrow_to_record(row: ImportLine, evaluation: Evaluation) -> ImportLine:
-    """The row of a range as if it were about the line of one record alone."""
+    """Narrow the row of a range to the line of one record."""
     row.line += evaluation.first_line - (row.first_line or 0)
     row.lines, row.first_line = 1, evaluation.first_line
     return row

@@ -1,10 +1,10 @@
-"""Where webhooks may go: hosts of `COGNIREVIEW_WEBHOOK_HOSTS`, and of their addresses those that are public.
+"""Allow webhooks to public addresses of the hosts in `COGNIREVIEW_WEBHOOK_HOSTS` only.
 
-A URL is an admin's to choose, the list the operator's. The name of a host is looked up once for each attempt,
-all its addresses are checked, and the connection goes to one of these: what the name means a moment later
-changes nothing. An address that is not public, as those of this machine and its network, is only reached if
-it stands in the list itself or in a network of the list. So is an IPv6 address that stands for one of IPv4,
-and the IPv4 address in it has to be allowed too.
+Admins choose URLs; the operator sets the list of hosts. A host name is resolved once per attempt, all its
+addresses are checked, and the connection goes to one of the checked addresses. A later change of the name
+therefore has no effect (DNS rebinding). An address that is not public, such as one of this machine or its
+network, must be in the list itself or in a listed network. The same applies to an IPv6 address that embeds an
+IPv4 address, and the IPv4 address must be allowed, too.
 """
 
 import socket
@@ -21,7 +21,7 @@ _PORTS = {"https": 443, "http": 80}
 Address = IPv4Address | IPv6Address
 
 _UNICAST = ip_network("2000::/3")
-# By the registries of IANA; not all of them are in each version of `ipaddress`.
+# From the IANA registries. Some versions of `ipaddress` lack a few of them.
 _NOT_PUBLIC = [
     ip_network(network)
     for network in (
@@ -33,7 +33,7 @@ _NOT_PUBLIC = [
         "3fff::/20",  # documentation
     )
 ]
-# Networks of IPv6 addresses that stand for one of IPv4 -> by how many bits that one is shifted.
+# IPv6 networks whose addresses embed an IPv4 address -> the number of bits it is shifted.
 _EMBEDDING = {
     ip_network("::/96"): 0,  # IPv4-compatible
     ip_network("::ffff:0:0:0/96"): 0,  # IPv4-translated
@@ -42,16 +42,16 @@ _EMBEDDING = {
     ip_network("2002::/16"): 80,  # 6to4
 }
 _TEREDO = ip_network("2001::/32")
-# The second half of an ISATAP address begins with this, or with the same and its bit for "global" set.
+# The second half of an ISATAP address begins with one of these: without or with the "global" bit.
 _ISATAP = {0x00005EFE, 0x02005EFE}
 
 
 class TargetNotAllowed(Exception):
-    """Nothing is sent there; the message is a sentence."""
+    """The target of a webhook is not allowed. The message is a sentence."""
 
 
 class WebhookTarget(NamedTuple):
-    """Where a URL leads. The host has no brackets; the path has the query."""
+    """The target of a URL. The host has no brackets; the path includes the query."""
 
     is_secure: bool
     host: str
@@ -65,19 +65,21 @@ def is_enabled() -> bool:
 
 def parse_target(url: str) -> WebhookTarget:
     """Read a URL. Raises `NotAllowed` unless the list has its host and port."""
-    # urlsplit drops line ends and tabs without a word.
+    # urlsplit silently drops line ends and tabs.
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise TargetNotAllowed("The URL takes visible ASCII characters; write the rest percent-encoded.")
+        raise TargetNotAllowed(
+            "The URL may contain visible ASCII characters only. Percent-encode all others."
+        )
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise TargetNotAllowed("This is no URL.") from error
+        raise TargetNotAllowed("This is not a URL.") from error
     host = parts.hostname or ""
     if parts.scheme not in _PORTS or not host:
-        raise TargetNotAllowed("The URL begins with https:// and the name of a host.")
+        raise TargetNotAllowed("The URL must begin with https:// and a host name.")
     if parts.username is not None or parts.password is not None or parts.fragment:
-        raise TargetNotAllowed("The URL takes no name, no password and no #fragment.")
+        raise TargetNotAllowed("The URL must not contain a user name, a password or a #fragment.")
     path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
     target = WebhookTarget(parts.scheme == "https", host, port or _PORTS[parts.scheme], path)
     _check(target)
@@ -86,9 +88,9 @@ def parse_target(url: str) -> WebhookTarget:
 
 def _check(target: WebhookTarget) -> None:
     if not is_enabled():
-        raise TargetNotAllowed(f"Webhooks are off: {SETTING} names no host.")
+        raise TargetNotAllowed(f"Webhooks are off: {SETTING} is empty.")
     if not target.is_secure and not _is_local(target.host):
-        raise TargetNotAllowed("The URL begins with https://, unless it leads to this machine.")
+        raise TargetNotAllowed("The URL must begin with https://, except for this machine.")
     usual = _PORTS["https" if target.is_secure else "http"]
     if (target.host, target.port) not in {(host, port or usual) for host, port in _hosts()}:
         raise TargetNotAllowed(f"{target.host} with port {target.port} is not in {SETTING}.")
@@ -99,13 +101,13 @@ def resolve_target(target: WebhookTarget) -> list[str]:
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        raise TargetNotAllowed(f"The name {target.host} is not known.") from error
+        raise TargetNotAllowed(f"The host name {target.host} could not be resolved.") from error
     texts = list(dict.fromkeys(str(place[4][0]) for place in found))
     for text in texts:
         address = _plain(text)
         if not all(_is_public(each) or _is_listed(each, target) for each in [address, *_embedded(address)]):
             raise TargetNotAllowed(
-                f"{target.host} leads to {address}, which is not public and not in {SETTING} itself."
+                f"{target.host} resolves to {address}, which is not public and not in {SETTING}."
             )
     return texts
 
@@ -118,14 +120,14 @@ def _is_public(address: Address) -> bool:
 
 
 def _embedded(address: Address) -> list[IPv4Address]:
-    """Return the IPv4 addresses that an IPv6 address stands for, where packets to it may end."""
+    """Return the IPv4 addresses embedded in an IPv6 address, to which packets may be forwarded."""
     if isinstance(address, IPv4Address) or address.is_loopback or address.is_unspecified:
         return []
     number = int(address)
     shifts = [shift for network, shift in _EMBEDDING.items() if address in network]
     found = [IPv4Address(number >> shift & 0xFFFFFFFF) for shift in shifts]
     if address in _TEREDO:
-        # The server, and the client with all its bits turned.
+        # The server, and the client with inverted bits.
         found += [IPv4Address(number >> 64 & 0xFFFFFFFF), IPv4Address(~number & 0xFFFFFFFF)]
     if number >> 32 & 0xFFFFFFFF in _ISATAP:
         found.append(IPv4Address(number & 0xFFFFFFFF))
@@ -159,9 +161,9 @@ def _plain(text: str) -> Address:
 
 
 def _hosts() -> Iterable[tuple[str, int | None]]:
-    """The entries of the list: host, address or network, and its port."""
+    """Yield the entries of the list: a host, address or network, and its port."""
     for entry in settings.WEBHOOK_HOSTS:
         host, colon, port = entry.rpartition(":")
-        # Of an IPv6 address without brackets, nothing is the port.
+        # An IPv6 address without brackets has no port.
         has_port = bool(colon) and port.isdecimal() and (":" not in host or host.endswith("]"))
         yield (host if has_port else entry).strip("[]"), int(port) if has_port else None

@@ -1,9 +1,9 @@
-"""Webhooks: addresses that are told when a run is reviewed, each by messages that are tried for a day.
+"""Notify webhooks when a run is reviewed, and retry each message for a day.
 
-A run is reviewed when its queue has become empty: nothing waits, is held or is with a lead. Triggers note
-whatever fills a queue (`QueueFilled`), in the transaction that does; a job looks for runs of which that is
-noted and whose queue is empty, and takes the note away with making the messages. So emptying a queue costs
-nothing, whichever way it goes, each time it is emptied is told once, and a worker that dies loses none.
+A run is reviewed when its queue has become empty: nothing is waiting, claimed or escalated. Triggers record
+in `QueueFilled` that a queue was filled, in the same transaction. A job finds filled runs with an empty
+queue, and deletes their rows together with creating the messages. Emptying a queue therefore costs nothing,
+is notified once, and survives the death of a worker.
 """
 
 import uuid
@@ -33,7 +33,7 @@ REVIEWED, TEST = "run.reviewed", "test"
 SHOWN = 50
 # The arguments of `ciphers.cipher` for the secrets of webhooks.
 PURPOSE = ("reviews.webhooks.deliveries", "secret")
-# After an attempt that failed, the pause before the next one: ten attempts in a day.
+# The pauses after failed attempts: ten attempts in a day.
 PAUSES = (
     timedelta(seconds=5),
     timedelta(minutes=1),
@@ -41,17 +41,16 @@ PAUSES = (
     timedelta(minutes=30),
     *(timedelta(hours=hours) for hours in (1, 2, 4, 8, 8)),
 )
-# How long what became of a message can be looked at.
 State = WebhookDelivery.State
 
-# One statement, and so one moment: who fills a queue meanwhile leaves a note that this does not see. Of two
-# that run at once the second finds the rows of the first gone.
-_TAKE_NOTES = """
+# One statement, and so one snapshot: a queue that is filled concurrently leaves a row that this does not see.
+# If two run at once, the second finds the rows deleted.
+_TAKE_FILLED = """
     WITH reviewed AS (
-        SELECT run_id FROM (SELECT DISTINCT run_id FROM queue_filled) noted
+        SELECT run_id FROM (SELECT DISTINCT run_id FROM queue_filled) filled
         WHERE 0 = (
             SELECT coalesce(sum(evaluations), 0) FROM run_count
-            WHERE run_count.run_id = noted.run_id AND status = ANY(%s)
+            WHERE run_count.run_id = filled.run_id AND status = ANY(%s)
         )
     ), taken AS (
         DELETE FROM queue_filled USING reviewed
@@ -59,7 +58,7 @@ _TAKE_NOTES = """
     )
     SELECT DISTINCT run_id FROM taken
 """
-# What takes records out of a queue, by the events that tell of it.
+# The events that take records out of a queue.
 _EMPTYING = ("submit", "resolve", "close", "settle conflict", "draw sample", "import")
 
 
@@ -72,19 +71,19 @@ class NewWebhook(NamedTuple):
 
 @transaction.atomic
 def add_webhook(*, url: str, run: Run | None, actor: User) -> NewWebhook:
-    """Have an address told of a run, or of each. Raises `webhook_targets.NotAllowed`."""
+    """Add a webhook for a run, or for every run. Raises `TargetNotAllowed`."""
     target = allowlist.parse_target(url)
     secret = sender.new_secret()
     sealed = cipher(*PURPOSE).encrypt(secret.encode()).decode()
     webhook = Webhook.objects.create(url=url, run=run, secret=sealed, created_by=actor)
-    # Not the whole URL: what follows the host may be known to few.
+    # Not the whole URL: its path may be a secret.
     audit_events.record("webhook added", actor=actor, run=run, webhook=webhook.pk, host=target.host)
     return NewWebhook(webhook, secret)
 
 
 @transaction.atomic
 def remove_webhook(*, webhook: Webhook, actor: User) -> None:
-    """Send nothing more to a webhook. What it was sent stays; one that is removed is left alone."""
+    """Remove a webhook and give up its waiting deliveries. Its past deliveries stay."""
     if active_webhooks().filter(pk=webhook.pk).update(removed_at=timezone.now()):
         waiting = webhook.deliveries.filter(state=State.WAITING)
         waiting.update(state=State.GIVEN_UP, next_attempt_at=None)
@@ -93,7 +92,7 @@ def remove_webhook(*, webhook: Webhook, actor: User) -> None:
 
 @transaction.atomic
 def send_test(*, webhook: Webhook, actor: User) -> WebhookDelivery:
-    """Send a message that tells nothing, to see whether it arrives."""
+    """Enqueue a test message."""
     delivery = _enqueue(webhook, TEST, webhook.run, {"run": webhook.run.name if webhook.run else None})
     audit_events.record("webhook tested", actor=actor, run=webhook.run, webhook=webhook.pk)
     return delivery
@@ -101,27 +100,27 @@ def send_test(*, webhook: Webhook, actor: User) -> WebhookDelivery:
 
 @transaction.atomic
 def notify_reviewed_runs() -> int:
-    """Make the messages about runs that have become reviewed; returns how many messages."""
+    """Enqueue messages about runs that have been reviewed. Return the number of messages."""
     with connection.cursor() as cursor:
-        cursor.execute(_TAKE_NOTES, [list(QUEUE_STATUSES)])
+        cursor.execute(_TAKE_FILLED, [list(QUEUE_STATUSES)])
         keys = [pk for (pk,) in cursor.fetchall()]
     if not keys or not allowlist.is_enabled():
         return 0
     runs = Run.objects.filter(pk__in=keys)
-    return sum(len(_tell(run)) for run in runs)
+    return sum(len(_notify(run)) for run in runs)
 
 
-def _tell(run: Run) -> list[WebhookDelivery]:
-    told = list(active_webhooks().filter(Q(run=None) | Q(run=run)))
-    if not told:
+def _notify(run: Run) -> list[WebhookDelivery]:
+    webhooks = list(active_webhooks().filter(Q(run=None) | Q(run=run)))
+    if not webhooks:
         return []
     counted = dict(zip(Progress._fields, progress.run_progress(run), strict=True))
     data = {"run": run.name, "counts": counted, "completed_at": _stamp(_emptied_at(run))}
-    return [_enqueue(webhook, REVIEWED, run, data) for webhook in told]
+    return [_enqueue(webhook, REVIEWED, run, data) for webhook in webhooks]
 
 
 def _emptied_at(run: Run) -> datetime:
-    """When the last record left the queue."""
+    """Return when the last record left the queue."""
     events = AuditEvent.objects.filter(run=run, action__in=_EMPTYING).order_by("-pk")
     return events.values_list("at", flat=True).first() or timezone.now()
 
@@ -141,10 +140,10 @@ def _enqueue(webhook: Webhook, event: str, run: Run | None, data: dict[str, Any]
 
 
 def attempt_delivery(delivery_id: int, attempt: int) -> None:
-    """Make an attempt: the work of the job. One that was made, and noted, is not made again."""
+    """Attempt a delivery. A recorded attempt is not repeated."""
     delivery = WebhookDelivery.objects.select_related("webhook").get(pk=delivery_id)
     if delivery.state == State.WAITING and _made(delivery) == attempt - 1:
-        _note(delivery_id, attempt, _attempt(delivery))
+        _record_attempt(delivery_id, attempt, _attempt(delivery))
 
 
 def _attempt(delivery: WebhookDelivery) -> DeliveryResult:
@@ -152,7 +151,7 @@ def _attempt(delivery: WebhookDelivery) -> DeliveryResult:
         secret = cipher(*PURPOSE).decrypt(delivery.webhook.secret.encode()).decode()
     except InvalidToken:
         return DeliveryResult(
-            None, "Its secret cannot be read: the site's secret key is another by now. Add it anew."
+            None, "The secret cannot be decrypted: the site's secret key has changed. Add the webhook again."
         )
     return sender.send_message(
         delivery.webhook.url,
@@ -164,15 +163,15 @@ def _attempt(delivery: WebhookDelivery) -> DeliveryResult:
 
 
 @transaction.atomic
-def _note(delivery_id: int, attempt: int, answer: DeliveryResult) -> None:
-    """Keep what came of an attempt, and enqueue the next one with it if there is to be one."""
+def _record_attempt(delivery_id: int, attempt: int, answer: DeliveryResult) -> None:
+    """Record the result of an attempt, and enqueue the next attempt if it failed."""
     delivery = WebhookDelivery.objects.select_for_update().get(pk=delivery_id)
     if _made(delivery) != attempt - 1:
         return
     WebhookAttempt.objects.create(
         delivery=delivery, number=attempt, status=answer.status, reason=answer.reason[:300]
     )
-    if delivery.state != State.WAITING:  # its webhook was removed meanwhile
+    if delivery.state != State.WAITING:  # the webhook was removed concurrently
         return
     pause = PAUSES[attempt - 1] if attempt <= len(PAUSES) else None
     delivery.next_attempt_at = None
@@ -192,24 +191,24 @@ def _made(delivery: WebhookDelivery) -> int:
 
 
 def remove_old_messages() -> None:
-    """Remove the messages that are over and were made more than `KEEP_MESSAGES` ago, with their attempts."""
+    """Remove finished messages older than `KEEP_MESSAGES`, with their attempts."""
     over = WebhookDelivery.objects.exclude(state=State.WAITING)
     over.filter(created_at__lt=timezone.now() - settings.KEEP_MESSAGES).delete()
 
 
 def active_webhooks() -> QuerySet[Webhook]:
-    """The webhooks that are not removed, the newest first, with their runs and who added them."""
+    """Return the webhooks that were not removed, newest first, with their runs and authors."""
     return Webhook.objects.filter(removed_at=None).select_related("run", "created_by").order_by("-pk")
 
 
 def latest_deliveries(webhooks: Iterable[Webhook]) -> dict[int, WebhookDelivery]:
-    """The newest delivery of each of these webhooks, by the webhook's key."""
+    """Return the newest delivery of each webhook, by the webhook's key."""
     newest = WebhookDelivery.objects.filter(webhook__in=webhooks).order_by("webhook", "-pk")
     return {delivery.webhook_id: delivery for delivery in newest.distinct("webhook")}
 
 
 def webhook_deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
-    """The last deliveries of a webhook, the newest first, each with its attempts in order."""
+    """Return the last `SHOWN` deliveries of a webhook, newest first, each with its attempts in order."""
     attempts = Prefetch("attempts", WebhookAttempt.objects.order_by("number"))
     return webhook.deliveries.select_related("run").prefetch_related(attempts).order_by("-pk")[:SHOWN]
 

@@ -1,6 +1,6 @@
-"""One message on its way to a webhook: signed, and sent once. What is answered is its status, nothing more.
+"""Sign a message and send it to a webhook once. Only the status of the response is used.
 
-Signatures are those of Standard Webhooks (https://www.standardwebhooks.com), version 1.
+Signatures follow Standard Webhooks (https://www.standardwebhooks.com), version 1.
 """
 
 import base64
@@ -20,23 +20,23 @@ from typing import NamedTuple
 from reviews.webhooks import allowlist
 from reviews.webhooks.allowlist import TargetNotAllowed, WebhookTarget
 
-# From the connection on: handshake, request and the head of the answer.
+# From the open connection to the head of the response.
 MOST_SECONDS = 15.0
 _CONNECT_SECONDS = 5.0
 _MOST_ADDRESSES = 3
-_SECRET_PREFIX = "whsec_"  # noqa: S105 (no secret, the word before one)
-# The first that fits; where there are no words, the error's own.
+_SECRET_PREFIX = "whsec_"  # noqa: S105 (only the prefix of a secret)
+# The first match applies. An empty text stands for the error's own message.
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (TargetNotAllowed, ""),
-    (ssl.SSLError, "It speaks no TLS that we do."),
-    (TimeoutError, "It did not answer in time."),
-    (ConnectionRefusedError, "Nobody takes connections there."),
-    (Exception, "The connection broke off, or what came was no answer."),
+    (ssl.SSLError, "The TLS handshake failed."),
+    (TimeoutError, "No response in time."),
+    (ConnectionRefusedError, "Connection refused."),
+    (Exception, "The connection was interrupted or the response was invalid."),
 )
 
 
 class DeliveryResult(NamedTuple):
-    """What came of an attempt: the status of the answer, if there was one, and a few words of ours."""
+    """The result of an attempt: the status of the response, if any, and a short reason."""
 
     status: int | None
     reason: str
@@ -51,14 +51,14 @@ def new_secret() -> str:
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """`v1,` and the base64 of HMAC-SHA256 over id, timestamp and body, joined by dots."""
+    """Return `v1,` and the base64 of HMAC-SHA256 over id, timestamp and body, joined by dots."""
     key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX))
     text = f"{message_id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.digest(key, text, hashlib.sha256)).decode()
 
 
 def send_message(url: str, *, message_id: str, timestamp: int, body: bytes, secret: str) -> DeliveryResult:
-    """POST a message. No redirect is followed, no proxy asked, and the body of the answer is not read."""
+    """POST a message. Redirects and proxies are not used, and the response body is not read."""
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "CogniReview",
@@ -79,25 +79,25 @@ def send_message(url: str, *, message_id: str, timestamp: int, body: bytes, secr
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"Its certificate is not to be trusted: {error.verify_message}."
+        return f"The certificate is not trusted: {error.verify_message}."
     return next(words or str(error) for kind, words in _REASONS if isinstance(error, kind))
 
 
 def _answer(status: int) -> DeliveryResult:
     if 300 <= status < 400:
-        return DeliveryResult(status, "It leads elsewhere, which is not followed.")
+        return DeliveryResult(status, "Redirects are not followed.")
     try:
         return DeliveryResult(status, HTTPStatus(status).phrase)
     except ValueError:
-        return DeliveryResult(status, "A status of its own.")
+        return DeliveryResult(status, "Unknown status.")
 
 
 @contextmanager
 def _connected(target: WebhookTarget, addresses: Iterable[str]) -> Iterator[HTTPConnection]:
-    """A connection to one of these addresses that ends in time, whatever the other side does."""
+    """Connect to one of these addresses. The connection is closed after `MOST_SECONDS`."""
     ended = threading.Event()
     plain = _first(addresses, target.port)
-    # Of its own: a socket that TLS took over cannot be ended from beside.
+    # A separate handle: another thread cannot shut down a socket that is wrapped in TLS.
     handle = plain.dup()
 
     def end() -> None:
@@ -120,13 +120,13 @@ def _connected(target: WebhookTarget, addresses: Iterable[str]) -> Iterator[HTTP
         connection.close()
         plain.close()
         handle.close()
-        # Whatever was read or raised then: it is half an answer.
+        # The response is incomplete, whatever was read or raised.
         if ended.is_set():
             raise TimeoutError
 
 
 def _first(addresses: Iterable[str], port: int) -> socket.socket:
-    """A socket to the first address that takes it. Raises what the last one said."""
+    """Connect to the first reachable address. Raises the error of the last one."""
     failed: OSError = ConnectionRefusedError()
     for address in islice(addresses, _MOST_ADDRESSES):
         try:

@@ -284,7 +284,7 @@ class TestCheck:
 
     def test_finds_another_original(self, files: Files) -> None:
         files.original.write_bytes(files.original.read_bytes() + b"\n")
-        assert any("none of the files that the receipt names" in problem for problem in files.check())
+        assert any("is not in the receipt" in problem for problem in files.check())
 
     def test_finds_a_change_that_is_not_listed(self, files: Files) -> None:
         changed = json.loads(files.receipt.read_bytes())["changed"]
@@ -293,18 +293,18 @@ class TestCheck:
         assert problem.startswith("line 1 of the export has changed in human_review_status,")
         assert "tells of line 3" in problem
         files.change_receipt(changed=[])
-        assert files.check()[0].endswith("where the receipt tells of no more changes")
+        assert files.check()[0].endswith("but the receipt lists no more changes")
 
     def test_finds_other_keys_than_those_listed(self, files: Files) -> None:
         first, second = json.loads(files.receipt.read_bytes())["changed"]
         files.change_receipt(changed=[first, second | {"keys": ["human_reviewer_id"]}])
         [problem] = files.check()
-        assert problem.endswith("where the receipt tells of line 3 (human_reviewer_id)")
+        assert problem.endswith("but the receipt lists line 3 (human_reviewer_id)")
 
     def test_finds_changes_that_are_not_there(self, files: Files) -> None:
         changed = json.loads(files.receipt.read_bytes())["changed"]
         files.change_receipt(changed=[*changed, changed[0] | {"line": 9}])
-        assert files.check() == ["the receipt tells of 1 changes more than there are"]
+        assert files.check() == ["the receipt lists 1 changes that the export does not have"]
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"receipt": 2}', "null", b"\xff"])
     def test_takes_nothing_else_for_a_receipt(self, text: str | bytes, files: Files) -> None:

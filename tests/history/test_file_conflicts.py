@@ -136,7 +136,7 @@ class TestSettledForTheFile:
         assert json.loads(take_out())["human_review_timestamp"] is None
         again = bring_in(file_of(line(task_id="4712")))
         [told] = again.listed_exceptions()
-        assert told["reason"] == "taken from the file: the review by nobody named is kept, but stale"
+        assert told["reason"] == "taken from the file: the review by nobody named is kept, but outdated"
         client.force_login(ana)
         page = text(client.get(reverse("evaluation", args=[evaluation().pk])))
         assert "Changed since the review<" in page
@@ -163,7 +163,7 @@ class TestSettledForTheReview:
         settle(lea, theirs=False)
         again = bring_in(file_of(line(**CARLA)))
         [told] = again.listed_exceptions()
-        assert told["reason"] == "holds a decision that a lead has settled: the review made here stands"
+        assert told["reason"] == "has a decision that a lead has rejected: the review made here is kept"
         assert (again.unchanged, file_conflicts.count(run)) == (1, 0)
 
     def test_another_decision_in_a_file_is_one_again(self, run: Run, lea: User) -> None:
@@ -259,7 +259,7 @@ class TestThePage:
     def test_settles_one(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2")
         page = self.settle(as_lea, run, one=f"theirs-{self.key('eval_2')}")
-        assert "1 settled: the file&#x27;s decision holds." in page
+        assert "1 resolved: the file&#x27;s decision holds." in page
         assert "1 conflict<" in page
         assert evaluation("eval_2").human_reviewer_id == "carla"
         assert evaluation("eval_1").human_reviewer_id == "ana"
@@ -267,7 +267,7 @@ class TestThePage:
     def test_settles_those_that_are_ticked(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         page = self.settle(as_lea, run, holds="ours", which=[self.key("eval_1"), self.key("eval_3")])
-        assert "2 settled: the decision made here holds." in page
+        assert "2 resolved: the decision made here holds." in page
         assert open_conflict("eval_2")
         assert file_conflicts.count(run) == 1
 
@@ -290,11 +290,11 @@ class TestThePage:
     def test_says_why_one_is_not_settled(self, as_lea: Client, run: Run) -> None:
         key = f"{open_conflict().pk}-{evaluation().version - 1}"
         page = self.settle(as_lea, run, holds="theirs", which=[key, "999999-1"])
-        assert "1 not settled. This record has changed since you opened the page." in page
-        assert "1 not settled. There is no such conflict." in page
+        assert "1 not resolved. This record has changed since you opened the page." in page
+        assert "1 not resolved. The conflict does not exist." in page
 
     def test_says_that_none_was_chosen(self, as_lea: Client, run: Run) -> None:
-        assert "No conflict was chosen." in self.settle(as_lea, run, holds="ours")
+        assert "Select at least one conflict." in self.settle(as_lea, run, holds="ours")
 
     @pytest.mark.parametrize(
         "posted",

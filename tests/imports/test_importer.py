@@ -194,12 +194,12 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("name", "reason"),
         [
-            ("", "The run needs a name."),
-            (" \t", "The run needs a name."),
-            ("x" * 201, "A run's name has at most 200 characters, all of them printable."),
-            ("a\0b", "A run's name has at most 200 characters, all of them printable."),
-            ("a\nb", "A run's name has at most 200 characters, all of them printable."),
-            ("\ud800", "A run's name has at most 200 characters, all of them printable."),
+            ("", "Enter a name for the run."),
+            (" \t", "Enter a name for the run."),
+            ("x" * 201, "A run's name has at most 200 printable characters."),
+            ("a\0b", "A run's name has at most 200 printable characters."),
+            ("a\nb", "A run's name has at most 200 printable characters."),
+            ("\ud800", "A run's name has at most 200 printable characters."),
         ],
     )
     def test_is_a_name_that_is_none(self, name: str, reason: str) -> None:

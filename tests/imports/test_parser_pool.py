@@ -77,7 +77,7 @@ class TestParse:
         monkeypatch.setattr(parser_pool, "encode_line", failing)
         parsed = parse(work(file_of(line("eval_a"), line("eval_b"), line("eval_c"))))
         assert [number for number, _, _ in parsed.records] == [1, 3]
-        assert parsed.errors == [(2, "", "needs more memory to be read than there is for one line")]
+        assert parsed.errors == [(2, "", "needs more memory than is available for one line")]
 
 
 class TestAhead:

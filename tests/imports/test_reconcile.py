@@ -50,7 +50,7 @@ class TestALineThatSaysTheSame:
     def test_in_other_words_is_exported_in_those(self) -> None:
         bring_in(file_of(*THREE))
         again = bring_in(file_of(respelled("eval_2")))
-        assert outcomes(again) == [(1, "updated", "", "says the same, spelled differently")]
+        assert outcomes(again) == [(1, "updated", "", "has the same values, spelled differently")]
         assert evaluation("eval_2").version == 1
         assert take_out() == file_of(THREE[0], respelled("eval_2"), THREE[2])
 
@@ -129,7 +129,7 @@ class TestNewerEvidence:
 
 
 class TestNewerEvidenceForARecordReviewedHere:
-    """The review is kept, but stale: it was made on something else."""
+    """The review is kept, but outdated: it was made on something else."""
 
     NEWER = line(task_id="4712", model_id="other")
 
@@ -141,7 +141,7 @@ class TestNewerEvidenceForARecordReviewedHere:
 
     def test_is_taken_and_says_so(self, reviewed: Evaluation) -> None:
         again = bring_in(file_of(self.NEWER))
-        sentence = "task_id, model_id taken from the file: the review by ana is kept, but stale"
+        sentence = "task_id, model_id taken from the file: the review by ana is kept, but outdated"
         assert outcomes(again) == [(1, "updated", "", sentence)]
         assert (evaluation().task_id, evaluation().is_stale) == ("4712", True)
         assert evaluation().version == reviewed.version + 1
@@ -194,7 +194,7 @@ class TestNewerEvidenceForARecordReviewedHere:
         again = bring_in(file_of(line(task_id="4712", human_review_comments="Not so.")))
         sentence = (
             "task_id, human_review_comments changed in the file: its evidence is taken, "
-            "the review by ana kept until a lead settles it"
+            "the review by ana is kept until a lead resolves the conflict"
         )
         assert outcomes(again) == [(1, "conflict", "", sentence)]
         assert (evaluation().task_id, evaluation().human_review_comments) == ("4712", "Checked.")
@@ -219,7 +219,7 @@ class TestHumanValuesOfAFile:
         bring_in(file_of(line()))
         decide(evaluation(), ana)
         again = bring_in(file_of(line(human_review_comments="Not so.")))
-        sentence = "changed in the file: the review by ana stands until a lead settles it"
+        sentence = "changed in the file: the review by ana is kept until a lead resolves the conflict"
         assert outcomes(again) == [(1, "conflict", "human_review_comments", sentence)]
         assert (again.conflicts, evaluation().human_review_comments) == (1, None)
 
@@ -232,7 +232,7 @@ class TestHumanValuesOfAFile:
         before = evaluation("eval_2")
         again = bring_in(exported)
         assert (again.unchanged, again.blank, again.lines) == (3, 3, 6)
-        assert outcomes(again)[1] == (3, "unchanged", "", "holds the decision in force here")
+        assert outcomes(again)[1] == (3, "unchanged", "", "has the current decision")
         assert Evaluation.objects.filter(pk=before.pk).values().get() == {
             field.attname: getattr(before, field.attname) for field in Evaluation._meta.concrete_fields
         }

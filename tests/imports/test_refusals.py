@@ -178,12 +178,12 @@ class TestBatches:
 class TestAProcessThatDies:
     def test_import_fails_with_a_sentence(self, monkeypatch: pytest.MonkeyPatch, max: User) -> None:
         def dying(*_: Any, **__: Any) -> Iterator[Any]:
-            raise parser_pool.ParserDied("The process that read lines 1 to 2 died twice.")
+            raise parser_pool.ParserDied("The process that parsed lines 1 to 2 died twice.")
             yield
 
         kept = received(file_of(line()), max)
         monkeypatch.setattr(parser_pool, "parse_ahead", dying)
         import_upload(kept.pk)
         kept.refresh_from_db()
-        assert (kept.state, kept.error) == ("failed", "The process that read lines 1 to 2 died twice.")
+        assert (kept.state, kept.error) == ("failed", "The process that parsed lines 1 to 2 died twice.")
         assert kept.chunks.exists()

@@ -156,5 +156,5 @@ class TestTheCommand:
 
 def test_a_packed_file_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "MAX_UNPACKED_BYTES", 100)
-    with pytest.raises(ImportRefused, match="unpacks to more than 100 bytes"):
+    with pytest.raises(ImportRefused, match="decompresses to more than 100 bytes"):
         bring_file(gzip.compress(json.dumps([task()] * 10).encode()))

@@ -175,7 +175,7 @@ class TestTheQuota:
         uploads.append(begin(max), offset=0, data=FILE[:100])
         second = begin(max)
         with pytest.raises(
-            UploadQuotaExceeded, match=rf"hold 100 bytes, and 150 are allowed \(COGNIREVIEW_{setting}\)"
+            UploadQuotaExceeded, match=rf"have 100 bytes in total; the limit is 150 \(COGNIREVIEW_{setting}\)"
         ):
             uploads.append(second, offset=0, data=FILE[:51])
         assert uploads.append(second, offset=0, data=FILE[:50]).offset == 50

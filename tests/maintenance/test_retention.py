@@ -182,10 +182,10 @@ class TestTheJob:
     def test_applies_every_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         applied: list[str] = []
         monkeypatch.setattr(
-            retention, "RULES", [rule._replace(remove=self.noting(applied, rule.what)) for rule in RULES]
+            retention, "RULES", [rule._replace(remove=self.noting(applied, rule.name)) for rule in RULES]
         )
         tasks.remove_expired_rows.func(timestamp=0)
-        assert applied == [rule.what for rule in RULES]
+        assert applied == [rule.name for rule in RULES]
 
     def test_goes_on_behind_a_rule_that_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
         applied: list[str] = []

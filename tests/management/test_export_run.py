@@ -222,7 +222,7 @@ class TestVerify:
         finished = manage(capsysbinary, "verify_export", *files)
         assert finished.status == 1
         assert finished.err.splitlines() == [
-            "the export is not the file that the receipt tells of: size or SHA-256 differ",
+            "the export is not the file in the receipt: size or SHA-256 differ",
             "Unexplained differences: 1",
         ]
 
@@ -231,7 +231,7 @@ class TestVerify:
             capsysbinary, "verify_export", str(original), str(original), "--receipt", str(original)
         )
         assert (finished.status, finished.out) == (2, b"")
-        assert "is no receipt" in finished.err
+        assert "is not a receipt" in finished.err
 
     def test_unpacks_what_is_compressed(self, original: Path, capsysbinary: Capture) -> None:
         target = original.with_name("exported.jsonl.zst")

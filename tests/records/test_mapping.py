@@ -320,7 +320,7 @@ class TestARun:
             capsysbinary, "import_run", str(original), "--run", "evaluations", "--map", str(other)
         )
         assert finished.status == 2
-        assert "holds records that were read in another way" in finished.err
+        assert "has records that were read with another mapping" in finished.err
         assert Run.objects.get().mapping == named("mt-bench").as_json()
 
     def test_takes_another_mapping_as_long_as_it_holds_none(self, capsysbinary: Capture) -> None:

@@ -787,10 +787,13 @@ class TestTheFile:
             "scores",
             "comments",
             "causes",
-            "stands",
+            "is_current",
             "withheld",
         ]
-        assert [(one["reviewer"], one["stands"]) for one in (first, last)] == [("ana", False), ("bo", True)]
+        assert [(one["reviewer"], one["is_current"]) for one in (first, last)] == [
+            ("ana", False),
+            ("bo", True),
+        ]
         assert (first["scores"], first["causes"]) == (SCORES, {"Clarity": "misread"})
         assert last["comments"] == "Yes."
         assert last["submitted_at"] == review.submitted_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
@@ -803,7 +806,7 @@ class TestTheFile:
         decisions.undo(run=run, reviewer=ana)
         differ(now(evaluation), ana, bo)
         decide(now(evaluation), lea)
-        said = [(one["reviewer"], one["stands"]) for one in self.lines(run)]
+        said = [(one["reviewer"], one["is_current"]) for one in self.lines(run)]
         assert said == [("ana", False), ("bo", False), ("lea", True)]
 
     def test_has_nothing_of_records_for_one(self, run: Run, ana: User) -> None:

@@ -176,14 +176,14 @@ DOCUMENTED: dict[str, tuple[bytes, str | list[int]]] = {
         "of its lines are blank",
     ),
     "has packed data that is cut off or damaged": (gzip.compress(LINES)[:-1], "after 517 bytes"),
-    "is a ZIP archive, or packed by xz or bzip2": (bz2.compress(LINES), "packed by bzip2"),
+    "is a ZIP archive, or compressed with xz or bzip2": (bz2.compress(LINES), "compressed with bzip2"),
     "is an array that is cut off": (ARRAY[:-1], "element 2"),
     "is an array with something behind it": (ARRAY + ARRAY, "something behind it"),
     "is an array with an element that is no record": (b"[{}, %b]" % line("e-1"), [1]),
     "is an array with a line break inside a string": (ARRAY.replace(b"States", b"Sta\ntes"), [1, 2]),
 }
 LIMITS = {
-    "unpacks to more than 64 GiB (`COGNIREVIEW_MAX_UNPACKED_BYTES`)": Environment.model_fields[
+    "decompresses to more than 64 GiB (`COGNIREVIEW_MAX_UNPACKED_BYTES`)": Environment.model_fields[
         "max_unpacked_bytes"
     ],
     "is larger than 16 GiB (`COGNIREVIEW_MAX_UPLOAD_BYTES`; browser only)": Environment.model_fields[

@@ -84,7 +84,7 @@ class TestAnArray:
             elements(text)
 
     def test_with_something_behind_it_is_refused(self) -> None:
-        with pytest.raises(ArrayError, match="a JSON array of 2 elements with something behind it"):
+        with pytest.raises(ArrayError, match="a JSON array of 2 elements with text after it"):
             elements(b'[{"a":1},{"b":2}]\n[{"c":3}]')
 
     def test_is_never_held_whole(self) -> None:

@@ -159,7 +159,7 @@ class TestOpenIndependentReviews:
             "scores": None,
             "comments": None,
             "causes": None,
-            "stands": False,
+            "is_current": False,
             "withheld": True,
         }
 

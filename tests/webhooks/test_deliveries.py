@@ -291,7 +291,7 @@ class TestAWebhook:
         sent = deliveries.send_test(webhook=made.webhook, actor=max)
         settings.SECRET_KEY = "x" * 50
         deliveries.attempt_delivery(sent.pk, 1)
-        assert "secret key is another by now" in sent.attempts.get().reason
+        assert "secret key has changed" in sent.attempts.get().reason
         assert there.received == []
 
 

@@ -70,7 +70,7 @@ def test_a_status_says_whether_it_has_arrived(status: int, is_taken: bool, there
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_no_redirect_is_followed(status: int, there: Receiver) -> None:
     there.statuses, there.headers = [status], {"Location": f"http://{there.host}/elsewhere"}
-    assert send(there.url) == DeliveryResult(status, "It leads elsewhere, which is not followed.")
+    assert send(there.url) == DeliveryResult(status, "Redirects are not followed.")
     assert [received.path for received in there.received] == ["/hook?to=team"]
 
 
@@ -108,7 +108,7 @@ def test_nobody_there_is_told(there: Receiver, settings: LazySettings) -> None:
         taken.bind(("127.0.0.1", 0))
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{taken.getsockname()[1]}"]
         answer = send(f"http://{settings.WEBHOOK_HOSTS[0]}/")
-    assert answer == DeliveryResult(None, "Nobody takes connections there.")
+    assert answer == DeliveryResult(None, "Connection refused.")
 
 
 def hang_up(connection: socket.socket) -> None:
@@ -145,7 +145,7 @@ def test_who_never_comes_to_an_end_is_left(settings: LazySettings, monkeypatch: 
     with saying(b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n"] * 30, pause=0.05) as port:
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{port}"]
         begin = time.monotonic()
-        assert send(f"http://127.0.0.1:{port}/") == DeliveryResult(None, "It did not answer in time.")
+        assert send(f"http://127.0.0.1:{port}/") == DeliveryResult(None, "No response in time.")
         assert time.monotonic() - begin < 1.4
 
 
@@ -154,7 +154,7 @@ def test_what_is_no_answer_is_told(said: bytes, settings: LazySettings) -> None:
     with saying(said) as port:
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{port}"]
         answer = send(f"http://127.0.0.1:{port}/")
-    assert answer == DeliveryResult(None, "The connection broke off, or what came was no answer.")
+    assert answer == DeliveryResult(None, "The connection was interrupted or the response was invalid.")
 
 
 class TestOverTls:
@@ -211,7 +211,7 @@ class TestOverTls:
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         answer = send(f"https://127.0.0.1:{secure}/")
         assert answer.status is None
-        assert answer.reason.startswith("Its certificate is not to be trusted: ")
+        assert answer.reason.startswith("The certificate is not trusted: ")
 
     def test_one_that_nobody_vouches_for_is_not(self, secure: int, settings: LazySettings) -> None:
         settings.WEBHOOK_HOSTS = [f"localhost:{secure}"]
@@ -220,4 +220,4 @@ class TestOverTls:
     def test_plain_text_is_no_tls(self, settings: LazySettings) -> None:
         with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
             settings.WEBHOOK_HOSTS = [f"localhost:{port}"]
-            assert send(f"https://localhost:{port}/") == DeliveryResult(None, "It speaks no TLS that we do.")
+            assert send(f"https://localhost:{port}/") == DeliveryResult(None, "The TLS handshake failed.")

@@ -1,4 +1,4 @@
-"""The page of a run's conflicts: a lead decides whether the file's decision holds or the one made here."""
+"""Let a lead resolve a run's conflicts: use the imported decision or keep the one made here."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from reviews.http.request import Request
 from reviews.models import FileConflict, Run
 from reviews.review import decisions
 
-# A request settles at most so many, so that it ends while somebody waits for it.
+# The most conflicts per request, so that it ends in reasonable time.
 MOST_AT_ONCE = 1000
 HOLDS = (FileConflict.Outcome.THEIRS, FileConflict.Outcome.OURS)
 _KEY = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
@@ -25,7 +25,7 @@ _KEY = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 @require_safe
 @never_cache
 def conflict_list(request: Request, run_pk: int) -> HttpResponse:
-    """The open conflicts of a run, a page at a time: `?after=` the last one of the page before."""
+    """List the open conflicts of a run, with cursor pagination (`?after=`)."""
     check(request.user, "settle_conflict")
     run = get_object_or_404(Run, pk=run_pk)
     after = request.GET.get("after", "")
@@ -54,12 +54,12 @@ def settle_conflicts(request: Request, run_pk: int) -> HttpResponse:
     if holds not in HOLDS:
         raise BadRequest
     if not keys:
-        messages.error(request, "No conflict was chosen.")
+        messages.error(request, "Select at least one conflict.")
     settled, refused = _settle(request, keys, theirs=holds == FileConflict.Outcome.THEIRS)
     if settled:
-        messages.success(request, f"{settled:,} settled: {FileConflict.Outcome(holds).label}.")
+        messages.success(request, f"{settled:,} resolved: {FileConflict.Outcome(holds).label}.")
     for reason in dict.fromkeys(refused):
-        messages.error(request, f"{refused.count(reason):,} not settled. {reason}")
+        messages.error(request, f"{refused.count(reason):,} not resolved. {reason}")
     return redirect("conflicts", run.pk)
 
 
@@ -82,7 +82,7 @@ def _key(text: str) -> tuple[int, int]:
 
 
 def _settle(request: Request, keys: Iterable[tuple[int, int]], *, theirs: bool) -> tuple[int, list[str]]:
-    """How many were settled, and of each of the others why not."""
+    """Resolve conflicts. Return how many were resolved, and the reason for each of the others."""
     settled, refused = 0, []
     for key, version in keys:
         try:
@@ -90,7 +90,7 @@ def _settle(request: Request, keys: Iterable[tuple[int, int]], *, theirs: bool) 
         except decisions.Conflict as conflict:
             refused.append(conflict.reason)
         except FileConflict.DoesNotExist:
-            refused.append("There is no such conflict.")
+            refused.append("The conflict does not exist.")
         else:
             settled += 1
     return settled, refused

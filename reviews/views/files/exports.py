@@ -1,4 +1,4 @@
-"""Exports: what is to go out, how far it is, and the finished file with its receipt."""
+"""Request exports, follow their progress, and download the file with its receipt."""
 
 import base64
 import re
@@ -30,7 +30,7 @@ class _ImportField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it take
 
 
 class ExportForm(forms.Form):
-    """What of a run goes out, and how. Left empty, a field takes its first choice."""
+    """The options of an export. An empty field has its first choice."""
 
     only = forms.ChoiceField(
         label="Lines",
@@ -40,19 +40,19 @@ class ExportForm(forms.Form):
         widget=forms.RadioSelect,
     )
     with_rejected = forms.BooleanField(
-        label="Keep rejected lines in their places (JSONL, with all lines)", required=False
+        label="Include rejected lines at their original positions (JSONL, all lines)", required=False
     )
     only_import = _ImportField(
         Import.objects.none(),
         label="File",
         required=False,
         empty_label="The whole run, each record once",
-        help_text="Of one file: its own lines, whatever other files brought, and the decisions.",
+        help_text="For one file: its own lines, with the decisions made here.",
     )
     format = forms.ChoiceField(
         label="Format",
         required=False,
-        help_text="JSONL is the file as it came. The tables are for analysis and cannot be imported.",
+        help_text="JSONL is the imported file with the decisions. Tables cannot be imported.",
     )
     compression = forms.ChoiceField(
         label="Compression",
@@ -70,8 +70,8 @@ class ExportForm(forms.Form):
         format_field.choices = [(key, name) for key, name in names.items() if formats.is_installed(key)]
         import_field.queryset = run.files
 
-    def order(self) -> ExportOptions:
-        """What a valid form asks for."""
+    def options(self) -> ExportOptions:
+        """Return the options of a valid form."""
         given = self.cleaned_data
         return ExportOptions(
             self._run,
@@ -85,13 +85,13 @@ class ExportForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def export(request: Request, run_pk: int) -> HttpResponse:
-    """The exports of a run. What is asked for here (POST) is built by a job, to whose page this leads."""
+    """List the exports of a run. POST enqueues an export and redirects to its page."""
     check(request.user, "export_run")
     run = get_object_or_404(Run, pk=run_pk)
     form = ExportForm(request.POST if request.method == "POST" else None, run=run)
     if form.is_valid():
         try:
-            return redirect("export-page", jobs.enqueue(form.order(), request.user).pk)
+            return redirect("export-page", jobs.enqueue(form.options(), request.user).pk)
         except InvalidExport as reason:
             form.add_error(None, str(reason))
     context = {
@@ -106,7 +106,7 @@ def export(request: Request, run_pk: int) -> HttpResponse:
 
 @require_safe
 def export_page(request: Request, pk: int) -> HttpResponse:
-    """How far an export is, and then its file; htmx gets the part that changes, until it is done."""
+    """Show the progress of an export, then its file. htmx requests the changing part only."""
     check(request.user, "export_run")
     export = get_object_or_404(
         Export.objects.select_related("run", "created_by", "only_import", "progress"), pk=pk
@@ -127,7 +127,7 @@ def export_page(request: Request, pk: int) -> HttpResponse:
 
 @require_safe
 def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpResponse:
-    """The file, or the one stretch of it that a Range header asks for."""
+    """Send the file, or the range of a Range header."""
     check(request.user, "export_run")
     export = _finished(pk)
     jobs.record_download(export, request.user)
@@ -155,7 +155,7 @@ def _headers(export: Export, name: str) -> dict[str, str]:
         "Accept-Ranges": "bytes",
         "ETag": _etag(export),
         "Repr-Digest": f"sha-256=:{digest}:",
-        # Not no-store: a browser that lost the connection is to ask for the rest.
+        # Not no-store: a browser may resume an interrupted download.
         "Cache-Control": "private, no-cache",
     }
 
@@ -165,10 +165,10 @@ def _etag(export: Export) -> str:
 
 
 def asked_range(header: str, size: int) -> range | None:
-    """The bytes that a Range header asks for; an empty range if there are none.
+    """Return the range of a Range header; empty if it is outside the file.
 
-    None means all of them: where there is no header, and where it holds something else or more than
-    one range, which a server may leave aside (RFC 9110, 14.2).
+    None means the whole file: without a header, and for an invalid header or several ranges, which a server
+    may ignore (RFC 9110, 14.2).
     """
     found = _RANGE.fullmatch(header.strip())
     first, last = found.groups() if found else ("", "")
@@ -181,7 +181,7 @@ def asked_range(header: str, size: int) -> range | None:
 
 @require_safe
 def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
-    """The receipt, for `manage.py verify_export`."""
+    """Send the receipt, for `manage.py verify_export`."""
     check(request.user, "export_run")
     export = _finished(pk)
     response = download(

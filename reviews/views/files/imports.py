@@ -1,4 +1,4 @@
-"""One import: how far it is, what became of each line, and the lines that did not come in."""
+"""Show the progress of an import and the outcomes of its lines, and download rejected lines."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,7 +24,7 @@ Outcome = ImportLine.Outcome
 
 @require_safe
 def import_page(request: Request, pk: int) -> HttpResponse:
-    """The page of an import; htmx gets the part that changes, and asks again while there is work."""
+    """Show an import. htmx polls the changing part while the import runs."""
     check(request.user, "review_evaluation")
     source = get_object_or_404(Import.objects.select_related("run", "created_by", "progress"), pk=pk)
     to_read = _outcomes_worth_reading(source)
@@ -48,7 +48,7 @@ def import_page(request: Request, pk: int) -> HttpResponse:
 
 
 def _progress(source: Import) -> dict[str, Any]:
-    """How far the job is. An import by a command has none."""
+    """Return the progress of the job. An import by a command has none."""
     progress: ImportProgress | None = getattr(source, "progress", None)
     if not progress:
         return {"progress": None, "so_far": [], "time_left": ""}
@@ -68,7 +68,7 @@ def _seconds_to_next_look(source: Import) -> int:
 
 
 def _outcomes_worth_reading(source: Import) -> dict[str, int]:
-    """What the page lists, and how many lines each has: of a failed import, what it failed for."""
+    """Return the listed outcomes with their numbers of lines. A failed import lists its rejected lines."""
     if source.state == Import.State.FAILED:
         return {Outcome.REJECTED: source.rejected}
     return {
@@ -80,7 +80,7 @@ def _outcomes_worth_reading(source: Import) -> dict[str, int]:
 
 @require_POST
 def cancel(request: Request, pk: int) -> HttpResponse:
-    """End an import before its time."""
+    """Cancel an import."""
     check(request.user, "import_file")
     source = get_object_or_404(Import, pk=pk)
     jobs.cancel_import(source.pk, request.user)
@@ -89,7 +89,7 @@ def cancel(request: Request, pk: int) -> HttpResponse:
 
 @require_POST
 def retry(request: Request, pk: int) -> HttpResponse:
-    """Import a kept file again whose job failed."""
+    """Retry a failed import from its stored file."""
     check(request.user, "import_file")
     source = get_object_or_404(Import, pk=pk)
     jobs.retry_import(source.pk, request.user)
@@ -98,11 +98,11 @@ def retry(request: Request, pk: int) -> HttpResponse:
 
 @require_safe
 def rejected(request: Request, pk: int) -> StreamingHttpResponse:
-    """The rejected lines, byte for byte, to be mended and imported again."""
+    """Download the rejected lines verbatim, to correct and import them again."""
     check(request.user, "export_run")
     source = get_object_or_404(Import.objects.select_related("run"), pk=pk)
     if source.rejected:
-        # A rejected line may be another version of a record that is here.
+        # A rejected line may be another version of a record of the run.
         with transaction.atomic():
             reveals.record_download(source.run, request.user)
     return download(jsonl.rejected_lines(source), f"import-{source.pk}-rejected.jsonl")
@@ -110,7 +110,7 @@ def rejected(request: Request, pk: int) -> StreamingHttpResponse:
 
 @require_safe
 def exceptions(request: Request, pk: int) -> StreamingHttpResponse:
-    """Every line that did not become a new record, with its outcome, field and reason."""
+    """Download every line that did not become a new record, with outcome, field and reason."""
     check(request.user, "review_evaluation")
     source = get_object_or_404(Import, pk=pk)
     return download(jsonl.import_exceptions(source), f"import-{source.pk}-exceptions.jsonl")

@@ -1,4 +1,4 @@
-"""Task context: the files that brought it, and the upload of one."""
+"""List the imported files of task context, and upload one."""
 
 from django import forms
 from django.contrib import messages
@@ -19,27 +19,27 @@ SHOWN_ENTRIES = 100
 
 
 class ContextForm(forms.Form):
-    """A file of task context, and the run it is for."""
+    """A file of task context and its run."""
 
     file = forms.FileField(
         label="JSON or JSONL file",
         help_text="Tasks with prompt, reference and model answers, as the pipeline's ingestion writes them; "
-        "packed by gzip or zstd if you like.",
-        error_messages={"required": "Choose a file. If you did, the upload broke off: send it again."},
+        "optionally compressed with gzip or zstd.",
+        error_messages={"required": "Choose a file. If you did, the upload was interrupted: send it again."},
         widget=forms.FileInput(attrs={"accept": ".json,.jsonl,.ndjson,.gz,.zst"}),
     )
     run = forms.ModelChoiceField(
         Run.objects.order_by("name"),
         label="Run",
         required=False,
-        empty_label="Every run that has none of its own",
-        help_text="Records find their task by its id, and the answer by the model's.",
+        empty_label="Every run without its own task context",
+        help_text="Records are matched by task ID, and answers by model ID.",
     )
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def contexts(request: Request) -> HttpResponse:
-    """The files so far, the latest first. An admin sends one more (POST)."""
+    """List the files, newest first. POST imports a file."""
     check(request.user, "import_context")
     form = ContextForm()
     if request.method == "POST":
@@ -54,7 +54,7 @@ def contexts(request: Request) -> HttpResponse:
 
 
 def _import(form: ContextForm, request: Request) -> ContextImport | None:
-    """Import an uploaded file; None with the reason in the form if it is refused."""
+    """Import an uploaded file. Return None, with the reason in the form, if it is refused."""
     file, run = form.cleaned_data["file"], form.cleaned_data["run"]
     try:
         uploads.check_size(file.size or 0)

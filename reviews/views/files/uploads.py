@@ -1,7 +1,7 @@
 """Resumable uploads by the tus protocol 1.0 (https://tus.io): core, creation and termination.
 
-The browser makes an upload, sends its bytes in as many requests as it takes, asks how far it came
-after a break, and is led to the import once the file is whole.
+The browser creates an upload and sends its bytes in one or more requests. After an interruption it asks for
+the offset. Once the file is complete, it is redirected to the import.
 """
 
 import base64
@@ -30,15 +30,15 @@ from reviews.storage.errors import ImportRefused
 VERSION = "1.0.0"
 _CONTENT_TYPE = "application/offset+octet-stream"
 _DISK_FULL = (
-    "The server's disk is full. What arrived before is kept for a day: free some space on the server, then "
+    "The server's disk is full. The received part is kept for a day. Free some space on the server, then "
     "choose the file again."
 )
 
 P = ParamSpec("P")
 
 
-class _Unfit(Exception):
-    """A request that is not answered as it wished: the status, and a sentence."""
+class _TusError(Exception):
+    """A request that violates the protocol: a status and a sentence."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -48,7 +48,7 @@ class _Unfit(Exception):
 def _tus(
     view: Callable[Concatenate[Request, P], HttpResponse],
 ) -> Callable[Concatenate[Request, P], HttpResponse]:
-    """Let in who may import and speaks our version; every refusal is a status and a sentence."""
+    """Check permission and protocol version, and turn errors into a status with a sentence."""
 
     @wraps(view)
     def answer(request: Request, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
@@ -56,10 +56,12 @@ def _tus(
         try:
             _check_version(request)
             response = view(request, *args, **kwargs)
-        except _Unfit as unfit:
-            response = _sentence(unfit.status, unfit)
+        except _TusError as error:
+            response = _sentence(error.status, error)
         except uploads.WrongOffset:
-            response = _sentence(409, "The upload is at another offset: ask for it, and go on from there.")
+            response = _sentence(
+                409, "The upload has another offset. Request it with HEAD and continue there."
+            )
         except uploads.FileTooLarge as error:
             response = _sentence(413, error)
         except uploads.UploadQuotaExceeded as error:
@@ -80,7 +82,7 @@ def _tus(
 
 def _check_version(request: Request) -> None:
     if request.method not in {"GET", "OPTIONS"} and request.headers.get("Tus-Resumable") != VERSION:
-        raise _Unfit(412, f"This server speaks version {VERSION} of tus.")
+        raise _TusError(412, f"This server supports version {VERSION} of tus.")
 
 
 def _sentence(status: int, sentence: object) -> HttpResponse:
@@ -90,7 +92,7 @@ def _sentence(status: int, sentence: object) -> HttpResponse:
 @require_http_methods(["POST", "OPTIONS"])
 @_tus
 def new_upload(request: Request) -> HttpResponse:
-    """Make an upload (POST), or say what this server can do (OPTIONS)."""
+    """Create an upload (POST), or list the server's capabilities (OPTIONS)."""
     if request.method == "OPTIONS":
         can_do = {
             "Tus-Extension": "creation,termination",
@@ -113,7 +115,7 @@ def new_upload(request: Request) -> HttpResponse:
 @require_http_methods(["HEAD", "PATCH", "DELETE", "GET"])
 @_tus
 def upload(request: Request, pk: UUID) -> HttpResponse:
-    """One's own upload: how far it is, its next bytes, its end before time, or (GET) its import."""
+    """Return the offset (HEAD), append (PATCH), cancel (DELETE), or redirect to the import (GET)."""
     found = Upload.objects.filter(pk=pk, created_by=request.user).first()
     if not found:
         raise Http404
@@ -133,9 +135,9 @@ def upload(request: Request, pk: UUID) -> HttpResponse:
 
 
 def _append(request: Request, upload: Upload) -> Upload:
-    """Take the bytes of a request, each part as it comes: what has arrived before a break stays."""
+    """Append the bytes of a request part by part. Parts received before an interruption stay."""
     if request.content_type != _CONTENT_TYPE:
-        raise _Unfit(415, f"The bytes of an upload come as {_CONTENT_TYPE}.")
+        raise _TusError(415, f"The content type of an upload must be {_CONTENT_TYPE}.")
     if _number(request, "Upload-Offset") != upload.offset:
         raise uploads.WrongOffset
     try:
@@ -145,12 +147,12 @@ def _append(request: Request, upload: Upload) -> Upload:
         uploads.discard(upload, request.user)
         raise
     except Upload.DoesNotExist as gone:
-        raise _Unfit(410, "The upload was removed.") from gone
+        raise _TusError(410, "The upload was removed.") from gone
     return upload
 
 
 def _parts(request: Request) -> Iterator[bytes]:
-    """The body in parts of 1 MiB, the last one smaller; it ends where the connection breaks off."""
+    """Yield the body in parts of 1 MiB. It ends where the connection was interrupted."""
     pending = bytearray()
     try:
         while block := request.read(BLOCK_SIZE - len(pending)):
@@ -167,17 +169,19 @@ def _parts(request: Request) -> Iterator[bytes]:
 def _number(request: Request, name: str) -> int:
     text = request.headers.get(name, "")
     if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise _Unfit(400, f"The header {name} takes a number.")
+        raise _TusError(400, f"The header {name} must be a number.")
     return int(text)
 
 
 def _metadata(header: str) -> dict[str, str]:
-    """`key base64,key base64` as text."""
+    """Decode `key base64,key base64`."""
     try:
         pairs = [pair.split(" ") for pair in header.split(",") if pair]
         values = {key: base64.b64decode("".join(value), validate=True).decode() for key, *value in pairs}
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise _Unfit(400, "The header Upload-Metadata takes pairs of a key and base64 of UTF-8.") from error
+        raise _TusError(
+            400, "The header Upload-Metadata must have pairs of a key and base64-encoded UTF-8."
+        ) from error
     if any("\0" in value for value in values.values()):
-        raise _Unfit(400, "The header Upload-Metadata takes no null characters.")
+        raise _TusError(400, "The header Upload-Metadata must not contain null characters.")
     return values

@@ -1,4 +1,4 @@
-"""Webhooks, for admins: what is told where, what became of it, and a new one."""
+"""Manage webhooks and see their deliveries, for admins."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 def _for_admins(
     view: Callable[Concatenate[Request, P], HttpResponse],
 ) -> Callable[Concatenate[Request, P], HttpResponse]:
-    """Only who may manage webhooks gets this view."""
+    """Require the permission to manage webhooks."""
 
     @never_cache
     @wraps(view)
@@ -35,7 +35,7 @@ def _for_admins(
 
 
 class WebhookForm(forms.Form):
-    """Where to send, and about which run."""
+    """The URL of a webhook, and its run."""
 
     url = forms.CharField(
         label="URL",
@@ -48,7 +48,7 @@ class WebhookForm(forms.Form):
         Run.objects.order_by("-created_at", "-pk"),
         required=False,
         label="Run",
-        empty_label="every run",
+        empty_label="Every run",
         widget=forms.Select(attrs={"class": "input"}),
     )
 
@@ -60,7 +60,7 @@ def webhook_list(request: Request) -> HttpResponse:
 
 
 def _show(request: Request, form: WebhookForm) -> HttpResponse:
-    """The page as it stands; 422 with a form that was refused."""
+    """Render the page, with status 422 for an invalid form."""
     listed = list(deliveries.active_webhooks())
     last = deliveries.latest_deliveries(listed)
     context = {
@@ -76,7 +76,7 @@ def _show(request: Request, form: WebhookForm) -> HttpResponse:
 @_for_admins
 @reauthentication_required
 def add(request: Request) -> HttpResponse:
-    """Add a webhook and show its secret, this once."""
+    """Add a webhook and show its secret once."""
     form = WebhookForm(request.POST)
     if not form.is_valid():
         return _show(request, form)
@@ -91,7 +91,7 @@ def add(request: Request) -> HttpResponse:
 @require_safe
 @_for_admins
 def webhook(request: Request, pk: int) -> HttpResponse:
-    """One webhook: what it was sent, and what came of it."""
+    """Show the deliveries of a webhook."""
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     context = {
         "webhook": found,
@@ -106,7 +106,7 @@ def webhook(request: Request, pk: int) -> HttpResponse:
 def send_test(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     deliveries.send_test(webhook=found, actor=request.user)
-    messages.success(request, "A test is on its way. Load this page again to see what came of it.")
+    messages.success(request, "Test message queued. Reload the page to see the result.")
     return redirect("webhook", found.pk)
 
 
@@ -116,5 +116,5 @@ def remove(request: Request, pk: int) -> HttpResponse:
     deliveries.remove_webhook(
         webhook=get_object_or_404(deliveries.active_webhooks(), pk=pk), actor=request.user
     )
-    messages.success(request, "Nothing more is sent there.")
+    messages.success(request, "Webhook removed.")
     return redirect("webhooks")

@@ -106,8 +106,8 @@ class TestWhatIsRefused:
 
     @pytest.mark.parametrize("number", ["", "-1", "x", "1" * 30])
     def test_a_number_that_is_none(self, number: str, as_max: Client, address: str) -> None:
-        self.answer(send(as_max, address, FILE, offset=number), 400, "Upload-Offset takes a number")
-        self.answer(make(as_max, length=number), 400, "Upload-Length takes a number")
+        self.answer(send(as_max, address, FILE, offset=number), 400, "Upload-Offset must be a number")
+        self.answer(make(as_max, length=number), 400, "Upload-Length must be a number")
 
     def test_bytes_of_another_type(self, as_max: Client, address: str) -> None:
         self.answer(send(as_max, address, FILE, offset=0, content_type="text/plain"), 415, "offset+octet")

@@ -45,7 +45,7 @@ def test_a_run_with_records_keeps_how_they_were_read(as_max: Client) -> None:
     bring_in(file_of(line()))
     answer = send(as_max)
     assert answer.status_code == 422
-    assert "holds records that were read in another way" in text(answer)
+    assert "has records that were read with another mapping" in text(answer)
 
 
 def test_the_mapping_the_form_begins_with_is_one(as_max: Client) -> None:

@@ -90,7 +90,7 @@ class TestAdding:
                 {"url": "https://elsewhere.org/"},
                 "with port 443 is not in COGNIREVIEW_WEBHOOK_HOSTS",
             ),
-            ({"url": "http://hooks.example.org/"}, "The URL begins with https://"),
+            ({"url": "http://hooks.example.org/"}, "The URL must begin with https://"),
             ({"url": "https://hooks.example.org/\0"}, "Null characters are not allowed"),
             ({"url": "https://hooks.example.org/" + "x" * 2000}, "at most 2000 characters"),
             ({"url": URL, "run": "0"}, "Select a valid choice"),
@@ -110,15 +110,15 @@ class TestOne:
     ) -> None:
         sent = deliveries.send_test(webhook=webhook, actor=max)
         sent.attempts.create(number=1, status=500, reason="Internal Server Error")
-        sent.attempts.create(number=2, reason="It did not answer in time.")
+        sent.attempts.create(number=2, reason="No response in time.")
         page = text(as_max.get(reverse("webhook", args=[webhook.pk])))
         assert "<strong>500</strong> Internal Server Error" in page
-        assert page.index("500") < page.index("It did not answer in time.")
+        assert page.index("500") < page.index("No response in time.")
         assert "next attempt" in page
 
     def test_is_sent_a_test(self, as_max: Client, webhook: Webhook) -> None:
         answer = as_max.post(reverse("test-webhook", args=[webhook.pk]), follow=True)
-        assert "A test is on its way" in text(answer)
+        assert "Test message queued" in text(answer)
         assert webhook.deliveries.get().event == "test"
 
     def test_that_is_removed_is_gone_and_what_it_was_sent_stays(
@@ -140,6 +140,6 @@ class TestOne:
         for _ in range(3):
             as_max.get(page)
             sent = deliveries.send_test(webhook=webhook, actor=max)
-            sent.attempts.create(number=1, reason="It did not answer in time.")
+            sent.attempts.create(number=1, reason="No response in time.")
             with django_assert_num_queries(7):
                 as_max.get(page)
