@@ -49,7 +49,7 @@ def test_it_begins_anew_after_an_outage(
     with pytest.raises(tasks.DatabaseAway) as raised:
         job()
     assert failed == []
-    retried = tasks._BEGINS_ANEW.get_retry_decision(exception=raised.value, job=SimpleNamespace(attempts=9))  # type: ignore[arg-type]
+    retried = tasks._RESTART.get_retry_decision(exception=raised.value, job=SimpleNamespace(attempts=9))  # type: ignore[arg-type]
     assert retried is not None
 
 
