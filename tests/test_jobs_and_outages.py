@@ -41,7 +41,7 @@ def failed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_it_begins_anew_after_an_outage(
+def test_job_is_restarted_after_an_outage(
     name: str, failed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, part = JOBS[name]
@@ -61,7 +61,7 @@ def test_it_begins_anew_after_an_outage(
     ],
     ids=["webhooks", "retention"],
 )
-def test_it_is_left_to_the_next_where_one_comes_by_the_clock(
+def test_periodic_job_is_skipped_during_an_outage(
     job: Any, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(part, failing(wrapped(errors.AdminShutdown("terminating connection"))))
@@ -72,7 +72,7 @@ def test_it_is_left_to_the_next_where_one_comes_by_the_clock(
 
 
 @pytest.mark.parametrize("name", ["import", "export"])
-def test_it_fails_by_what_would_come_again(
+def test_job_fails_by_a_recurring_error(
     name: str, failed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, part = JOBS[name]
@@ -82,7 +82,7 @@ def test_it_fails_by_what_would_come_again(
     assert failed == [disk_full.MESSAGE]
 
 
-def test_a_worker_that_has_to_stop_is_no_outage(failed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stopping_worker_is_not_an_outage(failed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "index_next_chunk", lambda: True)
     monkeypatch.setattr(CONTEXT, "should_abort", lambda: True)
     with pytest.raises(JobAborted):
@@ -97,9 +97,9 @@ class TestTheWorker:
         return SimpleNamespace(cancelled=lambda: False, exception=lambda: error)
 
     @pytest.mark.parametrize("error", [None, TimeoutError(), wrapped(errors.AdminShutdown())], ids=repr)
-    def test_goes_on(self, error: BaseException | None) -> None:
+    def test_worker_continues_after_an_outage(self, error: BaseException | None) -> None:
         job_worker._raise_unexpected(self.ended_with(error))
 
-    def test_ends_by_anything_else(self) -> None:
+    def test_worker_ends_by_any_other_error(self) -> None:
         with pytest.raises(LookupError):
             job_worker._raise_unexpected(self.ended_with(LookupError()))

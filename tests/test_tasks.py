@@ -61,7 +61,7 @@ def work() -> None:
     call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
 
 
-def test_imports_that_wait_for_their_turn_hold_up_no_worker(max: User) -> None:
+def test_queued_imports_occupy_no_worker(max: User) -> None:
     for number in range(2):
         upload(max, [line(f"eval_{number}")])
     found = []
@@ -74,7 +74,7 @@ def test_imports_that_wait_for_their_turn_hold_up_no_worker(max: User) -> None:
     assert nothing is None
 
 
-def test_an_upload_is_imported_by_the_next_worker(max: User) -> None:
+def test_upload_is_imported_by_the_next_worker(max: User) -> None:
     waiting = upload(max, [line("eval_1")])
     assert (waiting.state, Evaluation.objects.count()) == (Import.State.QUEUED, 0)
     work()
@@ -82,9 +82,7 @@ def test_an_upload_is_imported_by_the_next_worker(max: User) -> None:
     assert (waiting.state, waiting.new, Evaluation.objects.count()) == (Import.State.DONE, 1, 1)
 
 
-def test_an_error_of_ours_is_told_and_leaves_nothing_behind(
-    max: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_internal_error_is_reported_and_leaves_nothing(max: User, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = upload(max, [line("eval_1")])
 
     def fail(*_: object) -> None:
@@ -100,7 +98,7 @@ def test_an_error_of_ours_is_told_and_leaves_nothing_behind(
 class TestAJobThatLosesTheDatabase:
     """What PostgreSQL does to its connections when it goes down, done to the one of the job."""
 
-    def test_imports_anew(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_import_is_restarted_after_an_outage(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
         waiting = upload(max, [line("eval_1")])
         lose_the_database(monkeypatch, importer, "insert_evaluations", times=2)
         work()
@@ -108,7 +106,7 @@ class TestAJobThatLosesTheDatabase:
         assert (waiting.state, waiting.error, waiting.new) == (Import.State.DONE, "", 1)
         assert not jobs_of(waiting).exists()
 
-    def test_builds_an_export_anew(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_export_is_restarted_after_an_outage(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
         export = jobs.enqueue(output.ExportOptions(bring_in(file_of(line("eval_1"))).run), lea)
         lose_the_database(monkeypatch, jobs, "_parts", times=2)
         work()
@@ -130,7 +128,7 @@ def lose_the_database(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *
     monkeypatch.setattr(module, name, lose)
 
 
-def test_the_job_of_a_worker_that_died_is_taken_up_by_the_next(max: User) -> None:
+def test_job_of_a_dead_worker_is_retried(max: User) -> None:
     waiting = upload(max, [line("eval_1")])
     with connection.cursor() as cursor:
         cursor.execute(
@@ -146,7 +144,7 @@ def test_the_job_of_a_worker_that_died_is_taken_up_by_the_next(max: User) -> Non
 
 
 class TestCancelling:
-    def test_a_waiting_import_leaves_the_worker_nothing_to_do(self, max: User) -> None:
+    def test_cancelled_queued_import_leaves_the_worker_nothing_to_do(self, max: User) -> None:
         waiting = upload(max, [line("eval_1")])
         imports_job.cancel_import(waiting.pk, max)
         work()
@@ -154,7 +152,7 @@ class TestCancelling:
         assert (waiting.state, Evaluation.objects.count()) == (Import.State.CANCELLED, 0)
         assert waiting.finished_at
 
-    def test_a_running_import_leaves_the_kept_file_and_nothing_else(
+    def test_cancelled_running_import_leaves_the_stored_file_only(
         self, max: User, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         running = upload(max, blocks(2_000))
@@ -171,7 +169,7 @@ class TestCancelling:
         events = AuditEvent.objects.order_by("pk").values_list("action", "actor_name")
         assert list(events) == [("upload", "max"), ("cancel import", "lea"), ("import cancelled", "lea")]
 
-    def test_an_import_that_is_over_changes_nothing(self, max: User) -> None:
+    def test_cancelling_a_finished_import_changes_nothing(self, max: User) -> None:
         done = upload(max, [line("eval_1")])
         work()
         before = AuditEvent.objects.count()
@@ -181,7 +179,7 @@ class TestCancelling:
 
 
 class TestProgress:
-    def test_is_seen_by_others_before_the_import_is_over(
+    def test_progress_is_visible_before_the_import_commits(
         self, max: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         running = upload(max, blocks(2_000))
@@ -200,7 +198,7 @@ class TestProgress:
         assert sizes == tuple(sorted(sizes))
         assert (sizes[-1], counts[-1]) == (sum(map(len, blocks(2_000))), 2_000)
 
-    def test_begins_anew_with_each_try(self, max: User) -> None:
+    def test_progress_starts_again_with_each_attempt(self, max: User) -> None:
         waiting = upload(max, [line("eval_1")])
         ImportProgress.objects.update(bytes_done=5, started_at=timezone.now(), reported_at=timezone.now())
         with imports_job.progress_reports(waiting.pk):
@@ -208,7 +206,7 @@ class TestProgress:
             assert (progress.bytes_done, progress.seconds, progress.lines_per_second) == (0, 0, None)
         work()
 
-    def test_tells_the_speed_and_the_time_left(self) -> None:
+    def test_progress_shows_speed_and_remaining_time(self) -> None:
         begin = timezone.now()
         progress = ImportProgress(
             size=4_000,
@@ -238,7 +236,7 @@ def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object])
 class TestAWorkerThatIsStopped:
     LINES = 12_000
 
-    def test_by_its_operator_hands_the_import_back(self, max: User) -> None:
+    def test_stopped_worker_returns_its_import(self, max: User) -> None:
         waiting = upload(max, blocks(self.LINES))
         with worker("--shutdown-graceful-timeout=0") as stopped:
             assert eventually(lambda: ImportProgress.objects.get().bytes_done > 0)
@@ -250,7 +248,7 @@ class TestAWorkerThatIsStopped:
         waiting.refresh_from_db()
         assert (waiting.state, waiting.new) == (Import.State.DONE, self.LINES)
 
-    def test_by_a_kill_leaves_nothing_half_done_and_the_next_one_does_all_of_it_once(self, max: User) -> None:
+    def test_import_of_a_killed_worker_is_done_once_by_the_next(self, max: User) -> None:
         waiting = upload(max, blocks(self.LINES))
         with worker() as first:
             assert eventually(lambda: ImportProgress.objects.get().bytes_done > 0)
@@ -271,7 +269,7 @@ class TestAWorkerThatIsStopped:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_builds_it_once(
+def test_export_of_a_killed_worker_is_built_once_by_the_next(
     lea: User,
 ) -> None:
     data = file_of(line("eval_1"), line("eval_2"))
@@ -292,9 +290,7 @@ def test_a_worker_that_is_killed_leaves_nothing_of_an_export_and_the_next_one_bu
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_while_it_sends_loses_no_message(
-    max: User, ana: User, settings: LazySettings
-) -> None:
+def test_killed_worker_loses_no_message(max: User, ana: User, settings: LazySettings) -> None:
     """What it sent may come again, under the same id; that the run is reviewed is told once all the same."""
     with receiver.running() as there:
         settings.WEBHOOK_HOSTS = [there.host]

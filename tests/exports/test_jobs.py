@@ -53,26 +53,26 @@ class TestAnOrder:
             ({"format": "parquet", "compression": "gzip"}, "already compressed"),
         ],
     )
-    def test_of_what_does_not_go_together_is_refused(
+    def test_contradicting_export_options_are_refused(
         self, asked: dict[str, Any], reason: str, run: Run, lea: User
     ) -> None:
         with pytest.raises(InvalidExport, match=reason):
             jobs.enqueue(ExportOptions(run, **asked), lea)
         assert not Export.objects.exists()
 
-    def test_of_an_import_that_brought_nothing_in_is_refused(self, run: Run) -> None:
+    def test_export_of_an_unfinished_import_is_refused(self, run: Run) -> None:
         for elsewhere in (ImportFactory.create(), ImportFactory.create(run=run, state=Import.State.FAILED)):
             with pytest.raises(InvalidExport, match="is not a finished import of run 'evaluations'"):
                 ExportOptions(run, only_import=elsewhere).check()
 
-    def test_names_the_file(self, run: Run) -> None:
+    def test_export_options_name_the_file(self, run: Run) -> None:
         assert ExportOptions(run).file_name == "evaluations.jsonl"
         order = ExportOptions(
             run, only="reviewed", only_import=Import.objects.get(), format="csv", compression="zstd"
         )
         assert order.file_name == f"evaluations-import-{Import.objects.get().pk}-reviewed.csv.zst"
 
-    def test_leaves_the_work_to_a_job(self, run: Run, lea: User) -> None:
+    def test_enqueued_export_leaves_the_work_to_a_job(self, run: Run, lea: User) -> None:
         export = jobs.enqueue(ExportOptions(run), lea)
         assert ProcrastinateJob.objects.get().args == {"export_id": export.pk}
         assert export.state == Export.State.UNFINISHED
@@ -97,15 +97,15 @@ class TestTheFileOfOneImport:
             b"\n",
         ],
     )
-    def test_is_it_byte_for_byte(self, data: bytes) -> None:
+    def test_export_of_one_import_is_verbatim(self, data: bytes) -> None:
         assert self.file_of_import(bring_in(data)) == data
 
-    def test_keeps_its_lines_whatever_came_before_and_after(self) -> None:
+    def test_export_of_one_import_has_its_own_lines_only(self) -> None:
         files = [file_of(A, B), file_of(A, B, C), file_of(line("eval_b", x=1), C)[:-1], file_of(A)]
         imports = [bring_in(data) for data in files]
         assert [self.file_of_import(source) for source in imports] == files
 
-    def test_has_the_decisions_in_every_file_that_holds_the_record(self, ana: User) -> None:
+    def test_decision_is_exported_in_every_import_with_the_record(self, ana: User) -> None:
         respelled = line("eval_a", x=1)
         imports = [bring_in(file_of(A, B)), bring_in(file_of(B, respelled))]
         decide(Evaluation.objects.get(evaluation_id="eval_a"), ana)
@@ -116,19 +116,19 @@ class TestTheFileOfOneImport:
         assert [one["human_reviewer_id"] for one in decided] == ["ana", "ana"]
         assert decided[1] == decided[0] | {"x": 1}
 
-    def test_can_be_of_its_reviewed_lines(self, ana: User) -> None:
+    def test_reviewed_lines_of_one_import_can_be_exported(self, ana: User) -> None:
         source = bring_in(file_of(A, b"no record", B))
         decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
         [only] = self.file_of_import(source, only="reviewed").splitlines()
         assert json.loads(only)["evaluation_id"] == "eval_b"
 
-    def test_as_a_table_holds_its_records(self) -> None:
+    def test_table_of_one_import_has_its_records(self) -> None:
         table = self.file_of_import(bring_in(FILE), format="csv")
         assert [row[:8] for row in table.split(b"\r\n")[1:]] == [b'"eval_a"', b'"eval_b"', b""]
 
 
 class TestBuilding:
-    def test_keeps_the_file_with_its_hash_and_receipt(self, run: Run, lea: User) -> None:
+    def test_built_export_has_a_hash_and_a_receipt(self, run: Run, lea: User) -> None:
         export = built(ExportOptions(run), lea)
         data = file_of(A, B)
         assert (export.state, content(export)) == (Export.State.DONE, data)
@@ -138,12 +138,12 @@ class TestBuilding:
         assert receipt["output"]["sha256"] == export.sha256
 
     @pytest.mark.parametrize("order", [{"format": "csv"}, {"compression": "gzip"}, {"with_rejected": True}])
-    def test_gives_what_the_command_writes(self, order: dict[str, Any], run: Run, lea: User) -> None:
+    def test_built_export_equals_the_command_output(self, order: dict[str, Any], run: Run, lea: User) -> None:
         assert content(built(ExportOptions(run, **order), lea)) == b"".join(
             output.ExportOutput(ExportOptions(run, **order))
         )
 
-    def test_gives_any_stretch_of_the_file(
+    def test_any_range_of_a_built_export_can_be_read(
         self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(stored_files, "PART_SIZE", 100)
@@ -155,7 +155,7 @@ class TestBuilding:
                 b"".join(stored_files.stored_range(export, Kind.FILE, first, last)) == data[first : last + 1]
             )
 
-    def test_leaves_an_audit_event_with_hash_counts_and_filter(self, run: Run, lea: User) -> None:
+    def test_built_export_leaves_an_audit_event(self, run: Run, lea: User) -> None:
         export = built(ExportOptions(run, with_rejected=True), lea)
         event = AuditEvent.objects.get(action="export")
         assert (event.actor, event.run) == (lea, run)
@@ -171,12 +171,12 @@ class TestBuilding:
             "lines_left_out": 0,
         }
 
-    def test_twice_is_once(self, run: Run, lea: User) -> None:
+    def test_repeated_build_changes_nothing(self, run: Run, lea: User) -> None:
         export = built(ExportOptions(run), lea)
         jobs.build(export.pk)
         assert AuditEvent.objects.filter(action="export").count() == 1
 
-    def test_that_breaks_leaves_nothing_and_can_be_done_again(
+    def test_failed_build_leaves_nothing_and_can_be_repeated(
         self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken(*_: object, **__: object) -> Iterator[tuple[bytes, int]]:
@@ -193,7 +193,7 @@ class TestBuilding:
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
 
-    def test_ends_when_its_worker_has_to_stop_and_begins_anew(self, run: Run, lea: User) -> None:
+    def test_stopped_build_can_be_restarted(self, run: Run, lea: User) -> None:
         def stop() -> None:
             raise JobAborted
 
@@ -205,7 +205,7 @@ class TestBuilding:
         export.refresh_from_db()
         assert export.state == Export.State.DONE
 
-    def test_that_failed_says_why_and_a_finished_one_stays(self, run: Run, lea: User) -> None:
+    def test_failed_export_has_a_reason_and_a_finished_one_stays(self, run: Run, lea: User) -> None:
         done, failed = built(ExportOptions(run), lea), jobs.enqueue(ExportOptions(run), lea)
         for export in (done, failed):
             jobs.fail(export.pk, "ZeroDivisionError: a bug")
@@ -215,7 +215,7 @@ class TestBuilding:
 
 
 class TestTheDayAfter:
-    def test_the_file_is_removed_and_the_audit_event_stays(self, run: Run, lea: User) -> None:
+    def test_expired_export_is_removed_and_its_audit_event_stays(self, run: Run, lea: User) -> None:
         old, young = built(ExportOptions(run), lea), built(ExportOptions(run), lea)
         waiting = jobs.enqueue(ExportOptions(run), lea)
         yesterday = timezone.now() - dt.timedelta(hours=24, seconds=1)
@@ -233,13 +233,13 @@ class TestAtOnce:
     def work(self) -> None:
         call_command("procrastinate", "worker", wait=False, listen_notify=False)
 
-    def test_a_worker_builds_what_was_asked_for(self, lea: User) -> None:
+    def test_worker_builds_an_enqueued_export(self, lea: User) -> None:
         export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
         self.work()
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
 
-    def test_a_worker_tells_why_it_could_not(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_worker_records_why_an_export_failed(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*_: object, **__: object) -> Iterator[bytes]:
             raise ZeroDivisionError("a bug")
 
@@ -249,7 +249,7 @@ class TestAtOnce:
         export.refresh_from_db()
         assert (export.state, export.error) == (Export.State.FAILED, "ZeroDivisionError: a bug")
 
-    def test_the_progress_is_seen_while_the_file_is_not(
+    def test_export_progress_is_visible_before_the_file(
         self, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         seen: list[tuple[int, int]] = []
@@ -269,14 +269,14 @@ class TestAtOnce:
         jobs.build(export.pk)
         assert seen == [(1000, 0)]
 
-    def test_two_workers_build_one_file(self, lea: User) -> None:
+    def test_concurrent_workers_build_one_file(self, lea: User) -> None:
         export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
         together(*[lambda: jobs.build(export.pk)] * 2, expecting=Exception)
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
         assert AuditEvent.objects.filter(action="export").count() == 1
 
-    def test_an_export_shows_the_moment_it_began(self, ana: User, lea: User) -> None:
+    def test_export_is_a_snapshot_of_its_start(self, ana: User, lea: User) -> None:
         run = bring_in(file_of(A)).run
         bring_in(file_of(B))
         export = jobs.enqueue(ExportOptions(run), lea)

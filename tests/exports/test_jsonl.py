@@ -52,7 +52,7 @@ def small_blocks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestUnreviewed:
-    def test_sample_comes_back_with_its_sha_256(self, sample: bytes) -> None:
+    def test_sample_is_exported_with_its_sha_256(self, sample: bytes) -> None:
         done = bring_in(sample)
         assert (done.new, done.rejected, done.lines) == (75, 0, 75)
         assert hashlib.sha256(take_out()).hexdigest() == done.sha256
@@ -70,7 +70,7 @@ class TestUnreviewed:
             b"\n",
         ],
     )
-    def test_file_comes_back_byte_for_byte(self, data: bytes) -> None:
+    def test_unreviewed_file_is_exported_verbatim(self, data: bytes) -> None:
         bring_in(data)
         assert take_out() == data
 
@@ -89,7 +89,7 @@ class TestUnreviewed:
         st.permutations(sorted(RECORD)),
         st.sampled_from([b",", b", ", b" ,\t"]),
     )
-    def test_record_of_any_spelling_comes_back_byte_for_byte(
+    def test_record_of_any_spelling_is_exported_verbatim(
         self, extra: list[tuple[int, bytes]], names: list[str], comma: bytes
     ) -> None:
         members = [b'"%b":%b' % (name.encode(), json.dumps(RECORD[name]).encode()) for name in names]
@@ -101,7 +101,7 @@ class TestUnreviewed:
         done = bring_in(file_of(text), run=run)
         assert (done.new, take_out(run=run)) == (1, file_of(text))
 
-    def test_file_of_many_pieces_comes_back_byte_for_byte(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_file_of_many_chunks_is_exported_verbatim(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
         data = file_of(*(line(f"eval_{number}") for number in range(50)))
         assert bring_in(data).chunks.count() > 10
@@ -109,7 +109,7 @@ class TestUnreviewed:
 
 
 class TestReviewed:
-    def test_line_holds_the_decision_and_is_otherwise_as_it_was(self, ana: User) -> None:
+    def test_reviewed_line_has_its_decision_and_is_otherwise_verbatim(self, ana: User) -> None:
         bring_in(file_of(A, B, C))
         decided = review(B, ana)
         assert take_out() == file_of(A, decided, C)
@@ -119,7 +119,7 @@ class TestReviewed:
 
     @pytest.mark.parametrize("ascii_only", [True, False])
     @pytest.mark.parametrize("parsed", [["Rigor", "Größe der Zahl"], ["Größe der Zahl", "Rigor"]])
-    def test_criteria_come_out_as_they_stand_in_the_line(
+    def test_criteria_are_exported_in_the_order_of_the_line(
         self, parsed: list[str], ascii_only: bool, ana: User
     ) -> None:
         """Those that were parsed, then those of the raw output in its order, then what people brought."""
@@ -132,22 +132,22 @@ class TestReviewed:
         decide(Evaluation.objects.get(), ana, scores=scores, origins={})
         assert list(json.loads(take_out())["human_corrected_scores"]) == order
 
-    def test_file_keeps_its_byte_order_mark_and_its_line_ends(self, ana: User) -> None:
+    def test_reviewed_file_keeps_its_byte_order_mark_and_line_ends(self, ana: User) -> None:
         bring_in(BOM + b"%b\r\n%b" % (A, B))
         decided = review(A, ana), review(B, ana)
         assert take_out() == BOM + b"%b\r\n%b" % decided
 
-    def test_lines_alone(self, ana: User) -> None:
+    def test_reviewed_lines_can_be_exported_alone(self, ana: User) -> None:
         done_before = line("eval_d", human_review_status="Reviewed", human_reviewer_id="carla")
         bring_in(file_of(A, B, b"", b"no record", done_before))
         decided = review(B, ana)
         assert take_out(only="reviewed") == file_of(decided, done_before)
 
-    def test_lines_alone_are_none_before_the_first_review(self) -> None:
+    def test_reviewed_lines_are_empty_before_the_first_review(self) -> None:
         bring_in(file_of(A, line("eval_b", human_review_status="Not Required")))
         assert take_out(only="reviewed") == b""
 
-    def test_lines_alone_come_from_every_import_of_the_run(self, ana: User) -> None:
+    def test_reviewed_lines_come_from_every_import(self, ana: User) -> None:
         bring_in(A)
         bring_in(file_of(B))
         first, second = review(A, ana), review(B, ana)
@@ -158,19 +158,19 @@ class TestRejected:
     BAD = (b"no record", line("eval_a", task_id=True), line("eval_b"))
     FILE = file_of(BAD[0], B, BAD[1], A, b"", BAD[2])
 
-    def test_lines_are_left_out(self) -> None:
+    def test_rejected_lines_are_omitted(self) -> None:
         bring_in(self.FILE)
         assert take_out() == file_of(B, A, b"")
 
-    def test_lines_are_kept_in_their_places_on_demand(self) -> None:
+    def test_rejected_lines_are_kept_in_place_on_request(self) -> None:
         bring_in(self.FILE)
         assert take_out(with_rejected=True) == self.FILE
 
-    def test_lines_can_be_had_alone_and_mended(self) -> None:
+    def test_rejected_lines_can_be_downloaded_and_corrected(self) -> None:
         done = bring_in(self.FILE)
         assert b"".join(jsonl.rejected_lines(done)) == file_of(*self.BAD)
 
-    def test_lines_are_told_as_json_lines(self) -> None:
+    def test_exceptions_are_exported_as_json_lines(self) -> None:
         done = bring_in(self.FILE)
         told = [json.loads(one) for one in jsonl.import_exceptions(done)]
         assert [one["line"] for one in told] == [1, 3, 6]
@@ -181,14 +181,14 @@ class TestRejected:
             "reason": "is already in line 2",
         }
 
-    def test_last_line_that_was_cut_leaves_a_whole_file(self) -> None:
+    def test_truncated_last_line_leaves_a_complete_file(self) -> None:
         bring_in(file_of(A) + B[:100])
         assert take_out() == file_of(A)
 
     @pytest.mark.usefixtures("small_blocks")
     @pytest.mark.parametrize("length", [1990, 2001, 3001, 9000])
     @pytest.mark.parametrize("end", [b"\n", b""])
-    def test_line_of_many_pieces_is_one_line(self, length: int, end: bytes, ana: User) -> None:
+    def test_line_of_many_chunks_is_one_line(self, length: int, end: bytes, ana: User) -> None:
         big = b'{"x": "%b"}' % (b"x" * length)
         data = file_of(A, b"", big, B) + big + end
         done = bring_in(data)
@@ -201,12 +201,12 @@ class TestRejected:
 
 
 class TestSeveralImports:
-    def test_go_out_one_after_the_other(self) -> None:
+    def test_several_imports_are_exported_in_order(self) -> None:
         for data in (file_of(A), BOM + file_of(B)[:-1], file_of(C)):
             bring_in(data)
         assert take_out() == file_of(A, B, C)
 
-    def test_that_failed_or_wait_go_out_not_at_all(self) -> None:
+    def test_failed_and_queued_imports_are_not_exported(self) -> None:
         bring_in(file_of(A))
         for state in (Import.State.FAILED, Import.State.QUEUED):
             failed = Import.objects.create(run=Run.objects.get(), file_name="b.jsonl", state=state)
@@ -216,14 +216,14 @@ class TestSeveralImports:
                 pass
         assert take_out() == file_of(A)
 
-    def test_of_other_runs_stay_there(self) -> None:
+    def test_imports_of_other_runs_are_not_exported(self) -> None:
         bring_in(file_of(A), run="first")
         bring_in(file_of(B), run="second")
         assert (take_out(run="first"), take_out(run="second")) == (file_of(A), file_of(B))
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_export_shows_the_moment_it_began() -> None:
+def test_streamed_export_is_a_snapshot_of_its_start() -> None:
     ana = UserFactory.create(username="ana", role="reviewer")
     for data in (file_of(A), file_of(B)):
         bring_in(data)

@@ -42,7 +42,7 @@ def review(evaluation_id: str, reviewer: User) -> None:
 
 
 class TestReceipt:
-    def test_names_what_went_in_and_what_came_out(self) -> None:
+    def test_receipt_names_inputs_and_output(self) -> None:
         done = bring_in(file_of(A, B))
         data, receipt = exported()
         assert (receipt["receipt"], receipt["run"]) == (1, "evaluations")
@@ -68,14 +68,14 @@ class TestReceipt:
         }
         assert (receipt["changed"], receipt["left_out"]) == ([], [])
 
-    def test_tells_the_file_from_what_is_compressed_in_it(self) -> None:
+    def test_receipt_distinguishes_file_and_uncompressed_content(self) -> None:
         done = bring_in(file_of(A))
         data, receipt = exported(compression="gzip")
         output = receipt["output"]
         assert output["sha256"] == hashlib.sha256(data).hexdigest()
         assert output["unpacked"] == {"size": done.size, "sha256": done.sha256}
 
-    def test_lists_each_changed_line_by_its_number_in_the_output(self, ana: User) -> None:
+    def test_receipt_lists_each_changed_line_by_its_output_number(self, ana: User) -> None:
         bring_in(file_of(b"no record", A, b"", B, C))
         review("eval_a", ana)
         review("eval_c", ana)
@@ -86,7 +86,7 @@ class TestReceipt:
             {"line": 4, "evaluation_id": "eval_c", "keys": CHANGED},
         ]
 
-    def test_lists_what_is_left_out(self) -> None:
+    def test_receipt_lists_omitted_lines(self) -> None:
         first = bring_in(file_of(b"no record", b"nor this", A, line("eval_a")))
         second = bring_in(file_of(A, B))
         _, receipt = exported()
@@ -97,7 +97,7 @@ class TestReceipt:
         ]
         assert receipt["lines_left_out"] == 4
 
-    def test_accounts_for_every_line(self, ana: User) -> None:
+    def test_receipt_accounts_for_every_line(self, ana: User) -> None:
         bring_in(file_of(A, b"no record", b"", B))
         bring_in(file_of(B, C, b"", A))
         review("eval_b", ana)
@@ -106,7 +106,7 @@ class TestReceipt:
             lines = sum(source["lines"] for source in receipt["inputs"])
             assert receipt["output"]["lines"] + receipt["lines_left_out"] == lines == 8
 
-    def test_says_where_a_line_is_from_that_a_later_file_brought(self) -> None:
+    def test_receipt_names_the_source_of_a_moved_line(self) -> None:
         bring_in(file_of(A, B))
         later = bring_in(file_of(A, line("eval_b", aggregated_score="Fail")))
         _, receipt = exported()
@@ -119,7 +119,7 @@ class TestReceipt:
             }
         ]
 
-    def test_counts_on_where_a_file_has_no_final_line_end(self, ana: User) -> None:
+    def test_receipt_counts_lines_across_a_missing_final_line_end(self, ana: User) -> None:
         bring_in(file_of(A)[:-1])
         bring_in(file_of(B, C)[:-1])
         review("eval_c", ana)
@@ -127,7 +127,7 @@ class TestReceipt:
         assert receipt["output"]["lines"] == len(data.splitlines()) == 3
         assert [entry["line"] for entry in receipt["changed"]] == [3]
 
-    def test_of_one_import_is_of_its_lines(self, ana: User) -> None:
+    def test_receipt_of_one_import_covers_its_lines(self, ana: User) -> None:
         bring_in(file_of(A, B))
         second = bring_in(file_of(C, B, A))
         review("eval_b", ana)
@@ -146,7 +146,7 @@ def keys_of(value: Any) -> set[str]:
     return set()
 
 
-def test_every_key_stands_in_the_documents(ana: User) -> None:
+def test_receipt_keys_are_documented(ana: User) -> None:
     bring_in(file_of(b"no record", A))
     bring_in(file_of(line("eval_a", aggregated_score="Fail")))
     review("eval_a", ana)
@@ -158,7 +158,7 @@ def test_every_key_stands_in_the_documents(ana: User) -> None:
 
 
 class TestAuditHead:
-    def test_lists_more_than_stand_in_one_frame(self) -> None:
+    def test_tally_lists_more_entries_than_one_frame(self) -> None:
         tally = ExportTally()
         for number in range(1, 25_001):
             tally.changes(number, f"eval_{number}", ["human_review_status"], None)
@@ -167,7 +167,7 @@ class TestAuditHead:
         receipt = json.loads(b"".join(tally.receipt(run="", created_at="", options=asked, output=output)))
         assert [entry["line"] for entry in receipt["changed"]] == list(range(1, 25_001))
 
-    def test_counts_a_line_that_comes_in_pieces_once(self) -> None:
+    def test_tally_counts_a_line_in_several_blocks_once(self) -> None:
         tally = ExportTally()
         for block in (b"a\nb", b"b", b"b\nc\n", b"", b"d"):
             tally.writes(block, block.count(b"\n"))
@@ -211,7 +211,7 @@ class TestCheck:
         files.write(file_of(A, b"no record", B, C))
         return files
 
-    def test_finds_nothing_where_everything_is_as_it_says(self, files: Files) -> None:
+    def test_correct_receipt_has_no_problems(self, files: Files) -> None:
         assert files.check() == []
 
     @pytest.mark.parametrize(
@@ -226,17 +226,19 @@ class TestCheck:
             {"format": "csv", "compression": "gzip"},
         ],
     )
-    def test_knows_every_kind_of_export(self, order: dict[str, Any], kept: Import, tmp_path: Path) -> None:
+    def test_receipt_of_every_kind_of_export_is_verified(
+        self, order: dict[str, Any], kept: Import, tmp_path: Path
+    ) -> None:
         files = Files(tmp_path)
         files.write(file_of(A, b"no record", B, C), **order)
         assert files.check() == []
 
-    def test_knows_the_export_of_one_import(self, kept: Import, tmp_path: Path) -> None:
+    def test_receipt_of_one_import_is_verified(self, kept: Import, tmp_path: Path) -> None:
         files = Files(tmp_path)
         files.write(file_of(A, b"no record", B, C), only_import=kept)
         assert files.check() == []
 
-    def test_reads_a_packed_original(self, files: Files) -> None:
+    def test_compressed_original_is_verified(self, files: Files) -> None:
         packed = gzip.compress(files.original.read_bytes())
         files.original.write_bytes(packed)
         source = json.loads(files.receipt.read_bytes())["inputs"][0]
@@ -244,7 +246,7 @@ class TestCheck:
         assert files.check() == []
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-    def test_reads_an_original_that_is_an_array(
+    def test_array_original_is_verified(
         self, pack: Callable[[bytes], bytes], ana: User, tmp_path: Path
     ) -> None:
         array = pack(b"[\n  %b,\n  7,\n  %b\n]\n" % (A, B))
@@ -254,7 +256,7 @@ class TestCheck:
         files.write(array)
         assert files.check() == []
 
-    def test_takes_the_latest_of_files_that_grew(self, ana: User, tmp_path: Path) -> None:
+    def test_latest_of_grown_files_is_verified(self, ana: User, tmp_path: Path) -> None:
         bring_in(file_of(A, B))
         grown = file_of(A, line("eval_b", aggregated_score="Fail"), C)
         bring_in(grown)
@@ -265,7 +267,7 @@ class TestCheck:
 
     @pytest.mark.parametrize("only", ["all", "reviewed"])
     @pytest.mark.parametrize("end", [b"\n", b""])
-    def test_takes_all_files_of_a_run(self, end: bytes, only: str, ana: User, tmp_path: Path) -> None:
+    def test_all_files_of_a_run_are_verified(self, end: bytes, only: str, ana: User, tmp_path: Path) -> None:
         first, second = file_of(A, b"no record", B)[:-1] + end, BOM + file_of(A, C)[:-1] + end
         for data in (first, second):
             bring_in(data)
@@ -278,15 +280,15 @@ class TestCheck:
         files.before[0].write_bytes(first)
         assert files.check() == []
 
-    def test_finds_an_export_that_was_changed_later(self, files: Files) -> None:
+    def test_export_changed_later_is_found(self, files: Files) -> None:
         files.exported.write_bytes(files.exported.read_bytes().replace(b'"eval_b"', b'"eval_x"'))
         assert any("size or SHA-256 differ" in problem for problem in files.check())
 
-    def test_finds_another_original(self, files: Files) -> None:
+    def test_different_original_is_found(self, files: Files) -> None:
         files.original.write_bytes(files.original.read_bytes() + b"\n")
         assert any("is not in the receipt" in problem for problem in files.check())
 
-    def test_finds_a_change_that_is_not_listed(self, files: Files) -> None:
+    def test_unlisted_change_is_found(self, files: Files) -> None:
         changed = json.loads(files.receipt.read_bytes())["changed"]
         files.change_receipt(changed=changed[1:])
         [problem] = files.check()
@@ -295,25 +297,25 @@ class TestCheck:
         files.change_receipt(changed=[])
         assert files.check()[0].endswith("but the receipt lists no more changes")
 
-    def test_finds_other_keys_than_those_listed(self, files: Files) -> None:
+    def test_change_in_other_keys_is_found(self, files: Files) -> None:
         first, second = json.loads(files.receipt.read_bytes())["changed"]
         files.change_receipt(changed=[first, second | {"keys": ["human_reviewer_id"]}])
         [problem] = files.check()
         assert problem.endswith("but the receipt lists line 3 (human_reviewer_id)")
 
-    def test_finds_changes_that_are_not_there(self, files: Files) -> None:
+    def test_missing_change_is_found(self, files: Files) -> None:
         changed = json.loads(files.receipt.read_bytes())["changed"]
         files.change_receipt(changed=[*changed, changed[0] | {"line": 9}])
         assert files.check() == ["the receipt lists 1 changes that the export does not have"]
 
     @pytest.mark.parametrize("text", ["", "[]", "{}", '{"receipt": 2}', "null", b"\xff"])
-    def test_takes_nothing_else_for_a_receipt(self, text: str | bytes, files: Files) -> None:
+    def test_other_file_is_not_a_receipt(self, text: str | bytes, files: Files) -> None:
         files.receipt.write_bytes(text if isinstance(text, bytes) else text.encode())
         with pytest.raises(verify_receipt.InvalidReceipt):
             files.check()
 
     @pytest.mark.parametrize("missing", ["output", "inputs", "filter", "changed"])
-    def test_takes_no_receipt_that_lacks_something(self, missing: str, files: Files) -> None:
+    def test_incomplete_receipt_is_refused(self, missing: str, files: Files) -> None:
         files.change_receipt(**{missing: None})
         with pytest.raises(verify_receipt.InvalidReceipt):
             files.check()
@@ -321,7 +323,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         "broken", [gzip.compress(b"x" * 999, mtime=0)[:20], zstandard.compress(b"x" * 999)[:9] + b"x"]
     )
-    def test_says_that_a_file_cannot_be_unpacked(self, broken: bytes, files: Files) -> None:
+    def test_unreadable_compressed_file_is_reported(self, broken: bytes, files: Files) -> None:
         files.exported.write_bytes(broken)
         with pytest.raises(verify_receipt.UNREADABLE):
             files.check()
@@ -356,7 +358,7 @@ class TestSignature:
         del told["signature"]
         return told
 
-    def test_holds_with_the_key_of_the_site(
+    def test_signature_is_valid_with_the_sites_key(
         self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         key = manage(capsysbinary, "public_key").out.decode().strip()
@@ -364,13 +366,13 @@ class TestSignature:
         assert (finished.status, finished.err) == (0, "")
         assert json.loads(receipt.read_bytes())["signature"]["public_key"] == key
 
-    def test_says_that_the_signer_is_not_checked_without_a_key(
+    def test_signature_without_a_key_leaves_the_signer_unverified(
         self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         finished = self.verify(receipt, capsysbinary)
         assert (finished.status, finished.err.startswith("Signer not checked")) == (0, True)
 
-    def test_does_not_hold_for_a_forged_export_with_an_edited_receipt(
+    def test_signature_of_an_edited_receipt_is_invalid(
         self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         signature = json.loads(receipt.read_bytes())["signature"]
@@ -383,7 +385,7 @@ class TestSignature:
         finished = self.verify(receipt, capsysbinary)
         assert (finished.status, "was changed after it was signed" in finished.err) == (1, True)
 
-    def test_of_another_site_does_not_hold_with_the_key_of_this_one(
+    def test_signature_of_another_site_is_invalid(
         self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         key = signing.public_key()
@@ -395,7 +397,7 @@ class TestSignature:
         assert (finished.status, "was signed with another key" in finished.err) == (1, True)
 
     @pytest.mark.parametrize("key", ["", "ab", "x" * 64, "ab" * 33])
-    def test_needs_a_key_of_32_bytes(
+    def test_signature_needs_a_key_of_32_bytes(
         self, key: str, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         assert self.verify(receipt, capsysbinary, f"--public-key={key}").status in {1, 2}
@@ -404,7 +406,7 @@ class TestSignature:
         "entry",
         [b"", b"[]", b"{}", b'{"public_key": 5, "ed25519": ""}', b'{"public_key": "ab", "ed25519": ""}'],
     )
-    def test_of_another_shape_is_none(
+    def test_malformed_signature_counts_as_missing(
         self, entry: bytes, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         content, _, _ = receipt.read_bytes().rpartition(SIGNATURE)

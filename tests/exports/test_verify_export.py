@@ -34,21 +34,21 @@ def compared_to_all(originals: list[bytes], exported: bytes, limits: Limits = Li
 
 
 class TestHolds:
-    def test_where_nothing_differs(self) -> None:
+    def test_identical_export_is_valid(self) -> None:
         result = compared(file_of(A, b"", B), file_of(A, b"", B))
         assert (result.holds, result.identical, result.changed, result.left_out) == (True, 3, 0, 0)
 
-    def test_where_human_values_differ(self) -> None:
+    def test_changed_human_values_are_valid(self) -> None:
         result = compared(file_of(A, B, C), file_of(A, splice(B, DECISION), C))
         assert (result.holds, result.identical, result.changed) == (True, 2, 1)
         assert result.changed_keys == [name for name in HUMAN_FIELDS if name != "human_review_comments"]
 
-    def test_where_human_keys_were_missing(self) -> None:
+    def test_added_human_keys_are_valid(self) -> None:
         short = line(**{name: ... for name in HUMAN_FIELDS if name != "human_review_status"})
         result = compared(file_of(short), file_of(splice(short, DECISION)))
         assert (result.holds, result.changed, result.changed_keys) == (True, 1, list(HUMAN_FIELDS))
 
-    def test_where_human_keys_stand_twice(self) -> None:
+    def test_repeated_human_keys_are_valid(self) -> None:
         twice = line(human_review_status=b'"Pending", "human_review_status": "Needs Review"')
         result = compared(file_of(twice), file_of(splice(twice, DECISION)))
         assert (result.holds, result.changed) == (True, 1)
@@ -58,35 +58,35 @@ class TestHolds:
         json_texts,
         st.booleans(),
     )
-    def test_for_whatever_splice_does(self, missing: dict[str, Any], extra: str, tight: bool) -> None:
+    def test_any_splice_is_valid(self, missing: dict[str, Any], extra: str, tight: bool) -> None:
         original = line(**missing, x=extra.encode())
         if tight:
             original = original.replace(b'", "', b'","')
         result = compared(original, splice(original, DECISION))
         assert (result.holds, result.changed) == (True, 1)
 
-    def test_where_lines_that_are_no_records_are_left_out(self) -> None:
+    def test_omitted_invalid_lines_are_valid(self) -> None:
         original = file_of(b"no record", A, line("eval_b", task_id=True), A, b'{"cut')
         result = compared(original, file_of(A))
         assert (result.holds, result.identical, result.left_out) == (True, 1, 4)
 
-    def test_where_they_are_kept_in_their_places(self) -> None:
+    def test_kept_invalid_lines_are_valid(self) -> None:
         original = file_of(b"no record", A, b'{"cut')
         result = compared(original, file_of(b"no record", splice(A, DECISION), b'{"cut'))
         assert (result.holds, result.identical, result.changed, result.left_out) == (True, 2, 1, 0)
 
-    def test_by_the_limits_of_the_import(self) -> None:
+    def test_limits_of_the_import_decide_what_is_a_record(self) -> None:
         long = line("x" * 600)
         export = file_of(A, splice(long, DECISION))
         assert compared(file_of(A, long), export, Limits(id_bytes=600)).holds
         assert not compared(file_of(A, long), export).holds
         assert compared(file_of(A, long), file_of(A)).left_out == 1
 
-    def test_with_a_byte_order_mark_before_a_line_that_changed_or_went(self) -> None:
+    def test_byte_order_mark_before_a_changed_line_is_valid(self) -> None:
         assert compared(BOM + file_of(A, B), BOM + file_of(splice(A, DECISION), B)).holds
         assert compared(BOM + file_of(b"no record", B), BOM + file_of(B)).holds
 
-    def test_for_two_empty_files(self) -> None:
+    def test_two_empty_files_are_valid(self) -> None:
         assert compared(b"", b"").holds
 
 
@@ -106,12 +106,12 @@ class TestDoesNotHold:
             splice(A, DECISION).replace(b'"Pass"', b'"Fail"'),
         ],
     )
-    def test_where_anything_else_differs(self, tampered: bytes) -> None:
+    def test_any_other_difference_is_invalid(self, tampered: bytes) -> None:
         result = compared(file_of(A, B), file_of(tampered, B))
         sentence = "line 1 of the export differs from line 1 of the original in more than human_* values"
         assert (result.problems, result.identical) == ([sentence], 1)
 
-    def test_where_the_last_line_end_is_missing(self) -> None:
+    def test_missing_last_line_end_is_invalid(self) -> None:
         assert not compared(file_of(A), A).holds
 
     @pytest.mark.parametrize(
@@ -124,19 +124,19 @@ class TestDoesNotHold:
             (b"", "line 1 of the original (eval_a) is not in its place in the export"),
         ],
     )
-    def test_where_lines_are_missing_or_too_many(self, exported: bytes, problem: str) -> None:
+    def test_missing_and_additional_lines_are_invalid(self, exported: bytes, problem: str) -> None:
         assert compared(file_of(A, B, C), exported).problems[0] == problem
 
-    def test_where_a_blank_line_is_missing(self) -> None:
+    def test_missing_blank_line_is_invalid(self) -> None:
         result = compared(file_of(A, b"", B), file_of(A, B))
         assert result.problems == ["line 2 of the original is blank and missing in the export"]
 
     @pytest.mark.parametrize(("one", "other"), [(BOM, b""), (b"", BOM)])
-    def test_where_the_byte_order_mark_went_or_came(self, one: bytes, other: bytes) -> None:
+    def test_different_byte_order_mark_is_invalid(self, one: bytes, other: bytes) -> None:
         result = compared(one + file_of(A), other + file_of(A))
         assert result.problems == ["one of the files begins with a byte order mark, the other does not"]
 
-    def test_and_shows_the_first_problems_and_counts_all(self) -> None:
+    def test_first_problems_are_listed_and_all_are_counted(self) -> None:
         original = file_of(*(line(f"eval_{number}") for number in range(100)))
         result = compared(original, b"")
         assert (len(result.problems), result.problem_count) == (SHOWN_PROBLEMS, 100)

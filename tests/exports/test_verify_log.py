@@ -153,14 +153,14 @@ DECISIONS = [
 class TestHolds:
     @pytest.mark.parametrize("decisions", DECISIONS)
     @pytest.mark.parametrize("only", ["all", "reviewed"])
-    def test_whatever_people_decide(
+    def test_audit_log_explains_all_decisions(
         self, files: Files, ana: User, lea: User, decisions: Callable[[User, User], None], only: str
     ) -> None:
         decisions(ana, lea)
         files.write(only=only)
         assert files.problems(with_receipt=True) == []
 
-    def test_where_a_file_brought_new_evidence(self, files: Files, ana: User) -> None:
+    def test_audit_log_explains_new_evidence(self, files: Files, ana: User) -> None:
         decide(record("eval_b"), ana)
         newer = file_of(A, b"no record", line("eval_b", aggregated_score="Fail"), C)
         bring_in(newer)
@@ -169,11 +169,11 @@ class TestHolds:
         assert b'"Needs Review", "human_reviewer_id": "ana"' in files.exported.read_bytes()
         assert files.problems() == files.problems(with_receipt=True) == []
 
-    def test_where_nothing_was_decided(self, files: Files) -> None:
+    def test_audit_log_explains_an_export_without_decisions(self, files: Files) -> None:
         files.write()
         assert files.problems() == files.problems(with_receipt=True) == []
 
-    def test_with_the_receipt_of_an_export_that_is_older(self, files: Files, ana: User) -> None:
+    def test_audit_log_explains_an_older_export_with_its_receipt(self, files: Files, ana: User) -> None:
         decide(record("eval_a"), ana)
         files.write()
         decide(record("eval_b"), ana)
@@ -192,7 +192,7 @@ class TestHolds:
         with pytest.raises(UnreadableAuditLog, match="eval_a was decided in evaluations and other"):
             files.problems()
 
-    def test_with_the_audit_log_of_the_run_alone(self, files: Files, ana: User) -> None:
+    def test_audit_log_of_the_run_is_sufficient(self, files: Files, ana: User) -> None:
         bring_in(file_of(line("eval_x")), run="other")
         decide(record("eval_x"), ana)
         decide(record("eval_a"), ana)
@@ -214,30 +214,30 @@ class TestDoesNotHold:
         files.write()
         return files
 
-    def test_where_a_value_is_another(self, decided: Files) -> None:
+    def test_changed_value_is_unexplained(self, decided: Files) -> None:
         decided.change_export("eval_a", human_review_comments="Never checked.")
         [problem] = decided.problems()
         assert problem.startswith("line 1 of the export (eval_a) is not as event ")
         assert problem.endswith("(submit by ana) left it: human_review_comments")
 
-    def test_where_a_decision_is_not_in_the_export(self, decided: Files) -> None:
+    def test_decision_missing_in_the_export_is_found(self, decided: Files) -> None:
         decided.exported.write_bytes(file_of(A, B, C))
         [problem] = decided.problems()
         assert "left it: human_review_status, human_reviewer_id, human_review_timestamp" in problem
 
-    def test_where_the_audit_log_tells_of_no_decision(self, decided: Files) -> None:
+    def test_change_without_a_decision_is_unexplained(self, decided: Files) -> None:
         decided.change_export("eval_b", human_review_status="Completed", human_reviewer_id="ana")
         [problem] = decided.problems()
         assert problem.startswith("line 2 of the export (eval_b) has changed in human_review_status,")
         assert problem.endswith("and the audit log has no decision on it")
 
-    def test_where_a_score_is_of_another_type(self, files: Files, ana: User) -> None:
+    def test_score_of_another_type_is_unexplained(self, files: Files, ana: User) -> None:
         decide(record("eval_a"), ana, scores={"Rigor": {"score": 1}})
         files.write()
         files.change_export("eval_a", human_corrected_scores={"Rigor": {"score": True}})
         assert files.problems()[0].endswith("left it: human_corrected_scores")
 
-    def test_where_a_decided_record_is_left_out(self, files: Files, ana: User) -> None:
+    def test_omitted_decided_record_is_found(self, files: Files, ana: User) -> None:
         decide(record("eval_a"), ana)
         decide(record("eval_b"), ana)
         files.write(only="reviewed")
@@ -249,7 +249,7 @@ class TestDoesNotHold:
             for problem in files.problems(with_receipt=True)
         )
 
-    def test_where_a_decided_record_is_in_no_file(self, decided: Files) -> None:
+    def test_decided_record_outside_all_files_is_found(self, decided: Files) -> None:
         decided.original.write_bytes(file_of(B, C))
         decided.exported.write_bytes(file_of(B, C))
         assert any(
@@ -257,22 +257,22 @@ class TestDoesNotHold:
             for problem in decided.problems(with_receipt=True)
         )
 
-    def test_where_an_event_was_altered(self, decided: Files) -> None:
+    def test_altered_event_is_found(self, decided: Files) -> None:
         decided.audit_log.write_bytes(decided.audit_log.read_bytes().replace(b"Checked.", b"Never checked."))
         decided.change_export("eval_a", human_review_comments="Never checked.")
         assert any("does not match its seal" in problem for problem in decided.problems())
 
-    def test_where_the_end_of_the_audit_log_is_missing(self, decided: Files) -> None:
+    def test_missing_end_of_the_audit_log_is_found(self, decided: Files) -> None:
         lines = decided.audit_log.read_bytes().splitlines(keepends=True)
         decided.audit_log.write_bytes(b"".join(lines[:-1]))
         assert any("before the stored head" in one for one in decided.problems(with_receipt=True))
 
-    def test_where_an_event_of_the_audit_log_is_missing(self, decided: Files) -> None:
+    def test_missing_event_of_the_audit_log_is_found(self, decided: Files) -> None:
         lines = decided.audit_log.read_bytes().splitlines(keepends=True)
         decided.audit_log.write_bytes(b"".join(lines[1:]))
         assert "position 1 is missing" in decided.problems()
 
-    def test_where_the_audit_log_goes_back(self, decided: Files) -> None:
+    def test_reordered_audit_log_is_found(self, decided: Files) -> None:
         lines = decided.audit_log.read_bytes().splitlines(keepends=True)
         decided.audit_log.write_bytes(b"".join([*lines, lines[0]]))
         assert any(f"comes after position {len(lines)}" in one for one in decided.problems())
@@ -282,32 +282,34 @@ class TestFilesThatAreNoAuditLog:
     @pytest.mark.parametrize(
         "text", [b"\n", b"{}\n", b'{"position": 1}\n', A + b"\n", b"\xff\n"]
     )  # fmt: skip
-    def test_are_refused(self, files: Files, text: bytes) -> None:
+    def test_other_file_is_not_an_audit_log(self, files: Files, text: bytes) -> None:
         files.write()
         files.audit_log.write_bytes(text)
         with pytest.raises(UnreadableAuditLog, match="line 1 is none that export_audit writes"):
             files.problems()
 
-    def test_a_line_that_breaks_off_is_refused(self, files: Files) -> None:
+    def test_truncated_line_is_refused(self, files: Files) -> None:
         files.write()
         files.audit_log.write_bytes(files.audit_log.read_bytes()[:-10])
         with pytest.raises(UnreadableAuditLog):
             files.problems()
 
-    def test_a_receipt_that_does_not_say_how_far_the_audit_log_was(self, files: Files) -> None:
+    def test_receipt_without_audit_head_is_refused(self, files: Files) -> None:
         files.write()
         del files.receipt["audit_head"]
         with pytest.raises(InvalidReceipt):
             files.problems(with_receipt=True)
 
-    def test_a_table_cannot_be_compared(self, files: Files) -> None:
+    def test_table_cannot_be_compared_with_an_audit_log(self, files: Files) -> None:
         files.write(format="csv")
         with pytest.raises(InvalidReceipt, match="Only an export as JSONL"):
             files.problems(with_receipt=True)
 
 
 class TestVerifyExport:
-    def test_takes_the_audit_log(self, files: Files, ana: User, capsysbinary: Capture) -> None:
+    def test_verify_export_command_accepts_an_audit_log(
+        self, files: Files, ana: User, capsysbinary: Capture
+    ) -> None:
         decide(record(), ana)
         files.write()
         arguments = [str(files.original), str(files.exported), "--audit-log", str(files.audit_log)]
@@ -318,7 +320,9 @@ class TestVerifyExport:
         finished = manage(capsysbinary, "verify_export", *arguments)
         assert (finished.status, "(submit by ana) left it: human_reviewer_id" in finished.err) == (1, True)
 
-    def test_says_that_a_file_is_no_audit_log(self, files: Files, capsysbinary: Capture) -> None:
+    def test_verify_export_command_refuses_another_file_as_audit_log(
+        self, files: Files, capsysbinary: Capture
+    ) -> None:
         files.write()
         original, exported = str(files.original), str(files.exported)
         finished = manage(capsysbinary, "verify_export", original, exported, "--audit-log", original)

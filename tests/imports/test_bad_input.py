@@ -40,12 +40,14 @@ class TestWhateverIsStored:
         bring_in(file_of(BEFORE, odd, AFTER))
         return Evaluation.objects.get(first_line=2)
 
-    def test_can_be_listed(self, evaluation: Evaluation, client: Client, ana: User) -> None:
+    def test_run_with_unusual_records_can_be_listed(
+        self, evaluation: Evaluation, client: Client, ana: User
+    ) -> None:
         client.force_login(ana)
         for status in ("waiting", "done", "not-required"):
             assert client.get(reverse("run", args=[evaluation.run_id]), {"status": status}).status_code == 200
 
-    def test_can_be_opened_reviewed_and_exported(
+    def test_unusual_record_can_be_opened_reviewed_and_exported(
         self, odd: bytes, evaluation: Evaluation, client: Client, lea: User
     ) -> None:
         client.force_login(lea)
@@ -86,7 +88,9 @@ class TestTwentyThousandBadLines:
         import_jobs.import_upload(upload.pk)
         return upload
 
-    def test_fill_no_page_and_can_be_downloaded_all(self, bad: Import, client: Client, max: User) -> None:
+    def test_twenty_thousand_invalid_lines_can_be_downloaded(
+        self, bad: Import, client: Client, max: User
+    ) -> None:
         client.force_login(max)
         page = client.get(reverse("import", args=[bad.pk]))
         assert len(page.context["exceptions"]) == 100
@@ -109,7 +113,7 @@ stored_texts = texts.filter(lambda value: "\0" not in value)
 class TestAnyFile:
     @examples(max_examples=40)
     @given(st.lists(objects(json_texts) | st.just(""), max_size=6), st.booleans())
-    def test_of_json_objects_comes_back_byte_for_byte(self, held: list[str], ends: bool) -> None:
+    def test_file_of_any_json_objects_is_exported_verbatim(self, held: list[str], ends: bool) -> None:
         """Records among them or not: with the rejected lines in their places."""
         lines = [line(f"eval_{n}", x=extra.encode()) if extra else b"" for n, extra in enumerate(held)]
         data = file_of(*lines, *(extra.encode() for extra in held))
@@ -127,7 +131,7 @@ class TestAnyFile:
         decided_scores,
         stored_texts,
     )
-    def test_differs_after_any_review_in_human_values_alone(
+    def test_reviewed_file_differs_in_human_values_only(
         self, extra: str, human: dict[str, Any], scores: dict[str, Any], comments: str
     ) -> None:
         scores = json.loads(json.dumps(scores).replace(r"\u0000", ""))
@@ -207,14 +211,14 @@ LOST_CONNECTION = "comes after the database closed its connection"
 
 
 @pytest.mark.parametrize("request_is", REQUESTS)
-def test_an_odd_request_is_answered_as_documented(request_is: str, client: Client, max: User) -> None:
+def test_malformed_request_is_answered_as_documented(request_is: str, client: Client, max: User) -> None:
     client.force_login(max)
     send, status = REQUESTS[request_is]
     assert send(client, EvaluationFactory.create()).status_code == status
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_request_after_a_lost_connection_is_answered(
+def test_request_after_a_lost_connection_is_answered(
     client: Client, max: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.force_login(max)
@@ -230,7 +234,7 @@ def test_a_request_after_a_lost_connection_is_answered(
     assert client.get(reverse("runs")).status_code == 200
 
 
-def test_the_document_has_a_row_for_each_of_these_requests() -> None:
+def test_documented_table_has_a_row_for_each_malformed_request() -> None:
     document = (Path(settings.BASE_DIR) / "docs" / "file-outcomes.md").read_text()
     section = document.partition("\n## Requests\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (.+?) \| .+ \|$", section, re.MULTILINE)

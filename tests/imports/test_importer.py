@@ -45,7 +45,7 @@ def in_state(kept: Import) -> str:
 
 
 class TestImport:
-    def test_accounts_for_every_line(self) -> None:
+    def test_import_accounts_for_every_line(self) -> None:
         done = bring_in(MIXED)
         assert done.counts == {
             "lines": 6,
@@ -71,13 +71,13 @@ class TestImport:
             },
         ]
 
-    def test_says_what_file_it_was(self) -> None:
+    def test_import_records_its_file(self) -> None:
         done = bring_in(MIXED)
         assert (done.size, done.sha256) == (len(MIXED), hashlib.sha256(MIXED).hexdigest())
         assert (done.state, done.file_name, done.run.name) == ("done", "evaluations.jsonl", "evaluations")
         assert done.finished_at
 
-    def test_notes_where_each_record_stands(self) -> None:
+    def test_import_stores_the_place_of_each_record(self) -> None:
         done = bring_in(MIXED)
         places = Evaluation.objects.values_list("evaluation_id", "first_line", "source_line", "source_import")
         assert set(places) == {
@@ -86,7 +86,7 @@ class TestImport:
             ("eval_c", 6, 6, done.pk),
         }
 
-    def test_leaves_an_audit_event(self) -> None:
+    def test_import_leaves_an_audit_event(self) -> None:
         done = bring_in(MIXED)
         event = AuditEvent.objects.get(action="import")
         assert (event.source, event.run, event.actor) == (done, done.run, None)
@@ -98,7 +98,7 @@ class TestImport:
             st.sampled_from([A, B, C, b"", b"  ", b"no record", A[:100], line(task_id=True)]), max_size=9
         )
     )
-    def test_counts_sum_to_the_lines_of_the_file(self, lines: list[bytes]) -> None:
+    def test_import_counts_add_up_to_the_lines(self, lines: list[bytes]) -> None:
         with transaction.atomic():
             for data in (file_of(*lines), file_of(*reversed(lines)), b"\n".join(lines)):
                 counts = bring_in(data).counts
@@ -106,15 +106,15 @@ class TestImport:
                 assert sum(counts.values()) == 2 * counts["lines"]
             transaction.set_rollback(True)
 
-    def test_of_an_empty_file_brings_nothing_and_is_done(self) -> None:
+    def test_import_of_an_empty_file_is_done(self) -> None:
         done = bring_in(b"")
         assert (done.state, set(done.counts.values())) == ("done", {0})
 
-    def test_of_a_file_that_is_bad_throughout_lists_it_all(self) -> None:
+    def test_import_of_invalid_lines_lists_them_all(self) -> None:
         done = bring_in(b"no record\n" * 9_000)
         assert (done.lines, done.rejected, done.exceptions.count()) == (9_000, 9_000, 9_000)
 
-    def test_holds_a_line_that_is_too_long_by_its_number(self, settings: Settings) -> None:
+    def test_overlong_line_is_rejected_by_its_number(self, settings: Settings) -> None:
         settings.LIMITS = Limits(line_bytes=2000)
         done = bring_in(file_of(A, b'{"x": "%b"}' % (b"x" * 3 * chunks.BLOCK_SIZE), B))
         assert (done.lines, done.new, done.rejected) == (3, 2, 1)
@@ -124,7 +124,7 @@ class TestImport:
             "is longer than 2,000 bytes (COGNIREVIEW_MAX_LINE_BYTES)",
         )
 
-    def test_tells_how_far_it_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_import_reports_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(chunks, "BLOCK_SIZE", 1)
         data = [file_of(A), file_of(b""), file_of(b"no record", B)]
         told: list[tuple[int, int, int]] = []
@@ -139,7 +139,7 @@ class TestImport:
         sizes = [sum(map(len, data[:end])) for end in (1, 2, 3)]
         assert told == [(sizes[0], 1, 1), (sizes[1], 2, 1), (sizes[2], 4, 2)]
 
-    def test_in_many_pieces_and_processes_brings_every_line_to_its_place(
+    def test_import_in_chunks_and_processes_keeps_every_line_in_place(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
@@ -156,7 +156,7 @@ class TestImport:
         assert take_out() == file_of(*(line(f"eval_{number}") for number in range(40)))
         assert bring_in(data).unchanged == 40
 
-    def test_that_is_cancelled_leaves_nothing(self) -> None:
+    def test_cancelled_import_leaves_nothing(self) -> None:
         def cancel(size: int, counts: dict[str, int]) -> None:
             raise importer.Cancelled
 
@@ -166,9 +166,7 @@ class TestImport:
             )
         assert (Evaluation.objects.exists(), Import.objects.exists(), Run.objects.exists()) == (False,) * 3
 
-    def test_in_the_middle_of_which_something_breaks_leaves_nothing(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_failed_import_leaves_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         breaks_at_the_second_piece(monkeypatch)
         with pytest.raises(ConnectionError):
             bring_in(file_of(A, B, C))
@@ -177,10 +175,10 @@ class TestImport:
 
 
 class TestStrict:
-    def test_brings_a_file_without_bad_lines(self) -> None:
+    def test_strict_import_accepts_a_valid_file(self) -> None:
         assert bring_in(file_of(A, b"", B), strict=True).new == 2
 
-    def test_brings_nothing_of_a_file_with_one(self) -> None:
+    def test_strict_import_with_an_invalid_line_imports_nothing(self) -> None:
         with pytest.raises(
             StrictImportRefused, match=r"2 of 6 lines are invalid, so nothing was imported\."
         ) as refusal:
@@ -202,17 +200,17 @@ class TestRefused:
             ("\ud800", "A run's name has at most 200 printable characters."),
         ],
     )
-    def test_is_a_name_that_is_none(self, name: str, reason: str) -> None:
+    def test_invalid_run_name_is_refused(self, name: str, reason: str) -> None:
         with pytest.raises(ImportRefused) as refusal:
             bring_in(file_of(A), run=name)
         assert str(refusal.value) == reason
 
-    def test_is_a_file_in_utf_16_and_nothing_is_left(self) -> None:
+    def test_utf_16_file_is_refused_and_leaves_nothing(self) -> None:
         with pytest.raises(ImportRefused, match="UTF-16"):
             bring_in(file_of(A).decode().encode("utf-16"))
         assert not Run.objects.exists()
 
-    def test_is_no_name_that_stands_already_with_spaces_around(self) -> None:
+    def test_run_name_with_spaces_is_the_existing_run(self) -> None:
         assert bring_in(file_of(A), run="o4 mini").run == bring_in(file_of(B), run=" o4 mini ").run
 
 
@@ -226,7 +224,7 @@ class TestRefused:
         ("x" * 300, "x" * 255),
     ],
 )
-def test_a_file_name_is_a_name_and_never_a_path(name: str, kept_as: str) -> None:
+def test_file_name_is_never_a_path(name: str, kept_as: str) -> None:
     with transaction.atomic():
         done = importer.import_stream([A], run_name="run", file_name=name, actor=None)
     assert done.file_name == kept_as
@@ -247,7 +245,7 @@ def breaks_at_the_second_piece(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestUpload:
-    def test_is_kept_and_waits_for_its_job(self, max: User) -> None:
+    def test_upload_is_stored_and_enqueued(self, max: User) -> None:
         kept = upload(MIXED, max)
         assert (kept.state, kept.size, kept.sha256) == (
             "queued",
@@ -260,13 +258,13 @@ class TestUpload:
         assert AuditEvent.objects.get().action == "upload"
         assert not Evaluation.objects.exists()
 
-    def test_that_is_refused_leaves_no_file_and_no_job(self, max: User) -> None:
+    def test_refused_upload_leaves_no_file_and_no_job(self, max: User) -> None:
         with pytest.raises(ImportRefused):
             upload(file_of(A).decode().encode("utf-16"), max)
         assert not Import.objects.exists()
         assert not ProcrastinateJob.objects.exists()
 
-    def test_that_breaks_off_leaves_no_file_and_no_job(self, max: User) -> None:
+    def test_interrupted_upload_leaves_no_file_and_no_job(self, max: User) -> None:
         def broken() -> Iterable[bytes]:
             yield file_of(A)
             raise ConnectionResetError
@@ -276,7 +274,7 @@ class TestUpload:
         assert not Import.objects.exists()
         assert not ProcrastinateJob.objects.exists()
 
-    def test_comes_in_like_any_file(self, max: User) -> None:
+    def test_upload_is_imported_like_any_file(self, max: User) -> None:
         kept = upload(MIXED, max)
         import_upload(kept.pk)
         assert in_state(kept) == "done"
@@ -290,7 +288,7 @@ class TestUpload:
         assert take_out() == file_of(A, b"", B, C)
         assert AuditEvent.objects.filter(action="import", actor=max, source=kept).count() == 1
 
-    def test_whose_job_runs_twice_comes_in_once(self, max: User) -> None:
+    def test_upload_is_imported_once_by_a_repeated_job(self, max: User) -> None:
         kept = upload(MIXED, max)
         import_upload(kept.pk)
         finished_at = Import.objects.get().finished_at
@@ -298,7 +296,7 @@ class TestUpload:
         assert Import.objects.get().finished_at == finished_at
         assert AuditEvent.objects.filter(action="import").count() == 1
 
-    def test_that_is_strict_and_has_bad_lines_fails_and_lists_them(self, max: User) -> None:
+    def test_strict_upload_with_invalid_lines_fails_and_lists_them(self, max: User) -> None:
         kept = upload(MIXED, max, strict=True)
         import_upload(kept.pk)
         assert in_state(kept) == "failed"
@@ -307,7 +305,7 @@ class TestUpload:
         assert not Evaluation.objects.exists()
         assert AuditEvent.objects.filter(action="import failed", actor=max).count() == 1
 
-    def test_whose_job_breaks_leaves_nothing_and_can_come_again(
+    def test_failed_job_leaves_nothing_and_can_be_repeated(
         self,
         max: User,
         monkeypatch: pytest.MonkeyPatch,
@@ -328,7 +326,7 @@ class TestUpload:
         assert (in_state(again), again.new) == ("done", 3)
         assert take_out() == file_of(A, B, C)
 
-    def test_that_is_done_does_not_fail_afterwards(self, max: User) -> None:
+    def test_finished_upload_cannot_fail(self, max: User) -> None:
         kept = upload(file_of(A), max)
         import_upload(kept.pk)
         fail_upload(kept.pk, "too late")

@@ -41,7 +41,7 @@ def process() -> Iterator[parser_pool._Process]:
 
 
 class TestParse:
-    def test_accounts_for_every_line(self) -> None:
+    def test_parser_accounts_for_every_line(self) -> None:
         parsed = parse(work(file_of(line("eval_a"), b" ", b"no record", line("eval_b")), first_line=5))
         assert [(number, evaluation_id) for number, evaluation_id, _ in parsed.records] == [
             (5, "eval_a"),
@@ -49,18 +49,18 @@ class TestParse:
         ]
         assert [(number, field) for number, field, _ in parsed.errors] == [(7, "")]
 
-    def test_tells_where_each_row_ends(self) -> None:
+    def test_parser_returns_the_end_of_each_row(self) -> None:
         both = parse(work(file_of(line("eval_a"), line("eval_b"))))
         first = parse(work(file_of(line("eval_a"))))
         assert both.ends == [len(first.rows), len(both.rows)]
         assert both.rows.startswith(first.rows)
 
-    def test_takes_the_end_of_a_line_that_is_too_long_for_what_it_is(self) -> None:
+    def test_parser_rejects_the_end_of_an_overlong_line(self) -> None:
         parsed = parse(work(file_of(line("eval_a"), line("eval_b")), begins_inside=True))
         assert parsed.errors == [(1, "", "is longer than 16,777,216 bytes (COGNIREVIEW_MAX_LINE_BYTES)")]
         assert [number for number, _, _ in parsed.records] == [2]
 
-    def test_leaves_the_beginning_of_a_line_to_the_next_piece(self) -> None:
+    def test_parser_leaves_the_begin_of_a_line_to_the_next_chunk(self) -> None:
         assert parse(work(line())) == ParsedLines([], b"", [], [])
 
     @pytest.mark.parametrize("error", [MemoryError, SystemError])
@@ -82,24 +82,24 @@ class TestParse:
 
 class TestAhead:
     @pytest.mark.parametrize("cores", [1, 2, 16])
-    def test_comes_what_each_piece_holds_in_order(self, cores: int) -> None:
+    def test_parsed_chunks_are_in_order(self, cores: int) -> None:
         expected = [(number, parse(lines)) for number, lines in chunks(MANY)]
         assert list(parse_ahead(chunks(MANY), cores=cores)) == expected
 
-    def test_comes_a_large_piece_in_its_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_large_chunk_is_parsed_in_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             parser_pool, "MAX_POOLED_BYTES", max(len(lines.text) for _, lines in chunks(MANY)) - 1
         )
         assert [number for number, _ in parse_ahead(chunks(MANY), cores=2)] == [*range(MANY)]
 
     @pytest.mark.parametrize(("count", "cores"), [(parser_pool.CHUNKS_WITHOUT_POOL, 2), (MANY, 1)])
-    def test_no_process_is_started_for_a_small_file_or_on_one_core(
+    def test_small_file_or_one_core_starts_no_process(
         self, count: int, cores: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(parser_pool, "_Process", None)
         assert len(list(parse_ahead(chunks(count), cores=cores))) == count
 
-    def test_no_process_is_left_when_the_consumer_gives_up(self) -> None:
+    def test_closed_pool_leaves_no_process(self) -> None:
         before = set(psutil.Process().children())
         with closing(parse_ahead(chunks(MANY), cores=2)) as ahead:
             for number, _ in ahead:
@@ -110,14 +110,14 @@ class TestAhead:
 
 
 class TestProcess:
-    def test_that_is_killed_is_replaced(self, process: parser_pool._Process) -> None:
+    def test_killed_parser_process_is_replaced(self, process: parser_pool._Process) -> None:
         [(_, lines)] = chunks(1)
         assert process.parse(lines) == parse(lines)
         os.kill(process.pid, signal.SIGKILL)
         for _ in range(3):
             assert process.parse(lines) == parse(lines)
 
-    def test_that_dies_twice_over_the_same_lines_is_reported(
+    def test_parser_process_that_dies_twice_is_reported(
         self, process: parser_pool._Process, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         [(_, lines)] = chunks(1)
@@ -127,22 +127,22 @@ class TestProcess:
         with pytest.raises(ParserDied, match=r"lines 1 to 2 died twice \(status 9\)"):
             process.parse(lines)
 
-    def test_has_a_bound_on_its_memory(self, process: parser_pool._Process) -> None:
+    def test_parser_process_has_a_memory_limit(self, process: parser_pool._Process) -> None:
         [(_, lines)] = chunks(1)
         process.parse(lines)
         assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_AS)[0] == parser_pool.MAX_MEMORY
 
-    def test_is_not_in_the_group_that_a_terminal_interrupts(self, process: parser_pool._Process) -> None:
+    def test_parser_process_has_its_own_process_group(self, process: parser_pool._Process) -> None:
         assert os.getpgid(process.pid) != os.getpgid(0)
 
-    def test_that_gets_the_half_of_its_work_because_its_parent_died_ends_without_a_word(self) -> None:
+    def test_parser_process_with_half_a_request_ends_silently(self) -> None:
         program = "from reviews.imports import parser_pool; parser_pool.main()"
         [(_, lines)] = chunks(1)
         half = pickle.dumps(lines)[:-20]
         done = subprocess.run([sys.executable, "-c", program], input=half, capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
-    def test_ends_with_its_parent_however_that_ends(self) -> None:
+    def test_parser_process_ends_with_its_parent(self) -> None:
         program = "from reviews.imports.parser_pool import _Process; one = _Process(); print(one.pid, flush=True); input()"  # noqa: E501
         with subprocess.Popen(
             [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -39,7 +39,7 @@ def outcomes(done: Import) -> list[tuple[int, str, str, str]]:
 
 
 class TestALineThatSaysTheSame:
-    def test_changes_nothing(self) -> None:
+    def test_same_bytes_change_nothing(self) -> None:
         bring_in(file_of(*THREE))
         before = list(Evaluation.objects.order_by("pk").values())
         again = bring_in(file_of(*THREE))
@@ -47,14 +47,14 @@ class TestALineThatSaysTheSame:
         assert list(Evaluation.objects.order_by("pk").values()) == before
         assert take_out() == file_of(*THREE)
 
-    def test_in_other_words_is_exported_in_those(self) -> None:
+    def test_respelled_line_is_exported_as_respelled(self) -> None:
         bring_in(file_of(*THREE))
         again = bring_in(file_of(respelled("eval_2")))
         assert outcomes(again) == [(1, "updated", "", "has the same values, spelled differently")]
         assert evaluation("eval_2").version == 1
         assert take_out() == file_of(THREE[0], respelled("eval_2"), THREE[2])
 
-    def test_in_other_words_leaves_a_review_in_force(self, ana: User) -> None:
+    def test_respelled_line_keeps_the_review(self, ana: User) -> None:
         bring_in(file_of(line()))
         decide(evaluation(), ana)
         bring_in(file_of(respelled("eval_1")))
@@ -63,7 +63,7 @@ class TestALineThatSaysTheSame:
         assert exported.startswith(respelled("eval_1")[:40])
         assert b'"human_reviewer_id": "ana"' in exported
 
-    def test_with_a_number_for_a_truth_says_something_else(self) -> None:
+    def test_boolean_differs_from_a_number(self) -> None:
         bring_in(file_of(line(parsed_rubric_scores={"Clarity": {"score": 1}})))
         bring_in(file_of(line(parsed_rubric_scores={"Clarity": {"score": True}})))
         assert evaluation().parsed_rubric_scores["Clarity"]["score"] is True
@@ -71,7 +71,7 @@ class TestALineThatSaysTheSame:
 
 
 class TestNewerEvidence:
-    def test_is_taken_and_the_version_grows(self) -> None:
+    def test_new_evidence_is_accepted_and_increases_the_version(self) -> None:
         bring_in(file_of(*THREE))
         newer = line("eval_2", aggregated_score="Fail", run="b")
         again = bring_in(file_of(newer))
@@ -80,18 +80,18 @@ class TestNewerEvidence:
         assert evaluation("eval_2").extra == {"run": "b"}
         assert evaluation("eval_2").version == 2
 
-    def test_goes_out_at_the_place_where_the_record_came_first(self) -> None:
+    def test_new_evidence_is_exported_at_the_first_place_of_the_record(self) -> None:
         bring_in(file_of(*THREE))
         newer = [line(name, aggregated_score="Fail") for name in ("eval_3", "eval_1")]
         bring_in(file_of(*newer))
         assert take_out() == file_of(newer[1], THREE[1], newer[0])
 
-    def test_in_one_field_names_it(self) -> None:
+    def test_new_evidence_in_one_field_names_it(self) -> None:
         bring_in(file_of(line()))
         again = bring_in(file_of(line(task_id=4712)))
         assert outcomes(again) == [(1, "updated", "task_id", "taken from the file")]
 
-    def test_in_every_field_is_taken_too(self) -> None:
+    def test_new_evidence_in_every_field_is_accepted(self) -> None:
         bring_in(file_of(line(human_review_status="Pending")))
         again = bring_in(
             file_of(
@@ -111,7 +111,7 @@ class TestNewerEvidence:
         )
         assert (again.updated, evaluation().judge_llm_model) == (1, "judge-2")
 
-    def test_costs_no_query_for_each_line(self) -> None:
+    def test_new_evidence_needs_no_query_per_line(self) -> None:
         queries = []
         for count in (3, 30):
             names = [f"eval_{count}_{n}" for n in range(count)]
@@ -122,7 +122,7 @@ class TestNewerEvidence:
             queries.append(len(captured))
         assert queries[0] == queries[1]
 
-    def test_is_compared_with_lines_that_today_would_be_too_long(self, settings: Settings) -> None:
+    def test_new_evidence_is_compared_with_lines_over_todays_limit(self, settings: Settings) -> None:
         bring_in(file_of(line(task_id="x" * 60)))
         settings.LIMITS = Limits(id_bytes=40)
         assert bring_in(file_of(line(task_id="4712"))).updated == 1
@@ -139,21 +139,21 @@ class TestNewerEvidenceForARecordReviewedHere:
         decide(evaluation(), ana, comments="Checked.")
         return evaluation()
 
-    def test_is_taken_and_says_so(self, reviewed: Evaluation) -> None:
+    def test_new_evidence_for_a_reviewed_record_is_accepted_and_reported(self, reviewed: Evaluation) -> None:
         again = bring_in(file_of(self.NEWER))
         sentence = "task_id, model_id taken from the file: the review by ana is kept, but outdated"
         assert outcomes(again) == [(1, "updated", "", sentence)]
         assert (evaluation().task_id, evaluation().is_stale) == ("4712", True)
         assert evaluation().version == reviewed.version + 1
 
-    def test_brings_it_back_to_the_queue_with_the_review(self, reviewed: Evaluation) -> None:
+    def test_new_evidence_returns_a_reviewed_record_to_the_queue(self, reviewed: Evaluation) -> None:
         bring_in(file_of(self.NEWER))
         assert evaluation().human_review_status == "Needs Review"
         kept = ("human_reviewer_id", "human_review_timestamp", "human_corrected_scores", "review_id")
         assert [getattr(evaluation(), name) for name in kept] == [getattr(reviewed, name) for name in kept]
         assert claims.claim_next(run=reviewed.run, reviewer=UserFactory.create(role="reviewer")) == reviewed
 
-    def test_is_exported_with_the_review_and_the_status_of_the_queue(self, reviewed: Evaluation) -> None:
+    def test_new_evidence_is_exported_with_the_outdated_review(self, reviewed: Evaluation) -> None:
         """Nothing that nobody has looked at is called done."""
         before = json.loads(take_out())
         bring_in(file_of(self.NEWER))
@@ -163,25 +163,25 @@ class TestNewerEvidenceForARecordReviewedHere:
         }  # fmt: skip
         assert take_out(only="reviewed") == b""
 
-    def test_counts_once_somebody_decides_anew(self, reviewed: Evaluation, bo: User) -> None:
+    def test_outdated_review_counts_again_after_a_new_decision(self, reviewed: Evaluation, bo: User) -> None:
         bring_in(file_of(self.NEWER))
         review = decide(evaluation(), bo)
         assert (review.version, evaluation().review, evaluation().is_stale) == (2, review, False)
         assert json.loads(take_out())["human_reviewer_id"] == "bo"
         assert bring_in(file_of(self.NEWER)).unchanged == 1
 
-    def test_may_come_again_and_again(self, reviewed: Evaluation) -> None:
+    def test_new_evidence_may_be_imported_repeatedly(self, reviewed: Evaluation) -> None:
         for number in range(3):
             assert bring_in(file_of(line(task_id=f"again {number}"))).updated == 1
         assert (evaluation().is_stale, evaluation().human_reviewer_id) == (True, "ana")
 
-    def test_in_another_spelling_stays_as_it_is(self, reviewed: Evaluation) -> None:
+    def test_respelled_evidence_keeps_the_review(self, reviewed: Evaluation) -> None:
         bring_in(file_of(self.NEWER))
         again = bring_in(file_of(self.NEWER.replace(b'"4712"', rb'"\u0034712"')))
         assert (again.updated, evaluation().is_stale) == (1, True)
 
     @pytest.mark.parametrize("when", ["before", "after"])
-    def test_is_no_conflict_with_our_own_export(self, reviewed: Evaluation, when: str) -> None:
+    def test_our_own_export_is_no_conflict(self, reviewed: Evaluation, when: str) -> None:
         before = take_out()
         bring_in(file_of(self.NEWER))
         exported = take_out()
@@ -190,7 +190,7 @@ class TestNewerEvidenceForARecordReviewedHere:
         assert evaluation().is_stale
         assert evaluation().human_corrected_scores == reviewed.human_corrected_scores
 
-    def test_with_another_decision_in_the_file_is_a_conflict_too(self, reviewed: Evaluation) -> None:
+    def test_new_evidence_with_another_decision_is_a_conflict(self, reviewed: Evaluation) -> None:
         again = bring_in(file_of(line(task_id="4712", human_review_comments="Not so.")))
         sentence = (
             "task_id, human_review_comments changed in the file: its evidence is taken, "
@@ -202,7 +202,7 @@ class TestNewerEvidenceForARecordReviewedHere:
 
 
 class TestHumanValuesOfAFile:
-    def test_are_taken_where_nobody_decided_here(self) -> None:
+    def test_human_values_of_a_file_are_accepted_without_a_review_here(self) -> None:
         bring_in(file_of(line()))
         decided = line(
             human_review_status="Reviewed",
@@ -215,7 +215,7 @@ class TestHumanValuesOfAFile:
         assert (evaluation().human_review_status, evaluation().human_reviewer_id) == ("Reviewed", "carla")
         assert take_out() == file_of(decided)
 
-    def test_that_differ_from_a_review_here_are_a_conflict(self, ana: User) -> None:
+    def test_different_human_values_are_a_conflict(self, ana: User) -> None:
         bring_in(file_of(line()))
         decide(evaluation(), ana)
         again = bring_in(file_of(line(human_review_comments="Not so.")))
@@ -223,7 +223,7 @@ class TestHumanValuesOfAFile:
         assert outcomes(again) == [(1, "conflict", "human_review_comments", sentence)]
         assert (again.conflicts, evaluation().human_review_comments) == (1, None)
 
-    def test_of_our_own_export_are_the_decision_in_force(self, ana: User) -> None:
+    def test_exported_human_values_are_the_current_decision(self, ana: User) -> None:
         bring_in(file_of(THREE[0], b"", THREE[1], b"no record", THREE[2], b"", b""))
         decide(
             evaluation("eval_2"), ana, comments="Zähler und Nenner ≠ vertauscht", scores={"A": {"score": 0.1}}
@@ -241,7 +241,7 @@ class TestHumanValuesOfAFile:
     @pytest.mark.parametrize(
         ("comment", "outcome"), [(b"null", "unchanged"), (b'"Not so."', "conflict")], ids=["same", "another"]
     )
-    def test_of_our_own_export_are_the_decision_that_was_reopened_since(
+    def test_exported_human_values_of_a_reopened_record_are_unchanged(
         self, ana: User, lea: User, comment: bytes, outcome: str
     ) -> None:
         bring_in(file_of(line()))
@@ -257,18 +257,18 @@ class TestHumanValuesOfAFile:
 
 
 class TestAnIdThatIsTaken:
-    def test_in_the_same_file_names_the_first_line(self) -> None:
+    def test_repeated_id_names_its_first_line(self) -> None:
         done = bring_in(file_of(line("eval_1"), b"", line("eval_2"), line("eval_1", task_id="other")))
         assert outcomes(done) == [(4, "rejected", "evaluation_id", "is already in line 1")]
         assert evaluation().task_id == "4711"
 
-    def test_in_the_same_file_is_rejected_each_time(self) -> None:
+    def test_repeated_id_is_rejected_each_time(self) -> None:
         bring_in(file_of(line()))
         again = bring_in(file_of(line(task_id="b"), line(), line(task_id="c")))
         assert [outcome for _, outcome, _, _ in outcomes(again)] == ["updated", "rejected", "rejected"]
         assert {reason for _, _, _, reason in outcomes(again)[1:]} == {"is already in line 1"}
 
-    def test_by_a_line_that_was_rejected_is_free(self) -> None:
+    def test_id_of_a_rejected_line_is_free(self) -> None:
         done = bring_in(file_of(line(task_id=True), line()))
         assert (done.new, done.rejected) == (1, 1)
 
@@ -312,7 +312,7 @@ class TestAFileThatHasGrown:
             pytest.param(b"", file_of(*THREE), id="from nothing"),
         ],
     )
-    def test_is_exported_as_it_is_now(self, before: bytes, after: bytes) -> None:
+    def test_grown_file_is_exported_as_it_is_now(self, before: bytes, after: bytes) -> None:
         bring_in(before)
         assert take_out() in {before, before.rpartition(b"\n")[0] + b"\n"}
         grown = bring_in(after)
@@ -330,7 +330,7 @@ class TestAFileThatHasGrown:
         ),
         size=st.integers(0, 8000),
     )
-    def test_holds_what_it_would_hold_had_it_come_at_once(self, lines: list[bytes], size: int) -> None:
+    def test_grown_file_has_the_same_records_as_one_import(self, lines: list[bytes], size: int) -> None:
         data = file_of(*lines)
         with transaction.atomic():
             bring_in(data, run="at once")
@@ -343,7 +343,7 @@ class TestAFileThatHasGrown:
             transaction.set_rollback(True)
         assert grown == at_once
 
-    def test_may_bring_a_line_that_was_rejected_under_narrower_limits(self, settings: Settings) -> None:
+    def test_grown_file_may_contain_a_line_rejected_by_narrower_limits(self, settings: Settings) -> None:
         lines = [THREE[0], line("x" * 60), THREE[2]]
         settings.LIMITS = Limits(id_bytes=40)
         bring_in(file_of(*lines))
@@ -351,13 +351,13 @@ class TestAFileThatHasGrown:
         assert bring_in(file_of(*lines)).new == 1
         assert sorted(take_out().splitlines()) == sorted(lines)
 
-    def test_is_known_again_after_another_file_of_the_run(self) -> None:
+    def test_grown_file_is_recognized_after_another_file(self) -> None:
         first, second = file_of(THREE[0], b""), file_of(THREE[1], b"")
         for data in (first, second, first, second):
             bring_in(data)
         assert take_out() == first + second
 
-    def test_keeps_rejected_lines_in_their_places_once(self) -> None:
+    def test_grown_file_keeps_rejected_lines_in_place_once(self) -> None:
         before = file_of(THREE[0], b"no record", THREE[1])
         bring_in(before)
         bring_in(before + file_of(THREE[2], b"none either"))
@@ -365,7 +365,7 @@ class TestAFileThatHasGrown:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_review_submitted_while_the_file_waits_for_its_record_is_not_overwritten() -> None:
+def test_concurrent_review_is_not_overwritten_by_an_import() -> None:
     ana = UserFactory.create(username="ana", role="reviewer")
     bring_in(file_of(line()))
     with transaction.atomic():
@@ -376,7 +376,7 @@ def test_a_review_submitted_while_the_file_waits_for_its_record_is_not_overwritt
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_imports_of_the_same_file_take_turns() -> None:
+def test_concurrent_imports_of_one_file_run_one_after_the_other() -> None:
     with transaction.atomic():
         bring_in(file_of(*THREE, b""))
         second = start_and_wait_for_lock(lambda: bring_in(file_of(*THREE, b"")))

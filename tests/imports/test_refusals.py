@@ -60,7 +60,9 @@ def parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 class TestNoRecords:
     @pytest.mark.parametrize("data", FILES.values(), ids=FILES)
     @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
-    def test_import_stops_at_the_limit(self, data: bytes, pack: Any, parsed_lines: list[int]) -> None:
+    def test_import_without_records_stops_at_the_limit(
+        self, data: bytes, pack: Any, parsed_lines: list[int]
+    ) -> None:
         with pytest.raises(TooManyRejections, match=SENTENCE):
             bring_in(pack(data))
         assert len(parsed_lines) == 10_000
@@ -68,7 +70,7 @@ class TestNoRecords:
         assert not ImportLine.objects.exists()
 
     @pytest.mark.parametrize("data", FILES.values(), ids=FILES)
-    def test_upload_is_refused_and_leaves_nothing(self, data: bytes, max: User) -> None:
+    def test_upload_without_records_is_refused_and_leaves_nothing(self, data: bytes, max: User) -> None:
         packed = gzip.compress(data)
         assert len(packed) < 12_000
         with pytest.raises(TooManyRejections, match=SENTENCE):
@@ -85,7 +87,7 @@ class TestNoRecords:
         assert not SourceChunk.objects.exists()
 
     @pytest.mark.parametrize("options", [[], ["--dry-run"], ["--strict"]])
-    def test_command_says_so_in_one_sentence(
+    def test_import_command_without_records_prints_one_sentence(
         self, options: list[str], tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         path = tmp_path / "a.jsonl.gz"
@@ -95,7 +97,7 @@ class TestNoRecords:
         assert SENTENCE in finished.err
         assert len(finished.out) + len(finished.err) < 1_000
 
-    def test_job_fails_and_keeps_neither_lines_nor_file(self, max: User) -> None:
+    def test_job_without_records_fails_and_keeps_nothing(self, max: User) -> None:
         kept = received(file_of(line()) + FILES["empty objects"], max)
         import_upload(kept.pk)
         kept.refresh_from_db()
@@ -105,11 +107,11 @@ class TestNoRecords:
         assert not ImportLine.objects.exists()
         assert not kept.run.evaluations.exists()
 
-    def test_one_record_repeated_stops_at_the_limit(self) -> None:
+    def test_repeated_record_stops_at_the_limit(self) -> None:
         with pytest.raises(TooManyRejections, match="line 2: evaluation_id: is already in line 1"):
             bring_in(gzip.compress(file_of(line()) * 20_000))
 
-    def test_blank_lines_by_the_million_stop(self, max: User) -> None:
+    def test_millions_of_blank_lines_stop_the_import(self, max: User) -> None:
         with pytest.raises(TooManyRejections, match="1,000,000 of its lines are blank"):
             received(gzip.compress(b"\n" * 3_000_000), max)
         with pytest.raises(TooManyRejections, match="of its lines are blank"):
@@ -117,40 +119,40 @@ class TestNoRecords:
 
     @pytest.mark.parametrize("entry", ["0", "{}"])
     @pytest.mark.parametrize("shape", ["[{{}},{}]", "{}\n"])
-    def test_context_file_stops_at_the_limit(self, entry: str, shape: str) -> None:
+    def test_context_file_without_tasks_stops_at_the_limit(self, entry: str, shape: str) -> None:
         entries = [entry] * 20_000
         data = shape.format((",\n" if "[" in shape else "\n").join(entries)).encode()
         with pytest.raises(ImportRefused, match="This is not a file of task context: the first 10,000 lines"):
             task_context.import_context([data], file_name="a.json", run_name=None, actor=None)
 
-    def test_context_import_leaves_nothing(self) -> None:
+    def test_refused_context_import_leaves_nothing(self) -> None:
         with pytest.raises(ImportRefused):
             task_context.import_context([b"0\n" * 20_000], file_name="a.json", run_name=None, actor=None)
         assert not ContextImport.objects.exists()
 
 
 class TestRecordsAmongBadLines:
-    def test_all_bad_lines_of_a_good_file_are_accounted_for(self, settings: Any) -> None:
+    def test_invalid_lines_among_records_are_all_accounted_for(self, settings: Any) -> None:
         settings.MAX_REJECTED_LINES = 100
         good = [line(f"eval_{number}") for number in range(60)]
         done = bring_in(file_of(*good, *[b"0"] * 2_000, line("eval_last")))
         assert (done.new, done.rejected, done.lines) == (61, 2_000, 2_061)
         assert done.exceptions.count() == 2_000
 
-    def test_file_imported_again_is_good(self, settings: Any) -> None:
+    def test_file_with_invalid_lines_can_be_imported_again(self, settings: Any) -> None:
         settings.MAX_REJECTED_LINES = 100
         data = file_of(*(line(f"eval_{number}") for number in range(300)), *[b"0"] * 150)
         bring_in(data)
         done = bring_in(data)
         assert (done.unchanged, done.rejected) == (300, 150)
 
-    def test_limit_is_not_reached_by_one_less(self) -> None:
+    def test_one_rejection_below_the_limit_is_accepted(self) -> None:
         refusals = RejectionLimit(3)
         refusals.count(rejected=[(1, "", "a"), (2, "", "b")])
         with pytest.raises(TooManyRejections, match=r"the first 3 lines were rejected; line 1: a\."):
             refusals.count(rejected=[(3, "", "c")])
 
-    def test_sentence_stays_short(self) -> None:
+    def test_refusal_sentence_stays_short(self) -> None:
         with pytest.raises(TooManyRejections) as caught:
             RejectionLimit(1).count(rejected=[(1, "field", "x" * 100_000)])
         assert len(str(caught.value)) < 500
@@ -162,7 +164,9 @@ class TestBatches:
     )
     @pytest.mark.parametrize("most", [1, 2, 3, 100])
     @pytest.mark.parametrize("begins_inside", [True, False])
-    def test_hold_the_lines_of_the_piece(self, data: bytes, most: int, *, begins_inside: bool) -> None:
+    def test_batches_contain_the_lines_of_the_chunk(
+        self, data: bytes, most: int, *, begins_inside: bool
+    ) -> None:
         count = data.count(b"\n") + (not data.endswith(b"\n"))
         whole = ChunkLines(Chunk(0, 7, count, data), begins_inside=begins_inside)
         batches = list(split_batches([whole], most))
@@ -176,7 +180,7 @@ class TestBatches:
 
 
 class TestAProcessThatDies:
-    def test_import_fails_with_a_sentence(self, monkeypatch: pytest.MonkeyPatch, max: User) -> None:
+    def test_import_fails_if_parser_processes_die(self, monkeypatch: pytest.MonkeyPatch, max: User) -> None:
         def dying(*_: Any, **__: Any) -> Iterator[Any]:
             raise parser_pool.ParserDied("The process that parsed lines 1 to 2 died twice.")
             yield

@@ -36,41 +36,41 @@ class TestTheFile:
         ],
         ids=["array", "JSONL", "array in gzip", "JSONL in zstd"],
     )
-    def test_may_be_an_array_or_jsonl_packed_or_not(self, packed: Any) -> None:
+    def test_context_file_may_be_an_array_or_lines(self, packed: Any) -> None:
         done = bring_file(packed([task(model_responses=[ANSWER]), task(task_id="8")]))
         assert counts(done) == (2, 1, 0)
         assert list(TaskContext.objects.order_by("task_id").values_list("task_id", flat=True)) == ["7", "8"]
         assert TaskAnswer.objects.get().response == "It is 54."
 
-    def test_imported_again_changes_nothing(self) -> None:
+    def test_context_file_imported_again_changes_nothing(self) -> None:
         for _ in range(2):
             bring(task(model_responses=[ANSWER]))
         assert (TaskContext.objects.count(), TaskAnswer.objects.count()) == (1, 1)
 
-    def test_that_comes_later_replaces_a_task_as_a_whole(self) -> None:
+    def test_later_context_file_replaces_whole_tasks(self) -> None:
         bring(task(model_responses=[ANSWER]))
         bring(task(prompt="Why?", ideal_response=..., model_responses=[{**ANSWER, "model_id": "o3"}]))
         found = TaskContext.objects.get()
         assert (found.prompt, found.ideal_response) == ("Why?", None)
         assert TaskAnswer.objects.get().model_id == "o3"
 
-    def test_for_one_run_leaves_that_for_every_run_alone(self) -> None:
+    def test_context_file_for_one_run_leaves_other_context(self) -> None:
         run = RunFactory.create(name="algebra")
         bring(task())
         bring(task(prompt="Why?"), run="algebra")
         assert TaskContext.objects.get(run=None).prompt != TaskContext.objects.get(run=run).prompt
 
-    def test_for_a_run_that_is_not_there_is_refused(self) -> None:
+    def test_context_file_for_an_unknown_run_is_refused(self) -> None:
         with pytest.raises(ImportRefused, match="no run named 'algebra'"):
             bring(task(), run="algebra")
 
-    def test_leaves_an_audit_event_with_its_hash_and_counts(self, max: User) -> None:
+    def test_context_import_leaves_an_audit_event(self, max: User) -> None:
         done = bring(task(model_responses=[ANSWER]), b"{}", actor=max)
         event = AuditEvent.objects.get()
         assert (event.action, event.actor, event.detail["sha256"]) == ("import context", max, done.sha256)
         assert event.detail["counts"] == {"tasks": 1, "answers": 1, "rejected": 1}
 
-    def test_is_written_in_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_context_file_is_written_in_batches(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(task_context, "_BATCH", 300)
         done = bring(*(task(task_id=number) for number in range(10)), task(task_id=0))
         assert counts(done) == (10, 0, 1)
@@ -81,11 +81,11 @@ class TestATask:
     @pytest.mark.parametrize(
         ("spelled", "task_id"), [(b"5500", "5500"), (b"1.50", "1.50"), (b'"x"', "x"), (b"1" * 30, "1" * 30)]
     )
-    def test_has_its_id_as_it_is_spelled(self, spelled: bytes, task_id: str) -> None:
+    def test_task_id_keeps_its_spelling(self, spelled: bytes, task_id: str) -> None:
         bring(b'{"prompt": "Why?", "task_id": %b}' % spelled)
         assert TaskContext.objects.get().task_id == task_id
 
-    def test_keeps_what_postgresql_refuses_in_another_spelling(self) -> None:
+    def test_task_with_unstorable_values_is_kept_escaped(self) -> None:
         bring(b'{"task_id": 1, "prompt": "a\\u0000b", "final_answer": 1e400}')
         found = TaskContext.objects.get()
         assert (found.prompt, found.final_answer) == ("a\ufffdb", "1e400")
@@ -118,26 +118,30 @@ class TestATask:
             ),
         ],
     )
-    def test_that_is_none_is_named_and_the_others_come_in(self, entry: Any, field: str, reason: str) -> None:
+    def test_invalid_task_is_named_and_others_are_imported(self, entry: Any, field: str, reason: str) -> None:
         done = bring(task(task_id="good"), entry, task(task_id="fine"))
         assert counts(done) == (2, 0, 1)
         [rejected] = done.rejected
         assert (rejected["place"], rejected["field"]) == (2, field)
         assert reason in rejected["reason"]
 
-    def test_an_answer_that_is_repeated_word_for_word_counts_once(self) -> None:
+    def test_repeated_answer_counts_once(self) -> None:
         assert counts(bring(task(model_responses=[ANSWER, ANSWER]))) == (1, 1, 0)
 
 
 class TestTheCommand:
-    def test_is_0_when_all_entries_come_in(self, tmp_path: Path, capsysbinary: Any) -> None:
+    def test_context_command_exits_with_0_if_all_tasks_are_imported(
+        self, tmp_path: Path, capsysbinary: Any
+    ) -> None:
         file = tmp_path / "tasks.json"
         file.write_text(json.dumps([task(model_responses=[ANSWER])]))
         finished = manage(capsysbinary, "import_context", str(file))
         assert (finished.status, finished.err) == (0, "")
         assert finished.out == b"tasks.json (for every run): 1 tasks, 1 answers, 0 rejected\n"
 
-    def test_is_1_when_some_are_rejected(self, tmp_path: Path, capsysbinary: Any) -> None:
+    def test_context_command_exits_with_1_if_tasks_are_rejected(
+        self, tmp_path: Path, capsysbinary: Any
+    ) -> None:
         file = tmp_path / "tasks.json"
         file.write_text(json.dumps([task(), {}]))
         RunFactory.create(name="algebra")
@@ -148,13 +152,15 @@ class TestTheCommand:
         assert told["exceptions"] == [{"place": 2, "field": "task_id", "reason": "is missing"}]
 
     @pytest.mark.parametrize("name", ["missing.json", "archive.zip"])
-    def test_is_2_when_nothing_could_be_done(self, name: str, tmp_path: Path, capsysbinary: Any) -> None:
+    def test_context_command_exits_with_2_if_nothing_is_imported(
+        self, name: str, tmp_path: Path, capsysbinary: Any
+    ) -> None:
         (tmp_path / "archive.zip").write_bytes(b"PK\x03\x04")
         assert manage(capsysbinary, "import_context", str(tmp_path / name)).status == 2
         assert not ContextImport.objects.exists()
 
 
-def test_a_packed_file_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_context_file_over_the_decompression_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "MAX_UNPACKED_BYTES", 100)
     with pytest.raises(ImportRefused, match="decompresses to more than 100 bytes"):
         bring_file(gzip.compress(json.dumps([task()] * 10).encode()))

@@ -29,7 +29,7 @@ def begin(actor: User, *, size: int = len(FILE), run_name: str = "algebra") -> U
 
 
 class TestAnUpload:
-    def test_becomes_an_import_with_its_last_part(self, max: User) -> None:
+    def test_upload_becomes_an_import_with_its_last_part(self, max: User) -> None:
         upload = begin(max)
         for start in range(0, len(FILE), 100):
             assert not Import.objects.exists()
@@ -46,18 +46,18 @@ class TestAnUpload:
         assert done.new == 2
 
     @pytest.mark.parametrize("offset", [0, 99, 101])
-    def test_takes_only_the_part_that_comes_next(self, offset: int, max: User) -> None:
+    def test_upload_accepts_the_next_part_only(self, offset: int, max: User) -> None:
         upload = uploads.append(begin(max), offset=0, data=FILE[:100])
         with pytest.raises(WrongOffset):
             uploads.append(upload, offset=offset, data=b"x")
         upload.refresh_from_db()
         assert (upload.offset, UploadPart.objects.count()) == (100, 1)
 
-    def test_takes_no_more_than_was_said(self, max: User) -> None:
+    def test_upload_accepts_no_more_than_announced(self, max: User) -> None:
         with pytest.raises(FileTooLarge, match="and this is more"):
             uploads.append(begin(max), offset=0, data=FILE + b"x")
 
-    def test_that_cannot_be_imported_stays_without_its_last_part(self, max: User) -> None:
+    def test_refused_upload_stays_without_its_last_part(self, max: User) -> None:
         upload = uploads.append(begin(max), offset=0, data=FILE[:100])
         with pytest.raises(ImportRefused, match="its gzip data has no end"):
             uploads.append(upload, offset=100, data=bytes(len(FILE) - 100))
@@ -69,22 +69,20 @@ class TestAnUpload:
             0,
         )
 
-    def test_of_more_than_the_limit_is_refused_before_it_begins(
-        self, max: User, settings: LazySettings
-    ) -> None:
+    def test_upload_over_the_size_limit_is_refused_at_once(self, max: User, settings: LazySettings) -> None:
         settings.MAX_UPLOAD_BYTES = 1000
         with pytest.raises(FileTooLarge, match=r"larger than 1,000 bytes \(COGNIREVIEW_MAX_UPLOAD_BYTES\)"):
             begin(max, size=1001)
 
     @pytest.mark.parametrize(("size", "run_name"), [(0, "algebra"), (1, ""), (1, "x" * 201), (1, "a\u202eb")])
-    def test_of_what_can_be_no_import_is_refused_before_it_begins(
+    def test_upload_without_content_or_run_is_refused_at_once(
         self, size: int, run_name: str, max: User
     ) -> None:
         with pytest.raises(ImportRefused):
             begin(max, size=size, run_name=run_name)
         assert not Upload.objects.exists()
 
-    def test_that_is_dropped_leaves_nothing(self, max: User) -> None:
+    def test_discarded_upload_leaves_nothing(self, max: User) -> None:
         uploads.discard(uploads.append(begin(max), offset=0, data=FILE[:100]), max)
         assert not Upload.objects.exists()
         assert not UploadPart.objects.exists()
@@ -95,14 +93,14 @@ class TestAFileInOneRequest:
         names: dict[str, Any] = {"file_name": "algebra.jsonl.gz", "run_name": "algebra", "strict": False}
         return uploads.receive(**names, size=len(FILE), parts=parts, actor=actor)
 
-    def test_becomes_an_import_with_its_last_part(self, max: User) -> None:
+    def test_single_request_becomes_an_import(self, max: User) -> None:
         done = self.take(max, [FILE[:100], FILE[100:]])
         assert (done.run.name, done.size, done.created_by) == ("algebra", len(FILE), max)
         assert b"".join(chunk.data for chunk in source_files.stored_chunks(done)) == gzip.decompress(FILE)
         assert not UploadPart.objects.exists()
 
     @pytest.mark.django_db(transaction=True)
-    def test_keeps_no_transaction_open_while_it_is_on_its_way(self, max: User) -> None:
+    def test_single_request_waits_without_a_transaction(self, max: User) -> None:
         open_transactions = []
 
         def parts() -> Iterator[bytes]:
@@ -115,7 +113,7 @@ class TestAFileInOneRequest:
         assert not any(open_transactions)
 
     @pytest.mark.django_db(transaction=True)
-    def test_that_breaks_off_leaves_nothing(self, max: User) -> None:
+    def test_interrupted_request_leaves_nothing(self, max: User) -> None:
         seen = []
 
         def parts() -> Iterator[bytes]:
@@ -131,7 +129,7 @@ class TestAFileInOneRequest:
         assert not Import.objects.exists()
 
     @pytest.mark.parametrize("parts", [[FILE[:100]], [FILE[:100], bytes(len(FILE) - 100)]])
-    def test_that_is_cut_or_damaged_leaves_nothing(self, parts: list[bytes], max: User) -> None:
+    def test_damaged_request_leaves_nothing(self, parts: list[bytes], max: User) -> None:
         with pytest.raises(ImportRefused):
             self.take(max, parts)
         assert not Upload.objects.exists()
@@ -139,7 +137,7 @@ class TestAFileInOneRequest:
 
 
 class TestTheQuota:
-    def test_one_person_may_not_begin_too_many(self, max: User, settings: LazySettings) -> None:
+    def test_one_person_cannot_begin_too_many_uploads(self, max: User, settings: LazySettings) -> None:
         settings.MAX_OPEN_UPLOADS = 2
         begin(max)
         uploads.append(begin(max), offset=0, data=FILE)
@@ -151,26 +149,28 @@ class TestTheQuota:
         assert caught.value.too_many
         assert Upload.objects.filter(source=None).count() == 2
 
-    def test_all_people_may_not_begin_too_many(self, max: User, settings: LazySettings) -> None:
+    def test_all_people_together_cannot_begin_too_many_uploads(
+        self, max: User, settings: LazySettings
+    ) -> None:
         settings.MAX_OPEN_UPLOADS_OVERALL = 2
         begin(max)
         begin(UserFactory.create(role="admin"))
         with pytest.raises(UploadQuotaExceeded, match="COGNIREVIEW_MAX_OPEN_UPLOADS_OVERALL"):
             begin(UserFactory.create(role="admin"))
 
-    def test_expired_uploads_make_room(self, max: User, settings: LazySettings) -> None:
+    def test_expired_uploads_free_the_quota(self, max: User, settings: LazySettings) -> None:
         settings.MAX_OPEN_UPLOADS = 1
         Upload.objects.filter(pk=begin(max).pk).update(changed_at=timezone.now() - timedelta(hours=25))
         uploads.remove_expired()
         begin(max)
 
-    def test_declared_size_reserves_nothing(self, max: User, settings: LazySettings) -> None:
+    def test_announced_size_reserves_nothing(self, max: User, settings: LazySettings) -> None:
         settings.MAX_OPEN_UPLOAD_BYTES = len(FILE)
         begin(max, size=settings.MAX_UPLOAD_BYTES)
         assert uploads.append(begin(max), offset=0, data=FILE).source
 
     @pytest.mark.parametrize("setting", ["MAX_OPEN_UPLOAD_BYTES", "MAX_OPEN_UPLOAD_BYTES_OVERALL"])
-    def test_bytes_that_arrived_are_limited(self, setting: str, max: User, settings: LazySettings) -> None:
+    def test_received_bytes_are_limited(self, setting: str, max: User, settings: LazySettings) -> None:
         setattr(settings, setting, 150)
         uploads.append(begin(max), offset=0, data=FILE[:100])
         second = begin(max)
@@ -185,7 +185,7 @@ class TestAfterADay:
     def age(self, upload: Upload, hours: int) -> None:
         Upload.objects.filter(pk=upload.pk).update(changed_at=timezone.now() - timedelta(hours=hours))
 
-    def test_an_unfinished_upload_is_removed(self, max: User) -> None:
+    def test_unfinished_upload_expires_after_a_day(self, max: User) -> None:
         old, young = begin(max), begin(max)
         uploads.append(old, offset=0, data=FILE[:100])
         self.age(old, 25)
@@ -195,7 +195,7 @@ class TestAfterADay:
         assert not UploadPart.objects.exists()
         assert AuditEvent.objects.filter(action="upload expired").count() == 1
 
-    def test_of_a_finished_one_the_import_stays(self, max: User) -> None:
+    def test_import_of_an_expired_upload_stays(self, max: User) -> None:
         upload = uploads.append(begin(max), offset=0, data=FILE)
         self.age(upload, 25)
         uploads.remove_expired()

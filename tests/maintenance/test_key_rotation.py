@@ -52,7 +52,9 @@ def rotate() -> str:
 
 
 class TestRotating:
-    def test_makes_everything_readable_without_the_old_key(self, secret: str, settings: LazySettings) -> None:
+    def test_rotated_secrets_are_readable_without_the_old_key(
+        self, secret: str, settings: LazySettings
+    ) -> None:
         before = codes()
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OTHER, OLD]
         assert codes() == before
@@ -70,19 +72,21 @@ class TestRotating:
             Webhook.objects.get().secret
         )
 
-    def test_leaves_an_event_that_counts(self, secret: str) -> None:
+    def test_rotation_leaves_an_event_with_counts(self, secret: str) -> None:
         rotate()
         event = AuditEvent.objects.get(action="secrets re-encrypted")
         assert event.detail == {"second_factors": 2, "webhooks": 1, "unreadable": []}
 
-    def test_keeps_which_codes_are_used(self, secret: str, ana: User, settings: LazySettings) -> None:
+    def test_rotation_keeps_used_recovery_codes(self, secret: str, ana: User, settings: LazySettings) -> None:
         used, *unused = codes()
         assert Authenticator.objects.get(type="recovery_codes").wrap().validate_code(used)
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OLD]
         rotate()
         assert codes() == unused
 
-    def test_names_what_no_key_opens_and_leaves_it(self, secret: str, settings: LazySettings) -> None:
+    def test_rotation_names_unreadable_secrets_and_leaves_them(
+        self, secret: str, settings: LazySettings
+    ) -> None:
         settings.SECRET_KEY = NEW
         kept = list(Authenticator.objects.order_by("pk").values_list("data", flat=True))
         with pytest.raises(
@@ -95,29 +99,31 @@ class TestRotating:
 
 
 class TestTheCheckBeforeDeployment:
-    def test_is_silent_while_all_is_well(self, secret: str) -> None:
+    def test_deploy_check_is_silent_without_faults(self, secret: str) -> None:
         assert key_rotation.check_secrets(None) == []
 
-    def test_warns_of_what_needs_an_old_key(self, secret: str, settings: LazySettings) -> None:
+    def test_deploy_check_warns_of_secrets_with_an_old_key(self, secret: str, settings: LazySettings) -> None:
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OLD]
         [found] = key_rotation.check_secrets(None)
         assert (found.id, "authenticator app of ana" in found.msg) == ("reviews.W001", True)
 
-    def test_is_an_error_where_no_key_opens_it(self, secret: str, settings: LazySettings) -> None:
+    def test_deploy_check_fails_for_unreadable_secrets(self, secret: str, settings: LazySettings) -> None:
         settings.SECRET_KEY = NEW
         [found] = key_rotation.check_secrets(None)
         assert (found.id, "the secret of webhook" in found.msg) == ("reviews.E001", True)
 
 
 class TestALogin:
-    def test_outlasts_a_change_of_the_key(self, client: Client, ana: User, settings: LazySettings) -> None:
+    def test_login_survives_a_change_of_the_key(
+        self, client: Client, ana: User, settings: LazySettings
+    ) -> None:
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OLD]
         assert client.get(reverse("runs")).status_code == 200
         settings.SECRET_KEY_FALLBACKS = []
         assert client.get(reverse("runs")).status_code == 200
 
-    def test_is_still_on_the_list_of_logins_then(
+    def test_login_is_still_listed_after_a_change_of_the_key(
         self, client: Client, ana: User, settings: LazySettings
     ) -> None:
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
@@ -126,7 +132,7 @@ class TestALogin:
         assert UserSession.objects.get(user=ana).session_key == client.session.session_key
         assert "this browser" in client.get(reverse("account")).content.decode()
 
-    def test_ends_without_the_old_key(self, client: Client, ana: User, settings: LazySettings) -> None:
+    def test_login_ends_without_the_old_key(self, client: Client, ana: User, settings: LazySettings) -> None:
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
         settings.SECRET_KEY = NEW
         assert client.get(reverse("runs")).status_code == 302
@@ -136,11 +142,13 @@ class TestTheSetting:
     @pytest.mark.parametrize(
         "given", [f"{'a' * 50},{'b' * 50}", f" {'a' * 50}\n{'b' * 50}\n", f"{'a' * 50} {'b' * 50}"]
     )
-    def test_lists_keys(self, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_old_keys_setting_is_a_list(self, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_OLD_SECRET_KEYS", given)
         assert split_old_keys(environment.read().old_secret_keys) == ["a" * 50, "b" * 50]
 
-    def test_refuses_a_short_key_and_does_not_show_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_old_keys_setting_refuses_a_short_key_without_showing_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("COGNIREVIEW_OLD_SECRET_KEYS", "hush, " + "b" * 50)
         with pytest.raises(ImproperlyConfigured, match="50 characters") as refused:
             environment.read()

@@ -49,7 +49,7 @@ class TestSessions:
         UserSession.objects.create(user=user, session_key=key, ip="127.0.0.1", last_seen_at=seen)
         UserSession.objects.filter(session_key=key).update(created_at=seen, last_seen_at=seen)
 
-    def test_that_expired_long_ago_go_with_their_logins(self, ana: User) -> None:
+    def test_expired_sessions_are_removed_with_their_logins(self, ana: User) -> None:
         self.session("old", ago(8 * DAY), ana, ago(30 * DAY))
         self.session("young", ago(6 * DAY), ana, ago(30 * DAY))
         self.session("open", timezone.now() + DAY, ana, ago(30 * DAY))
@@ -57,13 +57,13 @@ class TestSessions:
         for model in (Session, UserSession):
             assert set(model.objects.values_list("session_key", flat=True)) == {"young", "open"}
 
-    def test_a_login_whose_session_is_not_saved_yet_stays(self, ana: User) -> None:
+    def test_login_without_a_saved_session_yet_stays(self, ana: User) -> None:
         self.login("old", ana, ago(8 * DAY))
         self.login("new", ana, timezone.now())
         retention.remove_sessions()
         assert UserSession.objects.get().session_key == "new"
 
-    def test_how_long_is_a_setting(self, ana: User, settings: LazySettings) -> None:
+    def test_session_retention_is_a_setting(self, ana: User, settings: LazySettings) -> None:
         settings.KEEP_SESSIONS = 30 * DAY
         self.session("old", ago(29 * DAY), ana, ago(60 * DAY))
         retention.remove_sessions()
@@ -86,19 +86,19 @@ class TestJobs:
         return int(pk)
 
     @pytest.mark.parametrize("status", ["failed", "cancelled", "aborted", "succeeded"])
-    def test_that_ended_long_ago_go(self, status: str) -> None:
+    def test_old_finished_jobs_are_removed(self, status: str) -> None:
         self.job(status, ago(31 * DAY))
         young = self.job(status, ago(29 * DAY))
         retention.remove_jobs()
         assert [job.pk for job in ProcrastinateJob.objects.all()] == [young]
 
     @pytest.mark.parametrize("status", ["todo", "doing"])
-    def test_that_are_to_be_done_stay_however_old(self, status: str) -> None:
+    def test_pending_jobs_stay_at_any_age(self, status: str) -> None:
         waiting = self.job(status, ago(400 * DAY))
         retention.remove_jobs()
         assert [job.pk for job in ProcrastinateJob.objects.all()] == [waiting]
 
-    def test_a_failed_job_that_comes_by_the_clock_can_go(self) -> None:
+    def test_failed_periodic_job_is_removed(self) -> None:
         pk = self.job("failed", ago(31 * DAY))
         with connection.cursor() as cursor:
             cursor.execute(
@@ -112,7 +112,7 @@ class TestJobs:
 
 class TestLinks:
     @pytest.mark.parametrize("column", ["used_at", "withdrawn_at", "expires_at"])
-    def test_that_were_over_long_ago_go(self, column: str, max: User) -> None:
+    def test_old_used_and_expired_links_are_removed(self, column: str, max: User) -> None:
         old, young = (one_time_links.invite(role="reviewer", actor=max).link for _ in range(2))
         for link, age in ((old, 366), (young, 364)):
             OneTimeLink.objects.filter(pk=link.pk).update(**{column: ago(age * DAY)})
@@ -120,7 +120,7 @@ class TestLinks:
         assert OneTimeLink.objects.get() == young
         assert AuditEvent.objects.filter(action="invitation").count() == 2
 
-    def test_that_wait_stay(self, max: User) -> None:
+    def test_pending_links_stay(self, max: User) -> None:
         link = one_time_links.invite(role="reviewer", actor=max).link
         OneTimeLink.objects.update(created_at=ago(400 * DAY), expires_at=timezone.now() + DAY)
         retention.remove_links()
@@ -128,7 +128,7 @@ class TestLinks:
 
 
 class TestFiles:
-    def test_how_long_an_export_stays_is_a_setting(self, max: User, settings: LazySettings) -> None:
+    def test_export_retention_is_a_setting(self, max: User, settings: LazySettings) -> None:
         run = bring_in(file_of(line())).run
         export = jobs.enqueue(ExportOptions(run), max)
         jobs.build(export.pk)
@@ -141,7 +141,7 @@ class TestFiles:
         assert not Export.objects.exists()
         assert AuditEvent.objects.filter(action="export removed").exists()
 
-    def test_how_long_an_upload_stays_is_a_setting(self, max: User, settings: LazySettings) -> None:
+    def test_upload_retention_is_a_setting(self, max: User, settings: LazySettings) -> None:
         upload = uploads.begin(file_name="a.jsonl", run_name="run", strict=False, size=10, actor=max)
         uploads.append(upload, offset=0, data=b"12345")
         Upload.objects.update(changed_at=ago(3 * DAY))
@@ -153,7 +153,7 @@ class TestFiles:
         assert not Upload.objects.exists()
         assert not UploadPart.objects.exists()
 
-    def test_the_file_of_an_import_stays_for_good(self, max: User) -> None:
+    def test_imported_file_is_never_removed(self, max: User) -> None:
         data = file_of(line("eval_1"), b"no record")
         done = import_jobs.enqueue_import(
             run_name="run", file_name="a", blocks=[data], strict=False, actor=max
@@ -167,7 +167,7 @@ class TestFiles:
 
 
 class TestTheCache:
-    def test_loses_what_expired_alone(self) -> None:
+    def test_only_expired_cache_entries_are_removed(self) -> None:
         cache.set("waits", 1, timeout=3600)
         cache.set("over", 1, timeout=3600)
         with connection.cursor() as cursor:
@@ -179,7 +179,7 @@ class TestTheCache:
 
 
 class TestTheJob:
-    def test_applies_every_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_retention_job_applies_every_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         applied: list[str] = []
         monkeypatch.setattr(
             retention, "RULES", [rule._replace(remove=self.noting(applied, rule.name)) for rule in RULES]
@@ -187,7 +187,7 @@ class TestTheJob:
         tasks.remove_expired_rows.func(timestamp=0)
         assert applied == [rule.name for rule in RULES]
 
-    def test_goes_on_behind_a_rule_that_fails(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_retention_job_continues_after_a_failed_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         applied: list[str] = []
 
         def fail() -> None:

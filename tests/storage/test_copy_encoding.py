@@ -81,11 +81,11 @@ def differing(texts: list[bytes]) -> list[bytes]:
 
 
 class TestColumns:
-    def test_are_columns_of_the_table(self) -> None:
+    def test_copy_columns_are_columns_of_the_table(self) -> None:
         fields = {field.attname for field in Evaluation._meta.fields}
         assert set(copy_encoding.COLUMNS) <= fields
 
-    def test_that_hold_json_are_known(self) -> None:
+    def test_json_columns_are_declared(self) -> None:
         fields = [Evaluation._meta.get_field(name) for name in copy_encoding.COLUMNS]
         assert [field.name for field in fields if field.get_internal_type() == "JSONField"] == [
             *copy_encoding.JSON_FIELDS,
@@ -97,13 +97,13 @@ class TestColumns:
 class TestTheQuickWay:
     @examples(max_examples=60)
     @given(st.lists(any_json | anything, min_size=1, max_size=8))
-    def test_stores_what_the_exact_way_stores(self, changes: list[dict[str, str]]) -> None:
+    def test_fast_encoding_equals_full_encoding(self, changes: list[dict[str, str]]) -> None:
         texts = [line(**{key: text.encode() for key, text in one.items()}) for one in changes]
         assert differing(texts) == []
 
     @examples(max_examples=40)
     @given(st.lists(numbers, min_size=1, max_size=9))
-    def test_stores_numbers_as_the_exact_way_does(self, spelled: list[str]) -> None:
+    def test_fast_encoding_of_numbers_equals_full_encoding(self, spelled: list[str]) -> None:
         texts = [
             line(
                 task_id=number.encode(),
@@ -115,13 +115,13 @@ class TestTheQuickWay:
         assert differing(texts) == []
 
     @pytest.mark.parametrize("trap", ACCEPTED)
-    def test_stores_what_is_odd_and_valid_as_the_exact_way_does(self, trap: str) -> None:
+    def test_fast_encoding_of_unusual_values_equals_full_encoding(self, trap: str) -> None:
         assert differing(ACCEPTED[trap]) == []
 
-    def test_stores_real_records_as_the_exact_way_does(self, sample: bytes) -> None:
+    def test_fast_encoding_of_real_records_equals_full_encoding(self, sample: bytes) -> None:
         assert differing(sample.splitlines()) == []
 
-    def test_takes_all_real_records(self, sample: bytes) -> None:
+    def test_fast_encoding_accepts_all_real_records(self, sample: bytes) -> None:
         assert [text for text in sample.splitlines() if quick(text) is None] == []
 
 
@@ -136,11 +136,11 @@ def bad_lines() -> list[bytes]:
 
 class TestTheQuickWayLeavesAlone:
     @pytest.mark.parametrize("text", bad_lines(), ids=lambda text: repr(text[:30]))
-    def test_a_line_that_is_no_record(self, text: bytes) -> None:
+    def test_fast_encoding_skips_a_line_without_record(self, text: bytes) -> None:
         assert quick(text) is None
 
     @given(st.data())
-    def test_whatever_the_exact_way_refuses(self, data: st.DataObject) -> None:
+    def test_fast_encoding_skips_lines_that_the_parser_rejects(self, data: st.DataObject) -> None:
         whole = line(**data.draw(st.dictionaries(st.sampled_from(FIELDS), st.none() | st.booleans())))
         start = data.draw(st.integers(0, len(whole)))
         instead = data.draw(st.binary(max_size=3) | st.sampled_from([b'"', b"{", b"}", b"[", b",", b"\\"]))
@@ -160,9 +160,9 @@ class TestTheQuickWayLeavesAlone:
             pytest.param(line(raw_judge_output=json.loads("[" * 200 + "]" * 200)), id="deep nesting"),
         ],
     )
-    def test_what_python_or_postgresql_could_take_another_way(self, text: bytes) -> None:
+    def test_fast_encoding_skips_ambiguous_numbers(self, text: bytes) -> None:
         assert quick(text) is None
 
-    def test_a_line_longer_than_the_limit(self) -> None:
+    def test_fast_encoding_skips_a_line_over_the_limit(self) -> None:
         assert quick(line(), Limits(line_bytes=len(line()))) is not None
         assert quick(line(), Limits(line_bytes=len(line()) - 1)) is None

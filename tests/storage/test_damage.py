@@ -176,12 +176,12 @@ def flip(chunk: SourceChunk, seed: random.Random) -> None:
     )
 
 
-def test_nothing_is_found_where_nothing_is_damaged(run: Run, expected: dict[str, bytes]) -> None:
+def test_intact_run_has_no_faults(run: Run, expected: dict[str, bytes]) -> None:
     assert check_all(run, expected) == (0, [])
 
 
 class TestOneFlippedBit:
-    def test_in_any_frame_never_goes_out(self, run: Run, expected: dict[str, bytes]) -> None:
+    def test_flipped_bit_in_any_frame_is_never_exported(self, run: Run, expected: dict[str, bytes]) -> None:
         chunks = list(SourceChunk.objects.filter(source__run=run).order_by("pk"))
         assert len(chunks) > 10
         for number in SEEDS:
@@ -200,7 +200,7 @@ class TestOneFlippedBit:
 
 
 @pytest.mark.parametrize("order", [{"format": "parquet"}, {"compression": "gzip"}, {"compression": "zstd"}])
-def test_every_format_fails_with_its_lines(order: dict[str, Any], run: Run) -> None:
+def test_every_export_format_fails_on_a_flipped_bit(order: dict[str, Any], run: Run) -> None:
     flip(second().chunks.earliest("-number"), random.Random(0))
     with pytest.raises(CorruptData):
         written(ExportOptions(run, **order))
@@ -338,7 +338,7 @@ ROWS: dict[str, Callable[[], object]] = {
 
 class TestChangedStorage:
     @pytest.mark.parametrize("name", [*FRAMES, *ROWS])
-    def test_is_found_and_no_wrong_byte_goes_out(
+    def test_changed_storage_is_found_and_never_exported(
         self, name: str, run: Run, expected: dict[str, bytes]
     ) -> None:
         with undone():
@@ -349,7 +349,7 @@ class TestChangedStorage:
         assert all("import " in fault and fault.endswith(".") for fault in faults)
 
     @pytest.mark.parametrize("name", FRAMES)
-    def test_of_frames_is_repaired_by_the_original_file(
+    def test_damaged_frames_are_repaired_from_the_original_file(
         self, name: str, run: Run, expected: dict[str, bytes], tmp_path: Path, capsysbinary: Capture
     ) -> None:
         number = first().pk
@@ -368,7 +368,7 @@ class TestChangedStorage:
 
 
 class TestRepair:
-    def test_takes_the_packed_file_that_came(
+    def test_repair_accepts_the_compressed_original(
         self, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         packed = gzip.compress(b"[%b,\n %b]" % (line("eval_1"), line("eval_2")))
@@ -383,7 +383,9 @@ class TestRepair:
         ("number", "name", "said"),
         [("0", "nothing", "nothing: No such file"), ("0", __file__, "no import 0")],
     )
-    def test_says_what_is_not_there(self, number: str, name: str, said: str, capsysbinary: Capture) -> None:
+    def test_repair_reports_a_missing_file(
+        self, number: str, name: str, said: str, capsysbinary: Capture
+    ) -> None:
         finished = manage(capsysbinary, "repair_import", number, name)
         assert finished.status == 2
         assert said in finished.err
@@ -394,9 +396,7 @@ class TestACommand:
     def _damaged(self, run: Run) -> None:
         remove_frames(-1)
 
-    def test_leaves_the_file_of_before_and_says_what_to_do(
-        self, tmp_path: Path, capsysbinary: Capture
-    ) -> None:
+    def test_export_command_keeps_the_previous_file(self, tmp_path: Path, capsysbinary: Capture) -> None:
         target = tmp_path / "exported.jsonl"
         target.write_bytes(b"from yesterday")
         finished = manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
@@ -405,13 +405,13 @@ class TestACommand:
         assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"from yesterday"]
         assert not AuditEvent.objects.filter(action="export").exists()
 
-    def test_says_that_standard_output_is_not_whole(self, capsysbinary: Capture) -> None:
+    def test_export_command_reports_incomplete_standard_output(self, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "export_run", "evaluations")
         assert finished.status == 2
         assert finished.err.endswith("The output is incomplete.")
         assert FIRST.startswith(finished.out.partition(b'"Completed"')[0][:1000])
 
-    def test_import_of_a_changed_record_changes_nothing(self, tmp_path: Path, capsysbinary: Capture) -> None:
+    def test_import_of_a_damaged_record_changes_nothing(self, tmp_path: Path, capsysbinary: Capture) -> None:
         file = tmp_path / "third.jsonl"
         file.write_bytes(file_of(line("eval_31", task_id="3")))
         imports = Import.objects.count()
@@ -422,7 +422,7 @@ class TestACommand:
 
 
 class TestVerifyRuns:
-    def test_says_how_much_it_checked(self, run: Run, capsysbinary: Capture) -> None:
+    def test_verify_runs_counts_its_work(self, run: Run, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_runs")
         assert (finished.status, finished.err) == (0, "")
         frames = SourceChunk.objects.count()
@@ -430,7 +430,7 @@ class TestVerifyRuns:
         said = f"Checked 2 runs, 3 imports, {frames} frames, {lines} lines, 0 exports. Faults: 0.\n"
         assert finished.out.decode() == said
 
-    def test_names_each_fault_and_fails(self, run: Run, capsysbinary: Capture) -> None:
+    def test_verify_runs_reports_each_fault_and_fails(self, run: Run, capsysbinary: Capture) -> None:
         remove_frames(2)
         noted("rejected").delete()
         finished = manage(capsysbinary, "verify_runs", "evaluations")
@@ -442,24 +442,24 @@ class TestVerifyRuns:
         ]
         assert b"Faults: 3." in finished.out
 
-    def test_writes_json(self, run: Run, capsysbinary: Capture) -> None:
+    def test_verify_runs_writes_json(self, run: Run, capsysbinary: Capture) -> None:
         remove_frames(2)
         found = json.loads(manage(capsysbinary, "verify_runs", "--json").out)
         assert (found["runs"], found["imports"]) == (2, 3)
         [fault] = found["faults"]
         assert (fault["run"], fault["frame"], fault["problem"]) == ("evaluations", 2, "it is missing")
 
-    def test_of_a_run_that_is_not_there_checks_nothing(self, run: Run, capsysbinary: Capture) -> None:
+    def test_verify_runs_of_an_unknown_run_verifies_nothing(self, run: Run, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_runs", "nosuch")
         assert (finished.status, finished.err) == (2, "There is no run named 'nosuch'.")
 
-    def test_lists_some_lines_of_many(self, run: Run, capsysbinary: Capture) -> None:
+    def test_verify_runs_lists_some_of_many_wrong_lines(self, run: Run, capsysbinary: Capture) -> None:
         Evaluation.objects.filter(run=run).update(content_hash=bytes(16))
         said = manage(capsysbinary, "verify_runs").err.splitlines()
         assert len(said) == 20 + 1 + 4
         assert "more lines are wrong" in said[20]
 
-    def test_counts_a_failed_import_and_one_under_way(self, max: User, capsysbinary: Capture) -> None:
+    def test_verify_runs_counts_failed_and_running_imports(self, max: User, capsysbinary: Capture) -> None:
         names: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "queued", "actor": max}
         for strict in (True, False):
             data = file_of(line("eval_1"), b"no record")
@@ -472,7 +472,7 @@ class TestVerifyRuns:
 
 
 class TestAJob:
-    def test_export_fails_with_the_sentence_and_publishes_nothing(
+    def test_export_job_of_a_damaged_run_fails_and_publishes_nothing(
         self, run: Run, lea: User, as_lea: Client
     ) -> None:
         remove_frames(-1)
@@ -486,7 +486,7 @@ class TestAJob:
         assert "restore a backup" in as_lea.get(reverse("export-page", args=[export.pk])).content.decode()
         assert as_lea.get(reverse("export-file", args=[export.pk])).status_code == 404
 
-    def test_import_of_a_damaged_upload_fails_and_brings_nothing(self, max: User) -> None:
+    def test_import_job_of_a_damaged_upload_fails_and_imports_nothing(self, max: User) -> None:
         names: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "upload", "strict": False, "actor": max}
         data = file_of(line("eval_1"))
         waiting = uploads.receive(**names, size=len(data), parts=[data])
@@ -506,7 +506,7 @@ class TestOverHttp:
     def _damaged(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         flip(first().chunks.earliest("number"), random.Random(1))
 
-    def test_api_answers_a_problem_before_any_byte(self, lea: User, caplog: Any) -> None:
+    def test_api_answers_damage_with_a_problem_before_any_byte(self, lea: User, caplog: Any) -> None:
         answer = program_of(lea).get("runs/evaluations/export")
         assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
         assert "frame 0: it does not match its checksum; restore a backup" in answer.json()["detail"]
@@ -514,18 +514,18 @@ class TestOverHttp:
             entry.getMessage() for entry in caplog.records if entry.name == "reviews.storage.corruption"
         ] == [answer.json()["detail"]]
 
-    def test_rejected_lines_are_a_page_with_the_sentence(self, as_lea: Client) -> None:
+    def test_rejected_lines_of_a_damaged_file_show_the_fault(self, as_lea: Client) -> None:
         answer = as_lea.get(reverse("import-rejected", args=[first().pk]))
         assert answer.status_code == 503
         assert "does not match its checksum" in answer.content.decode()
 
-    def test_line_of_a_record_is_a_page_with_the_sentence(self, as_ana: Client, caplog: Any) -> None:
+    def test_line_page_of_a_damaged_file_shows_the_fault(self, as_ana: Client, caplog: Any) -> None:
         answer = as_ana.get(reverse("line", args=[record(2).pk]))
         assert answer.status_code == 503
         assert "does not match its checksum" in answer.content.decode()
         assert len([entry for entry in caplog.records if entry.name == "reviews.storage.corruption"]) == 1
 
-    def test_record_itself_can_still_be_read(self, as_ana: Client, caplog: Any) -> None:
+    def test_record_of_a_damaged_file_can_be_read(self, as_ana: Client, caplog: Any) -> None:
         assert as_ana.get(reverse("evaluation", args=[record(1).pk])).status_code == 200
         assert "does not match its checksum" in caplog.text
 
@@ -561,39 +561,39 @@ class TestAFinishedExport:
     }
 
     @pytest.mark.parametrize("name", HARM)
-    def test_that_is_damaged_is_not_sent(self, name: str, export: Export, as_lea: Client) -> None:
+    def test_damaged_export_is_not_sent(self, name: str, export: Export, as_lea: Client) -> None:
         execute(self.HARM[name])
         answer: Any = as_lea.get(reverse("export-file", args=[export.pk]))
         assert answer.status_code == 503
         assert f"export {export.pk}" in answer.content.decode()
         assert [str(fault) for fault in verify_run.verify_run(export.run, VerificationCounts())]
 
-    def test_whose_hash_is_another_breaks_off(self, export: Export, as_lea: Client) -> None:
+    def test_export_with_a_wrong_hash_is_cut_off(self, export: Export, as_lea: Client) -> None:
         Export.objects.update(sha256="0" * 64)
         answer: Any = as_lea.get(reverse("export-file", args=[export.pk]))
         with pytest.raises(CorruptData, match="does not match its SHA-256"):
             list(answer.streaming_content)
 
-    def test_sends_a_range_whose_parts_are_sound(self, export: Export, as_lea: Client) -> None:
+    def test_range_of_intact_parts_is_sent(self, export: Export, as_lea: Client) -> None:
         execute("UPDATE export_part SET digest = NULL WHERE kind = 'file' AND number = 1")
         place = reverse("export-file", args=[export.pk])
         for asked, status in (("bytes=0-4999", 206), ("bytes=4999-5000", 503), ("bytes=10000-10001", 206)):
             assert as_lea.get(place, headers={"Range": asked}).status_code == status
 
     @pytest.mark.parametrize("lost", ["the end", "everything"])
-    def test_whose_receipt_is_not_whole_says_so(self, lost: str, export: Export, as_lea: Client) -> None:
+    def test_incomplete_receipt_is_reported(self, lost: str, export: Export, as_lea: Client) -> None:
         parts = export.parts.filter(kind="receipt")
         (parts.filter(number=parts.count() - 1) if lost == "the end" else parts).delete()
         assert as_lea.get(reverse("export-receipt", args=[export.pk])).status_code == 503
 
 
-def test_a_line_that_a_file_never_had_is_no_damage(run: Run) -> None:
+def test_line_beyond_the_file_is_not_a_fault(run: Run) -> None:
     for number in (0, 1000):
         with pytest.raises(SourceChunk.DoesNotExist):
             LineReader().line(first().pk, number)
 
 
-def test_missing_end_is_found_without_recorded_sums(run: Run) -> None:
+def test_missing_end_is_found_without_recorded_totals(run: Run) -> None:
     ImportSums.objects.all().delete()
     remove_frames(-1)
     with pytest.raises(CorruptData, match="lines, and had 34"):

@@ -45,21 +45,21 @@ class TestAFile:
         ids=["lines", "lines.gz", "lines.zst", "array", "array.gz", "array.zst", "array with BOM"],
     )
     @pytest.mark.parametrize("block", [1, 1000])
-    def test_is_told_by_its_content(self, data: bytes, block: int) -> None:
+    def test_format_is_detected_by_content(self, data: bytes, block: int) -> None:
         assert unpacked(data, block=block) == LINES
 
     @pytest.mark.parametrize("data", [b"", b"\n", b"[1, 2]\n" + LINES, b'["a"]\n', b"[broken\n" + LINES])
-    def test_of_lines_passes_as_it_is(self, data: bytes) -> None:
+    def test_jsonl_passes_unchanged(self, data: bytes) -> None:
         assert unpacked(data) == data
 
     @pytest.mark.parametrize("pack", PACKED)
-    def test_may_be_packed_in_parts_one_behind_the_other(self, pack: Callable[[bytes], bytes]) -> None:
+    def test_compressed_file_may_have_several_frames(self, pack: Callable[[bytes], bytes]) -> None:
         assert unpacked(pack(LINES[:100]) + pack(b"") + pack(LINES[100:])) == LINES
 
-    def test_may_be_padded_behind_gzip(self) -> None:
+    def test_gzip_file_may_be_padded(self) -> None:
         assert unpacked(gzip.compress(LINES) + bytes(3000)) == LINES
 
-    def test_comes_in_blocks_of_a_size(self) -> None:
+    def test_decompressed_blocks_have_one_size(self) -> None:
         data = zstandard.compress(bytes(10 * BLOCK_SIZE))
         sizes = [len(block) for block in decompression.decompress([data], most=2**40)]
         assert (sum(sizes), min(sizes) >= BLOCK_SIZE) == (10 * BLOCK_SIZE, True)
@@ -67,25 +67,25 @@ class TestAFile:
 
 class TestABrokenFile:
     @pytest.mark.parametrize("pack", PACKED)
-    def test_that_is_cut_off_is_refused_with_the_place(self, pack: Callable[[bytes], bytes]) -> None:
+    def test_truncated_file_is_refused_with_its_place(self, pack: Callable[[bytes], bytes]) -> None:
         cut = pack(LINES)[:-5]
         with pytest.raises(ImportRefused, match=f"is cut off: its .* data has no end after {len(cut)} bytes"):
             unpacked(cut)
 
     @pytest.mark.parametrize("pack", PACKED)
-    def test_with_something_else_behind_it_is_refused(self, pack: Callable[[bytes], bytes]) -> None:
+    def test_trailing_data_is_refused(self, pack: Callable[[bytes], bytes]) -> None:
         with pytest.raises(ImportRefused, match=r"is damaged: its .* data cannot be read from byte 0 on"):
             unpacked(pack(LINES) + b"and so on")
 
     @pytest.mark.parametrize("pack", [gzip.compress, zstandard.ZstdCompressor(write_checksum=True).compress])
-    def test_whose_sum_is_wrong_is_refused(self, pack: Callable[[bytes], bytes]) -> None:
+    def test_wrong_checksum_is_refused(self, pack: Callable[[bytes], bytes]) -> None:
         data = bytearray(pack(LINES))
         data[-6 if data.startswith(b"\x1f\x8b") else -1] ^= 1
         with pytest.raises(ImportRefused, match="is damaged"):
             unpacked(bytes(data))
 
     @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-    def test_with_a_cut_array_is_refused_with_the_element(self, pack: Callable[[bytes], bytes]) -> None:
+    def test_truncated_array_is_refused_with_its_element(self, pack: Callable[[bytes], bytes]) -> None:
         with pytest.raises(ImportRefused, match="breaks off in element 2"):
             unpacked(pack(ARRAY[:-10]))
 
@@ -93,11 +93,11 @@ class TestABrokenFile:
         ("data", "name"),
         [(bz2.compress(LINES), "bzip2"), (lzma.compress(LINES), "xz")],
     )
-    def test_packed_in_another_way_is_named(self, data: bytes, name: str) -> None:
+    def test_unsupported_compression_is_named(self, data: bytes, name: str) -> None:
         with pytest.raises(ImportRefused, match=f"packed by {name}"):
             unpacked(data)
 
-    def test_that_is_an_archive_is_named(self) -> None:
+    def test_archive_is_named(self) -> None:
         file = io.BytesIO()
         with zipfile.ZipFile(file, "w") as archive:
             archive.writestr("evaluations.jsonl", LINES)
@@ -107,7 +107,7 @@ class TestABrokenFile:
 
 class TestABomb:
     @pytest.mark.parametrize("pack", PACKED)
-    def test_is_stopped_at_the_limit_which_the_error_names(self, pack: Callable[[bytes], bytes]) -> None:
+    def test_decompression_bomb_is_stopped_at_the_limit(self, pack: Callable[[bytes], bytes]) -> None:
         data = pack(bytes(3_000_000))
         assert len(unpacked(data, most=3_000_000)) == 3_000_000
         with pytest.raises(
@@ -115,7 +115,7 @@ class TestABomb:
         ):
             unpacked(data, most=2_999_999)
 
-    def test_takes_little_memory(self) -> None:
+    def test_decompression_bomb_takes_little_memory(self) -> None:
         frame = zstandard.compress(bytes(64 * 1024**2), 19)
         size = 0
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -125,7 +125,7 @@ class TestABomb:
         assert size == 20 * 64 * 1024**2
         assert taken < 300 * 1024
 
-    def test_of_an_unheard_of_window_is_refused(self) -> None:
+    def test_unusual_zstd_window_is_refused(self) -> None:
         parameters = zstandard.ZstdCompressionParameters(window_log=28, enable_ldm=True)
         compressor = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
         data = compressor.compress(LINES) + compressor.flush()
@@ -144,23 +144,23 @@ class TestABomb:
         ("", ""),
     ],
 )
-def test_a_run_is_named_after_the_file_without_its_endings(file_name: str, stem: str) -> None:
+def test_run_name_is_the_file_name_without_endings(file_name: str, stem: str) -> None:
     assert decompression.base_name(file_name) == stem
 
 
 @pytest.mark.django_db
 class TestAnImport:
     @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, bytes])
-    def test_of_any_of_them_goes_out_as_lines(self, pack: Callable[[bytes], bytes]) -> None:
+    def test_import_of_any_format_is_exported_as_lines(self, pack: Callable[[bytes], bytes]) -> None:
         done = bring_in(pack(ARRAY))
         assert (done.lines, done.new, done.size) == (2, 2, len(pack(ARRAY)))
         assert take_out() == LINES
 
-    def test_of_the_same_records_as_array_and_as_lines_is_unchanged(self) -> None:
+    def test_array_and_lines_of_the_same_records_are_unchanged(self) -> None:
         bring_in(LINES)
         assert bring_in(gzip.compress(ARRAY)).unchanged == 2
 
-    def test_counts_elements_as_lines(self) -> None:
+    def test_array_elements_are_counted_as_lines(self) -> None:
         done = bring_in(b"[\n  %b,\n  17,\n  %b\n]\n" % (line("e-1"), line("e-2")))
         assert [(row["line"], row["reason"]) for row in done.listed_exceptions()] == [
             (2, "is not a JSON object but a number")
@@ -193,14 +193,14 @@ LIMITS = {
 
 
 class TestTheDocument:
-    def test_has_a_row_for_each_of_these_and_for_nothing_else(self) -> None:
+    def test_documented_table_has_a_row_for_each_format(self) -> None:
         text = (BASE_DIR / "docs" / "file-outcomes.md").read_text()
         table = text.partition("| The packed file or array | Outcome |\n|---|---|\n")[2].partition("\n\n")[0]
         assert set(re.findall(r"^\| (.+?) \|", table, re.MULTILINE)) == {*DOCUMENTED, *LIMITS}
 
     @pytest.mark.parametrize("name", DOCUMENTED)
     @pytest.mark.django_db
-    def test_tells_what_happens(self, name: str) -> None:
+    def test_documented_table_matches_the_outcomes(self, name: str) -> None:
         data, expected = DOCUMENTED[name]
         if isinstance(expected, str):
             with pytest.raises(ImportRefused, match=expected):
@@ -209,5 +209,5 @@ class TestTheDocument:
             assert [row["line"] for row in bring_in(data).listed_exceptions()] == expected
 
     @pytest.mark.parametrize("name", LIMITS)
-    def test_gives_the_limits(self, name: str) -> None:
+    def test_documented_table_has_the_limits(self, name: str) -> None:
         assert f"{LIMITS[name].default // 1024**3} GiB" in name

@@ -55,11 +55,11 @@ def kept(data: bytes, size: int = SMALL_BLOCK) -> Any:
 
 class TestCut:
     @given(files, st.integers(1, 20))
-    def test_pieces_are_the_file(self, data: bytes, size: int) -> None:
+    def test_chunks_join_to_the_file(self, data: bytes, size: int) -> None:
         assert b"".join(chunk.data for chunk in cut(data, size)) == data
 
     @given(files, st.integers(1, 20))
-    def test_pieces_count_on(self, data: bytes, size: int) -> None:
+    def test_chunks_are_numbered_in_sequence(self, data: bytes, size: int) -> None:
         chunks = cut(data, size)
         assert [chunk.number for chunk in chunks] == list(range(len(chunks)))
         assert [chunk.first_line for chunk in chunks] == [
@@ -67,7 +67,7 @@ class TestCut:
         ]
 
     @given(files, st.integers(1, 20))
-    def test_lines_are_those_of_the_file_except_overlong_ones(self, data: bytes, size: int) -> None:
+    def test_chunk_lines_are_the_lines_of_the_file(self, data: bytes, size: int) -> None:
         read = [line for lines in chunks.split_lines(cut(data, size)) for line in lines]
         expected = expected_lines(data)
         assert len(read) == len(expected)
@@ -75,10 +75,10 @@ class TestCut:
             assert line == true_line or (line is OVERLONG and len(raw) > LIMIT)
 
     @given(files, st.integers(1, SMALL_BLOCK))
-    def test_no_piece_is_larger_than_a_line_and_two_blocks(self, data: bytes, size: int) -> None:
+    def test_chunk_is_no_larger_than_a_line_and_two_blocks(self, data: bytes, size: int) -> None:
         assert all(len(chunk.data) <= LIMIT + 2 * SMALL_BLOCK for chunk in cut(data, size))
 
-    def test_a_line_without_end_is_never_held_whole(self) -> None:
+    def test_endless_line_is_never_in_memory_as_a_whole(self) -> None:
         chunks = cut(b"{}\n" + b"x" * 1000 + b"\n{}\n", SMALL_BLOCK)
         assert max(len(chunk.data) for chunk in chunks) <= LIMIT + 2 * SMALL_BLOCK
         assert [line for lines in split_lines(chunks) for line in lines] == [
@@ -88,7 +88,7 @@ class TestCut:
         ]
 
     @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\u0085", "\x0b", "\x0c", "\x1c", "\r"])
-    def test_lines_end_at_line_feeds_alone(self, separator: str) -> None:
+    def test_lines_end_at_line_feeds_only(self, separator: str) -> None:
         data = f"a{separator}b\nc".encode()
         [lines] = chunks.split_lines(cut(data, 100, line_bytes=100))
         assert list(lines) == [f"a{separator}b".encode(), b"c"]
@@ -99,7 +99,7 @@ class TestCut:
         with pytest.raises(ImportRefused, match="UTF-16"):
             cut('{"evaluation_id": "eval_1"}\n'.encode(encoding), size)
 
-    def test_an_empty_file_has_no_pieces(self) -> None:
+    def test_empty_file_has_no_chunks(self) -> None:
         assert cut(b"", 10) == []
 
 
@@ -107,19 +107,19 @@ class TestCut:
 class TestKeptFile:
     @examples(max_examples=25)
     @given(data=files, size=st.integers(1, 20))
-    def test_comes_back_as_it_was(self, data: bytes, size: int) -> None:
+    def test_stored_file_is_read_back_verbatim(self, data: bytes, size: int) -> None:
         stored = kept(data, size)
         assert list(source_files.stored_chunks(stored)) == cut(data, size)
 
     @examples(max_examples=25)
     @given(data=files)
-    def test_gives_each_line_by_its_number(self, data: bytes) -> None:
+    def test_stored_line_is_found_by_its_number(self, data: bytes) -> None:
         stored = kept(data)
         for number, line in enumerate(expected_lines(data), start=1):
             if len(line) + len(BOM) <= LIMIT:
                 assert line_reader.LineReader().line(stored.pk, number) == line
 
-    def test_is_read_once_for_lines_beside_each_other(
+    def test_neighbouring_lines_are_read_with_one_query(
         self, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         one, other = kept(b"a\nb\nc\nd\ne\nf\n", 4), kept(b"A\nB\nC\n", 100)
@@ -130,19 +130,19 @@ class TestKeptFile:
         assert [reader.line(one.pk, line) for line in (6, 5, 1)] == [b"f", b"e", b"a"]
 
     @pytest.mark.parametrize("line", [0, 4, 1000])
-    def test_says_so_where_it_has_no_such_line(self, line: int) -> None:
+    def test_line_beyond_the_file_does_not_exist(self, line: int) -> None:
         stored = kept(b"a\nb\nc\n")
         with pytest.raises(SourceChunk.DoesNotExist):
             line_reader.LineReader().line(stored.pk, line)
 
-    def test_is_smaller_than_it_was(self) -> None:
+    def test_stored_file_is_smaller_than_the_original(self) -> None:
         with patch.object(chunks, "BLOCK_SIZE", 1000):
             stored = kept(b'{"evaluation_id": "eval_1"}\n' * 1000, 1000)
         frames = SourceChunk.objects.filter(source=stored)
         assert sum(len(chunk.frame) for chunk in frames) < sum(chunk.size for chunk in frames)
 
 
-def test_a_meter_measures_what_it_passes_on() -> None:
+def test_metered_stream_measures_its_blocks() -> None:
     meter = MeteredStream([b"ab", b"", b"c"])
     assert list(meter) == [b"ab", b"", b"c"]
     assert meter.size == 3

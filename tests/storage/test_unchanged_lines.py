@@ -30,20 +30,20 @@ def listed(source: Import) -> list[tuple[int, str, str]]:
 
 @pytest.mark.django_db
 class TestRanges:
-    def test_a_file_that_comes_again_is_one_row(self) -> None:
+    def test_unchanged_file_is_one_range(self) -> None:
         data = file_of(*lines(40))
         bring_in(data)
         again = bring_in(data)
         assert rows_of(again) == [(1, 40, "unchanged")]
         assert listed(again) == [(n, "unchanged", "the same bytes as before") for n in range(1, 41)]
 
-    def test_a_range_goes_on_in_the_next_piece(self) -> None:
+    def test_range_continues_in_the_next_chunk(self) -> None:
         data = file_of(*lines(12, verification_message=LONG))
         first = bring_in(data)
         assert first.chunks.count() > 2
         assert rows_of(bring_in(data)) == [(1, 12, "unchanged")]
 
-    def test_a_range_ends_where_something_else_comes(self) -> None:
+    def test_range_ends_at_another_outcome(self) -> None:
         before = lines(6)
         bring_in(file_of(*before))
         changed = line("eval_3", verification_message="Another.")
@@ -59,7 +59,7 @@ class TestRanges:
         counts = {"new": 1, "unchanged": 5, "updated": 1, "rejected": 1, "blank": 1}
         assert {name: count for name, count in again.counts.items() if count and name != "lines"} == counts
 
-    def test_a_file_in_another_order_keeps_every_line(self) -> None:
+    def test_reordered_file_keeps_every_line(self) -> None:
         before = lines(30)
         bring_in(file_of(*before))
         random.Random(1).shuffle(before)
@@ -71,20 +71,20 @@ class TestRanges:
             assert unchanged_ranges.narrow_to_record(row, record).line == number
 
     @pytest.mark.parametrize("message", ["short", LONG], ids=["in one chunk", "in different chunks"])
-    def test_a_second_line_of_a_record_is_rejected(self, message: str) -> None:
+    def test_repeated_line_of_a_record_is_rejected(self, message: str) -> None:
         before = lines(9, verification_message=message)
         bring_in(file_of(*before))
         again = bring_in(file_of(*before, before[3]))
         assert rows_of(again) == [(1, 9, "unchanged"), (10, 1, "rejected")]
         assert again.exceptions.get(line=10).reason == "is already in line 4"
 
-    def test_records_of_several_files_are_ranges_of_their_own(self) -> None:
+    def test_records_of_several_files_have_separate_ranges(self) -> None:
         one, two = lines(4), [line("other_1"), line("other_2")]
         bring_in(file_of(*one))
         bring_in(file_of(*two))
         assert rows_of(bring_in(file_of(*one, *two))) == [(1, 4, "unchanged"), (5, 2, "unchanged")]
 
-    def test_a_strict_import_that_fails_lists_its_lines(self) -> None:
+    def test_failed_strict_import_lists_its_lines(self) -> None:
         before = lines(3)
         bring_in(file_of(*before))
         with pytest.raises(Exception, match="1 of 4 lines are invalid") as refused:
@@ -92,7 +92,7 @@ class TestRanges:
         found = [one["line"] for one in refused.value.listed_exceptions()]  # type: ignore[attr-defined]
         assert found == [1, 2, 3, 4]
 
-    def test_only_unchanged_lines_can_be_a_range(self) -> None:
+    def test_only_unchanged_lines_form_ranges(self) -> None:
         source = bring_in(file_of(*lines(1)))
         with pytest.raises(Exception, match="import_line_range_is_unchanged"):
             ImportLine.objects.create(source=source, line=1, lines=2, outcome="rejected")
@@ -106,7 +106,7 @@ class TestARecordInARange:
         bring_in(data)
         return bring_in(file_of(b"", *lines(5)))
 
-    def test_its_decision_is_in_the_file_of_that_import(self, ana: User, again: Import) -> None:
+    def test_decision_in_a_range_is_exported_with_its_import(self, ana: User, again: Import) -> None:
         agree(Evaluation.objects.get(evaluation_id="eval_3"), ana)
         exported = take_out(only_import=again).split(b"\n")
         assert b'"Completed"' in exported[3]
@@ -114,11 +114,11 @@ class TestARecordInARange:
         reviewed = take_out(only_import=again, only="reviewed")
         assert reviewed == exported[3] + b"\n"
 
-    def test_the_whole_run_has_it_once(self, ana: User, again: Import) -> None:
+    def test_record_in_a_range_is_exported_once(self, ana: User, again: Import) -> None:
         agree(Evaluation.objects.get(evaluation_id="eval_3"), ana)
         assert take_out().count(b'"evaluation_id": "eval_3"') == 1
 
-    def test_its_history_names_its_line(self, ana: User, again: Import) -> None:
+    def test_record_history_names_the_line_in_a_range(self, ana: User, again: Import) -> None:
         record = Evaluation.objects.get(evaluation_id="eval_3")
         judged_by = definition.of(record.run)
         page = timeline.page(record, read_proposals(record, judged_by), judged_by)

@@ -44,7 +44,7 @@ class TestAUrl:
             ("http://[::1]:9000/x", WebhookTarget(False, "::1", 9000, "/x")),
         ],
     )
-    def test_of_the_list_is_taken(self, url: str, target: WebhookTarget) -> None:
+    def test_listed_url_is_accepted(self, url: str, target: WebhookTarget) -> None:
         assert allowlist.parse_target(url) == target
 
     @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ class TestAUrl:
             ("", "must begin with https://"),
         ],
     )
-    def test_of_anything_else_is_refused(self, url: str, why: str) -> None:
+    def test_unlisted_url_is_refused(self, url: str, why: str) -> None:
         with pytest.raises(TargetNotAllowed, match=why):
             allowlist.parse_target(url)
 
-    def test_leads_nowhere_where_there_is_no_list(self, settings: LazySettings) -> None:
+    def test_url_is_refused_without_a_list(self, settings: LazySettings) -> None:
         settings.WEBHOOK_HOSTS = []
         assert not allowlist.is_enabled()
         with pytest.raises(TargetNotAllowed, match="Webhooks are off"):
@@ -95,7 +95,7 @@ class TestAnAddress:
     def addresses(self, url: str) -> list[str]:
         return allowlist.resolve_target(allowlist.parse_target(url))
 
-    def test_is_looked_up_once_and_each_only_once(self, lead: dict[str, list[str]]) -> None:
+    def test_host_is_resolved_once_and_addresses_are_unique(self, lead: dict[str, list[str]]) -> None:
         lead["hooks.example.org"] = ["93.184.216.34", "2606:2800:220:1::1", "93.184.216.34"]
         assert self.addresses("https://hooks.example.org/") == ["93.184.216.34", "2606:2800:220:1::1"]
 
@@ -146,7 +146,7 @@ class TestAnAddress:
             "255.255.255.255",
         ],
     )
-    def test_that_is_not_public_is_refused_also_beside_one_that_is(
+    def test_private_address_is_refused_even_with_a_public_one(
         self, address: str, lead: dict[str, list[str]]
     ) -> None:
         lead["hooks.example.org"] = ["93.184.216.34", address]
@@ -154,7 +154,7 @@ class TestAnAddress:
             self.addresses("https://hooks.example.org/")
 
     @pytest.mark.parametrize("address", ["10.1.255.1", "::ffff:10.1.0.1"])
-    def test_of_a_network_in_the_list_is_taken(self, address: str, lead: dict[str, list[str]]) -> None:
+    def test_address_of_a_listed_network_is_accepted(self, address: str, lead: dict[str, list[str]]) -> None:
         lead["ci.lan"] = [address]
         assert self.addresses("https://ci.lan:8443/") == [address]
 
@@ -168,7 +168,7 @@ class TestAnAddress:
             ("fec0::/10", "fec0::1", "fe80::1"),
         ],
     )
-    def test_of_a_listed_network_that_stands_for_one_of_ipv4_is_taken_if_that_one_may_be(
+    def test_embedded_ipv4_address_must_be_allowed_too(
         self, listed: str, taken: str, refused: str, lead: dict[str, list[str]], settings: LazySettings
     ) -> None:
         settings.WEBHOOK_HOSTS = ["hooks.example.org", listed]
@@ -178,27 +178,31 @@ class TestAnAddress:
         with pytest.raises(TargetNotAllowed):
             self.addresses("https://hooks.example.org/")
 
-    def test_in_the_list_with_a_port_is_taken_with_that_port_only(self, lead: dict[str, list[str]]) -> None:
+    def test_listed_address_with_a_port_is_accepted_with_that_port(self, lead: dict[str, list[str]]) -> None:
         lead |= {"localhost": ["127.0.0.1"], "hooks.example.org": ["127.0.0.1"]}
         assert self.addresses("http://localhost:9000/") == ["127.0.0.1"]
         with pytest.raises(TargetNotAllowed):
             self.addresses("https://hooks.example.org/")
 
-    def test_of_an_unknown_name_there_is_none(self, lead: dict[str, list[str]]) -> None:
+    def test_unknown_host_name_is_refused(self, lead: dict[str, list[str]]) -> None:
         with pytest.raises(TargetNotAllowed, match="could not be resolved"):
             self.addresses("https://hooks.example.org/")
 
 
 class TestTheSetting:
     @pytest.mark.parametrize("given", ["hooks.example.org", "A.example:8443 , 10.0.0.0/8, [::1]:9000,::1"])
-    def test_is_a_list_of_hosts_and_networks(self, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_webhook_hosts_setting_lists_hosts_and_networks(
+        self, given: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("COGNIREVIEW_WEBHOOK_HOSTS", given)
         assert environment.read().webhook_targets == [each.strip().lower() for each in given.split(",")]
 
     @pytest.mark.parametrize(
         "given", ["https://hooks.example.org", "*.example.org", "a b", "a,,b", "10.0.0.1/8"]
     )
-    def test_says_what_it_does_not_take(self, given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_webhook_hosts_setting_names_an_invalid_value(
+        self, given: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("COGNIREVIEW_WEBHOOK_HOSTS", given)
         with pytest.raises(ImproperlyConfigured, match=r"WEBHOOK_HOSTS: got .* takes host, host:port"):
             environment.read()

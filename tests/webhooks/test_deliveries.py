@@ -83,7 +83,7 @@ class TestARunIsTold:
     def run(self) -> Run:
         return RunFactory.create(name="nightly")
 
-    def test_when_its_last_record_is_decided_and_not_again(self, run: Run, ana: User) -> None:
+    def test_webhook_is_notified_once_of_the_last_decision(self, run: Run, ana: User) -> None:
         first, last = (EvaluationFactory.create(run=run) for _ in range(2))
         decide(first, ana)
         assert told() == []
@@ -101,12 +101,14 @@ class TestARunIsTold:
         }
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", body["timestamp"])
 
-    def test_of_its_own_end_alone(self, run: Run, ana: User) -> None:
+    def test_webhook_is_notified_of_its_own_run_only(self, run: Run, ana: User) -> None:
         decide(EvaluationFactory.create(run=run), ana)
         EvaluationFactory.create(run=RunFactory.create(name="daily"))
         assert told() == ["nightly"]
 
-    def test_not_while_a_record_is_held_or_with_a_lead(self, run: Run, ana: User, lea: User) -> None:
+    def test_webhook_is_not_notified_while_a_record_is_claimed_or_escalated(
+        self, run: Run, ana: User, lea: User
+    ) -> None:
         record = EvaluationFactory.create(run=run)
         asked: dict[str, Any] = {"kind": "question", "reason": "question", "note": ""}
         raised = escalations.escalate(evaluation_id=record.pk, reviewer=ana, **asked)
@@ -114,7 +116,9 @@ class TestARunIsTold:
         escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="Nobody can.")
         assert told() == ["nightly"]
 
-    def test_when_independent_reviews_resolve_the_last_one(self, run: Run, ana: User, bo: User) -> None:
+    def test_webhook_is_notified_when_independent_reviews_complete_a_run(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
         record = EvaluationFactory.create(run=run)
         Run.objects.update(overlap_share=1)
         decide(record, ana)
@@ -122,7 +126,7 @@ class TestARunIsTold:
         decide(fresh(record), bo)
         assert told() == ["nightly"]
 
-    def test_when_a_lead_settles_a_conflict_for_a_file_that_decided(
+    def test_webhook_is_notified_when_a_conflict_is_resolved_for_a_file(
         self, run: Run, ana: User, lea: User
     ) -> None:
         record = EvaluationFactory.create(run=run)
@@ -141,7 +145,9 @@ class TestARunIsTold:
         assert told() == ["nightly"]
 
     @pytest.mark.parametrize("end", ["confirmed", "put back"])
-    def test_when_what_was_drawn_is_confirmed_or_put_back(self, end: str, ana: User) -> None:
+    def test_webhook_is_notified_when_a_random_sample_is_confirmed_or_returned(
+        self, end: str, ana: User
+    ) -> None:
         unflagged = {"needs_human_review": False, "human_review_status": "Not Required"}
         bring_in(file_of(*(line(f"eval_{number}", **unflagged) for number in range(4))), run="nightly")
         run = Run.objects.get()
@@ -159,7 +165,7 @@ class TestARunIsTold:
         assert told() == ["nightly"]
 
     @pytest.mark.parametrize("again", ["reopen", "undo"])
-    def test_again_when_a_decision_was_taken_back_and_made_anew(
+    def test_webhook_is_notified_again_after_an_undone_decision(
         self, again: str, run: Run, ana: User
     ) -> None:
         record = EvaluationFactory.create(run=run)
@@ -174,7 +180,7 @@ class TestARunIsTold:
         assert told() == ["nightly"]
         assert told() == []
 
-    def test_again_when_it_has_grown_or_a_file_changed_what_was_decided(self, ana: User) -> None:
+    def test_webhook_is_notified_again_after_the_run_has_grown(self, ana: User) -> None:
         bring_in(file_of(line("eval_1")), run="nightly")
         decide(Evaluation.objects.get(), ana)
         assert told() == ["nightly"]
@@ -185,17 +191,17 @@ class TestARunIsTold:
         decide(Evaluation.objects.get(evaluation_id="eval_1"), ana)
         assert told() == ["nightly"]
 
-    def test_not_when_nothing_was_ever_to_be_reviewed(self) -> None:
+    def test_webhook_is_not_notified_of_a_run_without_queue(self) -> None:
         bring_in(file_of(line("eval_1", human_review_status="Reviewed")), run="nightly")
         RunFactory.create(name="empty")
         assert told() == []
 
-    def test_not_when_its_file_was_refused(self) -> None:
+    def test_webhook_is_not_notified_of_a_refused_file(self) -> None:
         with pytest.raises(importer.StrictImportRefused):
             bring_in(file_of(line("eval_1"), b"no record"), run="nightly", strict=True)
         assert told() == []
 
-    def test_with_nothing_to_do_for_who_decides(self, run: Run, ana: User) -> None:
+    def test_webhook_costs_a_decision_nothing(self, run: Run, ana: User) -> None:
         EvaluationFactory.create(run=run)
         record = EvaluationFactory.create(run=run)
         deliveries.notify_reviewed_runs()
@@ -208,7 +214,7 @@ class TestARunIsTold:
 
 @pytest.mark.django_db(transaction=True)
 class TestAtOnce:
-    def test_two_workers_tell_of_a_run_once(self, made: deliveries.NewWebhook, ana: User) -> None:
+    def test_two_workers_notify_of_a_run_once(self, made: deliveries.NewWebhook, ana: User) -> None:
         for _ in range(3):
             decide(EvaluationFactory.create(), ana)
         together(
@@ -217,7 +223,7 @@ class TestAtOnce:
         assert WebhookDelivery.objects.count() == 3
         assert WebhookDelivery.objects.values("run").distinct().count() == 3
 
-    def test_what_comes_into_the_queue_meanwhile_is_not_forgotten(
+    def test_record_queued_concurrently_is_not_forgotten(
         self, made: deliveries.NewWebhook, ana: User
     ) -> None:
         """It is reopened in a transaction that ends only after the run was told of."""
@@ -233,7 +239,7 @@ class TestAtOnce:
         deliveries.notify_reviewed_runs()
         assert WebhookDelivery.objects.count() == 2
 
-    def test_it_is_all_noted_or_nothing(
+    def test_notifications_are_recorded_completely_or_not_at_all(
         self, made: deliveries.NewWebhook, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         decide(EvaluationFactory.create(), ana)
@@ -246,7 +252,7 @@ class TestAtOnce:
 
 
 class TestWhoIsTold:
-    def test_are_those_of_the_run_and_of_every_run(
+    def test_webhooks_of_the_run_and_of_every_run_are_notified(
         self, made: deliveries.NewWebhook, ana: User, max: User
     ) -> None:
         one, other = (EvaluationFactory.create() for _ in range(2))
@@ -258,7 +264,7 @@ class TestWhoIsTold:
         assert {delivery.webhook.run for delivery in sent} == {None, one.run}
         assert len({delivery.message_id for delivery in sent}) == 2
 
-    def test_is_nobody_who_was_removed_or_came_later(
+    def test_removed_and_later_webhooks_are_not_notified(
         self, made: deliveries.NewWebhook, ana: User, max: User
     ) -> None:
         decide(EvaluationFactory.create(), ana)
@@ -267,7 +273,7 @@ class TestWhoIsTold:
         deliveries.add_webhook(url=made.webhook.url, run=None, actor=max)
         assert deliveries.notify_reviewed_runs() == 0
 
-    def test_is_nobody_where_webhooks_are_off_nor_afterwards(
+    def test_webhooks_that_are_off_are_never_notified(
         self, made: deliveries.NewWebhook, ana: User, settings: LazySettings
     ) -> None:
         decide(EvaluationFactory.create(), ana)
@@ -278,14 +284,14 @@ class TestWhoIsTold:
 
 
 class TestAWebhook:
-    def test_keeps_its_secret_encrypted_and_out_of_the_audit(self, made: deliveries.NewWebhook) -> None:
+    def test_webhook_secret_is_encrypted_and_not_in_the_audit_log(self, made: deliveries.NewWebhook) -> None:
         row = Webhook.objects.get()
         assert made.secret.startswith("whsec_")
         assert made.secret not in row.secret
         event = AuditEvent.objects.get(action="webhook added")
         assert event.detail == {"webhook": row.pk, "host": "localhost"}
 
-    def test_whose_secret_cannot_be_read_says_so(
+    def test_webhook_with_an_unreadable_secret_reports_it(
         self, made: deliveries.NewWebhook, there: Receiver, max: User, settings: LazySettings
     ) -> None:
         sent = deliveries.send_test(webhook=made.webhook, actor=max)
@@ -307,7 +313,7 @@ class TestADelivery:
     def job(self) -> ProcrastinateJob:
         return ProcrastinateJob.objects.filter(task_name=deliveries.JOB).latest("pk")
 
-    def test_arrives_with_a_signature_that_verifies(
+    def test_delivery_has_a_valid_signature(
         self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver
     ) -> None:
         deliveries.attempt_delivery(sent.pk, 1)
@@ -320,12 +326,12 @@ class TestADelivery:
         attempt = sent.attempts.get()
         assert (attempt.number, attempt.status, attempt.reason) == (1, 204, "No Content")
 
-    def test_that_has_arrived_is_not_sent_again(self, sent: WebhookDelivery, there: Receiver) -> None:
+    def test_delivered_message_is_not_sent_again(self, sent: WebhookDelivery, there: Receiver) -> None:
         for attempt in (1, 1, 2):
             deliveries.attempt_delivery(sent.pk, attempt)
         assert len(there.received) == 1
 
-    def test_that_is_refused_is_tried_again_with_the_same_id(
+    def test_failed_delivery_is_retried_with_the_same_id(
         self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver
     ) -> None:
         there.statuses = [500, 302, 200]
@@ -344,7 +350,7 @@ class TestADelivery:
         assert {received.headers["webhook-id"] for received in there.received} == {sent.message_id}
         assert all(verify()(each.headers, each.body, made.secret) for each in there.received)
 
-    def test_is_given_up_after_about_a_day(self, sent: WebhookDelivery, there: Receiver) -> None:
+    def test_delivery_is_given_up_after_about_a_day(self, sent: WebhookDelivery, there: Receiver) -> None:
         there.statuses = [503]
         pauses = []
         for attempt in range(1, len(PAUSES) + 2):
@@ -360,7 +366,7 @@ class TestADelivery:
         assert len(there.received) == sent.attempts.count() == len(PAUSES) + 1
         assert ProcrastinateJob.objects.filter(task_name=deliveries.JOB).count() == jobs
 
-    def test_that_is_over_is_removed_after_ninety_days(
+    def test_finished_delivery_is_removed_after_ninety_days(
         self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
         waiting, late = (deliveries.send_test(webhook=made.webhook, actor=max) for _ in range(2))
@@ -373,7 +379,7 @@ class TestADelivery:
         assert set(WebhookDelivery.objects.all()) == {waiting, late}
         assert set(WebhookAttempt.objects.values_list("delivery", flat=True)) == {late.pk}
 
-    def test_to_a_host_that_is_not_allowed_any_more_is_not_sent(
+    def test_delivery_to_a_host_no_longer_allowed_is_not_sent(
         self, sent: WebhookDelivery, there: Receiver, settings: LazySettings
     ) -> None:
         settings.WEBHOOK_HOSTS = ["hooks.example.org"]
@@ -383,14 +389,16 @@ class TestADelivery:
         assert "is not in COGNIREVIEW_WEBHOOK_HOSTS" in attempt.reason
         assert there.received == []
 
-    def test_keeps_nothing_of_an_answer_but_its_status(self, sent: WebhookDelivery, there: Receiver) -> None:
+    def test_delivery_keeps_only_the_status_of_a_response(
+        self, sent: WebhookDelivery, there: Receiver
+    ) -> None:
         there.statuses, there.headers = [500], {"X-Told": "a secret of theirs"}
         deliveries.attempt_delivery(sent.pk, 1)
         kept = [*WebhookAttempt.objects.values_list(), *WebhookDelivery.objects.values_list()]
         assert "what a server has to say" not in str(kept)
         assert "a secret of theirs" not in str(kept)
 
-    def test_of_a_webhook_that_is_removed_ends(
+    def test_delivery_of_a_removed_webhook_ends(
         self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
         deliveries.remove_webhook(webhook=made.webhook, actor=max)
@@ -398,7 +406,7 @@ class TestADelivery:
         sent.refresh_from_db()
         assert (sent.state, there.received) == ("given up", [])
 
-    def test_while_its_webhook_is_removed_is_noted_and_not_tried_again(
+    def test_delivery_during_removal_is_recorded_and_not_retried(
         self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
         there.statuses = [500]
@@ -434,7 +442,7 @@ class TestTheSnippetOfTheDocuments:
         deliveries.attempt_delivery(deliveries.send_test(webhook=made.webhook, actor=max).pk, 1)
         return there.received[0]
 
-    def test_takes_what_is_ours_also_beside_another_signature(
+    def test_documented_snippet_accepts_our_signature_among_others(
         self, message: Received, made: deliveries.NewWebhook
     ) -> None:
         assert verify()(message.headers, message.body, made.secret)
@@ -450,12 +458,12 @@ class TestTheSnippetOfTheDocuments:
             {"webhook-signature": ""},
         ],
     )
-    def test_takes_nothing_that_was_changed(
+    def test_documented_snippet_refuses_a_changed_message(
         self, change: dict[str, str], message: Received, made: deliveries.NewWebhook
     ) -> None:
         assert not verify()(message.headers | change, message.body, made.secret)
 
-    def test_takes_no_other_body_or_secret_and_nothing_old(
+    def test_documented_snippet_refuses_another_body_secret_or_age(
         self, message: Received, made: deliveries.NewWebhook, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert not verify()(message.headers, message.body + b" ", made.secret)
@@ -470,7 +478,7 @@ class TestTheJobs:
     def work(self) -> None:
         call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
 
-    def test_tell_and_deliver_with_nobody_s_help(
+    def test_webhook_jobs_notify_and_deliver(
         self, made: deliveries.NewWebhook, there: Receiver, ana: User
     ) -> None:
         decide(EvaluationFactory.create(), ana)
@@ -479,7 +487,9 @@ class TestTheJobs:
         assert [json.loads(received.body)["type"] for received in there.received] == [REVIEWED]
         assert WebhookDelivery.objects.get().state == "delivered"
 
-    def test_try_again_when_it_is_time(self, made: deliveries.NewWebhook, there: Receiver, max: User) -> None:
+    def test_webhook_jobs_retry_when_due(
+        self, made: deliveries.NewWebhook, there: Receiver, max: User
+    ) -> None:
         there.statuses = [500, 200]
         sent = deliveries.send_test(webhook=made.webhook, actor=max)
         self.work()
@@ -492,7 +502,7 @@ class TestTheJobs:
         sent.refresh_from_db()
         assert (sent.state, len(there.received)) == ("delivered", 2)
 
-    def test_of_a_worker_that_died_are_taken_up_by_the_next(
+    def test_webhook_job_of_a_dead_worker_is_retried(
         self, made: deliveries.NewWebhook, there: Receiver, max: User
     ) -> None:
         sent = deliveries.send_test(webhook=made.webhook, actor=max)
@@ -511,7 +521,7 @@ class TestTheJobs:
         sent.refresh_from_db()
         assert (sent.state, len(there.received)) == ("delivered", 1)
 
-    def test_that_cannot_note_what_came_of_it_try_again(
+    def test_webhook_job_that_cannot_record_its_result_is_retried(
         self, made: deliveries.NewWebhook, there: Receiver, max: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sent = deliveries.send_test(webhook=made.webhook, actor=max)

@@ -35,7 +35,7 @@ def send(url: str) -> DeliveryResult:
     return sender.send_message(url, message_id="msg_1", timestamp=1614265330, body=b'{"a": 1}', secret=SECRET)
 
 
-def test_a_signature_is_that_of_standard_webhooks() -> None:
+def test_signature_follows_standard_webhooks() -> None:
     """The example of the convention's own libraries."""
     made = sender.signature(
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
@@ -46,7 +46,7 @@ def test_a_signature_is_that_of_standard_webhooks() -> None:
     assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
-def test_a_message_arrives_as_it_is(there: Receiver) -> None:
+def test_message_is_sent_verbatim(there: Receiver) -> None:
     assert send(there.url) == DeliveryResult(204, "No Content")
     [received] = there.received
     assert (received.path, received.body) == ("/hook?to=team", b'{"a": 1}')
@@ -62,19 +62,19 @@ def test_a_message_arrives_as_it_is(there: Receiver) -> None:
 @pytest.mark.parametrize(
     ("status", "is_taken"), [(200, True), (299, True), (400, False), (410, False), (500, False), (999, False)]
 )
-def test_a_status_says_whether_it_has_arrived(status: int, is_taken: bool, there: Receiver) -> None:
+def test_status_tells_whether_a_message_was_delivered(status: int, is_taken: bool, there: Receiver) -> None:
     there.statuses = [status]
     assert (send(there.url).status, send(there.url).is_taken) == (status, is_taken)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_no_redirect_is_followed(status: int, there: Receiver) -> None:
+def test_redirect_is_not_followed(status: int, there: Receiver) -> None:
     there.statuses, there.headers = [status], {"Location": f"http://{there.host}/elsewhere"}
     assert send(there.url) == DeliveryResult(status, "Redirects are not followed.")
     assert [received.path for received in there.received] == ["/hook?to=team"]
 
 
-def test_a_host_that_is_not_in_the_list_is_not_even_looked_up(
+def test_unlisted_host_is_not_resolved(
     there: Receiver, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.WEBHOOK_HOSTS = ["hooks.example.org"]
@@ -85,9 +85,7 @@ def test_a_host_that_is_not_in_the_list_is_not_even_looked_up(
     assert there.received == []
 
 
-def test_the_connection_goes_to_the_address_that_was_checked(
-    there: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_connection_uses_the_checked_address(there: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
     """A name that leads elsewhere when it is asked again: it is asked once."""
     asked = []
     look_up = socket.getaddrinfo
@@ -103,7 +101,7 @@ def test_the_connection_goes_to_the_address_that_was_checked(
     assert set(asked) <= {"localhost", "127.0.0.1", "::1"}
 
 
-def test_nobody_there_is_told(there: Receiver, settings: LazySettings) -> None:
+def test_refused_connection_is_reported(there: Receiver, settings: LazySettings) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{taken.getsockname()[1]}"]
@@ -140,7 +138,7 @@ def saying(*parts: bytes, pause: float = 0) -> Iterator[int]:
         thread.join()
 
 
-def test_who_never_comes_to_an_end_is_left(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_response_is_abandoned(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "MOST_SECONDS", 0.3)
     with saying(b"HTTP/1.1 200 OK\r\n", *[b"X: y\r\n"] * 30, pause=0.05) as port:
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{port}"]
@@ -150,7 +148,7 @@ def test_who_never_comes_to_an_end_is_left(settings: LazySettings, monkeypatch: 
 
 
 @pytest.mark.parametrize("said", [b"", b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 abc\r\n\r\n", b"\0" * 100_000])
-def test_what_is_no_answer_is_told(said: bytes, settings: LazySettings) -> None:
+def test_invalid_response_is_reported(said: bytes, settings: LazySettings) -> None:
     with saying(said) as port:
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{port}"]
         answer = send(f"http://127.0.0.1:{port}/")
@@ -197,14 +195,14 @@ class TestOverTls:
             yield listening.getsockname()[1]
             thread.join()
 
-    def test_a_certificate_for_the_name_is_taken(
+    def test_certificate_for_the_name_is_accepted(
         self, secure: int, certificate: Path, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.WEBHOOK_HOSTS = [f"localhost:{secure}"]
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         assert send(f"https://localhost:{secure}/") == DeliveryResult(200, "OK")
 
-    def test_one_for_another_name_is_not(
+    def test_certificate_for_another_name_is_refused(
         self, secure: int, certificate: Path, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.WEBHOOK_HOSTS = [f"127.0.0.1:{secure}"]
@@ -213,11 +211,11 @@ class TestOverTls:
         assert answer.status is None
         assert answer.reason.startswith("The certificate is not trusted: ")
 
-    def test_one_that_nobody_vouches_for_is_not(self, secure: int, settings: LazySettings) -> None:
+    def test_untrusted_certificate_is_refused(self, secure: int, settings: LazySettings) -> None:
         settings.WEBHOOK_HOSTS = [f"localhost:{secure}"]
         assert "self-signed certificate" in send(f"https://localhost:{secure}/").reason
 
-    def test_plain_text_is_no_tls(self, settings: LazySettings) -> None:
+    def test_plain_text_is_refused_as_tls(self, settings: LazySettings) -> None:
         with saying(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
             settings.WEBHOOK_HOSTS = [f"localhost:{port}"]
             assert send(f"https://localhost:{port}/") == DeliveryResult(None, "The TLS handshake failed.")

@@ -42,7 +42,7 @@ def body(response: Any) -> bytes:
 
 
 class TestAskingFor:
-    def test_leads_to_the_page_of_the_export(self, as_max: Client, run: Run, max: User) -> None:
+    def test_export_request_redirects_to_its_page(self, as_max: Client, run: Run, max: User) -> None:
         response = as_max.post(reverse("export", args=[run.pk]))
         export = Export.objects.get()
         assert response.status_code == 302
@@ -50,7 +50,7 @@ class TestAskingFor:
         assert (export.run, export.created_by) == (run, max)
         assert output.export_options(export) == output.ExportOptions(run)
 
-    def test_takes_what_was_chosen(self, as_max: Client, run: Run) -> None:
+    def test_export_request_uses_the_chosen_options(self, as_max: Client, run: Run) -> None:
         source = Import.objects.get()
         chosen = {"only": "reviewed", "only_import": source.pk, "format": "csv", "compression": "gzip"}
         as_max.post(reverse("export", args=[run.pk]), chosen)
@@ -68,7 +68,7 @@ class TestAskingFor:
             ({"only_import": "10000000000000000000"}, "That choice is not one of the available choices"),
         ],
     )
-    def test_what_cannot_be_says_why(
+    def test_invalid_export_request_shows_the_reason(
         self, chosen: dict[str, str], sentence: str, as_max: Client, run: Run
     ) -> None:
         response = as_max.post(reverse("export", args=[run.pk]), chosen)
@@ -76,7 +76,7 @@ class TestAskingFor:
         assert sentence in text(response)
         assert not Export.objects.exists()
 
-    def test_offers_the_finished_imports_of_the_run_alone(self, as_max: Client, run: Run) -> None:
+    def test_export_form_offers_finished_imports_of_the_run(self, as_max: Client, run: Run) -> None:
         ImportFactory.create(file_name="elsewhere.jsonl")
         ImportFactory.create(run=run, file_name="failed.jsonl", state=Import.State.FAILED)
         page = text(as_max.get(reverse("export", args=[run.pk])))
@@ -84,7 +84,7 @@ class TestAskingFor:
         assert "elsewhere.jsonl" not in page
         assert "failed.jsonl" not in page
 
-    def test_lists_the_exports_of_the_run(self, as_max: Client, export: Export) -> None:
+    def test_export_list_shows_the_exports_of_the_run(self, as_max: Client, export: Export) -> None:
         other = ExportFactory.create()
         page = text(as_max.get(reverse("export", args=[export.run.pk])))
         assert reverse("export-page", args=[export.pk]) in page
@@ -93,7 +93,7 @@ class TestAskingFor:
 
 
 class TestThePage:
-    def test_asks_again_until_the_file_is_there(self, as_max: Client, run: Run) -> None:
+    def test_export_page_polls_until_the_file_is_ready(self, as_max: Client, run: Run) -> None:
         export = ExportFactory.create(run=run)
         address = reverse("export-page", args=[export.pk])
         page = text(as_max.get(address))
@@ -104,21 +104,21 @@ class TestThePage:
         assert "<html" not in text(state)
         assert "hx-trigger" not in text(state)
 
-    def test_says_how_far_it_is(self, as_max: Client) -> None:
+    def test_export_page_shows_progress(self, as_max: Client) -> None:
         export = ExportFactory.create()
         ExportProgress.objects.update(bytes_read=2048, bytes_to_read=4096)
         page = text(as_max.get(reverse("export-page", args=[export.pk])))
         assert 'max="4096" value="2048"' in page
         assert "2.0 KB of 4.0 KB read." in page
 
-    def test_shows_the_hash_and_leads_to_file_and_receipt(self, as_max: Client, export: Export) -> None:
+    def test_export_page_shows_hash_and_links(self, as_max: Client, export: Export) -> None:
         page = text(as_max.get(reverse("export-page", args=[export.pk])))
         assert hashlib.sha256(OUT).hexdigest() in page
         assert "2, of which 0 are not as they came; 1 left out" in page
         assert reverse("export-file", args=[export.pk]) in page
         assert reverse("export-receipt", args=[export.pk]) in page
 
-    def test_says_why_it_failed(self, as_max: Client) -> None:
+    def test_export_page_shows_why_it_failed(self, as_max: Client) -> None:
         export = ExportFactory.create()
         jobs.fail(export.pk, "ZeroDivisionError: <a bug>")
         page = text(as_max.get(reverse("export-page", args=[export.pk])))
@@ -126,7 +126,7 @@ class TestThePage:
 
 
 class TestTheFile:
-    def test_is_sent_whole_with_its_length_and_hash(self, as_max: Client, export: Export) -> None:
+    def test_export_file_is_sent_with_length_and_hash(self, as_max: Client, export: Export) -> None:
         response = as_max.get(reverse("export-file", args=[export.pk]))
         assert (response.status_code, body(response)) == (200, OUT)
         digest = hashlib.sha256(OUT)
@@ -137,40 +137,40 @@ class TestTheFile:
         assert response["Content-Type"] == "application/x-ndjson"
         assert response["Content-Disposition"] == 'attachment; filename="algebra.jsonl"'
 
-    def test_is_sent_from_any_byte_on(self, as_max: Client, export: Export) -> None:
+    def test_export_file_is_sent_from_any_byte(self, as_max: Client, export: Export) -> None:
         address = reverse("export-file", args=[export.pk])
         response = as_max.get(address, headers={"Range": "bytes=10-"})
         assert (response.status_code, body(response)) == (206, OUT[10:])
         assert response["Content-Length"] == str(len(OUT) - 10)
         assert response["Content-Range"] == f"bytes 10-{len(OUT) - 1}/{len(OUT)}"
 
-    def test_is_sent_whole_where_another_was_begun(self, as_max: Client, export: Export) -> None:
+    def test_export_file_is_sent_whole_if_it_has_changed(self, as_max: Client, export: Export) -> None:
         address = reverse("export-file", args=[export.pk])
         begun = {"Range": "bytes=10-", "If-Range": '"another"'}
         assert as_max.get(address, headers=begun).status_code == 200
         same = begun | {"If-Range": f'"{export.sha256}"'}
         assert as_max.get(address, headers=same).status_code == 206
 
-    def test_has_no_bytes_behind_its_end(self, as_max: Client, export: Export) -> None:
+    def test_export_file_has_no_bytes_after_its_end(self, as_max: Client, export: Export) -> None:
         response = as_max.get(
             reverse("export-file", args=[export.pk]), headers={"Range": f"bytes={len(OUT)}-"}
         )
         assert response.status_code == 416
         assert response["Content-Range"] == f"bytes */{len(OUT)}"
 
-    def test_can_be_asked_about(self, as_max: Client, export: Export) -> None:
+    def test_export_file_answers_head(self, as_max: Client, export: Export) -> None:
         response = as_max.head(reverse("export-file", args=[export.pk]))
         assert (response.status_code, body(response)) == (200, b"")
         assert response["Content-Length"] == str(len(OUT))
 
-    def test_of_nothing_is_empty(self, as_max: Client, run: Run, max: User) -> None:
+    def test_empty_export_file_is_sent(self, as_max: Client, run: Run, max: User) -> None:
         export = jobs.enqueue(output.ExportOptions(run, only="reviewed"), max)
         jobs.build(export.pk)
         response = as_max.get(reverse("export-file", args=[export.pk]))
         assert (response.status_code, body(response), response["Content-Length"]) == (200, b"", "0")
 
     @pytest.mark.parametrize("name", ["export-file", "export-receipt"])
-    def test_is_not_there_before_it_is_built(self, name: str, as_max: Client) -> None:
+    def test_unfinished_export_file_does_not_exist(self, name: str, as_max: Client) -> None:
         assert as_max.get(reverse(name, args=[ExportFactory.create().pk])).status_code == 404
 
     @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ class TestTheFile:
             ({"format": "csv", "compression": "zstd"}, "algebra.csv.zst", "application/zstd"),
         ],
     )
-    def test_is_named_and_typed_by_what_it_is(
+    def test_export_file_has_a_name_and_a_content_type(
         self, chosen: dict[str, str], name: str, content_type: str, as_max: Client, run: Run
     ) -> None:
         as_max.post(reverse("export", args=[run.pk]), chosen)
@@ -201,14 +201,14 @@ class TestTheFile:
             ("Größe", "attachment; filename*=utf-8''Gr%C3%B6%C3%9Fe.jsonl"),
         ],
     )
-    def test_has_a_harmless_name(self, name: str, file_name: str, as_max: Client) -> None:
+    def test_export_file_has_a_safe_name(self, name: str, file_name: str, as_max: Client) -> None:
         export = ExportFactory.create(run=RunFactory.create(name=name))
         jobs.build(export.pk)
         assert as_max.get(reverse("export-file", args=[export.pk]))["Content-Disposition"] == file_name
 
 
 class TestTheReceipt:
-    def test_tells_of_the_file(self, as_max: Client, export: Export) -> None:
+    def test_export_receipt_describes_the_file(self, as_max: Client, export: Export) -> None:
         response = as_max.get(reverse("export-receipt", args=[export.pk]))
         assert response["Content-Disposition"] == 'attachment; filename="algebra.jsonl.receipt.json"'
         receipt = json.loads(body(response))
@@ -236,12 +236,12 @@ class TestTheReceipt:
         ("bytes=x-", None),
     ],
 )
-def test_a_range_header_is_read_as_http_says(header: str, asked: range | None) -> None:
+def test_range_header_is_parsed_as_in_http(header: str, asked: range | None) -> None:
     assert asked_range(header, 10) == asked
     assert bool(asked_range(header, 10)) == bool(asked)
 
 
-def test_the_page_of_a_run_leads_to_the_export(as_max: Client, run: Run) -> None:
+def test_run_page_links_to_its_export(as_max: Client, run: Run) -> None:
     assert Evaluation.objects.filter(run=run).exists()
     page = text(as_max.get(reverse("run", args=[run.pk])))
     assert f'href="{reverse("export", args=[run.pk])}"' in page

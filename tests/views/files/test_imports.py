@@ -38,29 +38,29 @@ def address(source: Import) -> str:
 
 class TestWhileItRuns:
     @pytest.mark.parametrize("state", [Import.State.QUEUED, Import.State.RUNNING])
-    def test_the_page_asks_again(self, state: str, as_ana: Client) -> None:
+    def test_import_page_polls_while_running(self, state: str, as_ana: Client) -> None:
         source = ImportFactory.create(state=state)
         page = text(as_ana.get(address(source)))
         assert f'hx-get="{address(source)}" hx-trigger="every 1s"' in page
 
-    def test_the_page_asks_more_seldom_after_two_minutes(self, as_ana: Client) -> None:
+    def test_import_page_polls_less_often_after_two_minutes(self, as_ana: Client) -> None:
         long_ago = timezone.now() - timedelta(minutes=3)
         source = ImportFactory.create(state=Import.State.QUEUED, created_at=long_ago)
         assert 'hx-trigger="every 5s"' in text(as_ana.get(address(source)))
 
-    def test_htmx_gets_the_part_that_changes(self, as_ana: Client) -> None:
+    def test_import_page_answers_htmx_with_the_changing_part(self, as_ana: Client) -> None:
         source = ImportFactory.create(state=Import.State.RUNNING)
         response = as_ana.get(address(source), headers={"hx-request": "true"})
         assert text(response).startswith('<div id="import-state"')
         assert "HX-Request" in response["Vary"]
 
-    def test_the_last_part_asks_no_more(self, as_ana: Client, max: User) -> None:
+    def test_import_page_stops_polling_at_the_end(self, as_ana: Client, max: User) -> None:
         source = upload(max, line("e-1"))
         assert "hx-trigger" in text(as_ana.get(address(source), headers={"hx-request": "true"}))
         jobs.import_upload(source.pk)
         assert "hx-trigger" not in text(as_ana.get(address(source), headers={"hx-request": "true"}))
 
-    def test_the_page_says_how_far_it_is(self, as_ana: Client, max: User) -> None:
+    def test_import_page_shows_progress(self, as_ana: Client, max: User) -> None:
         source = upload(max, line("e-1"))
         begin = timezone.now()
         ImportProgress.objects.filter(source=source).update(
@@ -76,12 +76,12 @@ class TestWhileItRuns:
             assert part in page
         assert "0 blank" not in page
 
-    def test_the_page_says_that_it_waits(self, as_ana: Client, max: User) -> None:
+    def test_import_page_shows_that_it_is_queued(self, as_ana: Client, max: User) -> None:
         assert "Waiting for its turn" in text(as_ana.get(address(upload(max, line("e-1")))))
 
 
 class TestCancelling:
-    def test_ends_the_import(self, as_max: Client, max: User) -> None:
+    def test_cancelling_ends_the_import(self, as_max: Client, max: User) -> None:
         source = upload(max, line("e-1"))
         cancel = reverse("cancel-import", args=[source.pk])
         assert cancel in text(as_max.get(address(source)))
@@ -91,20 +91,20 @@ class TestCancelling:
         assert cancel not in page
         assert "hx-trigger" not in page
 
-    def test_is_told_until_the_job_has_seen_it(self, as_max: Client, max: User) -> None:
+    def test_cancelling_is_shown_until_the_job_stops(self, as_max: Client, max: User) -> None:
         source = upload(max, line("e-1"))
         ImportProgress.objects.filter(source=source).update(cancelled_by=max)
         page = text(as_max.get(address(source)))
         assert "Cancelling" in page
         assert reverse("cancel-import", args=[source.pk]) not in page
 
-    def test_is_offered_to_who_may(self, as_ana: Client, max: User) -> None:
+    def test_cancelling_is_offered_with_permission(self, as_ana: Client, max: User) -> None:
         source = upload(max, line("e-1"))
         assert reverse("cancel-import", args=[source.pk]) not in text(as_ana.get(address(source)))
 
 
 class TestWhenItIsOver:
-    def test_every_line_of_the_file_is_accounted_for(self, as_ana: Client, max: User) -> None:
+    def test_finished_import_accounts_for_every_line(self, as_ana: Client, max: User) -> None:
         imported(max, line("e-1"), line("e-2"), line("e-3"))
         again = (line("e-1"), line("e-2", model_id="other"), line("e-4"), b"", b"no record", line("e-4"))
         source = imported(max, *again)
@@ -113,43 +113,43 @@ class TestWhenItIsOver:
             "lines": 6, "new": 1, "unchanged": 1, "updated": 1, "conflicts": 0, "rejected": 2, "blank": 1,
         }  # fmt: skip
 
-    def test_says_what_came_in(self, as_ana: Client, max: User) -> None:
+    def test_finished_import_shows_its_counts(self, as_ana: Client, max: User) -> None:
         page = text(as_ana.get(address(imported(max, line("e-1"), b"no record"))))
         assert "1 new record." in page
         assert "1 line rejected." in page
         assert "What became of 2 lines" in page
 
-    def test_lists_the_lines_that_need_a_look_with_field_and_reason(self, as_ana: Client, max: User) -> None:
+    def test_finished_import_lists_lines_with_issues(self, as_ana: Client, max: User) -> None:
         bad = line("e-1", review_reasons="late")
         page = text(as_ana.get(address(imported(max, line("e-0"), bad))))
         assert '<td class="number">2</td>' in page
         assert "review_reasons" in page
         assert "is a string, but takes an array of strings" in page
 
-    def test_does_not_bury_them_under_unchanged_lines(self, as_ana: Client, max: User) -> None:
+    def test_finished_import_lists_issues_before_unchanged_lines(self, as_ana: Client, max: User) -> None:
         imported(max, *(line(f"e-{n}") for n in range(120)))
         source = imported(max, *(line(f"e-{n}") for n in range(120)), b"no record")
         response = as_ana.get(address(source))
         assert [exception.line for exception in response.context["exceptions"]] == [121]
         assert "unchanged</span>" not in text(response)
 
-    def test_lists_the_first_hundred_and_says_how_many_more(self, as_ana: Client, max: User) -> None:
+    def test_finished_import_lists_the_first_hundred_lines(self, as_ana: Client, max: User) -> None:
         page = text(as_ana.get(address(imported(max, *[b"no record"] * 103))))
         assert page.count('class="badge fail"') == 100
         assert "and 3 more" in page
 
-    def test_says_of_a_strict_import_that_nothing_came_in(self, as_ana: Client, max: User) -> None:
+    def test_failed_strict_import_says_that_nothing_was_imported(self, as_ana: Client, max: User) -> None:
         page = text(as_ana.get(address(imported(max, line("e-1"), b"no record", strict=True))))
         assert "1 of 2 lines are invalid, so nothing was imported." in page
         assert "What became of" not in page
         assert "is not JSON" in page
 
-    def test_shows_what_a_file_says_as_text(self, as_ana: Client, max: User) -> None:
+    def test_import_page_escapes_file_contents(self, as_ana: Client, max: User) -> None:
         evil = line("e-1", human_review_status="<img src=x onerror=alert(1)>")
         assert "<img src=x" not in text(as_ana.get(address(imported(max, evil))))
 
     @pytest.mark.parametrize("count", [1, 3])
-    def test_asks_the_database_as_often_for_three_lines_as_for_one(
+    def test_import_page_has_a_constant_number_of_queries(
         self,
         count: int,
         as_ana: Client,
@@ -162,26 +162,24 @@ class TestWhenItIsOver:
 
 
 class TestTheDownloads:
-    def test_rejected_lines_come_as_they_came(self, as_max: Client, max: User) -> None:
+    def test_rejected_lines_are_downloaded_verbatim(self, as_max: Client, max: User) -> None:
         source = imported(max, b"no record\r", line("e-1"), b"\xff\xfe", b"cut o")
         response = as_max.get(reverse("import-rejected", args=[source.pk]))
         assert b"".join(response) == b"no record\r\n\xff\xfe\ncut o\n"
         assert response["Content-Disposition"].startswith("attachment")
 
-    def test_rejected_lines_of_a_strict_import_can_be_had_too(self, as_max: Client, max: User) -> None:
+    def test_rejected_lines_of_a_strict_import_are_downloaded(self, as_max: Client, max: User) -> None:
         source = imported(max, line("e-1"), b"no record", strict=True)
         assert b"".join(as_max.get(reverse("import-rejected", args=[source.pk]))) == b"no record\n"
 
-    def test_rejected_lines_are_offered_to_who_may_have_them(
-        self, as_ana: Client, lea: User, max: User
-    ) -> None:
+    def test_rejected_lines_are_offered_with_permission(self, as_ana: Client, lea: User, max: User) -> None:
         source = imported(max, b"no record")
         download = reverse("import-rejected", args=[source.pk])
         assert download not in text(as_ana.get(address(source)))
         as_ana.force_login(lea)
         assert download in text(as_ana.get(address(source)))
 
-    def test_the_list_holds_every_exception_with_its_line(self, as_ana: Client, max: User) -> None:
+    def test_exceptions_download_has_every_line(self, as_ana: Client, max: User) -> None:
         imported(max, line("e-1"))
         source = imported(max, line("e-1"), b"no record")
         response = as_ana.get(reverse("import-exceptions", args=[source.pk]))

@@ -21,7 +21,7 @@ def send(client: Client, data: bytes, **fields: Any) -> Any:
     return client.post(reverse("task-context"), {"file": file} | fields, follow=True)
 
 
-def test_a_file_that_is_sent_comes_in_and_bad_entries_are_listed(as_max: Client) -> None:
+def test_context_upload_imports_tasks_and_lists_invalid_ones(as_max: Client) -> None:
     page = text(send(as_max, json.dumps([task(), {"task_id": "<8>"}]).encode()))
     assert "Imported 1 tasks with 0 answers." in page
     assert "tasks.json" in page
@@ -29,7 +29,7 @@ def test_a_file_that_is_sent_comes_in_and_bad_entries_are_listed(as_max: Client)
     assert TaskContext.objects.get().run is None
 
 
-def test_it_may_be_for_one_run(as_max: Client) -> None:
+def test_context_upload_may_be_for_one_run(as_max: Client) -> None:
     run = RunFactory.create()
     send(as_max, json.dumps([task()]).encode(), run=run.pk)
     assert TaskContext.objects.get().run == run
@@ -38,14 +38,14 @@ def test_it_may_be_for_one_run(as_max: Client) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"), [(b"PK\x03\x04", "is a ZIP archive"), (b"", "The submitted file is empty.")]
 )
-def test_a_file_that_is_refused_says_why(as_max: Client, data: bytes, reason: str) -> None:
+def test_refused_context_upload_shows_the_reason(as_max: Client, data: bytes, reason: str) -> None:
     answer = send(as_max, data)
     assert answer.status_code == 422
     assert reason in text(answer)
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_the_page_costs_the_same_whatever_its_length(
+def test_context_page_has_a_constant_number_of_queries(
     as_max: Client, count: int, django_assert_num_queries: Any
 ) -> None:
     for _ in range(count):

@@ -44,7 +44,7 @@ def address(as_max: Client) -> str:
 
 
 class TestTheWhole:
-    def test_of_a_file_leads_to_its_import(self, as_max: Client, max: User) -> None:
+    def test_tus_upload_redirects_to_its_import(self, as_max: Client, max: User) -> None:
         made = make(as_max, run="Algebra", strict="true")
         assert made.status_code == 201
         address = made["Location"]
@@ -59,23 +59,23 @@ class TestTheWhole:
         led = as_max.get(address)
         assert (led.status_code, led["Location"]) == (302, reverse("import", args=[upload.pk]))
 
-    def test_names_the_run_after_the_file_when_nobody_names_it(self, as_max: Client) -> None:
+    def test_tus_upload_names_the_run_after_the_file(self, as_max: Client) -> None:
         make(as_max, filename="../Set 2.jsonl.gz", run="")
         assert Upload.objects.get().run_name == "Set 2"
 
-    def test_says_what_the_server_can_do(self, as_max: Client, settings: LazySettings) -> None:
+    def test_tus_options_list_the_capabilities(self, as_max: Client, settings: LazySettings) -> None:
         response = as_max.options(reverse("uploads"))
         assert response.status_code == 204
         assert response["Tus-Version"] == "1.0.0"
         assert response["Tus-Extension"] == "creation,termination"
         assert response["Tus-Max-Size"] == str(settings.MAX_UPLOAD_BYTES)
 
-    def test_can_be_ended_before_time(self, as_max: Client, address: str) -> None:
+    def test_tus_upload_can_be_cancelled(self, as_max: Client, address: str) -> None:
         assert as_max.delete(address, headers=TUS).status_code == 204
         assert as_max.head(address, headers=TUS).status_code == 404
         assert not Upload.objects.exists()
 
-    def test_is_stored_in_parts(self, as_max: Client) -> None:
+    def test_tus_upload_is_stored_in_parts(self, as_max: Client) -> None:
         data = bytes(2 * BLOCK_SIZE + 5)
         address = make(as_max, length=len(data) + 1)["Location"]
         send(as_max, address, data, offset=0)
@@ -90,55 +90,55 @@ class TestWhatIsRefused:
         assert response["Tus-Resumable"] == "1.0.0"
         assert sentence in response.content.decode()
 
-    def test_too_many_uploads_or_bytes(self, as_max: Client, address: str, settings: Any) -> None:
+    def test_tus_refuses_too_many_uploads_or_bytes(self, as_max: Client, address: str, settings: Any) -> None:
         settings.MAX_OPEN_UPLOAD_BYTES = len(FILE) - 1
         self.answer(send(as_max, address, FILE, offset=0), 413, "COGNIREVIEW_MAX_OPEN_UPLOAD_BYTES")
         settings.MAX_OPEN_UPLOADS = 1
         self.answer(make(as_max), 429, "COGNIREVIEW_MAX_OPEN_UPLOADS")
 
-    def test_another_version(self, as_max: Client, address: str) -> None:
+    def test_tus_refuses_another_version(self, as_max: Client, address: str) -> None:
         response = as_max.head(address, headers={"Tus-Resumable": "0.2.2"})
         assert (response.status_code, response["Tus-Version"]) == (412, "1.0.0")
 
     @pytest.mark.parametrize("offset", [1, 10**17])
-    def test_another_offset(self, offset: int, as_max: Client, address: str) -> None:
+    def test_tus_refuses_another_offset(self, offset: int, as_max: Client, address: str) -> None:
         self.answer(send(as_max, address, FILE, offset=offset), 409, "at another offset")
 
     @pytest.mark.parametrize("number", ["", "-1", "x", "1" * 30])
-    def test_a_number_that_is_none(self, number: str, as_max: Client, address: str) -> None:
+    def test_tus_refuses_an_invalid_number(self, number: str, as_max: Client, address: str) -> None:
         self.answer(send(as_max, address, FILE, offset=number), 400, "Upload-Offset must be a number")
         self.answer(make(as_max, length=number), 400, "Upload-Length must be a number")
 
-    def test_bytes_of_another_type(self, as_max: Client, address: str) -> None:
+    def test_tus_refuses_another_content_type(self, as_max: Client, address: str) -> None:
         self.answer(send(as_max, address, FILE, offset=0, content_type="text/plain"), 415, "offset+octet")
 
-    def test_more_bytes_than_were_said(self, as_max: Client, address: str) -> None:
+    def test_tus_refuses_more_bytes_than_announced(self, as_max: Client, address: str) -> None:
         self.answer(send(as_max, address, FILE + b"x", offset=0), 413, "and this is more")
 
-    def test_a_file_over_the_limit(self, as_max: Client, settings: LazySettings) -> None:
+    def test_tus_refuses_a_file_over_the_limit(self, as_max: Client, settings: LazySettings) -> None:
         self.answer(make(as_max, length=settings.MAX_UPLOAD_BYTES + 1), 413, "COGNIREVIEW_MAX_UPLOAD_BYTES")
 
     @pytest.mark.parametrize("described", ["filename !", "filename /w==", "filename AA=="])
-    def test_metadata_that_cannot_be_read(self, described: str, as_max: Client) -> None:
+    def test_tus_refuses_unreadable_metadata(self, described: str, as_max: Client) -> None:
         headers = TUS | {"Upload-Length": "1", "Upload-Metadata": described}
         self.answer(as_max.post(reverse("uploads"), headers=headers), 400, "Upload-Metadata takes")
 
-    def test_a_run_name_that_is_none(self, as_max: Client) -> None:
+    def test_tus_refuses_an_invalid_run_name(self, as_max: Client) -> None:
         self.answer(make(as_max, run="x" * 201), 422, "at most 200 characters")
 
-    def test_a_file_that_cannot_be_imported_and_what_came_of_it(self, as_max: Client) -> None:
+    def test_tus_refuses_a_file_that_cannot_be_imported(self, as_max: Client) -> None:
         data = b"\xff\xfe{\0}\0"
         address = make(as_max, length=len(data))["Location"]
         self.answer(send(as_max, address, data, offset=0), 422, "The file is UTF-16.")
         assert not Upload.objects.exists()
         assert not Import.objects.exists()
 
-    def test_to_lead_to_an_import_before_there_is_one(self, as_max: Client, address: str) -> None:
+    def test_tus_upload_without_import_has_no_redirect(self, as_max: Client, address: str) -> None:
         assert as_max.get(address).status_code == 404
 
 
 class TestWhoMay:
-    def test_go_on_is_who_began(self, as_max: Client, address: str, lea: User) -> None:
+    def test_tus_upload_belongs_to_its_author(self, as_max: Client, address: str, lea: User) -> None:
         other = Client()
         lea.groups.set(User.objects.get(username="max").groups.all())
         other.force_login(lea)
@@ -147,12 +147,12 @@ class TestWhoMay:
         assert other.delete(address, headers=TUS).status_code == 404
         assert Upload.objects.get().offset == 0
 
-    def test_begin_are_admins(self, as_ana: Client) -> None:
+    def test_tus_upload_requires_an_admin(self, as_ana: Client) -> None:
         assert make(as_ana).status_code == 403
         assert not Upload.objects.exists()
 
     @pytest.mark.parametrize("method", ["patch", "delete"])
-    def test_is_asked_for_a_token(self, method: str, address: str, max: User) -> None:
+    def test_tus_upload_requires_a_csrf_token(self, method: str, address: str, max: User) -> None:
         careful = Client(enforce_csrf_checks=True)
         careful.force_login(max)
         assert getattr(careful, method)(address, headers=TUS).status_code == 403
@@ -170,7 +170,9 @@ class TestACutConnection:
                 raise UnreadablePostError
             return self._blocks.pop(0)
 
-    def test_leaves_what_has_arrived(self, as_max: Client, address: str, max: User) -> None:
+    def test_interrupted_tus_upload_keeps_the_received_part(
+        self, as_max: Client, address: str, max: User
+    ) -> None:
         request: Any = RequestFactory().patch(
             address,
             FILE,

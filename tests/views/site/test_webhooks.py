@@ -36,19 +36,17 @@ def webhook(max: User) -> Webhook:
 
 
 class TestThePage:
-    def test_says_when_webhooks_are_off_and_who_can_change_that(
-        self, as_max: Client, settings: LazySettings
-    ) -> None:
+    def test_webhooks_page_says_how_to_turn_webhooks_on(self, as_max: Client, settings: LazySettings) -> None:
         assert "Webhooks are off" not in text(as_max.get(reverse("webhooks")))
         settings.WEBHOOK_HOSTS = []
         page = text(as_max.get(reverse("webhooks")))
         assert "Webhooks are off. The operator of this site names in <code>COGNIREVIEW_WEBHOOK_HOSTS" in page
 
-    def test_is_where_admins_look(self, as_max: Client, as_lea: Client) -> None:
+    def test_webhooks_page_is_linked_for_admins(self, as_max: Client, as_lea: Client) -> None:
         assert reverse("webhooks") in text(as_max.get(reverse("runs")))
         assert reverse("webhooks") not in text(as_lea.get(reverse("runs")))
 
-    def test_costs_the_same_for_one_and_for_many(
+    def test_webhooks_page_has_a_constant_number_of_queries(
         self,
         as_max: Client,
         max: User,
@@ -69,7 +67,9 @@ class TestThePage:
 
 
 class TestAdding:
-    def test_asks_who_one_is_and_then_shows_the_secret_once(self, as_max: Client, max: User) -> None:
+    def test_adding_a_webhook_reauthenticates_and_shows_the_secret_once(
+        self, as_max: Client, max: User
+    ) -> None:
         run = RunFactory.create(name="nightly")
         sent = {"url": URL, "run": run.pk}
         assert as_max.post(reverse("add-webhook"), sent)["Location"].startswith(reverse("reauthenticate"))
@@ -97,7 +97,9 @@ class TestAdding:
             ({"url": URL, "run": "x"}, "Select a valid choice"),
         ],
     )
-    def test_of_what_is_not_allowed_says_why(self, sent: dict[str, str], why: str, proven: Client) -> None:
+    def test_adding_a_disallowed_webhook_shows_the_reason(
+        self, sent: dict[str, str], why: str, proven: Client
+    ) -> None:
         answer = proven.post(reverse("add-webhook"), sent)
         assert answer.status_code == 422
         assert why in text(answer)
@@ -105,7 +107,7 @@ class TestAdding:
 
 
 class TestOne:
-    def test_shows_each_attempt_with_status_and_reason(
+    def test_webhook_page_shows_each_attempt(
         self, as_max: Client, webhook: Webhook, max: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sent = deliveries.send_test(webhook=webhook, actor=max)
@@ -116,12 +118,12 @@ class TestOne:
         assert page.index("500") < page.index("No response in time.")
         assert "next attempt" in page
 
-    def test_is_sent_a_test(self, as_max: Client, webhook: Webhook) -> None:
+    def test_webhook_page_sends_a_test(self, as_max: Client, webhook: Webhook) -> None:
         answer = as_max.post(reverse("test-webhook", args=[webhook.pk]), follow=True)
         assert "Test message queued" in text(answer)
         assert webhook.deliveries.get().event == "test"
 
-    def test_that_is_removed_is_gone_and_what_it_was_sent_stays(
+    def test_removed_webhook_is_gone_and_its_deliveries_stay(
         self, as_max: Client, webhook: Webhook, max: User
     ) -> None:
         deliveries.send_test(webhook=webhook, actor=max)
@@ -129,7 +131,7 @@ class TestOne:
         assert as_max.get(reverse("webhook", args=[webhook.pk])).status_code == 404
         assert webhook.deliveries.get().state == "given up"
 
-    def test_costs_the_same_for_one_message_and_for_many(
+    def test_webhook_page_has_a_constant_number_of_queries(
         self,
         as_max: Client,
         max: User,
