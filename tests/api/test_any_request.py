@@ -1,6 +1,6 @@
-"""Whatever is sent to an operation: an answer, or a problem that is the sender's.
+"""Any request to an operation gets a valid response or a 4xx problem.
 
-Beside `test_schema`: methods and bodies of another operation, and criteria, scores and filters that exist.
+Complements `test_schema` with methods and bodies of other operations, and existing criteria, scores, filters.
 """
 
 from typing import Any

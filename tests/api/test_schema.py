@@ -1,4 +1,4 @@
-"""What Schemathesis finds: every answer is one that the schema tells of, whatever is sent, and none a 5xx."""
+"""Schemathesis: every response to a generated request matches the schema, and none is a server error."""
 
 import json
 import re
@@ -39,7 +39,7 @@ Operation = APIOperation[Any, Any, Any, Any]
 Known = list[dict[str, Any]]
 EXAMPLES = 40
 DECISION = {"corrected_scores": {name: {"score": "Yes"} for name in SCORES}, "comments": "So it is."}
-# What the data has, for the parts of a request that chance does not meet.
+# Existing values, for parts of a request that random values would never match.
 RUNS = ("one", "blind", "empty")
 RECORDS = ("waiting", "decided", "held", "with a lead", "hidden")
 IN_ADDRESSES: dict[str, Known] = {
@@ -62,7 +62,7 @@ BODIES: dict[str, list[Any]] = {
     "POST /runs/{run}/imports": [file_of(line("new"), line("waiting")), b"\x1f\x8b cut off"],
     "PUT /runs/{run}/mapping": [(MAPPINGS / "mt-bench.toml").read_bytes(), b"[fields]"],
 }
-# Where not 200 alone: what requests about what there is must have come to, or they tested little.
+# Statuses that requests with existing values must have reached, if not only 200.
 REACHED: dict[str, set[int]] = {
     "POST /runs/{run}/imports": {202},
     "DELETE /evaluations/{evaluation_id}/claim": {204},
@@ -73,7 +73,7 @@ REACHED: dict[str, set[int]] = {
 
 @pytest.fixture
 def operations(max: User, ana: User) -> dict[str, Operation]:
-    """The operations, on runs that hold a record in each state, and one to be scored blind."""
+    """The operations, with runs that have a record in each state and a blind record."""
     bring_in(file_of(line("imported"), b"no record"), run="imported")
     lines = (line(key, parsed_rubric_scores=SCORES, aggregated_score="Fail") for key in RECORDS[:-1])
     bring_in(file_of(*lines), run="one")
@@ -95,7 +95,7 @@ def operations(max: User, ana: User) -> dict[str, Operation]:
 
 @pytest.fixture(autouse=True)
 def _one_connection() -> Iterator[None]:
-    """Requests leave the connection of the test alone, as the test client has it."""
+    """Keep requests from closing the test's database connection, as the test client does."""
     signals = (request_started, request_finished)
     for signal in signals:
         signal.disconnect(close_old_connections)
@@ -105,7 +105,7 @@ def _one_connection() -> Iterator[None]:
 
 
 def requests(name: str, operation: Operation, mode: GenerationMode) -> st.SearchStrategy[Case]:
-    """Requests as the schema has them (or, negative, as it does not), many of them about what there is."""
+    """Generate valid requests (or invalid ones, if negative), many of them with existing values."""
     addresses = [known for part, values in IN_ADDRESSES.items() if part in name for known in values]
     if "{import_id}" in name:
         addresses = [{"import_id": Import.objects.get(run__name="imported").pk}]

@@ -1,4 +1,4 @@
-"""Tests of the conditions for hidden records: in SQL the same ones as `blind.is_hidden` says one by one."""
+"""The conditions for hidden records in SQL match `blind_scoring.is_hidden` for each record."""
 
 import json
 from typing import Any
@@ -31,7 +31,7 @@ values: st.SearchStrategy[Any] = st.sampled_from(
     [None, "", "54", 0, 1, 0.0, -0.0, False, True, [], {}, [""], {"": ""}, {"a": {}}, [None]]
 )
 answers = values | st.dictionaries(st.sampled_from(["response", "model", "final_answer"]), values, max_size=3)
-# A record at random: its place, its history, and the person it was shown to.
+# A random record: its share, its history, and the person to whom it was shown.
 records = st.fixed_dictionaries(
     {
         "structured_model_response": st.just(ANSWER) | answers,
@@ -63,7 +63,7 @@ contexts = st.lists(
 
 
 def make(run: Run, number: int, people: dict[str, User], drawn: dict[str, Any]) -> None:
-    """A record of which all that was drawn is so."""
+    """Create a record with the drawn properties."""
     happened = ("was_shown", "is_decided", "independent_review_of", "reviewed_by", "shown_to")
     fields = {name: value for name, value in drawn.items() if name not in happened}
     record = EvaluationFactory.create(run=run, evaluation_id=f"record {number}", **fields)
@@ -173,7 +173,7 @@ def test_has_answer_is_set_by_every_import() -> None:
 
 @pytest.fixture
 def run(db: None) -> Run:
-    """A run of two blind records, which pass and fail, and of one that fails and has no answer."""
+    """A run with two blind records, Pass and Fail, and a Fail without a response."""
     run = RunFactory.create(blind_share=1)
     source = ImportFactory.create(run=run, lines=3, new=3)
     for number, verdict, answer in ((1, "Pass", ANSWER), (2, "Fail", ANSWER), (3, "Fail", None)):

@@ -37,7 +37,7 @@ TAKE_FORMS = [name for name, methods in ACCESS.items() if "post" in methods]
 
 
 def one_of_everything(max: User, record: Evaluation | None = None) -> Evaluation:
-    """A record that waits, with a row for whatever an address of the table may name."""
+    """Create a waiting record, and a row for every primary key in the addresses."""
     record = record or EvaluationFactory.create()
     ExportFactory.create(run=record.run)
     of_another = EvaluationFactory.create(run=record.run, is_escalated=True)
@@ -65,7 +65,7 @@ def record(max: User) -> Evaluation:
 
 @pytest.fixture
 def visitors(record: Evaluation, eve: User, ana: User, lea: User, max: User) -> Iterator[tuple[str, Client]]:
-    """A browser of each of `PEOPLE`; last of "gone", who was deactivated while logged in as an admin."""
+    """A browser for each of `PEOPLE`, and for "gone", an admin who was deactivated while logged in."""
 
     def logged_in(person: User) -> Client:
         client = Client()
@@ -83,7 +83,7 @@ def visitors(record: Evaluation, eve: User, ana: User, lea: User, max: User) -> 
 
 
 def address(name: str, record: Evaluation) -> str:
-    """Where the name leads: to the record, its run, its import or the export of its run."""
+    """Return the address of a URL name for the record, its run, its import or its export."""
     rows = {"runs": record.run_id, "imports": record.first_import_id, "evaluations": record.pk}
     rows["exports"] = Export.objects.get().pk
     rows["escalations"] = Escalation.objects.get().pk
@@ -105,9 +105,9 @@ def address(name: str, record: Evaluation) -> str:
 
 
 def ask(client: Client, method: str, place: str, **how: Any) -> Any:
-    """Send a request, read the answer to its end, and take back whatever it did.
+    """Send a request, read the whole response, and roll back its changes.
 
-    GET and HEAD are asked where the database refuses any change, and any lock on a row.
+    GET and HEAD run in a read-only transaction, which rejects changes and row locks.
     """
     with transaction.atomic():
         if method in {"get", "head"}:

@@ -41,7 +41,7 @@ def record(max: User) -> Evaluation:
 
 
 class TestFiltersAndOrders:
-    """Only those of ours reach the database: no look-up of Django's comes from an address or a body."""
+    """Only known filters reach the database; Django lookups from requests do not."""
 
     LOOKUPS = (
         "password__startswith",
@@ -254,7 +254,7 @@ class TestOpenRedirect:
     def test_login_does_not_redirect_to_other_site(self, elsewhere: str, client: Client, ana: User) -> None:
         posted = {"login": "ana", "password": PASSWORD, "next": elsewhere}
         self.assert_here(client.post(reverse("login"), posted)["Location"])
-        # And for who is logged in already.
+        # The same for a person who is already logged in.
         self.assert_here(client.get(reverse("login"), {"next": elsewhere})["Location"])
         again = client.post(
             f"{reverse('reauthenticate')}?{QueryDict(mutable=True).urlencode()}",
@@ -324,7 +324,7 @@ class TestGuessing:
     def test_failed_login_hashes_password_for_unknown_account(
         self, client: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The work is the same: one hash of a password each."""
+        """Both cases hash one password, so they take the same time."""
         encode, hashed = MD5PasswordHasher.encode, []
 
         def counting(*arguments: Any, **options: Any) -> str:
@@ -386,7 +386,7 @@ class TestGuessing:
         assert "There have been too many attempts" in text(response)
 
     def test_token_prefix_does_not_help_guessing(self, ana: User) -> None:
-        """It is found by its hash: what begins as a token does is as far from it as anything."""
+        """Tokens are found by hash, so a correct prefix is no better than any other text."""
         known = token(ana)
         with CaptureQueriesContext(connection) as asked:
             assert api_tokens.authenticate(known[:-1]) is None
@@ -395,7 +395,7 @@ class TestGuessing:
 
 
 class TestLog:
-    """One event is one line, whatever was sent."""
+    """Each log event is one line for any input."""
 
     @pytest.fixture
     def written(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
@@ -407,7 +407,7 @@ class TestLog:
 
         class Listener(logging.Handler):
             def emit(self, record: logging.LogRecord) -> None:
-                # A traceback has lines of its own.
+                # Tracebacks have several lines.
                 alone = logging.makeLogRecord({**vars(record), "exc_info": None, "exc_text": None})
                 lines.append(formatter.format(alone))
 
@@ -439,7 +439,7 @@ class TestLog:
 
 
 def test_invalid_content_length_is_rejected(as_max: Client) -> None:
-    """A body of another length than was said is not read on into, and never a 5xx."""
+    """A wrong Content-Length does not affect the next request, and causes no server error."""
     for length in ("-1", "1e3", "99999999999999999999", "abc", "0x10", "3, 4"):
         response = as_max.post("/", b"run=x", content_type="text/plain", headers={"Content-Length": length})
         assert response.status_code in {400, 403, 422}

@@ -1,4 +1,4 @@
-"""A full disk: uploads are refused with a sentence, jobs fail with it and can be tried again."""
+"""Full disk: uploads are rejected with a message, and jobs fail with it and can be retried."""
 
 import errno
 import html
@@ -66,7 +66,7 @@ def test_full_disk_is_recognised_as_cause_of_another_error() -> None:
 
 @pytest.fixture
 def fill(db: None) -> Callable[[str], None]:
-    """Let each new row of a table meet a full disk, as PostgreSQL reports it."""
+    """Fail each INSERT into a table with the disk-full error of PostgreSQL."""
 
     def fill(table: str) -> None:
         with connection.cursor() as cursor:
@@ -82,13 +82,13 @@ def fill(db: None) -> Callable[[str], None]:
 
 @pytest.fixture
 def _low(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave less on the disk than is kept in reserve."""
+    """Report less free disk space than the reserve."""
     monkeypatch.setattr(settings.ENVIRONMENT, "database_url", "")
     monkeypatch.setattr(disk_full, "RESERVE", 2**62)
 
 
 class TestUpload:
-    """It is refused with 507 and a sentence, and nothing of it is left."""
+    """An upload is rejected with 507 and a message, and leaves nothing behind."""
 
     @pytest.mark.parametrize(
         "table", ["upload", "upload_part", "import", "source_chunk", "procrastinate_jobs"]
@@ -139,7 +139,7 @@ def test_page_on_full_disk_returns_507(as_max: Client, fill: Callable[[str], Non
 class TestJob:
     @pytest.fixture
     def failed(self, max: User, monkeypatch: pytest.MonkeyPatch) -> Import:
-        """Return an import whose job met a full disk."""
+        """Return an import whose job failed on a full disk."""
 
         def fail(*_: object) -> None:
             raise errors.DiskFull("could not extend file")
@@ -203,7 +203,7 @@ class TestJob:
 
 
 def fail_once(function: Callable[..., None]) -> Callable[..., None]:
-    """Let the first call meet a full disk."""
+    """Fail the first call with a full disk."""
     times = iter([True])
 
     def call(*arguments: Any) -> None:
@@ -222,7 +222,7 @@ def receive(admin: User, content: bytes = FILE, *, strict: bool = False) -> Impo
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 200 MB, on which a database is."""
+    """A database on a disk of 200 MB."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=200m", "tmpfs", str(folder)]
@@ -239,7 +239,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     "statement", ["INSERT INTO part VALUES (%b)", "SELECT pg_logical_emit_message(true, '', %b)"]
 )
 def test_full_database_disk_logs_no_record_contents(small_disk: Path, statement: LiteralString) -> None:
-    """The first statement cannot extend a table; the second one fills the log of changes, a PANIC."""
+    """The first statement cannot extend a table. The second one fills the write-ahead log: a PANIC."""
     data_dir = small_disk / "var"
     with embedded.running(data_dir):
         with connect(data_dir) as opened, (small_disk / "filler").open("wb", buffering=0) as filler:
@@ -255,7 +255,7 @@ def test_full_database_disk_logs_no_record_contents(small_disk: Path, statement:
 
 
 def repeat(opened: psycopg.Connection[Any], statement: LiteralString) -> None:
-    """Execute a statement with contents in it until the disk is full."""
+    """Execute a statement with record contents until the disk is full."""
     with psycopg.Cursor(opened) as cursor:
         for _ in range(200):
             cursor.execute(statement, [MARKER.encode() + os.urandom(500_000)])

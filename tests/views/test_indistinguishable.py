@@ -1,7 +1,7 @@
-"""No answer separates blind records by the judge's output, nor drawn records from flagged ones.
+"""No response reveals the judge's output for blind records, or which records are random samples.
 
-Two records of a pair differ in nothing but secrets. Every request is sent twice; in between, the records of
-each pair exchange their secrets. Every answer has to be the same both times: then none depends on them.
+The records of a pair differ only in secrets. Every request is sent twice, and the pairs swap their secrets in
+between. If both responses are equal, they do not depend on secrets.
 """
 
 import re
@@ -32,7 +32,7 @@ from tests.views.test_access import ROUTES, address, one_of_everything
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-# Columns that identify a record. All others are secrets in one of the pairs.
+# Columns that identify a record. Each other column is a secret in one of the pairs.
 IDENTITY = {
     "id",
     "run",
@@ -74,14 +74,14 @@ PASSES = {
     "parsing_error": None,
     "review_reasons": ["Sampled for audit"],
 }
-# Words of the judge about records that are scored blind, and of nothing else.
+# Words that only the judge's output for blind records contains.
 MARKERS = ("zeppelin", "quixotic", "marmalade", "jabberwock", "xylophone", "wombat", "tangerine")
-# Files for leads with all that the judge said. Downloading one is noted: no review after it is blind.
+# Files for leads with the judge's output. A download is recorded, and later reviews are not blind.
 FILES = {"independent-reviews", "GET /runs/{run}/export", "GET /audit"}
 
 
 def names(*, is_blind: bool) -> Iterator[str]:
-    """Ids of records in the blind share of the run, or out of it."""
+    """Yield ids of records inside or outside the blind share of the run."""
     for number in range(1_000):
         name = f"record-{number}"
         if (allocation.position(allocation.BLIND, name) < 0.5) == is_blind:
@@ -89,14 +89,14 @@ def names(*, is_blind: bool) -> Iterator[str]:
 
 
 class Pair(NamedTuple):
-    """Two records that differ in secrets only."""
+    """Two records that differ only in secrets."""
 
     first: Evaluation
     second: Evaluation
 
 
 class World:
-    """A run with pairs of records, and records about which nothing is hidden."""
+    """A run with pairs of records, and with records that have nothing hidden."""
 
     def __init__(self, lead: User, reviewer: User) -> None:
         self.run = Run.objects.create(name="twins", blind_share=0.5, sample_share=1)
@@ -133,7 +133,7 @@ class World:
         indexing._update_counts(self.run)
 
     def exchange(self, *pairs: Pair) -> None:
-        """Give each record of a pair the secrets of the other, and find them by those."""
+        """Swap the secrets within each pair, and index the records again."""
         columns = [field.name for field in Evaluation._meta.concrete_fields if field.name not in IDENTITY]
         for pair in pairs:
             first, second = (Evaluation.objects.get(pk=one.pk) for one in pair)
@@ -152,11 +152,11 @@ class World:
 
     @property
     def firsts(self) -> list[tuple[str, str]]:
-        """Filters for the first record of each pair."""
+        """Return filters for the first record of each pair."""
         return [("task", pair.first.task_id or "") for pair in self.pairs]
 
     def queries(self) -> Iterator[list[tuple[str, str]]]:
-        """Every filter with every value that occurs, and every word of a secret text."""
+        """Return every filter with every existing value, and every word of a secret text."""
         occurring = RunFacet.objects.filter(run=self.run).values_list("name", "value")
         fixed = [(name, value) for name, one in FILTERS.items() for value in one.options]
         typed = [("created-from", "2025-01-01"), ("reviewed-until", "2030-01-01")]
@@ -175,7 +175,7 @@ Question = tuple[str, Callable[[], Any]]
 
 
 class Asker:
-    """Asks everything there is as one person, on pages and by the API. Takes back whatever that does."""
+    """Send every request as one person, to pages and API, and roll back the changes."""
 
     def __init__(self, person: User, world: World) -> None:
         self.role = person.groups.get().name
@@ -254,7 +254,7 @@ class Asker:
         for pairs in self.world.queries():
             if pairs[0][0] != "q":
                 yield from self._of_query(pairs)
-            # With the first of each pair alone, a count or a claim shows which of them a filter finds.
+            # With only the first record of each pair, counts and claims show which records a filter finds.
             yield from self._of_query(pairs + self.world.firsts)
 
     def _of_query(self, pairs: list[tuple[str, str]]) -> Iterator[Question]:
@@ -281,7 +281,7 @@ class Asker:
 
 @contextmanager
 def _taken_back() -> Iterator[None]:
-    """Roll the database back at the end."""
+    """Roll back the database at the end."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
@@ -294,7 +294,7 @@ _OWN = re.compile(
 
 
 def _comparable(response: Any) -> str:
-    """An answer without its tokens and moments."""
+    """Return a response without tokens and times."""
     headers = [
         f"{name}: {response.headers[name]}"
         for name in ("Location", "ETag", "HX-Replace-Url")
@@ -305,7 +305,7 @@ def _comparable(response: Any) -> str:
 
 
 def separated(asker: Asker, before: dict[str, str], *pairs: Pair) -> dict[str, tuple[str, str]]:
-    """The answers that change when the pairs exchange their secrets."""
+    """Return the responses that change when the pairs swap their secrets."""
     with _taken_back():
         asker.world.exchange(*pairs)
         after = asker.answers(before)
@@ -314,7 +314,7 @@ def separated(asker: Asker, before: dict[str, str], *pairs: Pair) -> dict[str, t
 
 
 def differing(one: str, other: str) -> list[tuple[str, str]]:
-    """The first lines in which two answers differ."""
+    """Return the first lines that differ between two responses."""
     lines = zip(one.splitlines(), other.splitlines(), strict=False)
     return [(ours.strip()[:200], theirs.strip()[:200]) for ours, theirs in lines if ours != theirs][:2]
 

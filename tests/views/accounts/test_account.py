@@ -1,4 +1,4 @@
-"""Login, the own password, and the welcome of the first admin."""
+"""Login, change of the own password, and the setup link of the first admin."""
 
 import re
 

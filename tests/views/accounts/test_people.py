@@ -1,4 +1,4 @@
-"""The people page, and the links an admin hands out."""
+"""The people page, and the links that admins create."""
 
 import smtplib
 import time
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def as_max_proven(as_max: Client, max: User) -> Client:
-    """max, who has just typed the password again."""
+    """max, with a recent reauthentication."""
     as_max.post(reverse("reauthenticate"), {"password": PASSWORD})
     return as_max
 
@@ -60,7 +60,7 @@ class TestPersonPage:
         asked = as_max.post(address, {"role": "lead"})
         assert asked["Location"] == f"{reverse('reauthenticate')}?next={address.replace('/', '%2F')}"
         assert role_of(ana) == "reviewer"
-        # What was sent is done when the password has been typed.
+        # The submitted change is applied after the password was entered.
         done = as_max.post(asked["Location"], {"password": PASSWORD})
         assert done["Location"] == reverse("person", args=[ana.pk])
         assert role_of(ana) == "lead"

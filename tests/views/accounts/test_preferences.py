@@ -1,4 +1,4 @@
-"""How somebody likes the screen: theme and keys."""
+"""Preferences: theme and shortcuts."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 def posted(**changes: Any) -> dict[str, Any]:
-    """The page as a browser posts it, with changes like `key_skip="z"`; None leaves out."""
+    """Return the form data of the page with changes such as `key_skip="z"`; None omits a field."""
     form = {f"key-{command.name}": command.key.upper() for command in COMMANDS}
     form |= {"theme": "system", "has_shortcuts": "on"}
     form |= {
@@ -31,7 +31,7 @@ def save(client: Client, **changes: Any) -> Any:
 
 
 def screen(client: Client, person: User) -> str:
-    """The review screen of a record the person holds."""
+    """Return the review screen of a record claimed by the person."""
     record = EvaluationFactory.create()
     claims.claim(evaluation_id=record.pk, reviewer=person)
     return text(client.get(url("evaluation", record)))

@@ -1,4 +1,4 @@
-"""Codes of a second factor: each is accepted once, whatever it is asked for."""
+"""Codes of a second factor are accepted only once, on any page."""
 
 import time
 from functools import partial
@@ -23,7 +23,7 @@ PERIOD = 30
 
 
 class Clock:
-    """The time that codes are made for."""
+    """A clock for the codes."""
 
     def __init__(self) -> None:
         self.now = START
@@ -51,7 +51,7 @@ def secret(ana: User, clock: Clock) -> str:
 
 
 def log_in(code: str) -> bool:
-    """Log in with a new browser; whether the code was accepted."""
+    """Log in with a new browser. Return whether the code was accepted."""
     client = Client()
     client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
     return client.post(reverse("second-factor"), {"code": code}).status_code == 302

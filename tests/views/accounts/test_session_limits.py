@@ -1,4 +1,4 @@
-"""Logins end after a time without activity, and after a longest time."""
+"""Sessions end at an idle limit and at an absolute limit."""
 
 from datetime import datetime, timedelta
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Clock:
-    """The time that sessions go by."""
+    """A clock for the sessions."""
 
     def __init__(self) -> None:
         self._moved = timedelta()

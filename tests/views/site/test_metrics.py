@@ -1,4 +1,4 @@
-"""`/metrics`: closed without a token, and right about the database and about what this process counted."""
+"""`/metrics` requires a token, and has correct figures of the database and of this process."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +23,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def samples(client: Client) -> Samples:
-    """Every sample of a scrape, by its name and labels."""
+    """Return the samples of a scrape by name and labels."""
     response = client.get("/metrics", headers={"authorization": f"Bearer {TOKEN}"})
     assert response.status_code == 200
     families = text_string_to_metric_families(response.content.decode())
