@@ -34,7 +34,7 @@ pages = [
     path("bulk-changes/<int:pk>/undo/", lists.undo_change, name="undo-bulk-change"),
     path("runs/<int:run_pk>/settings/", settings.run_settings, name="run-settings"),
     path("runs/<int:run_pk>/settings/claims/", claim_length.run_claim_length, name="run-claim-length"),
-    path("runs/<int:run_pk>/settings/measurement/", measurement.run_measures, name="run-measurement"),
+    path("runs/<int:run_pk>/settings/measurement/", measurement.measurement, name="run-measurement"),
     path("runs/<int:run_pk>/export/", exports.export, name="export"),
     path(
         "runs/<int:run_pk>/independent-reviews.jsonl",

@@ -18,22 +18,11 @@ from reviews.audit import events
 from reviews.models import Run, StratumCount, User
 from reviews.queue import progress
 from reviews.review import blind_scoring, independent_reviews
+from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
 from reviews.sampling import draws
 from reviews.search import strata
 
 FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
-
-
-class InvalidSettings(ValueError):
-    """The measures cannot be; `problems` says why, in a sentence for each that is wrong."""
-
-    def __init__(self, problems: dict[str, str]) -> None:
-        super().__init__(" ".join(problems.values()))
-        self.problems = problems
-
-
-class SettingsChanged(Exception):
-    """Somebody else changed the measures since they were read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +83,11 @@ def _check(measures: MeasurementSettings) -> None:
     """Raise `InvalidSettings` with everything that is wrong."""
     names = ("blind_share", "sample_share", "overlap_share")
     wrong = {name: getattr(measures, name) for name in names if not 0 <= getattr(measures, name) <= 1}
-    problems = {name: f"A share is from 0 to 100 %, not {share * 100:g} %." for name, share in wrong.items()}
+    problems = {
+        name: [f"Enter a share from 0 to 100%, not {share * 100:g}%."] for name, share in wrong.items()
+    }
     if not FEWEST_REVIEWERS <= measures.overlap <= MOST_REVIEWERS:
-        problems["overlap"] = f"{FEWEST_REVIEWERS} to {MOST_REVIEWERS} people review such a record."
+        problems["overlap"] = [f"Enter {FEWEST_REVIEWERS} to {MOST_REVIEWERS} reviewers per record."]
     if problems:
         raise InvalidSettings(problems)
 
@@ -162,7 +153,7 @@ def _part(share: float, of_all: int, what: str, count: int | None = None) -> str
     """A share as a sentence; without its count it is about as many."""
     about = f"about {share * of_all:,.0f}" if count is None else f"{count:,}"
     records = "record" if of_all == 1 else "records"
-    return f"{percent(share)} % of {of_all:,} {records} {what}: {about}."
+    return f"{percent(share)}% of {of_all:,} {records} {what}: {about}."
 
 
 def percent(share: float) -> str:

@@ -27,6 +27,7 @@ from reviews.records.scores import (
     is_score,
 )
 from reviews.records.verdict import InvalidRule, Level, VerdictRule
+from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
 
 SCORES: tuple[Score, ...] = ("Yes", "Partial", "No")
 CAUSES = (
@@ -52,21 +53,6 @@ _Value = TypeVar("_Value", bound=Score)  # a criterion's name, or a score
 COMMAND_LETTERS = frozenset("acdefgjkmrsuvx")
 # For scores without a letter of their own, as numbers are: from the left of the upper row.
 _SPARE_LETTERS = "qwtyiopzhlbn"
-
-
-class WrongRubric(ValueError):
-    """The rubric cannot be; `problems` says why, in sentences by what they are about.
-
-    That is one of "criteria", "scores", "rule", "causes".
-    """
-
-    def __init__(self, problems: dict[str, list[str]]) -> None:
-        super().__init__(" ".join(sentence for sentences in problems.values() for sentence in sentences))
-        self.problems = problems
-
-
-class Outdated(Exception):
-    """Somebody else changed the rubric since it was read."""
 
 
 class Cause(NamedTuple):
@@ -186,15 +172,15 @@ def _keys(words: Iterable[str]) -> list[str]:
 def configure(*, run_id: int, actor: User, rubric: Rubric, seen: str) -> Run:
     """Give a run another rubric. `seen` is the fingerprint of the one that the actor changed.
 
-    What it lacks of that one is left out for good: `learning` does not bring it back. Raises `WrongRubric`,
-    and `Outdated` if another one is in force by now.
+    Criteria and scores that it lacks are left out for good: `inference` does not add them again. Raises
+    `InvalidSettings`, and `SettingsChanged` if somebody else saved another one first.
     """
     check(actor, "configure_run")
     _check(rubric)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     before = of(run)
     if before.fingerprint != seen:
-        raise Outdated
+        raise SettingsChanged
     after = replace(
         rubric,
         criteria_left_out=_left_out((*before.criteria, *before.criteria_left_out), rubric.criteria),
@@ -257,7 +243,7 @@ def _joined(
 
 
 def _check(rubric: Rubric) -> None:
-    """Raise `WrongRubric` with everything that is wrong."""
+    """Raise `InvalidSettings` with everything that is wrong."""
     problems = {
         "criteria": _problems_of_names("criterion", "criteria", rubric.criteria, MAX_CRITERIA, MAX_NAME),
         "scores": _problems_of_scores(rubric),
@@ -267,7 +253,7 @@ def _check(rubric: Rubric) -> None:
         ),
     }
     if any(problems.values()):
-        raise WrongRubric({name: sentences for name, sentences in problems.items() if sentences})
+        raise InvalidSettings({name: sentences for name, sentences in problems.items() if sentences})
 
 
 def _problems_of_names(one: str, many: str, names: Sequence[str], most: int, longest: int) -> list[str]:

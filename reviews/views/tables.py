@@ -122,7 +122,7 @@ def percent(part: int, whole: int, url: str = "") -> Cell:
     if not whole:
         return NOTHING
     share = 100 * part / whole
-    return Cell(f"{share:.0f} %", round(share, 1), url if part else "", f"{part:,} of {whole:,}")
+    return Cell(f"{share:.0f}%", round(share, 1), url if part else "", f"{part:,} of {whole:,}")
 
 
 # Estimates, with their intervals. In a file they have `LIMITS` beside the value.
@@ -133,7 +133,7 @@ _MANY = 200  # from here on a tenth of a percent says something
 def share(estimate: Estimate, url: str = "", *, sign: str = "") -> Cell:
     """A share in percent, with a `sign` ("+") also where it is positive; where it is undefined, why."""
     digits = 1 if estimate.n >= _MANY else 0
-    return _estimated(estimate, 100, f"{sign},.{digits}f", "\N{NO-BREAK SPACE}%", url)
+    return _estimated(estimate, 100, f"{sign},.{digits}f", "%", url)
 
 
 def figure(estimate: Estimate, spelling: str = ",.2f", url: str = "") -> Cell:

@@ -194,7 +194,7 @@ def submit_too_late(page: Page) -> None:
     # The form by itself: an answer of 409 to a script stands in the console as an error.
     page.route("**/draft/", lambda route: route.fulfill(status=204))
     page.locator("#review-form").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
-    page.get_by_text("Send as second independent review").wait_for()
+    page.get_by_text("Submit as independent review").wait_for()
 
 
 def new_webhook() -> int:
@@ -246,7 +246,7 @@ def changed_record() -> int:
 
 
 def blind_record() -> int:
-    """Ana's record, to be scored before the judge's scores are shown."""
+    """Ana's record, scored before the judge's scores are shown."""
     record = own_record()
     Run.objects.update(blind_share=1)
     return record
@@ -348,7 +348,7 @@ def open_mapping(page: Page) -> None:
 def map_without_a_field(page: Page) -> None:
     page.get_by_role("textbox", name="Run").fill("nightly")
     page.get_by_role("textbox", name="Mapping").fill("[fields]")
-    page.get_by_role("button", name="Map the run").click()
+    page.get_by_role("button", name="Save mapping").click()
     page.get_by_text("is missing").first.wait_for()
 
 
@@ -494,22 +494,22 @@ def log_in_half(page: Page) -> None:
     page.get_by_label("Username").fill("ana")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in", exact=True).click()
-    page.get_by_role("heading", name="Your second factor").wait_for()
+    page.get_by_role("heading", name="Second factor").wait_for()
 
 
 def prove(page: Page) -> None:
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Go on").click()
-    page.get_by_role("heading", name="Is it you?").wait_for(state="detached")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("heading", name="Confirm your identity").wait_for(state="detached")
 
 
 def make_codes(page: Page) -> None:
-    page.get_by_role("button", name="Make new codes").click()
+    page.get_by_role("button", name="Create new codes").click()
     prove(page)
 
 
 def invite(page: Page) -> None:
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create invitation").click()
     prove(page)
 
 
@@ -542,7 +542,7 @@ def submit_nothing(page: Page) -> None:
 def save_more_than_all(page: Page) -> None:
     page.get_by_label("Scored blind, in per cent").fill("101")
     page.get_by_role("button", name="Save").click()
-    page.get_by_text("A share is from 0 to 100 %").wait_for()
+    page.get_by_text("Enter a share from 0 to 100%").wait_for()
 
 
 def save_a_mean_of_nothing(page: Page) -> None:
@@ -552,13 +552,13 @@ def save_a_mean_of_nothing(page: Page) -> None:
 
 
 def hand_over_without_a_word(page: Page) -> None:
-    page.get_by_role("button", name="Hand to a lead").click()
+    page.get_by_role("button", name="Send").click()
     page.locator(".errorlist").first.wait_for()
 
 
 def restore_without_a_word(page: Page) -> None:
     page.get_by_text("Restore version 1").click()
-    page.get_by_label("Why it is to hold again").fill(" ")
+    page.get_by_label("Reason for restoring it").fill(" ")
     page.get_by_role("button", name="Restore").click()
     page.get_by_role("alert").wait_for()
 
@@ -591,7 +591,7 @@ def reopen_without_a_word(page: Page) -> None:
 
 
 def answer_without_a_word(page: Page) -> None:
-    page.get_by_role("button", name="Answer, back to the queue").first.click()
+    page.get_by_role("button", name="Answer and return to queue").first.click()
     page.get_by_text("Write an answer").wait_for()
 
 
@@ -599,7 +599,7 @@ def add_a_webhook_nowhere(page: Page) -> None:
     page.get_by_label("URL").fill(f"https://{LONG}/")
     page.get_by_role("button", name="Add").click()
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     page.locator(".errorlist").first.wait_for()
 
 

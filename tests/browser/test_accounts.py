@@ -65,9 +65,9 @@ def press(page: Page, name: str) -> None:
 
 def prove(page: Page) -> None:
     """Say once more who one is."""
-    expect(page.get_by_role("heading", level=1)).to_have_text("Is it you?")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Confirm your identity")
     page.get_by_label("Password").fill(PASSWORD)
-    press(page, "Go on")
+    press(page, "Continue")
 
 
 def enter_password(page: Page, url: str, person: User, password: str = PASSWORD) -> None:
@@ -84,13 +84,13 @@ def logged_in(page: Page) -> None:
 def set_up_app(page: Page, url: str) -> tuple[str, list[str]]:
     """The secret, and the recovery codes."""
     page.goto(f"{url}/account/")
-    page.get_by_role("link", name="Set up an app").click()
+    page.get_by_role("link", name="Set up app").click()
     prove(page)
     expect(page.locator("img.qr")).to_have_js_property("complete", value=True)
     assert page.locator("img.qr").evaluate("image => image.naturalWidth > 0")
     secret = page.locator(".mono").inner_text()
     page.get_by_label("Authenticator code").fill(code_of(secret))
-    press(page, "Set it up")
+    press(page, "Verify")
     expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
     return secret, page.get_by_label("Recovery codes").get_by_role("listitem").all_inner_texts()
 
@@ -125,36 +125,36 @@ class TestAnAuthenticatorApp:
         press(page, "Log out")
 
         enter_password(page, url, ana)
-        expect(page.get_by_role("heading", level=1)).to_have_text("Your second factor")
-        press(page, "Log in as somebody else")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Second factor")
+        press(page, "Log in as someone else")
         enter_password(page, url, ana)
         page.get_by_label("Code").fill("000000")
-        press(page, "Go on")
+        press(page, "Continue")
         expect(page.get_by_text("This code is wrong")).to_be_visible()
         page.get_by_label("Code").fill(codes[0])
-        press(page, "Go on")
+        press(page, "Continue")
         logged_in(page)
         press(page, "Log out")
 
         enter_password(page, url, ana)
         page.get_by_label("Code").fill(codes[0])
-        press(page, "Go on")
+        press(page, "Continue")
         expect(page.get_by_text("This code is wrong")).to_be_visible()
         assert secret not in str(list(ana.authenticator_set.values_list("data", flat=True)))
 
     def test_can_be_removed_again(self, page: Page, url: str, ana: User) -> None:
         log_in(page, url, ana)
         set_up_app(page, url)
-        page.get_by_role("link", name="I have them").click()
-        press(page, "Remove the app")
-        expect(page.get_by_role("link", name="Set up an app")).to_be_visible()
+        page.get_by_role("link", name="I saved them").click()
+        press(page, "Remove app")
+        expect(page.get_by_role("link", name="Set up app")).to_be_visible()
         assert not ana.authenticator_set.exists()
 
     def test_gets_new_recovery_codes(self, page: Page, url: str, ana: User) -> None:
         log_in(page, url, ana)
         _, codes = set_up_app(page, url)
-        page.get_by_role("link", name="I have them").click()
-        press(page, "Make new codes")
+        page.get_by_role("link", name="I saved them").click()
+        press(page, "Create new codes")
         listed = page.get_by_label("Recovery codes").get_by_role("listitem")
         expect(listed).to_have_count(10)
         assert not set(codes) & set(listed.all_inner_texts())
@@ -165,11 +165,11 @@ class TestAPasskey:
         give_authenticator(page)
         log_in(page, url, ana)
         page.goto(f"{url}/account/")
-        page.get_by_role("link", name="Add a passkey").click()
+        page.get_by_role("link", name="Add passkey").click()
         prove(page)
         page.get_by_label("Name").fill("My laptop")
         page.get_by_label("Log in with it alone").check()
-        press(page, "Add it")
+        press(page, "Add passkey")
         expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
         press(page, "Log out")
 
@@ -187,7 +187,7 @@ class TestAPasskey:
         page.goto(f"{url}/account/passkeys/add/")
         prove(page)
         page.get_by_label("Log in with it alone").uncheck()
-        press(page, "Add it")
+        press(page, "Add passkey")
         expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
         press(page, "Log out")
 
@@ -197,7 +197,7 @@ class TestAPasskey:
         page.goto(f"{url}/account/app/")
         page.get_by_role("link", name="Use a security key").click()
         press(page, "Use a passkey")
-        expect(page.get_by_role("heading", level=1)).to_have_text("Set up an authenticator app")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Set up authenticator app")
 
 
 class TestSessions:
@@ -217,7 +217,7 @@ class TestSessions:
         enter_password(other, url, ana)
         logged_in(other)
         page.goto(f"{url}/account/")
-        press(page, "Log out everywhere else")
+        press(page, "Log out other sessions")
         expect(page.get_by_text("1 other session ended.")).to_be_visible()
         other.reload()
         expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
@@ -230,9 +230,9 @@ class TestSessions:
         page.get_by_label("Old password").fill(PASSWORD)
         page.get_by_label("New password", exact=True).fill(GOOD)
         page.get_by_label("New password confirmation").fill(GOOD)
-        press(page, "Change it")
+        press(page, "Change password")
         expect(page.get_by_text("Password changed.")).to_be_visible()
-        expect(page.get_by_text("this session")).to_be_visible()
+        expect(page.get_by_text("This session")).to_be_visible()
         other.reload()
         expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
 
@@ -244,9 +244,9 @@ class TestAnAdmin:
         log_in(page, url, max)
         page.get_by_role("link", name="People").click()
         page.get_by_label("Role").select_option("lead")
-        press(page, "Make a link")
+        press(page, "Create invitation")
         prove(page)
-        link = page.get_by_label("The link").input_value()
+        link = page.get_by_label("Link").input_value()
 
         other.goto(link)
         other.get_by_label("Username").fill("lea")
@@ -263,9 +263,9 @@ class TestAnAdmin:
     def test_withdraws_an_invitation(self, page: Page, other: Page, url: str, max: User) -> None:
         log_in(page, url, max)
         page.goto(f"{url}/people/")
-        press(page, "Make a link")
+        press(page, "Create invitation")
         prove(page)
-        link = page.get_by_label("The link").input_value()
+        link = page.get_by_label("Link").input_value()
         page.get_by_role("link", name="Done").click()
         page.get_by_role("button", name="Withdraw").click()
         expect(page.get_by_text("Link withdrawn.")).to_be_visible()
@@ -277,7 +277,7 @@ class TestAnAdmin:
         log_in(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
         page.get_by_label("admin").check()
-        press(page, "Change the role")
+        press(page, "Change role")
         prove(page)
         expect(page.get_by_text("ana is now admin.")).to_be_visible()
         other.reload()
@@ -288,12 +288,12 @@ class TestAnAdmin:
     ) -> None:
         log_in(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
-        press(page, "Make a password link")
+        press(page, "Create password link")
         prove(page)
-        other.goto(page.get_by_label("The link").input_value())
+        other.goto(page.get_by_label("Link").input_value())
         other.get_by_label("Password", exact=True).fill(GOOD)
         other.get_by_label("Repeat the password").fill(GOOD)
-        press(other, "Set it")
+        press(other, "Set password")
         expect(other.get_by_text("Password changed.")).to_be_visible()
         enter_password(other, url, ana, GOOD)
         logged_in(other)
@@ -306,7 +306,7 @@ class TestAnAdmin:
         press(other, "Log out")
         log_in(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
-        press(page, "Reset the second factor")
+        press(page, "Reset second factor")
         prove(page)
         expect(page.get_by_text("ana can log in without a second factor")).to_be_visible()
         enter_password(other, url, ana)

@@ -19,7 +19,7 @@ def desk(page: Page, live_server: LiveServer, lea: User, ana: User, bo: User) ->
     for reviewer in (ana, ana, bo):
         decide(EvaluationFactory.create(run=run), reviewer)
     log_in(page, live_server.url, lea)
-    page.get_by_role("link", name="Desk", exact=True).click()
+    page.get_by_role("link", name="Dashboard", exact=True).click()
     return page
 
 
@@ -71,8 +71,8 @@ def test_a_spot_check_is_drawn_and_gone_through(desk: Page) -> None:
     desk.get_by_role("button", name="Draw").click()
     expect(desk.get_by_role("heading", level=1)).to_contain_text("Spot check")
     desk.get_by_role("button", name="Agree").click()
-    expect(desk.get_by_text("1 to look at")).to_be_visible()
-    desk.get_by_label("A note; to reopen, the reason").fill("Step 2 is wrong.")
+    expect(desk.get_by_text("1 pending")).to_be_visible()
+    desk.get_by_label("Note (required to reopen)").fill("Step 2 is wrong.")
     desk.get_by_role("button", name="Reopen").click()
     expect(desk.get_by_role("heading", name="Overturned decisions")).to_be_visible()
     expect(desk.get_by_role("region", name="Overturned decisions", exact=True)).to_contain_text(

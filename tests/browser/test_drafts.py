@@ -53,7 +53,7 @@ def test_what_was_typed_survives_a_reload_and_can_be_discarded(screen: Page) -> 
     expect(screen.get_by_label("Name of the criterion")).to_have_value("brevity")
     verdict(screen, "incomplete")
     draft_is(screen, "saved")
-    screen.get_by_role("button", name="Discard it").click()
+    screen.get_by_role("button", name="Discard draft").click()
     expect(screen.get_by_label("Comment")).to_have_value("")
     label(screen, "Agree & next")
     assert not Draft.objects.exists()

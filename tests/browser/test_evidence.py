@@ -38,7 +38,11 @@ def pane(page: Page, name: str) -> None:
 
 def test_one_pane_is_shown_at_a_time(screen: Page) -> None:
     pane(screen, "Compare")
-    for name, region in (("Question", "Question"), ("Ideal", "Ideal response"), ("Raw", "Raw judge output")):
+    for name, region in (
+        ("Question", "Question"),
+        ("Reference", "Reference answer"),
+        ("Raw", "Raw judge output"),
+    ):
         screen.get_by_role("radio", name=name).check()
         pane(screen, region)
 
@@ -71,7 +75,7 @@ def test_differences_are_marked_when_they_are_asked_for(screen: Page) -> None:
     steps = screen.get_by_role("region", name="Steps")
     expect(screen.get_by_role("region", name="Final answer").locator("del")).to_be_visible()
     expect(steps.locator("del")).to_be_hidden()
-    screen.get_by_label("Mark differences").check()
+    screen.get_by_label("Highlight differences").check()
     expect(steps.locator("del")).to_have_text("Add ")
     expect(steps.locator("ins")).to_have_text("Divide ")
     assert steps.locator(".katex ins, .katex del").count() == 0
@@ -88,7 +92,7 @@ def test_panes_and_differences_need_no_script(
     page = context.new_page()
     page.goto(f"{live_server.url}/evaluations/{record.pk}/")
     pane(page, "Compare")
-    page.get_by_label("Mark differences").check()
+    page.get_by_label("Highlight differences").check()
     expect(page.get_by_role("region", name="Steps").locator("del")).to_be_visible()
     page.get_by_role("radio", name="Raw").check()
     pane(page, "Raw judge output")

@@ -39,13 +39,13 @@ def test_a_file_is_built_and_downloaded_with_its_receipt(
     decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
     log_in(page, live_server.url, lea)
     page.goto(f"{live_server.url}/runs/{run.pk}/")
-    page.get_by_role("link", name="Choose lines, file or format").click()
+    page.get_by_role("link", name="Export options").click()
     page.get_by_label("Compression").select_option("gzip")
-    page.get_by_role("button", name="Build the file").click()
-    expect(page.get_by_role("heading", name="Building the file")).to_be_visible()
+    page.get_by_role("button", name="Build file").click()
+    expect(page.get_by_role("heading", name="Building file")).to_be_visible()
 
     build()
-    expect(page.get_by_role("heading", name="The file is ready")).to_be_visible()
+    expect(page.get_by_role("heading", name="Your file is ready")).to_be_visible()
 
     original = tmp_path / "original.jsonl"
     original.write_bytes(FILE)
@@ -62,8 +62,8 @@ def test_nothing_reaches_over_the_side(page: Page, live_server: LiveServer, lea:
         page.set_viewport_size({"width": width, "height": 800})
         page.goto(f"{live_server.url}/runs/{run.pk}/export/")
         assert page.evaluate("document.documentElement.scrollWidth") == width
-    page.get_by_role("button", name="Build the file").click()
+    page.get_by_role("button", name="Build file").click()
     build()
-    expect(page.get_by_role("heading", name="The file is ready")).to_be_visible()
+    expect(page.get_by_role("heading", name="Your file is ready")).to_be_visible()
     page.set_viewport_size({"width": 320, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") == 320

@@ -35,8 +35,8 @@ def test_independent_reviews_that_differ_are_decided_by_a_lead(
 
     log_in_instead(page, live_server, lea)
     page.goto(f"{live_server.url}/runs/{independent_review.pk}/escalations/")
-    page.get_by_role("link", name="Open them side by side").click()
-    page.get_by_role("button", name="Claim and review").click()
+    page.get_by_role("link", name="Compare reviews").click()
+    page.get_by_role("button", name="Review this").click()
     beside = page.get_by_role("region", name="Depth")
     expect(beside).to_contain_text("differs")
     expect(beside).to_contain_text("It ends with")
@@ -58,7 +58,7 @@ def test_who_comes_too_late_sends_a_second_independent_review(screen: Page, bo: 
     decide(record("a-model"), bo, scores=OTHER)
     press(screen, "a")
     expect(screen.get_by_role("alert").first).to_contain_text("You differ on 1 criterion.")
-    screen.get_by_role("button", name="Send as second independent review").click()
+    screen.get_by_role("button", name="Submit as independent review").click()
     expect(screen.get_by_role("status")).to_contain_text("A lead says which holds.")
     heading(screen, "b-model")
     assert Escalation.objects.get().evaluation == seen

@@ -24,14 +24,14 @@ def judged(page: Page, live_server: LiveServer, lea: User, ana: User) -> Page:
 
 
 def test_a_count_leads_to_its_records(judged: Page) -> None:
-    judged.get_by_role("link", name="How far to trust it").click()
+    judged.get_by_role("link", name="View details").click()
     judged.get_by_role("link", name="1 record: judge Yes, human No").click()
     expect(judged.get_by_role("heading", level=1)).to_have_text("Conclusion Accuracy: judge Yes, human No")
     expect(judged.get_by_role("rowheader", name="Task 7 · o1")).to_be_visible()
 
 
 def test_a_report_on_paper_says_what_nobody_can_press(judged: Page) -> None:
-    judged.get_by_role("link", name="Is the judge right?").click()
+    judged.get_by_role("link", name="Judge accuracy").click()
     judged.get_by_role("link", name="Report").click()
     question = judged.get_by_role("button", name="What is “Kappa”?").first
     reason = judged.locator(".print-only").filter(has_text="Kappa of").first
@@ -40,4 +40,4 @@ def test_a_report_on_paper_says_what_nobody_can_press(judged: Page) -> None:
     judged.emulate_media(media="print")
     expect(question).to_be_hidden()
     expect(reason).to_be_visible()
-    expect(judged.get_by_role("navigation", name="About the judge")).to_be_hidden()
+    expect(judged.get_by_role("navigation", name="Judge")).to_be_hidden()

@@ -204,7 +204,7 @@ def test_cannot_judge_takes_three_keys_and_is_taken_back(screen: Page, live_serv
         "no response",
     )
     press(screen, "g", "h")
-    screen.get_by_role("button", name="Take it back").click()
+    screen.get_by_role("button", name="Withdraw").click()
     heading(screen, "a-model")
     assert record("a-model").claimed_by == raised.raised_by
 
@@ -243,7 +243,7 @@ def test_g_and_a_letter_go_to_the_pages_beside(screen: Page, live_server: LiveSe
     expect(screen.get_by_role("heading", name="Algebra")).to_be_visible()
     screen.go_back()
     press(screen, "g", "h")
-    expect(screen.get_by_role("heading", name="Your history")).to_be_visible()
+    expect(screen.get_by_role("heading", name="My reviews")).to_be_visible()
     screen.go_back()
     press(screen, "g", "r")
     expect(screen).to_have_url(f"{live_server.url}/")
@@ -262,7 +262,7 @@ def test_keys_show_the_raw_output_the_differences_and_another_layout(screen: Pag
     expect(raw).to_be_visible()
     press(screen, "r")
     expect(raw).to_be_hidden()
-    marks = comparison.get_by_role("checkbox", name="Mark differences")
+    marks = comparison.get_by_role("checkbox", name="Highlight differences")
     press(screen, "d")
     expect(marks).to_be_checked()
     press(screen, "d")
@@ -287,7 +287,7 @@ def test_formulas_are_shown_as_their_source_and_back(screen: Page) -> None:
 
 def test_the_sheet_of_keys_opens_and_closes(screen: Page) -> None:
     press(screen, "?")
-    expect(screen.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(screen.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     press(screen, "s", "Escape")
     expect(screen.get_by_role("dialog")).to_have_count(0)
     heading(screen, "a-model")
@@ -334,7 +334,7 @@ def test_numbers_are_scored_with_letters(
 ) -> None:
     log_in(page, live_server.url, ana)
     page.goto(f"{live_server.url}/evaluations/{numbers}/")
-    page.get_by_role("button", name="Claim and review").click()
+    page.get_by_role("button", name="Review this").click()
     verdict(page, "Partial")
     press(page, "q", "1")
     verdict(page, "Partial → Pass")

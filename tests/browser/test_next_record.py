@@ -72,7 +72,7 @@ def test_a_whole_queue_goes_by_and_no_record_is_left_held(screen: Page) -> None:
         heading(screen, after)
         saved(screen, model)
     press(screen, "a")
-    expect(screen.get_by_role("heading", name="Queue clear")).to_be_focused()
+    expect(screen.get_by_role("heading", name="All caught up")).to_be_focused()
     assert Review.objects.count() == 3
     assert not Evaluation.objects.filter(claimed_by__isnull=False).exists()
 

@@ -33,7 +33,7 @@ def test_a_lead_restores_an_older_version(
     expect(latest.locator("ins").filter(has=page.locator(".katex"))).to_be_visible()
     page.get_by_text("Restore version 1").focus()
     page.keyboard.press("Enter")
-    page.get_by_label("Why it is to hold again").fill("It was clear.")
+    page.get_by_label("Reason for restoring it").fill("It was clear.")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Version 1 is in force again, as version 3.")
     expect(page.get_by_role("listitem").first).to_contain_text("restored version 1 as version 3")
@@ -52,6 +52,6 @@ def test_a_refused_button_says_why_and_does_nothing(
     expect(button).to_have_attribute("aria-disabled", "true")
     button.focus()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("History of this record")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Record history")
     revised.refresh_from_db()
     assert revised.human_corrected_scores == OTHER_SCORES

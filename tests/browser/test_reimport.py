@@ -37,13 +37,13 @@ def test_a_lead_settles_conflicts_one_by_one_and_together(
     bring_in(file_of(line("eval_1", **THEIRS), line("eval_2", **THEIRS)), run="Algebra")
     log_in(page, live_server.url, lea)
     page.get_by_role("link", name="Algebra", exact=True).click()
-    page.get_by_role("link", name="Settle conflicts").click()
+    page.get_by_role("link", name="Resolve conflicts").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("2 conflicts")
-    page.get_by_role("article").first.get_by_role("button", name="Take the file's").click()
+    page.get_by_role("article").first.get_by_role("button", name="Use imported review").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("1 conflict")
     page.get_by_label("All open conflicts of this run").check()
-    page.get_by_role("button", name="Keep the reviews here").click()
-    expect(page.get_by_text("No conflict is open.")).to_be_visible()
+    page.get_by_role("button", name="Keep current reviews").click()
+    expect(page.get_by_text("No open conflicts.")).to_be_visible()
     people = Evaluation.objects.order_by("pk").values_list("human_reviewer_id", flat=True)
     assert list(people) == ["carla", "bo"]
 
@@ -56,7 +56,7 @@ def test_a_reviewer_goes_on_from_a_stale_review(
     bring_in(file_of(newer), run="Algebra")
     log_in(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
-    changes = page.get_by_role("region", name="Changed since the review by bo")
+    changes = page.get_by_role("region", name="Changed since the decision by bo")
     expect(changes.locator("ins").first).to_contain_text("No")
     expect(page.locator("#submit")).to_contain_text("Submit 1 change")
     expect(page.get_by_role("heading", level=1)).to_be_focused()  # keys count from now on
@@ -64,7 +64,7 @@ def test_a_reviewer_goes_on_from_a_stale_review(
     page.keyboard.press("n")
     page.wait_for_timeout(400)
     page.keyboard.press("a")
-    expect(page.get_by_role("heading", name="Queue clear")).to_be_visible()
+    expect(page.get_by_role("heading", name="All caught up")).to_be_visible()
     review = Review.objects.get(version=2)
     assert review.reviewer == ana
     assert review.corrected_scores == {"Clarity": {"score": "No", "justification": "One step is missing."}}

@@ -33,7 +33,7 @@ def test_keys_score_and_the_screen_says_what_changes(screen: Page) -> None:
     press(screen, "y")
     expect(first.get_by_role("radio", name="Yes")).to_be_checked()
     expect(first).to_contain_text("No → Yes")
-    still = first.get_by_text("The text is still the judge's.")
+    still = first.get_by_text("The justification is still the judge's.")
     expect(still).to_be_visible()
     verdict(screen, "Fail → Pass")
     label(screen, "Submit 1 change")

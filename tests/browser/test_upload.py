@@ -107,7 +107,7 @@ def test_an_upload_can_be_cancelled(page: Page, live_server: LiveServer, max: Us
     choose(page, live_server.url, large)
     while not Upload.objects.filter(offset=PIECE).exists():
         page.wait_for_timeout(50)
-    page.get_by_role("button", name="Cancel the upload").click()
+    page.get_by_role("button", name="Cancel upload").click()
     expect(page.get_by_text("Upload cancelled.")).to_be_visible()
     assert not Upload.objects.exists()
 

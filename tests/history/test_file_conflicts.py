@@ -139,7 +139,7 @@ class TestSettledForTheFile:
         assert told["reason"] == "taken from the file: the review by nobody named is kept, but outdated"
         client.force_login(ana)
         page = text(client.get(reverse("evaluation", args=[evaluation().pk])))
-        assert "Changed since the review<" in page
+        assert "Changed since the decision<" in page
 
     def test_a_file_that_takes_a_decision_back_brings_the_record_to_the_queue(
         self, ana: User, lea: User
@@ -232,7 +232,7 @@ class TestThePage:
         page = text(as_lea.get(reverse("conflicts", args=[run.pk])))
         for shown in (
             "ana, ",
-            "carla, 19 Nov 2026, 10:00 UTC",
+            "carla, 2026-11-19 10:00 UTC",
             "evaluations.jsonl</a>, line 1",
             "Skips a step.",
         ):
@@ -276,7 +276,7 @@ class TestThePage:
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         page = self.settle(as_lea, run, holds="theirs", all="on")
         assert "3 settled" in page
-        assert "No conflict is open." in page
+        assert "No open conflicts." in page
 
     def test_settles_as_many_as_one_request_takes(
         self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch

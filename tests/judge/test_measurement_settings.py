@@ -7,8 +7,9 @@ import pytest
 
 from reviews.accounts.permissions import Denied
 from reviews.judge import measurement_settings
-from reviews.judge.measurement_settings import InvalidSettings, MeasurementSettings, SettingsChanged
+from reviews.judge.measurement_settings import MeasurementSettings
 from reviews.models import AuditEvent, Evaluation, Run, User
+from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
 from tests.support.factories import UserFactory
 from tests.support.lines import bring_in, file_of, line
 from tests.support.work import agree
@@ -74,17 +75,17 @@ class TestConfiguring:
     @pytest.mark.parametrize(
         ("wrong", "sentence"),
         [
-            ({"blind_share": 1.01}, "A share is from 0 to 100 %, not 101 %."),
-            ({"sample_share": -0.1}, "A share is from 0 to 100 %, not -10 %."),
-            ({"overlap_share": float("nan")}, "A share is from 0 to 100 %, not nan %."),
-            ({"overlap": 1}, "2 to 9 people review such a record."),
-            ({"overlap": 10}, "2 to 9 people review such a record."),
+            ({"blind_share": 1.01}, "Enter a share from 0 to 100%, not 101%."),
+            ({"sample_share": -0.1}, "Enter a share from 0 to 100%, not -10%."),
+            ({"overlap_share": float("nan")}, "Enter a share from 0 to 100%, not nan%."),
+            ({"overlap": 1}, "Enter 2 to 9 reviewers per record."),
+            ({"overlap": 10}, "Enter 2 to 9 reviewers per record."),
         ],
     )
     def test_says_what_cannot_be(self, run: Run, lea: User, wrong: dict[str, float], sentence: str) -> None:
         with pytest.raises(InvalidSettings) as caught:
             configure(run, lea, **wrong)
-        assert caught.value.problems == dict.fromkeys(wrong, sentence)
+        assert caught.value.problems == {name: [sentence] for name in wrong}
         assert not AuditEvent.objects.filter(action="configure measures").exists()
 
 
@@ -94,11 +95,11 @@ class TestWhatTheSharesComeTo:
         reach = measurement_settings.describe_shares(
             configure(run, lea, blind_share=0.5, sample_share=0.2, overlap_share=0.4, overlap=3)
         )
-        assert reach.blind == "50 % of 2 records that are flagged and have an answer of the model: about 1."
+        assert reach.blind == "50% of 2 records that are flagged and have an answer of the model: about 1."
         assert reach.sample == (
-            "20 % of 10 records that nobody flagged: 2. Drawn so far: 2, of which 0 are decided."
+            "20% of 10 records that nobody flagged: 2. Drawn so far: 2, of which 0 are decided."
         )
-        assert reach.overlap == "40 % of 5 records to review: about 2."
+        assert reach.overlap == "40% of 5 records to review: about 2."
         assert reach.obstacles == ()
 
     def test_tells_how_much_of_the_sample_is_decided(self, run: Run, lea: User, ana: User) -> None:
@@ -121,7 +122,7 @@ class TestWhatTheSharesComeTo:
         bring_in(file_of(*(line(f"u{number}", **CALM, model_id=f"model-{number}") for number in range(4))))
         reach = measurement_settings.describe_shares(configure(Run.objects.get(), lea, sample_share=0.25))
         assert reach.sample == (
-            "25 % of 4 records that nobody flagged: 4. That is more, because each judge, prompt, model and"
+            "25% of 4 records that nobody flagged: 4. That is more, because each judge, prompt, model and"
             " verdict gives at least one. Drawn so far: 4, of which 0 are decided."
         )
 

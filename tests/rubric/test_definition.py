@@ -12,7 +12,8 @@ from reviews.models import AuditEvent, Run, User
 from reviews.records.scores import AS_JUDGED, identity, is_score
 from reviews.records.verdict import VerdictRule
 from reviews.rubric import definition
-from reviews.rubric.definition import COMMAND_LETTERS, Outdated, Rubric, WrongRubric, causes_named
+from reviews.rubric.definition import COMMAND_LETTERS, Rubric, causes_named
+from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
 from tests.support.factories import RunFactory
 
 MEAN = VerdictRule.from_json({"kind": "mean", "pass": 4, "partial": 2})
@@ -134,7 +135,7 @@ class TestConfigure:
     def test_does_not_undo_what_another_lead_changed_meanwhile(self, run: Run, lea: User) -> None:
         seen = definition.of(run).fingerprint
         put(run, MINE, lea)
-        with pytest.raises(Outdated):
+        with pytest.raises(SettingsChanged):
             definition.configure(run_id=run.pk, actor=lea, rubric=Rubric(), seen=seen)
         run.refresh_from_db()
         assert definition.of(run).scores == MINE.scores
@@ -173,7 +174,7 @@ class TestConfigure:
     def test_says_everything_that_is_wrong(
         self, run: Run, lea: User, change: dict[str, Any], problems: dict[str, list[str]]
     ) -> None:
-        with pytest.raises(WrongRubric) as wrong:
+        with pytest.raises(InvalidSettings) as wrong:
             put(run, replace(MINE, **change), lea)
         assert wrong.value.problems == problems
         assert not AuditEvent.objects.exists()

@@ -116,7 +116,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "spot-checks": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     "spot-check": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     "open-escalations": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 404, 404)},
-    # Is the judge right?
+    # Judge accuracy
     "judge": {"get": (302, 403, 403, 200, 200)},
     "judge-flag-precision": {"get": (302, 403, 403, 200, 200)},
     "judge-missed-errors": {"get": (302, 403, 403, 200, 200)},

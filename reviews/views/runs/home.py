@@ -20,24 +20,26 @@ from reviews.storage.errors import ImportRefused
 
 
 class UploadForm(forms.Form):
-    """A file and the run it goes into."""
+    """A file and its run."""
 
     file = forms.FileField(
         label="JSONL file",
-        help_text="One evaluation a line, or a JSON array of them; packed by gzip or zstd if you like. "
-        "Bad lines are listed; the good ones come in.",
-        # Of an upload that broke off, Django leaves the file out as if none had been chosen.
-        error_messages={"required": "Choose a file. If you did, the upload broke off: send it again."},
+        help_text="One evaluation per line, or a JSON array; optionally compressed with gzip or zstd. "
+        "Bad lines are listed, good lines are imported.",
+        # Django drops the file of an aborted upload, as if no file had been chosen.
+        error_messages={
+            "required": "Choose a file. If you already did, the upload was interrupted: try again."
+        },
         widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json,.gz,.zst"}),
     )
     run_name = forms.CharField(
         label="Run",
         required=False,
         max_length=Run._meta.get_field("name").max_length,
-        help_text="A new name makes a new run. Left empty, the run is named after the file.",
+        help_text="A new name creates a new run. If empty, the run is named after the file.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
-    strict = forms.BooleanField(required=False, label="Import nothing if any line is bad")
+    strict = forms.BooleanField(required=False, label="Import nothing if any line is invalid")
 
     def clean_file(self) -> "UploadedFile[Any]":
         file: UploadedFile[Any] = self.cleaned_data["file"]
@@ -50,7 +52,7 @@ class UploadForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def runs(request: Request) -> HttpResponse:
-    """All runs with their progress. An admin sends a file here (POST) and is led to its import."""
+    """Show all runs with their progress. A POST uploads a file and redirects to its import (admins)."""
     check(request.user, "review_evaluation")
     form = UploadForm()
     if request.method == "POST":
@@ -68,7 +70,7 @@ def runs(request: Request) -> HttpResponse:
 
 
 def _receive(form: UploadForm, request: Request) -> Import | None:
-    """The import of an uploaded file; None with the reason in the form if the importer refuses."""
+    """Import the uploaded file. Return None, with the reason in the form, if the file is rejected."""
     file = form.cleaned_data["file"]
     try:
         return jobs.enqueue_import(

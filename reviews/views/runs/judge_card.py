@@ -1,4 +1,4 @@
-"""How far the judge of a run can be trusted, in a few figures: for the page of the run."""
+"""The key figures of judge accuracy, for the page of a run."""
 
 from typing import NamedTuple
 
@@ -8,46 +8,54 @@ from reviews.models import Run
 from reviews.views.tables import Cell, share
 
 
-class Answer(NamedTuple):
-    """A figure: how it is called, what it is, how it reads, and what to think of it before believing it."""
+class CardFigure(NamedTuple):
+    """A figure with its definition and a caution."""
 
     name: str
     title: str
-    explained: str
+    definition: str
     cell: Cell
     caution: str = ""
 
 
-class Card(NamedTuple):
-    """`reviews` is how many decisions there are to measure by; without any there are no answers."""
+class JudgeCard(NamedTuple):
+    """The figures, measured by this number of `reviews`; without reviews there are no figures."""
 
     reviews: int
-    answers: list[Answer]
+    figures: list[CardFigure]
 
 
-_BIASED = "Biased upward: the reviewers saw the judge's verdict."
+_BIASED = "May overstate agreement: the reviewers saw the judge's verdict."
 
 
-def of(run: Run) -> Card:
-    """By all decisions in force: how often people come to the judge's verdict, and what the flags miss."""
+def judge_card(run: Run) -> JudgeCard:
+    """Measure verdict agreement and missed errors by all current decisions."""
     compared = accuracy.compare_with_humans(JudgeScope(run))
     verdicts = [one for one in compared.overall if one.criterion is None and one.population == "flagged"]
-    answers = [answer for one in verdicts for answer in _of_verdict(one)]
+    figures = [figure for one in verdicts for figure in _verdict_figures(one)]
     escapes = missed_errors.estimate_missed_errors(JudgeScope(run))
     if escapes.reviewed:
-        figures = {
-            "rate": ("Escape rate", escapes.rate.share),
-            "recall": ("Recall of the flags", escapes.recall),
-        }
-        for name, (title, estimate) in figures.items():
-            answers.append(Answer(name, title, missed_errors.DEFINITIONS[name], share(estimate)))
-    return Card(sum(compared.reviews.values()), answers)
+        estimates = {"rate": ("Miss rate", escapes.rate.share), "recall": ("Flag recall", escapes.recall)}
+        figures += [
+            CardFigure(name, title, missed_errors.DEFINITIONS[name], share(estimate))
+            for name, (title, estimate) in estimates.items()
+        ]
+    return JudgeCard(sum(compared.reviews.values()), figures)
 
 
-def _of_verdict(of: AccuracyFigures) -> list[Answer]:
-    caution = _BIASED if of.basis == "assisted" else ""
-    figures = {"agreement": ("Same verdict", of.agreement), "false_pass": ("False pass", of.false_pass)}
+def _verdict_figures(verdict: AccuracyFigures) -> list[CardFigure]:
+    caution = _BIASED if verdict.basis == "assisted" else ""
+    estimates = {
+        "agreement": ("Verdict agreement", verdict.agreement),
+        "false_pass": ("False pass", verdict.false_pass),
+    }
     return [
-        Answer(f"{of.basis}-{name}", f"{title}, {of.basis}", DEFINITIONS[name], share(estimate), caution)
-        for name, (title, estimate) in figures.items()
+        CardFigure(
+            f"{verdict.basis}-{name}",
+            f"{title} ({verdict.basis})",
+            DEFINITIONS[name],
+            share(estimate),
+            caution,
+        )
+        for name, (title, estimate) in estimates.items()
     ]

@@ -1,4 +1,4 @@
-"""What people do with lists of records: keep them as views, and as leads change all that is in one."""
+"""Lists of records: saved views, and bulk actions of leads."""
 
 from http import HTTPStatus
 from typing import Any
@@ -24,7 +24,7 @@ MOST_TASKS = 20
 
 @require_safe
 def tasks(request: Request, run_pk: int) -> HttpResponse:
-    """Ids of tasks that begin with `task`, as options of an input."""
+    """Suggest task IDs that begin with `task`."""
     check(request.user, "review_evaluation")
     run = get_object_or_404(Run, pk=run_pk)
     beginning = Filters.parse({"task": request.GET.get("task", "")}).values_of("task")
@@ -37,7 +37,7 @@ def tasks(request: Request, run_pk: int) -> HttpResponse:
 
 @require_POST
 def save_view(request: Request, run_pk: int) -> HttpResponse:
-    """Keep the list of the posted `query` under a `name`, with `shared` for everybody."""
+    """Save the posted `query` as a view called `name`; `shared` shares it with everybody."""
     check(request.user, "review_evaluation")
     run = get_object_or_404(Run, pk=run_pk)
     view = RecordList.parse(QueryDict(request.POST.get("query", "")))
@@ -52,7 +52,7 @@ def save_view(request: Request, run_pk: int) -> HttpResponse:
     except saved_views.SavedViewError as refused:
         messages.error(request, refused.reason)
     else:
-        messages.success(request, f"Saved the view “{saved.name}”.")
+        messages.success(request, f"View “{saved.name}” saved.")
     return _to_list(run, view.query())
 
 
@@ -62,7 +62,7 @@ def remove_view(request: Request, pk: int) -> HttpResponse:
     seen = SavedView.objects.filter(Q(owner=request.user) | Q(is_shared=True))
     view = get_object_or_404(seen.select_related("run", "owner"), pk=pk)
     saved_views.remove(view=view, actor=request.user)
-    messages.success(request, f"Removed the view “{view.name}”.")
+    messages.success(request, f"View “{view.name}” removed.")
     return _to_list(view.run, view.query)
 
 
@@ -70,12 +70,12 @@ def _to_list(run: Run, query: str) -> HttpResponse:
     return redirect(reverse("run", args=[run.pk]) + (f"?{query}" if query else ""))
 
 
-# Changes of all records in a list
+# Bulk actions
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: Request, run_pk: int) -> HttpResponse:
-    """What a change would do (GET), and the change itself (POST): `kind`, `to` or `priority`, `list`."""
+    """Preview a bulk action (GET) or apply it (POST): `kind`, `to` or `priority`, and the filters `list`."""
     check(request.user, "lead_review")
     run = get_object_or_404(Run, pk=run_pk)
     sent = request.POST if request.method == "POST" else request.GET
@@ -104,8 +104,10 @@ def undo_change(request: Request, pk: int) -> HttpResponse:
     except bulk_changes.UndoRefused as refused:
         messages.error(request, refused.reason)
     else:
-        stayed = f" {_records(outcome.stayed)} changed since, and stayed." if outcome.stayed else ""
-        messages.success(request, f"Undone: {_records(outcome.restored)} as before.{stayed}")
+        stayed = (
+            f" Not restored, because changed since: {_records(outcome.stayed)}." if outcome.stayed else ""
+        )
+        messages.success(request, f"Undone: {_records(outcome.restored)} restored.{stayed}")
     return redirect(_change_address(done.run, Filters.from_query_string(done.query)))
 
 
@@ -114,7 +116,7 @@ def _change_address(run: Run, filters: Filters) -> str:
 
 
 def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> bulk_changes.BulkOrder | None:
-    """What is asked for; None where that is nothing that can be done."""
+    """Return the requested action, or None if the request is invalid."""
     if kind == bulk_changes.Kind.ASSIGN:
         person = None if to == NOBODY else filter_options.assignable_people().filter(username=to).first()
         return (
@@ -158,25 +160,29 @@ def _context(run: Run, filters: Filters, order: bulk_changes.BulkOrder | None = 
 
 
 def _announced(order: bulk_changes.BulkOrder, plan: bulk_changes.BulkPreview) -> str:
-    """What an order would do, in a sentence."""
+    """Describe the effect of an action in a sentence."""
     held = _held(plan.held)
     if plan.changes == 0:
-        return f"There is nothing to {_verb(order)}{held}."
+        return f"No records to {_verb(order)}{held}."
     records = _records(bulk_changes.MOST_AT_ONCE if plan.changes is None else plan.changes)
     to = f" to {_name(order.assigned_to)}" if order.kind == bulk_changes.Kind.ASSIGN else ""
-    more = "" if plan.changes is not None else "; there are more, which take another change"
+    more = "" if plan.changes is not None else " (the first of more; repeat the action for the rest)"
     return f"This will {_verb(order)} {records}{to}{more}{held}."
 
 
 def _held(number: int) -> str:
     if not number:
         return ""
-    return f"; {number:,} are held by others and stay" if number > 1 else "; 1 is held by others and stays"
+    return (
+        f"; {number:,} are claimed by others and stay as they are"
+        if number > 1
+        else "; 1 is claimed by someone else and stays as it is"
+    )
 
 
 def _verb(order: bulk_changes.BulkOrder) -> str:
     if order.kind == bulk_changes.Kind.PRIORITISE:
-        return "put first" if order.priority else "put back in the usual order"
+        return "give priority to" if order.priority else "set to normal priority"
     return str(order.kind)
 
 
@@ -194,4 +200,4 @@ def _done(change: BulkChange) -> str:
         return f"Assigned {records} to {_name(change.assigned_to)}."
     if change.kind == bulk_changes.Kind.RELEASE:
         return f"Released {records}."
-    return f"Put {records} first." if change.priority else f"Put {records} back in the usual order."
+    return f"Gave {records} priority." if change.priority else f"Set {records} to normal priority."

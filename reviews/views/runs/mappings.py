@@ -1,4 +1,4 @@
-"""Files of other tools: the runs that are read by a mapping, and giving one to a run."""
+"""Other formats: runs with a mapping, and adding one."""
 
 from django import forms
 from django.contrib import messages
@@ -18,7 +18,7 @@ _BEGINNING = """\
 [fields]
 evaluation_id = "id"
 judge_llm_model = "judge.model"
-judge_prompt_template_path = "'a text in quotes of its own'"
+judge_prompt_template_path = "'a constant in single quotes'"
 created_at = "timestamp"
 
 [[criteria]]
@@ -29,16 +29,16 @@ justification = "reason"
 
 
 class MappingForm(forms.Form):
-    """A run, which may be new, and how the lines of its files are read."""
+    """A new or existing run, and the mapping for its files."""
 
     run_name = forms.CharField(
         label="Run",
         max_length=RUN_NAME_LENGTH,
-        help_text="A new name makes a new run; then import its files.",
+        help_text="A new name creates a new run.",
     )
     mapping = forms.CharField(
         label="Mapping",
-        help_text="TOML: for each field of a record an expression in JMESPath.",
+        help_text="TOML, with a JMESPath expression for each record field.",
         max_length=MOST_BYTES,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "mono"}),
@@ -54,14 +54,14 @@ class MappingForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def mappings(request: Request) -> HttpResponse:
-    """The runs whose lines are read by a mapping, the latest first. An admin maps one more (POST)."""
+    """Show the runs with a mapping, latest first. A POST adds a mapping (admins)."""
     check(request.user, "import_file")
     form = MappingForm(initial={"mapping": _BEGINNING})
     if request.method == "POST":
         form = MappingForm(request.POST)
         run = _map(form, request) if form.is_valid() else None
         if run:
-            messages.success(request, f"{run.name} is read by this mapping now. Import its files.")
+            messages.success(request, f"Mapping of {run.name} saved. Now import its files.")
             return redirect("mappings")
     mapped = Run.objects.exclude(mapping=None).order_by("-pk")[:SHOWN]
     context = {"form": form, "runs": [(run, run_mapping(run)) for run in mapped]}
@@ -69,7 +69,7 @@ def mappings(request: Request) -> HttpResponse:
 
 
 def _map(form: MappingForm, request: Request) -> Run | None:
-    """Give a run its mapping; None with the reason in the form if that is refused."""
+    """Save the mapping. Return None, with the reason in the form, if it is rejected."""
     try:
         return get_or_create_run(
             form.cleaned_data["run_name"], mapping=form.cleaned_data["mapping"], actor=request.user

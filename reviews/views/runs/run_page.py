@@ -1,4 +1,4 @@
-"""The page of a run: how far it is, its records as one wants to see them, and where it came from."""
+"""The page of a run: its progress, records and imports."""
 
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -21,9 +21,9 @@ from reviews.search import filter_options, indexing, listing, saved_views
 from reviews.search.filter_options import FilterOption
 from reviews.search.filters import FILTERS, NOBODY, Filters
 from reviews.search.listing import RecordList, RecordPage
-from reviews.views.runs import judge_card
+from reviews.views.runs.judge_card import judge_card
 
-# Filters that are typed in or picked from a calendar; of the others one chooses what occurs.
+# Filters with an input of this type; the others offer the values that occur.
 _TYPED = {
     "q": "search",
     "task": "text",
@@ -32,7 +32,7 @@ _TYPED = {
     "reviewed-from": "date",
     "reviewed-until": "date",
 }
-# Those that few need stand behind a click.
+# Rarely used filters are folded.
 _RARE = (
     "template",
     "contradiction",
@@ -45,7 +45,7 @@ _RARE = (
 
 
 class Tab(NamedTuple):
-    """A status, and how many records have it (None: nobody counted)."""
+    """A status, and its number of records (None: not counted)."""
 
     value: str
     title: str
@@ -55,7 +55,7 @@ class Tab(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A filter as a form asks for it; `kind` is "choose" or a type of input."""
+    """A filter in the form; `kind` is "choose" or the type of an input."""
 
     name: str
     title: str
@@ -65,7 +65,7 @@ class Field(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """A filter that is on, and the query string without it."""
+    """An active filter, and the query string without it."""
 
     name: str
     value: str
@@ -75,9 +75,9 @@ class Chip(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An evaluation in the list, with the judge's verdict and the one people came to (None: none yet).
+    """A record in the list, with the judge's and the human verdict (None: none yet).
 
-    Both are None where the record `is_blind`: the reader may still score it before they see the judge's.
+    Both are None if the record `is_blind`: the reader may still score it blind.
     """
 
     evaluation: Evaluation
@@ -89,14 +89,14 @@ class Row(NamedTuple):
 
 @require_safe
 def run_page(request: Request, pk: int) -> HttpResponse:
-    """A run with a page of its records: filters by name, `sort`, and `after` the place of a page."""
+    """Show a run with a page of its records: filters by name, `sort`, and the cursor `after`."""
     check(request.user, "review_evaluation")
     run = get_object_or_404(Run, pk=pk)
     view = RecordList.parse(request.GET)
-    # The browser's way back asks by htmx too, but for the whole page.
+    # Going back in the browser history also asks through htmx, but for the whole page.
     part_only = request.htmx and not request.htmx.history_restore_request
     if not part_only and "" in request.GET.values():
-        # What a form sends for what was left empty has no place in an address.
+        # Leave the empty fields of the form out of the address.
         return HttpResponseRedirect(_address(run, view.query()))
     progress = queue_progress.run_progress(run)
     context = {"run": run, "progress": progress, **_list(request, run, view, progress)}
@@ -114,7 +114,7 @@ def _address(run: Run, query: str) -> str:
 
 
 def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> dict[str, Any]:
-    """A page of records and what leads to others."""
+    """Return the context of the list: a page of records, its filters and its links."""
     after = request.GET.get("after", "")
     known = _known(view.filters, progress)
     try:
@@ -152,13 +152,13 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
 
 
 def _around(request: Request, run: Run) -> dict[str, Any]:
-    """What the page shows beside its list."""
+    """Return the context of the page around the list."""
     return {
         "imports": run.imports.order_by("-pk"),
         "may_import": can(request.user, "import_file"),
         "may_export": can(request.user, "export_run"),
         "conflicts": file_conflicts.count(run) if can(request.user, "settle_conflict") else 0,
-        "card": judge_card.of(run) if can(request.user, "lead_review") else None,
+        "card": judge_card(run) if can(request.user, "lead_review") else None,
     }
 
 
@@ -174,7 +174,7 @@ def _sizes(progress: Progress) -> dict[str, int]:
 
 
 def _known(filters: Filters, progress: Progress) -> int | None:
-    """How many records there are, where that is counted already."""
+    """Return the number of records if the progress has already counted them."""
     statuses = filters.values_of("status")
     if len(filters.values) != len(statuses) or len(statuses) > 1:
         return None
@@ -197,7 +197,7 @@ def _tabs(view: RecordList, progress: Progress) -> list[Tab]:
 
 
 def _choices(run: Run) -> dict[str, list[FilterOption]]:
-    """What can be chosen, by filter."""
+    """Return the options of each filter."""
     people = [FilterOption(person.username, person.name) for person in filter_options.assignable_people()]
     fixed = {
         name: [FilterOption(value, title) for value, title in known.options.items()]

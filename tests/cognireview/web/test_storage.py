@@ -28,7 +28,7 @@ def collected(tmp_path: Path, settings: Any) -> Path:
 def test_imports_name_hashed_files(collected: Path) -> None:
     for script in OWN_SCRIPTS:
         name = script.relative_to(django_settings.BASE_DIR / "static").as_posix()
-        hashed = collected / staticfiles_storage.stored_name(name)
+        hashed = collected / staticfiles_storage.url(name).removeprefix(django_settings.STATIC_URL)
         targets = IMPORT.findall(hashed.read_text())
         assert len(targets) == len(IMPORT.findall(script.read_text()))
         for target in targets:

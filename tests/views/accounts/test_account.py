@@ -50,10 +50,10 @@ class TestLogin:
         assert 'autocomplete="current-password"' in page
 
     def test_login_page_explains_setup_link(self, client: Client) -> None:
-        assert "Nobody can log in yet." in client.get(reverse("login")).content.decode()
+        assert "No accounts yet." in client.get(reverse("login")).content.decode()
 
     def test_login_page_with_admin_hides_setup_link(self, client: Client, max: User) -> None:
-        assert "Nobody can log in yet." not in client.get(reverse("login")).content.decode()
+        assert "No accounts yet." not in client.get(reverse("login")).content.decode()
 
     def test_logout_ends_login(self, client: Client, ana: User) -> None:
         client.force_login(ana)

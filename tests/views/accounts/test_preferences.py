@@ -59,7 +59,7 @@ def test_shortcuts_can_be_turned_off(as_ana: Client, ana: User) -> None:
     assert '<script id="key-map" type="application/json">{}</script>' in page
     assert "aria-keyshortcuts" not in page
     assert "<kbd>A</kbd>" not in page
-    assert "Single keys are off" in page
+    assert "Single-key shortcuts are off" in page
 
 
 def test_two_commands_can_swap_keys(as_ana: Client, ana: User) -> None:

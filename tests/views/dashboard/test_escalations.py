@@ -36,7 +36,7 @@ def test_shows_the_open_ones_of_the_run_oldest_first(as_lea: Client, ana: User, 
     asked(RunFactory.create(), ana, "Elsewhere?")
     response = as_lea.get(url("open-escalations", algebra))
     assert notes(response) == ["First?", "Second?"]
-    assert "2 records wait for a lead" in text(response)
+    assert "2 open escalations" in text(response)
 
 
 def test_formulas_in_a_question_are_formulas_to_the_lead_and_to_who_asked(
@@ -54,7 +54,7 @@ def test_an_answer_takes_it_off_the_list(as_lea: Client, ana: User, lea: User, a
     response = as_lea.post(url("open-escalations", algebra), form, follow=True)
     assert response.status_code == 200
     assert notes(response) == []
-    assert "Nobody waits for a lead." in text(response)
+    assert "No open escalations." in text(response)
     raised.refresh_from_db()
     assert (raised.outcome, raised.answer, raised.settled_by) == ("returned", "It is.", lea)
     assert not Evaluation.objects.get(pk=raised.evaluation_id).is_escalated

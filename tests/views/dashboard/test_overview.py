@@ -59,7 +59,7 @@ class TestTheDesk:
         done(algebra, ana)
         response = as_lea.get(DESK)
         found = {row["criterion"]: row["override_rate"] for row in table(response, "criteria")}
-        assert found == {"Conclusion Accuracy": "100 %", "Clarity": "0 %"}
+        assert found == {"Conclusion Accuracy": "100%", "Clarity": "0%"}
         by_reviewer = table(response, "criteria-by-reviewer")
         assert {(row["reviewer"], row["criterion"]) for row in by_reviewer} == {
             ("ana", name) for name in found
@@ -84,7 +84,7 @@ class TestTheDesk:
         done(algebra, ana)
         done(RunFactory.create(), ana)
         here = as_lea.get(DESK, {"run": str(algebra.pk)})
-        assert "Desk of Algebra" in text(here)
+        assert "Dashboard: Algebra" in text(here)
         assert [row["done"] for row in table(here, "reviewers")] == ["1"]
         assert [row["run"] for row in table(here, "runs")] == ["Algebra"]
         assert table(as_lea.get(DESK, {"last": "2020-01-01"}), "reviewers") == []
@@ -235,7 +235,7 @@ class TestOnesOwnWork:
         assert ".csv" not in page
 
     def test_of_nothing_says_so(self, as_ana: Client) -> None:
-        assert "You have not decided anything here yet." in text(as_ana.get(reverse("my-activity")))
+        assert "You have no reviews here yet." in text(as_ana.get(reverse("my-activity")))
 
     def test_leads_to_the_history_of_a_run(self, as_ana: Client, algebra: Run) -> None:
         assert url("recent", algebra) in text(as_ana.get(reverse("my-activity"), {"run": str(algebra.pk)}))

@@ -33,7 +33,7 @@ def test_drawing_leads_to_the_first(as_lea: Client, ana: User, algebra: Run) -> 
     first, _second = SpotCheck.objects.order_by("pk")
     assert response["Location"] == url("spot-check", first)
     page = text(as_lea.get(response["Location"]))
-    assert "2 to look at" in page
+    assert "2 pending" in page
     assert "decided by ana" in page
     assert "Clarity" in page
 
@@ -101,4 +101,4 @@ def test_what_is_settled_is_not_settled_again(as_lea: Client, drawn: list[SpotCh
 
 def test_the_list_has_what_waits(as_lea: Client, as_max: Client, drawn: list[SpotCheck]) -> None:
     assert text(as_lea.get(DRAWN)).count("decided by ana") == 2
-    assert "Nothing is drawn." in text(as_max.get(DRAWN))
+    assert "No pending spot checks." in text(as_max.get(DRAWN))

@@ -98,7 +98,7 @@ class TestThePage:
         address = reverse("export-page", args=[export.pk])
         page = text(as_max.get(address))
         assert f'hx-get="{address}" hx-trigger="every 1s"' in page
-        assert "A job takes it up in a moment." in page
+        assert "Waiting to start." in page
         jobs.build(export.pk)
         state = as_max.get(address, headers={"HX-Request": "true"})
         assert "<html" not in text(state)
@@ -114,7 +114,7 @@ class TestThePage:
     def test_export_page_shows_hash_and_links(self, as_max: Client, export: Export) -> None:
         page = text(as_max.get(reverse("export-page", args=[export.pk])))
         assert hashlib.sha256(OUT).hexdigest() in page
-        assert "2, of which 0 are not as they came; 1 left out" in page
+        assert "2 exported (0 modified), 1 omitted" in page
         assert reverse("export-file", args=[export.pk]) in page
         assert reverse("export-receipt", args=[export.pk]) in page
 

@@ -72,12 +72,12 @@ class TestWhileItRuns:
         )
         page = text(as_ana.get(address(source)))
         assert '<progress aria-label="Importing" max="4000000" value="1000000">' in page
-        for part in ("50,000 lines", "5,000 lines a second", "30 s left", "49,990 new", "10 rejected"):
+        for part in ("50,000 lines", "5,000 lines/s", "30 s left", "49,990 new", "10 rejected"):
             assert part in page
         assert "0 blank" not in page
 
     def test_import_page_shows_that_it_is_queued(self, as_ana: Client, max: User) -> None:
-        assert "Waiting for its turn" in text(as_ana.get(address(upload(max, line("e-1")))))
+        assert "Waiting to start" in text(as_ana.get(address(upload(max, line("e-1")))))
 
 
 class TestCancelling:
@@ -117,7 +117,7 @@ class TestWhenItIsOver:
         page = text(as_ana.get(address(imported(max, line("e-1"), b"no record"))))
         assert "1 new record." in page
         assert "1 line rejected." in page
-        assert "What became of 2 lines" in page
+        assert "Result of 2 lines" in page
 
     def test_finished_import_lists_lines_with_issues(self, as_ana: Client, max: User) -> None:
         bad = line("e-1", review_reasons="late")
@@ -136,7 +136,7 @@ class TestWhenItIsOver:
     def test_finished_import_lists_the_first_hundred_lines(self, as_ana: Client, max: User) -> None:
         page = text(as_ana.get(address(imported(max, *[b"no record"] * 103))))
         assert page.count('class="badge fail"') == 100
-        assert "and 3 more" in page
+        assert "3 more are in the download" in page
 
     def test_failed_strict_import_says_that_nothing_was_imported(self, as_ana: Client, max: User) -> None:
         page = text(as_ana.get(address(imported(max, line("e-1"), b"no record", strict=True))))

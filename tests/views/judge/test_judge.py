@@ -70,19 +70,19 @@ class TestTheCardOnThePageOfARun:
         review(algebra, ana, "Yes", "Yes", blind="Yes")
         review(algebra, ana, "Yes", "No")
         response = as_lea.get(url("run", algebra))
-        figures = {answer.title: answer.cell.text for answer in response.context["card"].answers}
-        assert figures["Same verdict, blind"] == "100\N{NO-BREAK SPACE}%"
-        assert figures["Same verdict, assisted"] == "0\N{NO-BREAK SPACE}%"
-        assert "Biased upward: the reviewers saw the judge&#x27;s verdict." in text(response)
+        figures = {answer.title: answer.cell.text for answer in response.context["card"].figures}
+        assert figures["Verdict agreement (blind)"] == "100%"
+        assert figures["Verdict agreement (assisted)"] == "0%"
+        assert "May overstate agreement: the reviewers saw the judge&#x27;s verdict." in text(response)
         assert url("judge", algebra) in text(response)
 
     def test_says_so_while_nothing_is_measured(self, as_lea: Client, algebra: Run) -> None:
-        assert "Not measured yet" in text(as_lea.get(url("run", algebra)))
+        assert "Not enough data yet" in text(as_lea.get(url("run", algebra)))
 
     def test_is_for_leads(self, as_ana: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No")
         page = text(as_ana.get(url("run", algebra)))
-        assert "Is the judge right?" not in page
+        assert "Judge accuracy" not in page
         assert url("judge", algebra) not in page
 
 
@@ -108,7 +108,7 @@ class TestEveryPage:
     def test_says_what_narrows_it_not(self, name: str, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No", model_id="o1")
         page = text(as_lea.get(place(name, algebra, model="o1")))
-        assert ("it is not narrowed by model o1" in page) == ("model" not in PAGES[name][1])
+        assert ("model o1 filters don't apply" in page) == ("model" not in PAGES[name][1])
 
     @pytest.mark.parametrize("query", [{"model": "nobody's"}, {"reviewer": "\0"}, {"judge": "x" * 500}])
     def test_says_what_it_does_not_know(self, query: dict[str, str], as_lea: Client, algebra: Run) -> None:
@@ -142,15 +142,11 @@ class TestJudgeVsHuman:
         review(algebra, ana, "No", "No")
         review(algebra, ana, "Yes", "No")
         answer = text(as_lea.get(url("judge", algebra))).replace("\N{NO-BREAK SPACE}", " ")
-        assert (
-            "The judge agrees with people on 50 % of verdicts (9 to 91 %, n = 2, assisted reviews" in answer
-        )
-        assert "It passes 50 % (9 to 91 %, n = 2) of what people fail." in answer
+        assert "The judge agrees with people on 50% of verdicts (9 to 91%, n = 2, assisted reviews" in answer
+        assert "It passes 50% (9 to 91%, n = 2) of what people fail." in answer
         review(algebra, ana, "Yes", "Yes", blind="Yes")
         answer = text(as_lea.get(url("judge-report", algebra))).replace("\N{NO-BREAK SPACE}", " ")
-        assert (
-            "The judge agrees with people on 100 % of verdicts (21 to 100 %, n = 1, blind reviews" in answer
-        )
+        assert "The judge agrees with people on 100% of verdicts (21 to 100%, n = 1, blind reviews" in answer
 
     def test_says_why_a_figure_is_undefined(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "Yes")
@@ -293,7 +289,7 @@ class TestDecisions:
             raise QueryTooSlow
 
         monkeypatch.setattr("reviews.views.judge.decisions.list_decisions", too_slow)
-        assert "This takes too long" in text(as_lea.get(url("judge-decisions", algebra)))
+        assert "Too many decisions to search" in text(as_lea.get(url("judge-decisions", algebra)))
 
     @pytest.mark.parametrize(
         "query", [{"seen": "twice"}, {"drawn": "by hand"}, {"criterion": "\0"}, {"judge_said": "!"}]
@@ -346,20 +342,20 @@ class TestTheReport:
         strata.recount(algebra, {})
         page = text(as_lea.get(url("judge-report", algebra)))
         assert re.findall(r"<h[23][^>]*>([^<]+)</h", page) == [
-            "What this is about",
-            "How far do the judge and people agree?",
+            "Scope",
+            "Agreement between judge and people",
             "Verdicts",
             "Assisted reviews: biased upward",
-            "Are the right records flagged?",
+            "Flags",
             "Reasons why a human was asked",
-            "What the flags miss",
-            "How good are the models?",
+            "Missed errors",
+            "Model leaderboard",
             "Models, by the judge and corrected by people",
-            "What is wrong with the prompt?",
+            "Error analysis",
             "prompts/judge.txt",
-            "What each figure is",
+            "Definitions",
         ]
-        assert "Cohen 1960" in page.partition("What each figure is</h2>")[2]
+        assert "Cohen 1960" in page.partition("Definitions</h2>")[2]
 
     def test_draws_nothing_that_paper_cannot_show(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No")

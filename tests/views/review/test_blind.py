@@ -105,9 +105,9 @@ class TestWhileItIsHidden:
         tells_nothing(response)
         page = text(response)
         for shown in (
-            "Blind: the judge's scores are hidden until you commit yours.",
+            "Blind review: the judge's scores are hidden until you lock in yours.",
             "Add six.",
-            "Final answers as the verifier read them: model",
+            "Final answers extracted by the verifier: model",
             "Clarity",
             "Depth",
             "Rigour",
@@ -135,7 +135,7 @@ class TestWhileItIsHidden:
     def test_who_only_looks_sees_as_little(self, as_bo: Client, as_lea: Client, held: Evaluation) -> None:
         for response in (as_bo.get(url("evaluation", held)), as_lea.get(url("evaluation", held))):
             tells_nothing(response)
-            assert "4 criteria, to be scored before the judge's scores are shown." in text(response)
+            assert "4 criteria, scored before the judge's scores are shown." in text(response)
 
     def test_no_answer_to_a_form_tells(
         self, as_ana: Client, as_bo: Client, held: Evaluation, run: Run
@@ -407,7 +407,7 @@ class TestAfterwards:
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
     ) -> None:
         as_ana.post(url("submit", held), filled_in(commit("Yes", "Yes", "No", "No")))
-        assert "You scored it blind at" in text(as_ana.get(url("revise", held)))
+        assert "You locked in your scores at" in text(as_ana.get(url("revise", held)))
 
     def test_what_others_decided_is_read_as_ever(
         self, commit: Callable[..., Any], as_bo: Client, held: Evaluation, ana: User

@@ -63,7 +63,7 @@ class TestSubmitting:
         assert response["Location"] == f"{url('evaluation', wanted)}?queue=model%3Do1"
         page = text(as_ana.get(response["Location"]))
         assert '<input type="hidden" name="queue" value="model=o1">' in page
-        assert ", filtered" in page
+        assert "(filtered)" in page
 
 
 class TestTheSpareRecord:
@@ -94,7 +94,8 @@ class TestTheSpareRecord:
         page = text(response)
         assert response["HX-Reswap"] == "none"
         assert 'id="messages" role="status" hx-swap-oob="innerHTML"' in page
-        assert '<p id="progress" hx-swap-oob="true">1 of 2 left in' in page
+        assert '<p id="progress" hx-swap-oob="true">' in page
+        assert "· 1 of 2 left" in page
         assert 'id="screen"' not in page
         spare.refresh_from_db()
         assert spare.claimed_by == ana
@@ -251,7 +252,7 @@ def test_the_history_has_a_way_to_take_each_thing_back(
 
 
 def test_the_history_of_a_run_without_decisions_says_so(as_ana: Client, held: Evaluation) -> None:
-    assert "You have not decided anything in this run yet." in text(as_ana.get(url("recent", held.run)))
+    assert "You haven't reviewed anything in this run yet." in text(as_ana.get(url("recent", held.run)))
 
 
 def test_what_others_decided_is_not_in_ones_history(as_ana: Client, run: Run, bo: User) -> None:

@@ -61,7 +61,7 @@ class TestSaving:
         assert "No → Partial" in shown
         assert "I was here." in shown
         assert 'value="too strict" checked' in shown
-        assert "UTC is filled in." in shown
+        assert "UTC restored." in shown
         assert 'data-state="saved"' in shown
         assert 'data-revision="1"' in shown
         assert "data-bound" not in shown
@@ -86,7 +86,7 @@ class TestSaving:
         assert response.status_code == 409
         assert "A newer draft of this record was saved at" in page
         assert "data-outdated" in page
-        assert "Show it" in page
+        assert "Load that version" in page
         assert ["comments", "Newer."] in Draft.objects.get().fields
 
     def test_takes_up_a_claim_that_ran_out_and_says_so(self, as_ana: Client, held: Evaluation) -> None:
@@ -107,7 +107,7 @@ class TestSaving:
         page = text(response)
         assert response.status_code == 409
         assert "bo has been reviewing this since" in page
-        assert "Nothing was submitted; what you typed is still here." in page
+        assert "Nothing was submitted; your work is kept." in page
         assert "Next record" in page
         assert ["comments", "I was here."] in Draft.objects.get().fields
 

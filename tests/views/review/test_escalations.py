@@ -78,16 +78,16 @@ class TestWithALead:
         self, as_bo: Client, held: Evaluation, asked: Escalation
     ) -> None:
         page = text(as_bo.get(url("evaluation", held)))
-        assert "ana asks a lead" in page
+        assert "ana asked a lead" in page
         assert "Is 54 right?" in page
-        for missing in ("Claim and review", "Take it back", "Your answer"):
+        for missing in ("Review this", "Withdraw", "Your answer"):
             assert missing not in page
         assert as_bo.post(url("claim", held)).status_code == 409
 
     def test_who_asked_takes_it_back_and_goes_on(
         self, as_ana: Client, held: Evaluation, asked: Escalation
     ) -> None:
-        assert "Take it back" in text(as_ana.get(url("evaluation", held)))
+        assert "Withdraw" in text(as_ana.get(url("evaluation", held)))
         response = as_ana.post(url("withdraw-escalation", asked), follow=True)
         assert "Taken back: Task 7 · o1." in text(response)
         assert 'id="review-form"' in text(response)
@@ -99,7 +99,7 @@ class TestWithALead:
         as_lea.post(url("resolve-escalation", asked), {"outcome": "returned", "answer": "It is, see page 3."})
         as_ana.post(url("claim", held))
         page = text(as_ana.get(url("evaluation", held)))
-        assert "ana wrote “Is 54 right?”; lea answers: It is, see page 3." in page
+        assert "ana wrote “Is 54 right?”. lea answered: It is, see page 3." in page
 
     def test_a_lead_closes_what_nobody_can_judge(
         self, as_lea: Client, held: Evaluation, asked: Escalation

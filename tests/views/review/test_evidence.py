@@ -34,7 +34,7 @@ def chosen(page: str) -> list[str]:
 def test_each_pane_is_a_region_and_one_is_chosen(as_ana: Client) -> None:
     bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
     page = shown(as_ana, record())
-    assert panes(page) == ["Compare", "Question", "Model response", "Ideal response", "Raw judge output"]
+    assert panes(page) == ["Compare", "Question", "Model response", "Reference answer", "Raw judge output"]
     assert chosen(page) == ["compare"]
     assert 'What is <span class="math" data-display="false">6 \\cdot 10</span>?' in page
     assert "from the task context" in page
@@ -43,7 +43,7 @@ def test_each_pane_is_a_region_and_one_is_chosen(as_ana: Client) -> None:
 def test_a_record_with_nothing_but_raw_output_shows_that_at_once(as_ana: Client) -> None:
     page = shown(as_ana, record(structured_model_response=None, structured_ideal_response=None))
     assert panes(page) == ["Raw judge output"]
-    assert "the judge's output is all there is" in page
+    assert "only the judge's output is available" in page
     assert chosen(page) == []
 
 
@@ -53,7 +53,9 @@ def test_an_empty_reference_is_never_a_mismatch(as_ana: Client) -> None:
     assert "Verifier: No reference answer." in shown(as_ana, evaluation)
     bring(task())
     page = shown(as_ana, evaluation)
-    assert 'The verifier had no reference; the task\'s is <span class="answer">60</span>.' in page
+    assert (
+        'No reference given to the verifier. Reference for this task: <span class="answer">60</span>.' in page
+    )
     assert "does not match" not in page
 
 
@@ -75,7 +77,7 @@ def test_siblings_are_there_to_be_opened(as_ana: Client) -> None:
     message = "Mismatch (Extracted: '54', Correct: '')"
     own, other = (record(run=run, model_id=model, verification_message=message) for model in ("o1", "o3"))
     page = shown(as_ana, own)
-    assert "Same task: 1 other, 1 with the same final answer" in page
+    assert "Other records of this task (1) · 1 same answer" in page
     assert f'<a href="{reverse("evaluation", args=[other.pk])}">o3</a>' in page
 
 

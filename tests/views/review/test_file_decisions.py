@@ -78,13 +78,13 @@ class TestThePage:
         assert page.context["form"].comment == "Checked twice.\nSee step 3."
         assert page.context["form"].submit_label == "Submit 2 changes"
         shown = text(page)
-        assert "evaluations.jsonl already holds a decision by carla (2025-05-12 10:00 UTC)." in shown
-        assert "It is entered below: change it, or submit it as it is." in shown
+        assert "evaluations.jsonl already has a decision by carla (2025-05-12 10:00 UTC)." in shown
+        assert "The form is prefilled with it." in shown
         assert "The decision in the file" in shown
 
     def test_says_nothing_of_a_file_without_a_decision(self, as_ana: Client, ana: User) -> None:
         page = open_record(as_ana, record_of(), ana)
-        assert "already holds a decision" not in text(page)
+        assert "already has a decision" not in text(page)
         assert page.context["form"].submit_label == "Agree & next"
 
     @pytest.mark.parametrize("status", ["Needs Review", "Pending"])
@@ -128,7 +128,7 @@ class TestThePage:
     ) -> None:
         record = record_of(**human)
         page = open_record(as_ana, record, ana)
-        assert "already holds a decision" in text(page)
+        assert "already has a decision" in text(page)
         assert (page.context["form"].comment, page.context["form"].rows[0].value) == (comment, clarity)
         submit(as_ana, record, filled_in(page))
         found = exported()
@@ -148,7 +148,7 @@ class TestThePage:
         as_ana.post(reverse("draft", args=[decided_before.pk]), fields)
         page = as_ana.get(reverse("evaluation", args=[decided_before.pk]))
         assert page.context["form"].comment == "Mine"
-        assert "Something else is entered below." in text(page)
+        assert "The form has other scores." in text(page)
         assert "Step 3 is missing." in text(page)
 
     def test_of_a_lead_who_decides_between_independent_reviews_shows_it_too(
@@ -160,7 +160,7 @@ class TestThePage:
             decide(Evaluation.objects.get(), reviewer, scores=scores)
         page = open_record(as_lea, decided_before, lea)
         assert [row.value for row in page.context["form"].rows] == ["", "Yes"]
-        assert "Something else is entered below." in text(page)
+        assert "The form has other scores." in text(page)
 
 
 class TestAfterwards:
@@ -176,7 +176,7 @@ class TestAfterwards:
         assert take_out() == file_of(line(parsed_rubric_scores=JUDGED, **BY_CARLA))
         page = as_ana.get(reverse("evaluation", args=[record.pk]))
         assert page.context["form"].comment == "Mine"
-        assert "already holds a decision by carla" in text(page)
+        assert "already has a decision by carla" in text(page)
 
     def test_revising_a_decision_that_a_file_completed_begins_with_it(self, as_lea: Client) -> None:
         record = record_of(human_review_status="Completed", **BY_CARLA)
@@ -232,7 +232,7 @@ class TestABlindRecord:
         page = as_ana.get(reverse("evaluation", args=[blind_record.pk]))
         assert [row.value for row in page.context["form"].rows] == ["Partial", "Yes"]
         assert page.context["form"].comment == BY_CARLA["human_review_comments"]
-        assert "evaluations.jsonl already holds a decision by carla" in text(page)
+        assert "evaluations.jsonl already has a decision by carla" in text(page)
         assert "Step 3 is missing." in text(page)
         submit(as_ana, blind_record, filled_in(page))
         assert exported()["human_review_comments"] == BY_CARLA["human_review_comments"]
@@ -322,7 +322,7 @@ def test_more_criteria_than_the_form_takes_are_counted(as_ana: Client, ana: User
     record = record_of(human_corrected_scores=many)
     page = open_record(as_ana, record, ana)
     assert len(page.context["form"].rows) == 150
-    assert "This record has 852 more criteria than the form takes" in text(page)
+    assert "This record has 852 more criteria than the form can show" in text(page)
     assert submit(as_ana, record, filled_in(page)).status_code == 303
 
 
@@ -339,7 +339,7 @@ def test_record_that_several_people_review_shows_it_to_each(
     Run.objects.update(overlap_share=1, overlap=2)
     for client, reviewer in ((as_ana, ana), (as_bo, bo)):
         page = open_record(client, decided_before, reviewer)
-        assert "already holds a decision by carla" in text(page)
+        assert "already has a decision by carla" in text(page)
         submit(client, decided_before, filled_in(page))
     record = Evaluation.objects.get()
     assert not record.is_escalated

@@ -48,14 +48,14 @@ class TestThePage:
     def test_says_who_held_it_until_when(self, as_bo: Client, ana: User) -> None:
         record = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         until = f"{record.claimed_until:%Y-%m-%d %H:%M}"
-        assert f"Held until {until} UTC: not over yet." in text(as_bo.get(url("record-history", record)))
+        assert f"Claimed until {until} UTC: not over yet." in text(as_bo.get(url("record-history", record)))
 
     def test_leads_to_the_file_that_changed_it(self, as_bo: Client) -> None:
         bring_in(file_of(line("eval_1")))
         source = bring_in(file_of(line("eval_1", aggregated_score="Fail")))
         page = text(as_bo.get(url("record-history", Evaluation.objects.get())))
         assert f'<a href="{url("import", source)}"><strong>evaluations.jsonl</strong></a> changed it' in page
-        assert "<summary>1 field changed since the line before</summary>" in page
+        assert "<summary>1 field changed since the previous import</summary>" in page
 
     def test_goes_on_where_it_was_long(
         self, as_bo: Client, record: Evaluation, monkeypatch: pytest.MonkeyPatch

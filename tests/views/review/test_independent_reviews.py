@@ -69,18 +69,18 @@ class TestGivingOne:
         self, as_ana: Client, record: Evaluation, first: Review
     ) -> None:
         page = text(as_ana.get(url("evaluation", record)))
-        assert "You gave your independent review at" in page
-        assert "1 of 2 independent reviews is given" in page
-        assert "Claim and review" not in page
-        assert "Decide with the independent reviews there are" not in page
+        assert "You submitted yours at" in page
+        assert "1 of 2 independent reviews is in" in page
+        assert "Review this" not in page
+        assert "Adjudicate now" not in page
         refused = as_ana.post(url("claim", record))
         assert refused.status_code == 409
         assert "Waiting for the other reviewers." in text(refused)
 
     def test_is_told_in_the_queue(self, as_ana: Client, run: Run, first: Review) -> None:
         page = text(as_ana.get(url("review", run)))
-        assert "1 with your independent review waits for those of others." in page
-        assert "Nothing is left for you now." in page
+        assert "1 of your reviews is waiting for another reviewer." in page
+        assert "You're done for now." in page
 
     def test_can_be_undone_from_ones_history(
         self, as_ana: Client, run: Run, record: Evaluation, first: Review
@@ -105,7 +105,7 @@ class TestNobodySeesThoseOfOthers:
     ) -> None:
         client: Client = request.getfixturevalue(f"as_{who}")
         pages = [client.get(url(name, record)) for name in ("evaluation", "record-history")]
-        assert ("independent reviews is given" in text(pages[0])) is (who == "lea")
+        assert ("independent reviews is in" in text(pages[0])) is (who == "lea")
         pages.append(client.get(url("run", record.run)))
         pages.append(client.post(url("claim", record), headers=HTMX))
         pages.append(client.post(url("submit", record), {}, headers=HTMX))
@@ -117,10 +117,10 @@ class TestNobodySeesThoseOfOthers:
         self, as_bo: Client, record: Evaluation, differing: Escalation
     ) -> None:
         page = text(as_bo.get(url("evaluation", record)))
-        assert "Independent reviews on this record differ." in page
-        assert "A lead decides." in page
+        assert "Reviewers disagree on this record." in page
+        assert "A lead will decide." in page
         assert SECRET not in page
-        assert "Take it back" not in page
+        assert "Withdraw" not in page
 
     def test_and_then_all_do(
         self, as_bo: Client, record: Evaluation, differing: Escalation, lea: User
@@ -136,14 +136,14 @@ class TestALeadDecides:
         self, as_lea: Client, record: Evaluation, differing: Escalation
     ) -> None:
         before = text(as_lea.get(url("evaluation", record)))
-        assert "Claim it to read the independent reviews and decide." in before
+        assert "Claim the record to read the reviews and decide." in before
         assert SECRET not in before
         page = text(as_lea.post(url("claim", record), headers=HTMX))
         assert "2 disagreement on 1 of 2 criteria." in page
         assert page.count("differs</span>") == 1
         for said in (SECRET, "A word of ana.", "A word of bo.", "Too strict"):
             assert said in page
-        assert "Back to the queue, for one more independent review" in page
+        assert "Return to the queue for another review" in page
 
     def test_from_what_they_agree_on(self, as_lea: Client, record: Evaluation, differing: Escalation) -> None:
         as_lea.post(url("claim", record))
@@ -162,10 +162,10 @@ class TestALeadDecides:
     def test_who_gave_one_is_told(self, as_lea: Client, record: Evaluation, first: Review, lea: User) -> None:
         decide(Evaluation.objects.get(), lea, scores=SCORES)
         page = text(as_lea.post(url("claim", record), headers=HTMX))
-        assert "One of them is yours: better let another lead decide." in page
+        assert "One of the reviews is yours: ask another lead to decide." in page
 
     def test_with_those_there_are(self, as_lea: Client, record: Evaluation, first: Review) -> None:
-        assert "Decide with the independent reviews there are" in text(as_lea.get(url("evaluation", record)))
+        assert "Adjudicate now" in text(as_lea.get(url("evaluation", record)))
         response = as_lea.post(url("adjudicate", record), headers=HTMX)
         page = text(response)
         assert "There is one independent review, by ana." in page
@@ -193,8 +193,8 @@ class TestALeadDecides:
 
     def test_finds_it_in_the_list(self, as_lea: Client, run: Run, differing: Escalation) -> None:
         page = text(as_lea.get(url("open-escalations", run)))
-        assert "Independent reviews differ: decide which holds." in page
-        assert "Answer, back to the queue" not in page
+        assert "Reviewers disagree: choose the final scores." in page
+        assert "Answer and return to queue" not in page
 
 
 class TestOneThatComesTooLate:
@@ -211,14 +211,14 @@ class TestOneThatComesTooLate:
         assert "ana submitted this at" in page
         assert "You differ on 1 criterion." in page
         assert "What you entered" in page
-        assert "Send as second independent review" in page
+        assert "Submit as independent review" in page
         assert url("independent-review", decided) in page
 
     def test_is_offered_when_a_draft_is_saved_too(self, as_bo: Client, decided: Evaluation) -> None:
         draft = form_of(decided, revision=1)
         response = as_bo.post(url("draft", decided), draft, headers=HTMX)
         assert response.status_code == 409
-        assert "Send as second independent review" in text(response)
+        assert "Submit as independent review" in text(response)
 
     def test_goes_to_a_lead_where_it_differs(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
@@ -239,7 +239,7 @@ class TestOneThatComesTooLate:
     ) -> None:
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         page = text(as_lea.get(url("evaluation", decided)))
-        assert "A decision is in force, and one independent review came after it" in page
+        assert "A review came in after the decision" in page
         assert "2 disagreement on 1 of 2 criteria." in page
         raised = Escalation.objects.get()
         as_lea.post(url("resolve-escalation", raised), {"outcome": "upheld"})
@@ -251,7 +251,7 @@ class TestOneThatComesTooLate:
         assert place not in text(as_lea.get(reverse("dashboard")))
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         assert f'<a href="{place}">1</a>' in text(as_lea.get(reverse("dashboard")))
-        assert "1 record waits for a lead" in text(as_lea.get(place))
+        assert "1 open escalation" in text(as_lea.get(place))
 
     def test_shows_beside_the_revision_too(self, as_lea: Client, decided: Evaluation, bo: User) -> None:
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
@@ -262,7 +262,7 @@ class TestOneThatComesTooLate:
 
     def test_is_not_offered_to_who_decided(self, as_ana: Client, decided: Evaluation) -> None:
         page = text(as_ana.post(url("submit", decided), form_of(decided), headers=HTMX))
-        assert "Send as second independent review" not in page
+        assert "Submit as independent review" not in page
 
     def test_needs_a_whole_form(self, as_bo: Client, decided: Evaluation) -> None:
         response = as_bo.post(url("independent-review", decided), {}, headers=HTMX)
@@ -285,10 +285,10 @@ class TestTheFile:
     def test_is_offered_where_there_are_independent_reviews(
         self, as_lea: Client, run: Run, record: Evaluation
     ) -> None:
-        assert "Download the independent reviews" not in text(as_lea.get(url("export", run)))
+        assert "Download independent reviews" not in text(as_lea.get(url("export", run)))
 
     def test_is_one_line_for_each(self, as_lea: Client, run: Run, first: Review) -> None:
-        assert "Download the independent reviews" in text(as_lea.get(url("export", run)))
+        assert "Download independent reviews" in text(as_lea.get(url("export", run)))
         response = as_lea.get(url("independent-reviews", run))
         assert b"".join(response.streaming_content).count(b"\n") == 1  # type: ignore[attr-defined]
         assert "algebra-independent-reviews.jsonl" in response["Content-Disposition"]

@@ -41,7 +41,7 @@ def page(client: Client, evaluation: Evaluation) -> Any:
 
 def test_shows_what_changed_old_against_new(as_ana: Client, stale: Evaluation) -> None:
     shown = text(page(as_ana, stale))
-    assert "Changed since the review by bo" in shown
+    assert "Changed since the decision by bo" in shown
     assert "<del>Yes</del><ins>No</ins>" in shown
     assert "<ins>&lt;b&gt;wrong&lt;/b&gt;" in shown
     assert '<h3 class="mono">aggregated_score</h3>' in shown
@@ -80,17 +80,17 @@ def test_is_read_with_the_stale_decision_by_who_does_not_hold_it(
 ) -> None:
     claims.release(evaluation_id=stale.pk, actor=ana)
     shown = text(page(as_ana, stale))
-    assert "A decision that is stale" in shown
-    assert "Needs Review by bo" in shown
-    assert "Changed since the review by bo" in shown
+    assert "Outdated decision" in shown
+    assert "Needs Review · last reviewed by bo" in shown
+    assert "Changed since the decision by bo" in shown
 
 
 def test_can_be_opened_where_the_file_is_not_kept(as_ana: Client, ana: User, bo: User) -> None:
     decide(EvaluationFactory.create(), bo)
     Evaluation.objects.update(is_stale=True, human_review_status="Needs Review")
     evaluation = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
-    assert "Changed since the review by bo" in text(page(as_ana, evaluation))
+    assert "Changed since the decision by bo" in text(page(as_ana, evaluation))
 
 
 def test_is_marked_in_the_list(as_ana: Client, stale: Evaluation) -> None:
-    assert "stale review</span>" in text(as_ana.get(reverse("run", args=[stale.run_id])))
+    assert "outdated decision</span>" in text(as_ana.get(reverse("run", args=[stale.run_id])))

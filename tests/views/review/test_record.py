@@ -55,7 +55,7 @@ class TestClaiming:
 
     def test_looking_at_a_record_claims_nothing(self, as_ana: Client, record: Evaluation) -> None:
         page = text(as_ana.get(url("evaluation", record)))
-        assert "Claim and review" in page
+        assert "Review this" in page
         assert 'id="review-form"' not in page
         record.refresh_from_db()
         assert record.claimed_by is None
@@ -67,8 +67,8 @@ class TestClaiming:
 
     def test_what_another_holds_can_be_read_but_not_claimed(self, as_bo: Client, held: Evaluation) -> None:
         page = text(as_bo.get(url("evaluation", held)))
-        assert "ana holds this record until" in page
-        assert "Claim and review" not in page
+        assert "ana is reviewing this record (until" in page
+        assert "Review this" not in page
         response = as_bo.post(url("claim", held))
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
@@ -127,7 +127,7 @@ class TestClaiming:
         assert response.status_code == 409
         assert "bo has been reviewing this since" in page
         assert "Next record" in page
-        assert "Read only" in page
+        assert "View read-only" in page
         assert "Take over" not in page
 
     def test_a_lead_takes_over_what_another_holds(self, held: Evaluation, lea: User) -> None:
@@ -160,7 +160,7 @@ class TestTheQueue:
 
     def test_is_clear_in_the_end(self, as_ana: Client, run: Run) -> None:
         page = text(as_ana.get(url("review", run)))
-        assert "Queue clear" in page
+        assert "All caught up" in page
         assert "Start reviewing" not in page
         assert "every 30s" not in page
 
@@ -168,12 +168,12 @@ class TestTheQueue:
         as_ana.post(url("skip", held))
         page = text(as_ana.get(url("review", held.run)))
         assert "1 skipped by you" in page
-        assert "Review my skipped" in page
+        assert "Review skipped records" in page
         assert as_ana.post(url("unskip-all", held.run))["Location"] == url("evaluation", held)
 
     def test_looks_again_while_others_hold_the_rest(self, as_bo: Client, held: Evaluation) -> None:
         page = text(as_bo.get(url("review", held.run)))
-        assert "The last one is held by somebody else; it frees at" in page
+        assert "Another reviewer has claimed the last record; it becomes available at" in page
         assert 'hx-trigger="every 30s"' in page
         alone = text(as_bo.get(url("review", held.run), headers=HTMX))
         assert "<html" not in alone
@@ -215,7 +215,7 @@ class TestTheScreen:
     def test_opens_the_raw_output_where_there_is_nothing_else(self, as_ana: Client, held: Evaluation) -> None:
         page = as_ana.get(url("evaluation", held))
         assert page.context["evidence"].first_pane == "raw"
-        assert "the judge's output is all there is" in text(page)
+        assert "only the judge's output is available" in text(page)
 
     def test_marks_what_was_only_read_out_of_raw_output(self, as_ana: Client, run: Run, ana: User) -> None:
         raw = r'{"clarity": {"score": "No", "justification": "So \(x\)."}}'
@@ -225,7 +225,7 @@ class TestTheScreen:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         page = text(as_ana.get(url("evaluation", record)))
         assert "Suggested from raw output, 1 of 1" in page
-        assert "1 repair" in page
+        assert "1 JSON fix" in page
         assert 'class="criterion extracted"' in page
         assert '<span data-span="0">' in page
 
@@ -233,7 +233,7 @@ class TestTheScreen:
         record = EvaluationFactory.create(run=run, parsed_rubric_scores={}, raw_judge_output={"x": "Sorry."})
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         page = text(as_ana.get(url("evaluation", record)))
-        assert "Could not read scores; the raw output is on the left." in page
+        assert "No scores could be extracted. See the raw output." in page
         assert 'name="criteria-0-name" value=""' in page
 
     def test_offers_the_criteria_of_the_run_blank_where_nothing_could_be_read(
@@ -267,8 +267,8 @@ class TestTheScreen:
             comments="Hm.",
         )
         page = text(as_bo.get(url("evaluation", held)))
-        assert "Decision in force" in page
-        assert "Completed by ana" in page
+        assert "Current decision" in page
+        assert "Completed · last reviewed by ana" in page
         assert "No <small>judge</small>" in page
         assert "Yes <small>human</small>" in page
         assert "Deep enough." in page
@@ -314,7 +314,7 @@ class TestTheScreen:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         response = as_ana.get(url("evaluation", record))
         assert response.status_code == 200
-        assert "150 more criteria than the form takes" in text(response)
+        assert "150 more criteria than the form can show" in text(response)
 
     def test_costs_the_same_queries_for_one_record_and_for_three(
         self,
@@ -360,7 +360,7 @@ class TestSubmitting:
     def test_says_what_was_saved(self, as_ana: Client, held: Evaluation) -> None:
         response = as_ana.post(url("submit", held), form_of(held, criteria__1__score="Yes"), follow=True)
         assert "Task 7 · o1</a>: Fail → Pass" in text(response)
-        assert "Queue clear" in text(response)
+        assert "All caught up" in text(response)
 
     def test_for_htmx_ends_on_the_next_screen(self, as_ana: Client, held: Evaluation) -> None:
         EvaluationFactory.create(run=held.run, task_id="7", model_id="o3")
@@ -410,7 +410,7 @@ class TestSubmitting:
         page = text(response)
         assert response.status_code == 409
         assert "bo submitted this at" in page
-        for kept in ("Mine.", "I was here.", "what you typed is still here", "Next record", "Discard mine"):
+        for kept in ("Mine.", "I was here.", "your work is kept", "Next record", "Discard draft"):
             assert kept in page
         assert 'id="submit"' not in page
         assert Review.objects.get().reviewer == bo
@@ -469,7 +469,7 @@ class TestSubmitting:
         response = as_ana.post(url("submit", record), form)
         page = text(response)
         assert "and the judge's output changed on 2 criteria. Check the marked rows." in unescape(page)
-        assert unescape(page).count("The judge's output has changed here.") == 2
+        assert unescape(page).count("The judge's output for this criterion has changed.") == 2
         record.refresh_from_db()
         again = form_of(record) | seen_on(response)
         assert as_ana.post(url("submit", record), again).status_code == 303

@@ -16,7 +16,7 @@ from tests.support.work import agree
 pytestmark = pytest.mark.django_db
 
 CALM = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
-HIDDEN = "Why this record is here shows once it is decided: some are drawn by lot."
+HIDDEN = "The reason is shown after you decide (some records are random samples)."
 REASON = "Final answer does not match."
 
 
@@ -93,10 +93,10 @@ class TestTheList:
         self, as_ana: Client, run: Run, flagged: Evaluation, ana: User
     ) -> None:
         place = reverse("run", args=[run.pk])
-        assert text(as_ana.get(place)).count("shows once it is decided") == 2
+        assert text(as_ana.get(place)).count("shown after you decide") == 2
         agree(flagged, ana)
         shown = text(as_ana.get(place, {"status": "done"}))
-        assert "shows once it is decided" not in shown
+        assert "shown after you decide" not in shown
         assert f"<span>{REASON}</span>" in shown
 
 
@@ -107,8 +107,8 @@ class TestAConfirmedRecord:
 
     def test_says_who_confirmed_it(self, as_ana: Client, drawn: Evaluation) -> None:
         shown = text(as_ana.get(page_of(drawn)))
-        assert "Drawn by lot, and confirmed by ana" in shown
-        assert "Decision in force" in shown
+        assert "Random sample, confirmed by ana" in shown
+        assert "Current decision" in shown
         assert reverse("revise", args=[drawn.pk]) in shown
 
     def test_can_be_revised(self, as_ana: Client, drawn: Evaluation) -> None:
@@ -124,4 +124,4 @@ class TestAConfirmedRecord:
     def test_can_be_put_into_the_queue_again(self, as_ana: Client, drawn: Evaluation, run: Run) -> None:
         response = as_ana.post(reverse("reopen", args=[drawn.pk]), {"reason": "Look again."}, follow=True)
         assert response.status_code == 200
-        assert "Claim and review" in text(response)
+        assert "Review this" in text(response)

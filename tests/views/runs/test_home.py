@@ -28,7 +28,7 @@ class TestTheList:
 
     def test_tells_a_reviewer_to_wait_when_there_is_nothing(self, as_ana: Client) -> None:
         page = text(as_ana.get(RUNS))
-        assert "An admin imports files here." in page
+        assert "Runs appear here once an admin imports a file." in page
         assert 'type="file"' not in page
 
     def test_shows_how_far_each_run_is(self, as_ana: Client) -> None:
@@ -39,7 +39,7 @@ class TestTheList:
         assert '<progress max="3" value="1"' in page
         assert "<strong>1</strong> of 3 reviewed" in page
         assert "2 waiting" in page
-        assert "1 need no review" in page
+        assert "1 not flagged" in page
 
     def test_offers_to_review_only_where_there_is_work(self, as_ana: Client) -> None:
         done = EvaluationFactory.create(human_review_status="Completed").run
@@ -121,7 +121,7 @@ class TestTheUpload:
             "POST", RUNS, head + file_of(line("e-1")), content_type="multipart/form-data; boundary=x"
         )
         assert response.status_code == 422
-        assert "the upload broke off" in text(response)
+        assert "the upload was interrupted" in text(response)
         assert not Import.objects.exists()
 
     def test_is_not_for_reviewers(self, as_ana: Client) -> None:

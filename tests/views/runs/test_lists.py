@@ -42,7 +42,7 @@ class TestViews:
 
     def test_are_saved_under_a_name_and_lead_back_to_the_list(self, as_ana: Client, run: Run) -> None:
         page = self.save(as_ana, run, name="Fails of o1", query="sort=task&verdict=Fail&model=o1")
-        assert "Saved the view “Fails of o1”." in page
+        assert "View “Fails of o1” saved." in page
         assert f"{reverse('run', args=[run.pk])}?model=o1&amp;verdict=Fail&amp;sort=task" in page
 
     def test_hold_nothing_that_is_no_filter(self, as_ana: Client, run: Run) -> None:
@@ -50,7 +50,7 @@ class TestViews:
         assert SavedView.objects.get().query == "model=o1"
 
     def test_without_a_name_are_not_saved(self, as_ana: Client, run: Run) -> None:
-        assert "A view needs a name" in self.save(as_ana, run, name=" ", query="model=o1")
+        assert "Enter a name of at most" in self.save(as_ana, run, name=" ", query="model=o1")
 
     def test_are_shared_by_leads(self, as_lea: Client, run: Run) -> None:
         assert "shared" in self.save(as_lea, run, name="ours", query="model=o1", shared="on")
@@ -80,16 +80,16 @@ class TestChange:
         evaluations(run, tasks=["1", "2"])
         evaluations(run, tasks=["3"], claimed_by=ana, claimed_until=timezone.now() + timedelta(hours=1))
         page = self.look(as_lea, run, kind="assign", to="bo")
-        assert "This will assign 2 records to bo; 1 is held by others and stays." in page
+        assert "This will assign 2 records to bo; 1 is claimed by someone else and stays as it is." in page
         assert not run.evaluations.filter(assigned_to=bo).exists()
 
     @pytest.mark.parametrize(
         ("query", "sentence"),
         [
-            ({"kind": "assign", "to": "nobody"}, "There is nothing to assign."),
-            ({"kind": "prioritise", "priority": "1"}, "This will put first 1 record."),
-            ({"kind": "prioritise", "priority": "0"}, "There is nothing to put back in the usual order."),
-            ({"kind": "release"}, "There is nothing to release."),
+            ({"kind": "assign", "to": "nobody"}, "No records to assign."),
+            ({"kind": "prioritise", "priority": "1"}, "This will give priority to 1 record."),
+            ({"kind": "prioritise", "priority": "0"}, "No records to set to normal priority."),
+            ({"kind": "release"}, "No records to release."),
         ],
     )
     def test_is_announced_in_a_sentence(
@@ -105,7 +105,7 @@ class TestChange:
     def test_that_cannot_be_is_not_announced(
         self, query: dict[str, str], as_lea: Client, run: Run, eve: User
     ) -> None:
-        assert "Do it" not in self.look(as_lea, run, **query)
+        assert "Apply" not in self.look(as_lea, run, **query)
 
     def test_is_done_for_the_list_it_was_announced_for(self, as_lea: Client, run: Run, bo: User) -> None:
         evaluations(run, tasks=["1", "2"])
@@ -119,7 +119,7 @@ class TestChange:
         change = bulk_changes.apply(bulk_changes.BulkOrder(run, Filters(), bulk_changes.Kind.ASSIGN, bo), lea)
         run.evaluations.filter(task_id="1").update(assigned_to=None)
         response = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
-        assert "Undone: 1 record as before. 1 record changed since, and stayed." in text(response)
+        assert "Undone: 1 record restored. Not restored, because changed since: 1 record." in text(response)
         again = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
         assert "This change has been undone already." in text(again)
 
@@ -132,7 +132,7 @@ class TestChange:
             lea,
         )
         page = self.look(as_lea, run)
-        assert "1 record put first" in page
+        assert "1 record set to priority" in page
         assert "verdict=Fail" in page
 
     def test_that_makes_no_sense_changes_nothing(self, as_lea: Client, run: Run) -> None:

@@ -24,11 +24,11 @@ def send(client: Client, mapping: str = TOML, run: str = "evaluations") -> Any:
 
 def test_a_run_that_is_mapped_reads_its_files_so(as_max: Client) -> None:
     page = text(send(as_max))
-    assert "evaluations is read by this mapping now." in page
+    assert "Mapping of evaluations saved." in page
     assert "<code>judge[0]</code>" in page
     brought = bring_in(MT_BENCH)
     assert brought.new == 1
-    assert "read by the mapping of the run" in text(as_max.get(reverse("import", args=[brought.pk])))
+    assert "read with the run's mapping" in text(as_max.get(reverse("import", args=[brought.pk])))
 
 
 def test_what_is_wrong_with_a_mapping_is_listed_whole(as_max: Client) -> None:

@@ -50,7 +50,7 @@ class TestThePage:
 
     def test_says_what_the_shares_come_to(self, as_lea: Client, run: Run) -> None:
         EvaluationFactory.create(run=run)
-        assert "Now: 0 % of 1 record to review: about 0." in text(as_lea.get(page_of(run)))
+        assert "Now: 0% of 1 record to review: about 0." in text(as_lea.get(page_of(run)))
 
     def test_says_what_stands_in_the_way(self, as_lea: Client, run: Run) -> None:
         saved(as_lea, run, overlap_share="100", overlap="3")
@@ -76,12 +76,12 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("changes", "sentence"),
         [
-            ({"blind_share": "101"}, "A share is from 0 to 100 %, not 101 %."),
-            ({"sample_share": "-1"}, "A share is from 0 to 100 %, not -1 %."),
+            ({"blind_share": "101"}, "Enter a share from 0 to 100%, not 101%."),
+            ({"sample_share": "-1"}, "Enter a share from 0 to 100%, not -1%."),
             ({"overlap_share": "many"}, "Enter a number."),
             ({"overlap_share": ""}, "This field is required."),
             ({"overlap_share": "nan"}, "Enter a number."),
-            ({"overlap": "1"}, "2 to 9 people review such a record."),
+            ({"overlap": "1"}, "Enter 2 to 9 reviewers per record."),
             ({"overlap": "2.5"}, "Enter a whole number."),
         ],
     )
@@ -100,7 +100,7 @@ class TestRefusals:
         saved(as_lea, run, blind_share="20")
         response = as_lea.post(page_of(run), mine)
         assert response.status_code == 409
-        assert "Somebody changed these settings since you opened the page." in text(response)
+        assert "Someone else changed these settings after you opened the page." in text(response)
         assert measured_by(run).blind_share == 0.2
         form = response.context["form"]
         again = {name: str(form[name].value()) for name in form.fields}

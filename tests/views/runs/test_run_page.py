@@ -70,12 +70,12 @@ def test_who_holds_a_record_is_shown_with_the_time_it_ends(as_ana: Client, run: 
     evaluation = EvaluationFactory.create(run=run)
     claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
     evaluation.refresh_from_db()
-    assert f"held by bo until {evaluation.claimed_until:%H:%M} UTC" in text(as_ana.get(address(run)))
+    assert f"Claimed by bo until {evaluation.claimed_until:%H:%M} UTC" in text(as_ana.get(address(run)))
 
 
 def test_ones_own_claim_is_shown_as_such(as_ana: Client, run: Run, ana: User) -> None:
     claims.claim(evaluation_id=EvaluationFactory.create(run=run).pk, reviewer=ana)
-    assert "held by you until" in text(as_ana.get(address(run)))
+    assert "Claimed by you until" in text(as_ana.get(address(run)))
 
 
 def test_a_claim_that_has_ended_is_none(as_ana: Client, run: Run, bo: User) -> None:
@@ -94,7 +94,7 @@ def test_a_decision_is_shown_with_who_made_it_and_what_it_changed(as_ana: Client
 
 def test_a_decision_that_a_file_brought_says_so(as_ana: Client, run: Run) -> None:
     EvaluationFactory.create(run=run, human_review_status="Reviewed", human_reviewer_id="kim")
-    assert "kim, in the file" in text(as_ana.get(address(run)))
+    assert "kim (imported)" in text(as_ana.get(address(run)))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ class TestFilters:
         EvaluationFactory.create(run=run)
         page = text(as_ana.get(address(run, verdict="Fail")))
         assert '<input type="hidden" name="queue" value="verdict=Fail">' in page
-        assert "Review these" in page
+        assert "Review these records" in page
 
     def test_that_find_nothing_say_so(self, as_ana: Client, run: Run) -> None:
         EvaluationFactory.create(run=run)
@@ -212,7 +212,7 @@ class TestForHtmx:
 
 
 def test_a_run_without_records_says_where_they_come_from(as_ana: Client, run: Run) -> None:
-    assert "No records yet. They come with an import." in text(as_ana.get(address(run)))
+    assert "No records yet. Import a file to add records." in text(as_ana.get(address(run)))
 
 
 def test_the_imports_of_the_run_are_listed(as_ana: Client, run: Run) -> None:

@@ -57,7 +57,7 @@ class TestThePage:
         )
         assert fields["kind"] == "worst"
         assert fields["causes"].splitlines()[0] == "Too strict"
-        assert "Keys on the review screen:</span> <span>Yes <kbd>Y</kbd>" in text(as_lea.get(page_of(run)))
+        assert "Shortcuts:</span> <span>Yes <kbd>Y</kbd>" in text(as_lea.get(page_of(run)))
 
     def test_is_reached_from_the_run_by_who_may(self, as_ana: Client, lea: User, run: Run) -> None:
         assert page_of(run) not in text(as_ana.get(reverse("run", args=[run.pk])))
@@ -160,7 +160,7 @@ class TestRefusals:
         saved(as_lea, run, criteria="theirs")
         response = as_lea.post(page_of(run), mine)
         assert response.status_code == 409
-        assert "Somebody changed these settings since you opened the page." in text(response)
+        assert "Someone else changed these settings after you opened the page." in text(response)
         assert judged_by(run).criteria == ("theirs",)
         form = response.context["form"]
         again = {name: "" if form[name].value() is None else form[name].value() for name in form.fields}

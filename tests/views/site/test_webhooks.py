@@ -40,7 +40,7 @@ class TestThePage:
         assert "Webhooks are off" not in text(as_max.get(reverse("webhooks")))
         settings.WEBHOOK_HOSTS = []
         page = text(as_max.get(reverse("webhooks")))
-        assert "Webhooks are off. The operator of this site names in <code>COGNIREVIEW_WEBHOOK_HOSTS" in page
+        assert "Webhooks are off. Set <code>COGNIREVIEW_WEBHOOK_HOSTS" in page
 
     def test_webhooks_page_is_linked_for_admins(self, as_max: Client, as_lea: Client) -> None:
         assert reverse("webhooks") in text(as_max.get(reverse("runs")))

@@ -1,0 +1,76 @@
+"""A settings page of a run: its form, and saving it unless somebody else saved first."""
+
+from http import HTTPStatus
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from reviews.accounts.permissions import check
+from reviews.http.request import Request
+from reviews.models import Run, User
+from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
+
+_SETTINGS_CHANGED = (
+    "Someone else changed these settings after you opened the page. Your entries are kept; saving replaces"
+    " theirs."
+)
+
+
+class SettingsForm(forms.Form):
+    """Settings of a run as people edit them."""
+
+    #: The fingerprint of the settings that the form began with.
+    seen = forms.CharField(widget=forms.HiddenInput)
+    use_required_attribute = False
+    template: ClassVar[str]
+    #: The message after saving.
+    saved: ClassVar[str]
+
+    def __init__(self, data: Any, run: Run) -> None:
+        super().__init__(data, initial=self.stored_values(run))
+
+    def stored_values(self, run: Run) -> dict[str, Any]:
+        """Return the initial values of the fields, `seen` among them."""
+        raise NotImplementedError
+
+    def save(self, run: Run, actor: User) -> None:
+        """Save the valid form. Raises `InvalidSettings` and `SettingsChanged`."""
+        raise NotImplementedError
+
+    def field_of(self, setting: str) -> str:
+        """Return the field that shows the problems of a setting."""
+        return setting
+
+    def context(self, run: Run) -> dict[str, Any]:
+        """Return what the template needs besides `run` and `form`."""
+        raise NotImplementedError
+
+
+def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm]) -> HttpResponse:
+    """Show the form; on POST save it, or answer 422 (invalid) or 409 (somebody else saved first)."""
+    check(request.user, "configure_run")
+    run = get_object_or_404(Run, pk=run_pk)
+    form = form_class(request.POST if request.method == "POST" else None, run)
+    status = HTTPStatus.OK
+    if form.is_valid():
+        try:
+            form.save(run, request.user)
+        except InvalidSettings as invalid:
+            for setting, sentences in invalid.problems.items():
+                form.add_error(form.field_of(setting), list(sentences))
+        except SettingsChanged:
+            run.refresh_from_db()
+            posted = request.POST.copy()
+            posted["seen"] = form.stored_values(run)["seen"]
+            form = form_class(posted, run)
+            form.add_error(None, _SETTINGS_CHANGED)
+            status = HTTPStatus.CONFLICT
+        else:
+            messages.success(request, form.saved)
+            return redirect(request.path)
+    if form.errors and status == HTTPStatus.OK:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    return render(request, form.template, {"run": run, "form": form, **form.context(run)}, status=status)
