@@ -1,4 +1,4 @@
-"""A job under which the database goes away begins anew, or leaves it to the next: it has not failed."""
+"""Jobs that lose the database: they are restarted or skipped, and do not fail."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ def failing(error: Exception) -> Callable[..., None]:
 
 @pytest.fixture(autouse=True)
 def failed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was noted as failed."""
+    """Collect the recorded failures."""
     noted: list[str] = []
     monkeypatch.setattr(import_jobs, "fail_upload", lambda _pk, error: noted.append(error))
     monkeypatch.setattr(jobs, "fail", lambda _pk, error: noted.append(error))
@@ -90,7 +90,7 @@ def test_stopping_worker_is_not_an_outage(failed: list[str], monkeypatch: pytest
 
 
 class TestTheWorker:
-    """What ended it: told to stop, an outage, or an error of ours, which is to be seen."""
+    """The worker may end by a stop, an outage, or an internal error, which must be visible."""
 
     @staticmethod
     def ended_with(error: BaseException | None) -> Any:

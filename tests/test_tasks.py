@@ -1,4 +1,4 @@
-"""The jobs as a worker runs them."""
+"""Background jobs in a worker."""
 
 import os
 import subprocess
@@ -51,13 +51,13 @@ def upload(admin: User, blocks: Iterable[bytes], *, strict: bool = False) -> Imp
 
 
 def blocks(lines: int) -> Iterator[bytes]:
-    """A file of so many records, more than a chunk of a megabyte for each thousand."""
+    """Return a file of so many records, with more than a chunk per thousand."""
     for number in range(lines):
         yield line(f"eval_{number}") + b"\n"
 
 
 def work() -> None:
-    """What a worker does that finds these jobs, one after the other, and then ends."""
+    """Run a worker until all jobs are done."""
     call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
 
 
@@ -96,7 +96,7 @@ def test_internal_error_is_reported_and_leaves_nothing(max: User, monkeypatch: p
 
 
 class TestAJobThatLosesTheDatabase:
-    """What PostgreSQL does to its connections when it goes down, done to the one of the job."""
+    """Connections are terminated as by a stopping PostgreSQL."""
 
     def test_import_is_restarted_after_an_outage(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
         waiting = upload(max, [line("eval_1")])
@@ -116,7 +116,7 @@ class TestAJobThatLosesTheDatabase:
 
 
 def lose_the_database(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, times: int) -> None:
-    """End the connection of whoever calls a function of a module, the first so many times."""
+    """Terminate the caller's connection in the first calls of a function."""
     function, left = getattr(module, name), iter(range(times))
 
     def lose(*arguments: Any) -> Any:
@@ -219,7 +219,7 @@ class TestProgress:
 
 
 def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-    """Have a look, on another connection, after each report of a job."""
+    """Call a function on another connection after each report of a job."""
     import_upload = imports_job.import_upload
 
     def watched(import_id: int, progress: importer.Progress) -> None:
@@ -291,7 +291,7 @@ def test_export_of_a_killed_worker_is_built_once_by_the_next(
 
 @pytest.mark.slow
 def test_killed_worker_loses_no_message(max: User, ana: User, settings: LazySettings) -> None:
-    """What it sent may come again, under the same id; that the run is reviewed is told once all the same."""
+    """A sent message may be repeated with the same id, but the run causes one message only."""
     with receiver.running() as there:
         settings.WEBHOOK_HOSTS = [there.host]
         deliveries.add_webhook(url=there.url, run=None, actor=max)
@@ -312,7 +312,7 @@ def test_killed_worker_loses_no_message(max: User, ana: User, settings: LazySett
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a worker, and let the time pass after which its silence counts."""
+    """Kill a worker, and wait until it counts as dead."""
     process.kill()
     process.wait()
     with connection.cursor() as cursor:
@@ -331,7 +331,7 @@ def jobs_of(source: Import) -> QuerySet[ProcrastinateJob]:
 
 @contextmanager
 def worker(*options: str, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker as an operator runs it, on the database of the tests."""
+    """Start a worker process on the tests' database."""
     parts = connection.settings_dict
     place = {"host": parts["HOST"], "port": parts["PORT"], "password": parts["PASSWORD"]}
     server = urlencode(place, quote_via=quote)

@@ -19,7 +19,7 @@ _NEWEST = ("evaluation_id", "source_import_id", "source_line", "content_hash")
 
 
 class LineAction(NamedTuple):
-    """What to do with one line of an import."""
+    """An instruction for one line of an import."""
 
     line: int
     #: False: omit the line.

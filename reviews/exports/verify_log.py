@@ -55,7 +55,7 @@ class AuditLogFile:
         self.head = EMPTY
 
     def read(self, until: Head | None = None) -> Iterator[str]:
-        """Read the file, of the decisions those up to that head; gives what is wrong with the chain.
+        """Read the file, with decisions up to that head, and yield the faults of its chain.
 
         Raises `UnreadableAuditLog` and OSError.
         """

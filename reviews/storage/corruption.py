@@ -1,4 +1,4 @@
-"""Describe corrupt data in storage: where it is, what is wrong, and how to repair it."""
+"""Describe corrupt data in storage: place, problem and remedy."""
 
 import logging
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""JSONL as a table for analysis, and compressed."""
+"""Conversion of exports to CSV and Parquet, and compression."""
 
 import csv
 import gzip
@@ -32,7 +32,7 @@ def csv_rows(data: bytes) -> list[list[str]]:
 
 
 def without_apostrophes(cell: str) -> str:
-    """A text as it was before `harmless`, by what docs/exports.md says."""
+    """Undo `escape_formulas` as described in docs/exports.md."""
     cell = re.sub(r"\A'(?='*[\t\r\n])", "", cell)
     skipped = r"\s\x00-\x1f\"'\u00ad\u180e\u200b-\u200f\u2060\ufeff"
     return re.sub(rf"((?:\A|[;\t\r\n])[;{skipped}]*)'(?=[=+@\uff1d\uff0b\uff0d\uff20-])", r"\1", cell)

@@ -1,4 +1,4 @@
-"""Exports that a job builds: all of the file or nothing, once, and gone after a day."""
+"""Exports built by jobs: complete or not at all, once, and removed after a day."""
 
 import datetime as dt
 import hashlib
@@ -29,7 +29,7 @@ Kind = ExportPart.Kind
 
 @pytest.fixture
 def run(db: None) -> Run:
-    """The run `evaluations` of one file."""
+    """Return the run `evaluations` with one file."""
     return bring_in(FILE).run
 
 
@@ -80,7 +80,7 @@ class TestAnOrder:
 
 
 class TestTheFileOfOneImport:
-    """What `Order.only_import` gives: the lines of that file and no other's."""
+    """Exports with `only_import`: the lines of one file only."""
 
     def file_of_import(self, source: Import, **order: Any) -> bytes:
         return b"".join(output.ExportOutput(ExportOptions(source.run, only_import=source, **order)))

@@ -1,4 +1,4 @@
-"""The file that comes out: the bytes that came in, but for the human values of what was reviewed."""
+"""The exported file: identical to the imported one except for human_* values of reviewed records."""
 
 import datetime as dt
 import hashlib
@@ -29,7 +29,7 @@ A, B, C = line("eval_a"), line("eval_b"), line("eval_c")
 
 
 def review(text: bytes, reviewer: User) -> bytes:
-    """Review the record of that line; the line with the decision in it."""
+    """Review the record in a line, and return the line with the decision."""
     evaluation = Evaluation.objects.get(evaluation_id=json.loads(text)["evaluation_id"])
     decision = decide(evaluation, reviewer, comments="Off by one.")
     return splice(
@@ -46,7 +46,7 @@ def review(text: bytes, reviewer: User) -> bytes:
 
 @pytest.fixture
 def small_blocks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit that the test's long lines break, and chunks small enough to need several for one line."""
+    """Set a limit below the test's long lines, and chunks so small that one line needs several."""
     settings.LIMITS = Limits(line_bytes=2000)
     monkeypatch.setattr(chunks, "BLOCK_SIZE", 1500)
 
@@ -122,7 +122,7 @@ class TestReviewed:
     def test_criteria_are_exported_in_the_order_of_the_line(
         self, parsed: list[str], ascii_only: bool, ana: User
     ) -> None:
-        """Those that were parsed, then those of the raw output in its order, then what people brought."""
+        """First parsed criteria, then those in the raw output in order, then those added by reviewers."""
         raw = {"raw_content": json.dumps({"Zeta, in the text": {}, "Rigor": {}, "Eta": {}}, indent=1)}
         record = {"raw_judge_output": raw, "parsed_rubric_scores": {name: {} for name in parsed}}
         spelled = {key: json.dumps(value, ensure_ascii=ascii_only).encode() for key, value in record.items()}

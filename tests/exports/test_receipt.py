@@ -1,4 +1,4 @@
-"""The receipt of an export: what it says, and the check that it says the truth."""
+"""The receipt of an export, and its verification."""
 
 import gzip
 import hashlib
@@ -138,7 +138,7 @@ class TestReceipt:
 
 
 def keys_of(value: Any) -> set[str]:
-    """Every key at any depth."""
+    """Return the keys at every depth."""
     if isinstance(value, list):
         return {key for item in value for key in keys_of(item)}
     if isinstance(value, dict):
@@ -175,7 +175,7 @@ class TestAuditHead:
 
 
 class Files:
-    """An original, its export and the receipt, as files."""
+    """An original, its export and its receipt as files."""
 
     def __init__(self, folder: Path) -> None:
         self.original, self.exported, self.receipt = folder / "a.jsonl", folder / "b.jsonl", folder / "r.json"
@@ -330,7 +330,7 @@ class TestCheck:
 
 
 class TestSignature:
-    """A receipt that was edited does not hold, and one of another site only without that site's key."""
+    """An edited receipt is invalid. A receipt of another site is valid only without that site's key."""
 
     @pytest.fixture
     def receipt(self, tmp_path: Path) -> Path:
@@ -347,7 +347,7 @@ class TestSignature:
         return manage(capture, "verify_export", *files, "--receipt", str(receipt), *more)
 
     def forge(self, receipt: Path) -> dict[str, Any]:
-        """Change a score in the export, and the receipt so that it fits."""
+        """Change a score in the export, and adjust the receipt."""
         exported = receipt.with_name("out.jsonl")
         told: dict[str, Any] = json.loads(receipt.read_bytes())
         changes = {"human_review_status": "Completed", "human_reviewer_id": "ana"}

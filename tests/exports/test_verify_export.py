@@ -1,4 +1,4 @@
-"""An export compared with its original: human decisions pass, nothing else does."""
+"""Comparison of an export with its original: only human decisions may differ."""
 
 from functools import partial
 from io import BytesIO

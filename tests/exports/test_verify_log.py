@@ -34,7 +34,7 @@ def record(evaluation_id: str = "eval_a") -> Evaluation:
 
 
 class Files:
-    """A run's original, its export with the receipt, and the audit log, as files."""
+    """A run's original, its export, its receipt and the audit log as files."""
 
     def __init__(self, folder: Path) -> None:
         self.original = folder / "original.jsonl"
@@ -45,7 +45,7 @@ class Files:
         bring_in(FILE)
 
     def write(self, **order: Any) -> None:
-        """Write all of them as they are now."""
+        """Write the current state of all files."""
         self.write_audit_log()
         output = ExportOutput(ExportOptions(Run.objects.get(), **order))
         self.exported.write_bytes(b"".join(output))
@@ -119,7 +119,7 @@ def settled_for_the_file(ana: User, lea: User) -> None:
 
 
 def given_as_independent_reviews(ana: User, lea: User) -> None:
-    """Both agree on one record, one of them waits on another, and one is taken back."""
+    """Create independent reviews: both agree on one record, one waits, and one is withdrawn."""
     Run.objects.update(overlap_share=1)
     for name, person in (("eval_a", ana), ("eval_a", lea), ("eval_b", ana), ("eval_c", ana)):
         decide(record(name), person)
@@ -127,7 +127,7 @@ def given_as_independent_reviews(ana: User, lea: User) -> None:
 
 
 def differed_over(ana: User, lea: User) -> None:
-    """A lead decides between two independent reviews; and there is one beside a decision."""
+    """Let a lead adjudicate two independent reviews, and add one to a decided record."""
     Run.objects.update(overlap_share=1)
     other = {"Clarity": {"score": "No", "justification": ""}}
     decide(record("eval_a"), ana)

@@ -1,4 +1,4 @@
-"""Whatever was sent: what is stored can be worked with, bad lines by the thousand, and odd requests."""
+"""Unusual records, thousands of invalid lines, and malformed requests."""
 
 import json
 import re
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize("odd", cases(ACCEPTED))
 class TestWhateverIsStored:
-    """Lists, the page of a record, the review form and the export take every odd line that comes in."""
+    """Lists, record page, review form and export accept every imported line."""
 
     @pytest.fixture
     def evaluation(self, odd: bytes) -> Evaluation:
@@ -73,7 +73,7 @@ class TestWhateverIsStored:
 
 
 class TestTwentyThousandBadLines:
-    """Among enough good lines, so that the file is one of records."""
+    """Import them among enough valid lines, so the file counts as a file of records."""
 
     BAD, GOOD = 20_000, 300
 
@@ -101,7 +101,7 @@ class TestTwentyThousandBadLines:
         assert b"".join(client.get(reverse("import-rejected", args=[bad.pk]))).count(b"\n") == self.BAD
 
 
-# JSON that a person may put into a decision, and lines that need not be records.
+# JSON for a decision, and lines that may be invalid.
 decided_scores = st.dictionaries(
     texts,
     st.fixed_dictionaries({"score": texts | st.integers() | st.none(), "justification": texts}),
@@ -114,7 +114,7 @@ class TestAnyFile:
     @examples(max_examples=40)
     @given(st.lists(objects(json_texts) | st.just(""), max_size=6), st.booleans())
     def test_file_of_any_json_objects_is_exported_verbatim(self, held: list[str], ends: bool) -> None:
-        """Records among them or not: with the rejected lines in their places."""
+        """With and without records, and with rejected lines in their places."""
         lines = [line(f"eval_{n}", x=extra.encode()) if extra else b"" for n, extra in enumerate(held)]
         data = file_of(*lines, *(extra.encode() for extra in held))
         data = data if ends else data.removesuffix(b"\n")
@@ -196,7 +196,7 @@ def broken_off(client: Client, _: Evaluation) -> Any:
     return response
 
 
-# The rows of the table in docs/file-outcomes.md: what is sent, and the status of the answer.
+# Rows of the table in docs/file-outcomes.md: a request, and the status of its response.
 REQUESTS: dict[str, tuple[Callable[[Client, Evaluation], Any], int]] = {
     "has more than 1,000 form fields": (many_fields, 400),
     "is a form in another encoding than UTF-8": (another_encoding, 400),
@@ -222,7 +222,7 @@ def test_request_after_a_lost_connection_is_answered(
     client: Client, max: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client.force_login(max)
-    monkeypatch.setattr(connection, "close_at", None)  # kept for many requests, as in the web server's pool
+    monkeypatch.setattr(connection, "close_at", None)  # reused for many requests, as in the web server's pool
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         [pid] = cursor.fetchone()
@@ -230,7 +230,7 @@ def test_request_after_a_lost_connection_is_answered(
     with other.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
     other.close()
-    close_old_connections()  # what a request begins with; the test client leaves it out
+    close_old_connections()  # the first event of a request, which the test client omits
     assert client.get(reverse("runs")).status_code == 200
 
 

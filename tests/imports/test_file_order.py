@@ -1,4 +1,4 @@
-"""The files of a run keep the order of their commits when a worker's clock steps back."""
+"""Order of a run's files: by commit, even if a worker's clock goes back."""
 
 import datetime as dt
 from collections.abc import Callable
@@ -26,13 +26,13 @@ from tests.support.work import decide
 pytestmark = pytest.mark.django_db
 
 FIRST, SECOND = file_of(line("eval_a"), line("eval_b")), file_of(line("eval_c"))
-# It begins as the first file does, and goes on.
+# Begins like the first file.
 GROWN = file_of(line("eval_a"), line("eval_b"), line("eval_d"))
 
 
 @pytest.fixture
 def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Set the clock of this worker so many seconds off."""
+    """Shift the clock of this worker by so many seconds."""
     true = timezone.now
 
     def set_(seconds: int) -> None:
@@ -43,7 +43,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 @pytest.fixture
 def run(set_clock: Callable[[int], None]) -> Run:
-    """Two files in it; between them the clock went back by an hour."""
+    """Import two files. Between them the clock goes back by an hour."""
     run = bring_in(FIRST).run
     set_clock(-3600)
     bring_in(SECOND)

@@ -1,4 +1,4 @@
-"""What a file brings: every line accounted for, all of it or nothing, and the file itself kept."""
+"""Imports: every line is accounted for, all or nothing, and the file is stored."""
 
 import hashlib
 from collections.abc import Collection, Iterable
@@ -231,7 +231,7 @@ def test_file_name_is_never_a_path(name: str, kept_as: str) -> None:
 
 
 def breaks_at_the_second_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the database go away in the middle of a file of several chunks."""
+    """Lose the database connection in the middle of a file with several chunks."""
     inserted: list[Collection[Any]] = []
 
     def copy_once(records: Collection[Any]) -> None:

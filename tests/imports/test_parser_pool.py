@@ -1,4 +1,4 @@
-"""Lines made into rows, in this process and in others."""
+"""Parsing of lines into rows, in this process and in others."""
 
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""A file that comes again: what is in it already, what has changed, and what people decided meanwhile."""
+"""Repeated imports: unchanged lines, new evidence, and decisions made since."""
 
 import json
 
@@ -29,12 +29,12 @@ def evaluation(evaluation_id: str = "eval_1") -> Evaluation:
 
 
 def respelled(evaluation_id: str) -> bytes:
-    """The line of that record in other bytes."""
+    """Return a line with the same record in different bytes."""
     return line(rb'  "\u0065%b"' % evaluation_id[1:].encode())
 
 
 def outcomes(done: Import) -> list[tuple[int, str, str, str]]:
-    """Every line that is not a new record or blank."""
+    """Return the outcomes of all lines that are not new or blank."""
     return [tuple(exception.values()) for exception in done.listed_exceptions()]
 
 
@@ -129,7 +129,7 @@ class TestNewerEvidence:
 
 
 class TestNewerEvidenceForARecordReviewedHere:
-    """The review is kept, but outdated: it was made on something else."""
+    """The review is kept, but outdated: it was based on other evidence."""
 
     NEWER = line(task_id="4712", model_id="other")
 
@@ -154,7 +154,7 @@ class TestNewerEvidenceForARecordReviewedHere:
         assert claims.claim_next(run=reviewed.run, reviewer=UserFactory.create(role="reviewer")) == reviewed
 
     def test_new_evidence_is_exported_with_the_outdated_review(self, reviewed: Evaluation) -> None:
-        """Nothing that nobody has looked at is called done."""
+        """A record with unreviewed evidence never counts as done."""
         before = json.loads(take_out())
         bring_in(file_of(self.NEWER))
         exported = json.loads(take_out())

@@ -1,4 +1,4 @@
-"""Files that hold hardly any records: they stop early, and leave next to nothing."""
+"""Files with hardly any records: the import stops early and leaves almost nothing."""
 
 import gzip
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def received(data: bytes, actor: User) -> Import:
 
 @pytest.fixture
 def parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The numbers of the lines that are parsed from here on, in this process."""
+    """Collect the numbers of the lines that are parsed in this process."""
     numbers: list[int] = []
     row_of = copy_encoding.encode_line
 

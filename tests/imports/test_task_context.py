@@ -1,4 +1,4 @@
-"""What a file of task context brings, and what becomes of its bad entries."""
+"""Imports of task context: valid tasks are imported, invalid entries reported."""
 
 import gzip
 import json

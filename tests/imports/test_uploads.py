@@ -1,4 +1,4 @@
-"""A file that arrives in parts."""
+"""Uploads in parts."""
 
 import gzip
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Stored secrets after a change of the site's secret key."""
+"""Re-encryption of stored secrets after a change of the site's secret key."""
 
 import io
 
@@ -33,7 +33,7 @@ def _under_the_old_key(settings: LazySettings) -> None:
 
 @pytest.fixture
 def secret(ana: User, max: User) -> str:
-    """Everything that is stored encrypted; the secret of ana's app."""
+    """Store one secret of each kind. Return the secret of ana's authenticator app."""
     secret = generate_totp_secret()
     TOTP.activate(ana, secret)
     RecoveryCodes.activate(ana)

@@ -1,4 +1,4 @@
-"""Rows that are over and old enough are removed; younger ones and those still in use stay."""
+"""Retention: expired rows are removed; recent rows and rows in use stay."""
 
 import datetime as dt
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A line becomes the same row, whichever way it takes."""
+"""Both encoders return the same row for a line."""
 
 import json
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ from tests.support.lines import line
 
 TARGET, HASH = RowKeys(1, 2), bytes(16)
 
-# Two tables like `evaluation` with nothing to refer to, and what differs between them.
+# Two tables like `evaluation` without foreign keys, and the differences between them.
 _TABLES = """
     CREATE TEMP TABLE IF NOT EXISTS quick AS SELECT {columns} FROM evaluation WITH NO DATA;
     CREATE TEMP TABLE IF NOT EXISTS exact AS SELECT {columns} FROM evaluation WITH NO DATA;
@@ -33,7 +33,7 @@ _DIFFERENT = """
     WHERE quick IS DISTINCT FROM exact
 """
 
-# Changes to a record: any JSON where that belongs, and now and then anything anywhere.
+# Changes to a record: any JSON in JSON fields, and sometimes anything anywhere.
 any_json = st.dictionaries(
     st.sampled_from([name for name in copy_encoding.JSON_FIELDS if name not in {"review_reasons", "extra"}]),
     objects(json_texts) | json_texts,
@@ -64,7 +64,7 @@ def stored(table: str, written: Iterable[bytes]) -> None:
 
 
 def differing(texts: list[bytes]) -> list[bytes]:
-    """The lines that the quick way takes, and stores as something else than the exact way."""
+    """Return the lines that the fast path encodes differently from the full path."""
     taken: list[tuple[bytes, bytes]] = []
     for number, text in enumerate(texts):
         row = copy_encoding.encode_line_fast(text, Limits(), TARGET, number, HASH)

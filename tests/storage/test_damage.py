@@ -1,4 +1,4 @@
-"""Damaged storage: every way out gives the right bytes, or fails and says where and what to do."""
+"""Damaged storage: every output has the right bytes, or fails with place and remedy."""
 
 import gzip
 import json
@@ -48,7 +48,7 @@ SEEDS = range(60)
 FIRST = file_of(
     *(line(f"eval_{number}") for number in range(30)), b"no record", b"", *map(line, ["eval_30", "eval_31"])
 )
-# Repeats the first five lines, changes two records, and brings two new ones.
+# Repeats the first five lines, changes two records, and adds two.
 SECOND = file_of(
     *(line(f"eval_{number}") for number in range(5)),
     line("eval_7", task_id="1"),
@@ -61,9 +61,11 @@ SECOND = file_of(
 
 @pytest.fixture
 def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The run `evaluations` of two files in a dozen frames, with three decisions."""
+    """Return the run `evaluations` with two files in a dozen frames and four decisions."""
     monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
-    monkeypatch.setattr(parser_pool, "usable_cores", lambda: 1)  # processes would take longer than the lines
+    monkeypatch.setattr(
+        parser_pool, "usable_cores", lambda: 1
+    )  # starting processes would take longer than parsing
     run = bring_in(FIRST).run
     bring_in(SECOND)
     bring_in(FIRST[:4000], run="another")
@@ -95,7 +97,7 @@ def second() -> Import:
 
 
 def execute(statement: str, *values: int) -> None:
-    """Change rows past the program; the checks of PostgreSQL come at the end of the test."""
+    """Change rows behind the program's back. PostgreSQL checks constraints at the end of the test."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
 
@@ -109,7 +111,7 @@ def undone() -> Iterator[None]:
 
 
 def everything_out(run: Run) -> dict[str, Callable[[], bytes]]:
-    """All ways in which bytes of the kept files go out."""
+    """Return a function for each output of stored bytes."""
     orders: dict[str, dict[str, Any]] = {
         "run": {},
         "with rejected": {"with_rejected": True},
@@ -134,7 +136,7 @@ def written(order: ExportOptions) -> bytes:
 
 
 def outcome(way: Callable[[], bytes]) -> bytes | str:
-    """The bytes that go out, or the sentence that is said instead."""
+    """Return the bytes of an output, or the message of its error."""
     try:
         with transaction.atomic():
             return way()
@@ -143,7 +145,7 @@ def outcome(way: Callable[[], bytes]) -> bytes | str:
 
 
 def check_all(run: Run, expected: dict[str, bytes]) -> tuple[int, list[str]]:
-    """Take everything out of a damaged run; how many ways failed, and what `verify_runs` says."""
+    """Read every output of a damaged run. Return the number of failures and the faults of `verify_runs`."""
     failed = 0
     for name, way in everything_out(run).items():
         found = outcome(way)
@@ -164,7 +166,7 @@ def check_all(run: Run, expected: dict[str, bytes]) -> tuple[int, list[str]]:
 
 @pytest.fixture
 def expected(run: Run) -> dict[str, bytes]:
-    """The bytes of every way out before the damage."""
+    """Return the bytes of every output before the damage."""
     return {name: way() for name, way in everything_out(run).items()}
 
 
@@ -226,7 +228,7 @@ def take_frame_of_another_file() -> None:
 
 
 def rewrite_frame() -> None:
-    """Put a frame of other bytes in the place of one, with a checksum that fits."""
+    """Replace a frame by other bytes with a matching checksum."""
     chunk = first().chunks.get(number=1)
     chunk.delete()
     other = next(iter(first().chunks.filter(lines=chunk.lines)))
@@ -255,7 +257,7 @@ def record(number: int) -> Evaluation:
 
 
 def swap_places(*columns: str) -> None:
-    """Exchange what two decided or undecided records say of their lines."""
+    """Swap the places of two records."""
     one, other = record(20), record(21)
     mine, theirs = ({name: getattr(each, name) for name in columns} for each in (one, other))
     away = {name: -1 for name in columns if name == "first_line"}
@@ -270,7 +272,7 @@ def noted(outcome: str) -> ImportLine:
 
 
 def remove_record() -> None:
-    """Remove a record that nothing but an index of words refers to."""
+    """Remove a record that only the search index refers to."""
     one = record(25)
     for table in ("evaluation_facets", "evaluation_words"):
         execute(f"DELETE FROM {table} WHERE evaluation_id = %s", one.pk)

@@ -1,4 +1,4 @@
-"""What a file is, by its content; and files that are broken, or meant to break something."""
+"""Detection of file formats, damaged files and decompression bombs."""
 
 import bz2
 import gzip
@@ -167,7 +167,7 @@ class TestAnImport:
         ]
 
 
-# Row of the document -> a file of that kind -> what the refusal says, or the lines that are rejected.
+# Row of the documented table -> a file of that kind -> the refusal, or the rejected lines.
 DOCUMENTED: dict[str, tuple[bytes, str | list[int]]] = {
     "has 10,000 rejected lines (`COGNIREVIEW_MAX_REJECTED_LINES`) and fewer than one good line for a "
     "hundred of them": (gzip.compress(b"0\n" * 20_000), "the first 10,000 lines were rejected; line 1"),

@@ -1,4 +1,4 @@
-"""The elements of a JSON array as lines, by their own bytes."""
+"""Conversion of a JSON array to lines with the original bytes."""
 
 import json
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from reviews.storage.json_array import ArrayError, array_lines
 
 
 def elements(text: bytes, *, block: int = 1024) -> bytes:
-    """The elements of an array whose text comes in blocks of that size."""
+    """Return the elements of an array that is read in blocks of that size."""
     assert text.startswith(b"[")
     return b"".join(array_lines(blocks_of(text[1:], block)))
 
@@ -22,7 +22,7 @@ def blocks_of(text: bytes, size: int) -> Iterator[bytes]:
         yield text[start : start + size]
 
 
-# Blocks have up to 20 bytes, so that longer texts would be cut in no other way.
+# Blocks have up to 20 bytes, so longer texts would add no cases.
 texts = st.text(max_size=25)
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,

@@ -1,4 +1,4 @@
-"""The kept file: cut in chunks, read back as lines, byte for byte, however its blocks come in."""
+"""Storage of source files: cut into chunks and read back verbatim, whatever the blocks."""
 
 from typing import Any
 from unittest.mock import patch
@@ -18,7 +18,7 @@ from tests.support.factories import ImportFactory
 
 LIMIT = 12
 SMALL_BLOCK = 8
-# Mostly short lines, now and then one that goes on over several blocks.
+# Mostly short lines, and sometimes one across several blocks.
 lines_of_files = st.lists(st.text("ab{", max_size=5) | st.text("x", min_size=LIMIT, max_size=60), max_size=12)
 files = st.builds(
     lambda bom, lines, end: (bom + end.join(lines)).encode(),
@@ -38,14 +38,14 @@ def cut(data: bytes, size: int, *, line_bytes: int = LIMIT) -> list[Chunk]:
 
 
 def expected_lines(data: bytes) -> list[bytes]:
-    """The lines of a file by the rule alone: between LF, without byte order mark, none behind the last LF."""
+    """Return the lines by definition: between LF, without byte order mark, none after the last LF."""
     lines = data.split(b"\n")
     lines[0] = lines[0].removeprefix(BOM)
     return lines if lines[-1] or (len(lines) == 1 and data) else lines[:-1]
 
 
 def kept(data: bytes, size: int = SMALL_BLOCK) -> Any:
-    """An import with the file kept."""
+    """Return an import with a stored file."""
     stored, text = ImportFactory.create(), ContentTotals()
     for _ in source_files.store_chunks(stored, cut(data, size), text):
         pass

@@ -1,4 +1,4 @@
-"""Unchanged lines are stored as ranges, and each line and each record is still found in them."""
+"""Storage of unchanged lines as ranges, in which each line and record is found."""
 
 import random
 
@@ -12,7 +12,7 @@ from reviews.storage import unchanged_ranges
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.work import agree
 
-# Four of these are more than a chunk of a file.
+# Four of these exceed one chunk.
 LONG = "long " * 60_000
 
 

@@ -1,4 +1,4 @@
-"""Where webhooks may go, and where not, whatever names lead to."""
+"""Allowed and refused targets of webhooks, whatever names resolve to."""
 
 import socket
 from typing import Any
@@ -21,7 +21,7 @@ def _hosts(settings: LazySettings) -> None:
 
 @pytest.fixture
 def lead(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Name -> the addresses it leads to."""
+    """Host name -> its addresses."""
     names: dict[str, list[str]] = {}
 
     def found(host: str, port: int, **_: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A run that is reviewed is told of: once each time, however its queue was emptied, and until it is heard."""
+"""Notifications of reviewed runs: once each time the queue empties, retried until delivered."""
 
 import json
 import re
@@ -54,12 +54,12 @@ def there(settings: LazySettings) -> Iterator[Receiver]:
 
 @pytest.fixture
 def made(there: Receiver, max: User) -> deliveries.NewWebhook:
-    """The receiver is told of every run."""
+    """Add a webhook to the receiver for every run."""
     return deliveries.add_webhook(url=there.url, run=None, actor=max)
 
 
 def told() -> list[str]:
-    """The runs of the messages that a look makes."""
+    """Return the runs of newly enqueued messages."""
     before = set(WebhookDelivery.objects.values_list("pk", flat=True))
     deliveries.notify_reviewed_runs()
     new = WebhookDelivery.objects.exclude(pk__in=before).select_related("run").order_by("run__name")
@@ -77,7 +77,7 @@ def fresh(record: Evaluation) -> Evaluation:
 class TestARunIsTold:
     @pytest.fixture(autouse=True)
     def _webhook(self, made: deliveries.NewWebhook) -> None:
-        """Somebody listens."""
+        """A receiver is listening."""
 
     @pytest.fixture
     def run(self) -> Run:
@@ -175,7 +175,7 @@ class TestARunIsTold:
             decisions.reopen(evaluation_id=record.pk, actor=ana, reason="Step two.")
         else:
             decisions.undo(run=run, reviewer=ana)
-        # Also if it is done again before anybody looked.
+        # Also if it is decided again before the job runs.
         decide(fresh(record), ana)
         assert told() == ["nightly"]
         assert told() == []
@@ -226,7 +226,7 @@ class TestAtOnce:
     def test_record_queued_concurrently_is_not_forgotten(
         self, made: deliveries.NewWebhook, ana: User
     ) -> None:
-        """It is reopened in a transaction that ends only after the run was told of."""
+        """The record is reopened in a transaction that commits only after the notification."""
         record = EvaluationFactory.create()
         decide(record, ana)
         with transaction.atomic():
@@ -302,7 +302,7 @@ class TestAWebhook:
 
 
 class TestADelivery:
-    """As the job makes its attempts, one after the other."""
+    """Make the attempts of the job one after the other."""
 
     @pytest.fixture
     def sent(self, made: deliveries.NewWebhook, ana: User) -> WebhookDelivery:
@@ -427,7 +427,7 @@ class TestADelivery:
 
 
 def verify() -> Callable[[dict[str, str], bytes, str], bool]:
-    """The function that the documents give to receivers."""
+    """Return the documented function for receivers."""
     text = (BASE_DIR / "docs" / "webhooks.md").read_text()
     [snippet] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""One message on its way to a real server on this machine."""
+"""Sending of a message to a real server on this machine."""
 
 import datetime as dt
 import socket
@@ -36,7 +36,7 @@ def send(url: str) -> DeliveryResult:
 
 
 def test_signature_follows_standard_webhooks() -> None:
-    """The example of the convention's own libraries."""
+    """The example of the Standard Webhooks libraries."""
     made = sender.signature(
         "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
@@ -86,7 +86,7 @@ def test_unlisted_host_is_not_resolved(
 
 
 def test_connection_uses_the_checked_address(there: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that leads elsewhere when it is asked again: it is asked once."""
+    """A name that changes its address is resolved only once."""
     asked = []
     look_up = socket.getaddrinfo
 
@@ -97,7 +97,7 @@ def test_connection_uses_the_checked_address(there: Receiver, monkeypatch: pytes
     monkeypatch.setattr(socket, "getaddrinfo", once)
     assert send(there.url).is_taken
     assert asked.count("localhost") == 1
-    # What connects asks for addresses too, of the address.
+    # Connecting also calls getaddrinfo, with the address.
     assert set(asked) <= {"localhost", "127.0.0.1", "::1"}
 
 
@@ -110,7 +110,7 @@ def test_refused_connection_is_reported(there: Receiver, settings: LazySettings)
 
 
 def hang_up(connection: socket.socket) -> None:
-    """End our side, and read theirs out: what a socket leaves unread takes the answer back."""
+    """Shut down our side and read the rest: unread bytes would reset the connection."""
     connection.shutdown(socket.SHUT_WR)
     while connection.recv(10_000):
         pass
@@ -118,7 +118,7 @@ def hang_up(connection: socket.socket) -> None:
 
 @contextmanager
 def saying(*parts: bytes, pause: float = 0) -> Iterator[int]:
-    """The port of a server that takes one connection and says this, whatever it is asked."""
+    """Start a server that answers one connection with these bytes, and return its port."""
 
     def serve() -> None:
         connection, _address = listening.accept()
@@ -158,7 +158,7 @@ def test_invalid_response_is_reported(said: bytes, settings: LazySettings) -> No
 class TestOverTls:
     @pytest.fixture
     def certificate(self, tmp_path: Path) -> Path:
-        """A certificate and its key for localhost, which signs for itself."""
+        """Create a self-signed certificate and its key for localhost."""
         key = ec.generate_private_key(ec.SECP256R1())
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
         now = dt.datetime.now(dt.UTC)
@@ -175,7 +175,7 @@ class TestOverTls:
 
     @pytest.fixture
     def secure(self, there: Receiver, certificate: Path) -> Iterator[int]:
-        """The port of a server that speaks TLS and answers 200 to one request."""
+        """Start a TLS server that answers one request with 200, and return its port."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
 

@@ -1,4 +1,4 @@
-"""The pages of exports: asked for, followed, downloaded whole or in parts."""
+"""Export pages: request, progress, and download of files and ranges."""
 
 import base64
 import hashlib
@@ -24,13 +24,13 @@ OUT = file_of(line("e-1"), line("e-2"))
 
 @pytest.fixture
 def run(db: None) -> Run:
-    """The run "algebra": two records that were really imported."""
+    """Return the run "algebra" with two imported records."""
     return bring_in(FILE, run="algebra").run
 
 
 @pytest.fixture
 def export(run: Run, max: User) -> Export:
-    """All lines of it, built."""
+    """Return a finished export of all its lines."""
     export = jobs.enqueue(output.ExportOptions(run), max)
     jobs.build(export.pk)
     export.refresh_from_db()

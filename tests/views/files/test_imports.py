@@ -1,4 +1,4 @@
-"""The page of an import, while it runs and when it is over."""
+"""The page of a running and of a finished import."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager

@@ -1,4 +1,4 @@
-"""The page of task context: its upload, and the files so far."""
+"""The page of task context: uploads and imported files."""
 
 import json
 from typing import Any

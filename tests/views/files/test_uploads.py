@@ -1,4 +1,4 @@
-"""Resumable uploads, as a client of the tus protocol makes them."""
+"""Resumable uploads by the tus protocol."""
 
 import base64
 from typing import Any
@@ -39,7 +39,7 @@ def send(client: Client, address: str, data: bytes, *, offset: object, **other: 
 
 @pytest.fixture
 def address(as_max: Client) -> str:
-    """Where an upload of `FILE` that max began goes on."""
+    """Begin an upload of `FILE` as max, and return its URL."""
     return str(make(as_max)["Location"])
 
 
@@ -160,7 +160,7 @@ class TestWhoMay:
 
 class TestACutConnection:
     class Cut:
-        """A body that breaks off."""
+        """A request body that is interrupted."""
 
         def __init__(self, *blocks: bytes) -> None:
             self._blocks = list(blocks)

@@ -1,4 +1,4 @@
-"""The pages on which admins say who is told when a run is reviewed."""
+"""The pages on which admins manage webhooks."""
 
 import re
 
@@ -25,7 +25,7 @@ def _hosts(settings: LazySettings) -> None:
 
 @pytest.fixture
 def proven(as_max: Client, max: User) -> Client:
-    """max, who has just typed the password again."""
+    """Log in max, recently reauthenticated."""
     as_max.post(reverse("reauthenticate"), {"password": PASSWORD})
     return as_max
 
