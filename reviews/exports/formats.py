@@ -17,6 +17,8 @@ import zstandard
 
 from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import Record
+from reviews.storage.chunks import BOM
+from reviews.storage.copy_encoding import JSON_FIELDS
 
 ENDINGS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
 COMPRESSION_ENDINGS = {"": "", "gzip": ".gz", "zstd": ".zst"}
@@ -30,19 +32,10 @@ CONTENT_TYPES = {
 ROW_GROUP_BYTES = 16 * 1024**2
 _CSV_BLOCK_BYTES = 1024**2
 
-_JSON_FIELDS = {
-    "raw_judge_output",
-    "parsed_rubric_scores",
-    "review_reasons",
-    "structured_model_response",
-    "structured_ideal_response",
-    "human_corrected_scores",
-    "extra",
-}
+_JSON_FIELDS = set(JSON_FIELDS)
 _TEXTS_FIELDS = {"review_reasons"}
 _BOOLEAN_FIELDS = {"final_answer_verified", "needs_human_review"}
 _TIMESTAMP_FIELDS = {"human_review_timestamp", "created_at"}
-_BOM = b"\xef\xbb\xbf"
 
 
 class PackageMissing(Exception):
@@ -92,7 +85,7 @@ def _lines(jsonl: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines that are not blank."""
     pending, first = b"", True
     for block in jsonl:
-        lines = (pending + (block.removeprefix(_BOM) if first else block)).split(b"\n")
+        lines = (pending + (block.removeprefix(BOM) if first else block)).split(b"\n")
         first, pending = False, lines.pop()
         yield from filter(bytes.strip, lines)
     if pending.strip():

@@ -10,9 +10,9 @@ from reviews.records.line_splice import Member, members
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.records.shared_prefix import PrefixCounter, read_record_id
+from reviews.storage.chunks import BOM
 
 SHOWN_PROBLEMS = 20
-_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass
@@ -178,8 +178,8 @@ class _Export:
         first = next(self._lines, b"")
         self.number = 1
         self.is_empty = not first
-        self.has_bom = first.startswith(_BOM)
-        self.line = first.removeprefix(_BOM)
+        self.has_bom = first.startswith(BOM)
+        self.line = first.removeprefix(BOM)
 
     def advance(self) -> None:
         self.line = next(self._lines, b"")
@@ -187,12 +187,12 @@ class _Export:
 
 
 def _has_bom(file: FileLines) -> bool:
-    return next(iter(file()), b"").startswith(_BOM)
+    return next(iter(file()), b"").startswith(BOM)
 
 
 def _without_bom(file: FileLines) -> Iterator[bytes]:
     lines = iter(file())
-    first = next(lines, b"").removeprefix(_BOM)
+    first = next(lines, b"").removeprefix(BOM)
     if first:
         yield first
     yield from lines

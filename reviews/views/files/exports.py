@@ -9,7 +9,6 @@ from django import forms
 from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -19,6 +18,7 @@ from reviews.exports.output import ExportOptions, InvalidExport
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.models import Export, ExportPart, Import, IndependentReview, Run
+from reviews.views.files.imports import poll_seconds
 
 SHOWN_EXPORTS = 20
 _RANGE = re.compile(r"bytes=([0-9]{0,20})-([0-9]{0,20})")
@@ -111,11 +111,10 @@ def export_page(request: Request, pk: int) -> HttpResponse:
     export = get_object_or_404(
         Export.objects.select_related("run", "created_by", "only_import", "progress"), pk=pk
     )
-    waiting = timezone.now() - export.created_at
     context = {
         "export": export,
         "unfinished": export.state == Export.State.UNFINISHED,
-        "seconds_to_next_look": 1 if waiting < timedelta(minutes=2) else 5,
+        "seconds_to_next_look": poll_seconds(export),
         "file_name": output.export_options(export).file_name,
         "kept_until": export.finished_at and export.finished_at + settings.KEEP_EXPORTS,
     }

@@ -16,7 +16,7 @@ from reviews.exports import jsonl
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.imports import jobs
-from reviews.models import Import, ImportLine, ImportProgress
+from reviews.models import Export, Import, ImportLine, ImportProgress
 
 SHOWN_EXCEPTIONS = 100
 Outcome = ImportLine.Outcome
@@ -34,7 +34,7 @@ def import_page(request: Request, pk: int) -> HttpResponse:
         "source": source,
         **_progress(source),
         "unfinished": source.state in Import.UNFINISHED,
-        "seconds_to_next_look": _seconds_to_next_look(source),
+        "seconds_to_next_look": poll_seconds(source),
         "exceptions": exceptions,
         "more_exceptions": sum(to_read.values()) - len(exceptions),
         "may_import": can(request.user, "import_file"),
@@ -62,9 +62,9 @@ def _time(seconds: int | None) -> str:
     return f"{seconds} s" if seconds < 100 else f"{round(seconds / 60)} min"
 
 
-def _seconds_to_next_look(source: Import) -> int:
-    waiting = timezone.now() - source.created_at
-    return 1 if waiting < timedelta(minutes=2) else 5
+def poll_seconds(job: Import | Export) -> int:
+    """Return the pause between two polls of a job's page."""
+    return 1 if timezone.now() - job.created_at < timedelta(minutes=2) else 5
 
 
 def _outcomes_worth_reading(source: Import) -> dict[str, int]:
