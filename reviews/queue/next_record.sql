@@ -1,14 +1,16 @@
 -- Claims the next record of a run for a reviewer: finds, locks and updates one row of evaluation.
 --
 -- Parameters: run, reviewer, until (when the claim expires), is_prefetched, and current: the record on the
--- reviewer's screen when the next one is prefetched, otherwise null. Each "filter" comment is replaced by a condition.
+-- reviewer's screen when the next one is prefetched, otherwise null. Each "filter" comment is replaced by a
+-- condition.
 --
 -- Records that others have locked are skipped, and PostgreSQL checks the claim columns again on the newest
 -- version of the row that it locks: two reviewers never get the same record. (A claim in a table of its own was
 -- tried, and handed out 381 of 1,600 records twice.)
 --
 -- Records come task by task (shorter ids first, so 9 comes before 10), then by model. The index
--- evaluation_queue_order has this order and contains only records that nobody has claimed.
+-- evaluation_queue_order has this order and contains only records that nobody has claimed. PostgreSQL uses it only
+-- if ORDER BY names all its columns, also those that WHERE fixes to one value.
 WITH excluded AS MATERIALIZED (
     SELECT evaluation_id FROM skip WHERE reviewer_id = %(reviewer)s
     UNION ALL SELECT evaluation_id FROM independent_review WHERE reviewer_id = %(reviewer)s AND is_open
@@ -50,13 +52,13 @@ own_priority AS MATERIALIZED (
     SELECT priority FROM evaluation
     WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
       AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s AND id NOT IN (TABLE excluded) /* filter */
-    ORDER BY priority DESC, length(task_id), task_id, model_id, id LIMIT 1
+    ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id LIMIT 1
 ),
 open_priority AS MATERIALIZED (
     SELECT priority FROM evaluation
     WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
       AND claimed_by_id IS NULL AND assigned_to_id IS NULL AND id NOT IN (TABLE excluded) /* filter */
-    ORDER BY priority DESC, length(task_id), task_id, model_id, id LIMIT 1
+    ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id LIMIT 1
 ),
 
 -- Each part is evaluated, and locks a row, only if the parts before it found nothing.
@@ -83,7 +85,8 @@ next AS MATERIALIZED (
               AND priority = (TABLE own_priority)
               AND length(task_id) = (SELECT length(id) FROM task) AND task_id = (TABLE task)
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
         -- Otherwise one of the next 500 records whose task nobody else is working on.
         (
@@ -94,12 +97,13 @@ next AS MATERIALIZED (
                   AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
                   AND priority = (TABLE own_priority)
                   AND id NOT IN (TABLE excluded) /* filter */
-                ORDER BY length(task_id), task_id, model_id, id LIMIT 500
+                ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id LIMIT 500
             ))
               AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
               AND task_id NOT IN (TABLE busy)
-            ORDER BY length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
         -- Otherwise the first record that is assigned to the reviewer.
         (
@@ -107,7 +111,8 @@ next AS MATERIALIZED (
             WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY priority DESC, length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
 
         -- Assigned to nobody: the same three choices.
@@ -118,7 +123,8 @@ next AS MATERIALIZED (
               AND priority = (TABLE open_priority)
               AND length(task_id) = (SELECT length(id) FROM task) AND task_id = (TABLE task)
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
         (
             SELECT id FROM evaluation
@@ -128,19 +134,21 @@ next AS MATERIALIZED (
                   AND claimed_by_id IS NULL AND assigned_to_id IS NULL
                   AND priority = (TABLE open_priority)
                   AND id NOT IN (TABLE excluded) /* filter */
-                ORDER BY length(task_id), task_id, model_id, id LIMIT 500
+                ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id LIMIT 500
             ))
               AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id IS NULL
               AND task_id NOT IN (TABLE busy)
-            ORDER BY length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
         (
             SELECT id FROM evaluation
             WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id IS NULL
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY priority DESC, length(task_id), task_id, model_id, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         )
     ) AS id
 )

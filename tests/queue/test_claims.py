@@ -1,8 +1,11 @@
 """Claims of one reviewer at a time. Concurrent claims are in `review/test_concurrency.py`."""
 
 import datetime as dt
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import Q
 from django.utils import timezone
 from pytest_django import Settings
@@ -426,3 +429,34 @@ class TestSkip:
         assert claims.unskip_all(run=run, reviewer=ana) == 0
         assert names("unskip all") == ["ana"]
         assert claims.claim_next(run=run, reviewer=bo) == waits
+
+
+def rows_read(plan: dict[str, Any]) -> int:
+    """Return how many rows of evaluation a plan has read."""
+    own = plan["Actual Rows"] * plan["Actual Loops"] if plan.get("Relation Name") == "evaluation" else 0
+    return own + sum(rows_read(part) for part in plan.get("Plans", ()))
+
+
+def test_claim_next_reads_few_records_of_a_long_queue(run: Run, ana: User) -> None:
+    first, *_ = evaluations(run, tasks=["1"] * 300)
+    decide(first, ana)
+    statements = []
+
+    def note(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]) -> Any:
+        if "UPDATE evaluation SET" in sql:
+            statements.append((sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(note):
+        claimed = claims.claim_next(run=run, reviewer=ana)
+    assert claimed
+    claims.release(evaluation_id=claimed.pk, actor=ana)
+    [(sql, params)] = statements
+    with connection.cursor() as cursor:
+        # The table is too short for the planner to prefer the index by itself.
+        cursor.execute(
+            "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; ANALYZE evaluation"
+        )
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+        [[[plan]]] = cursor.fetchall()
+    assert rows_read(plan["Plan"]) < 10
