@@ -92,8 +92,8 @@ def _commands(file: Path, folder: Path) -> int:
 
 def _weights(records: int) -> None:
     """What a record takes, table by table, once the jobs behind the import are done."""
-    facets = import_module("reviews.search.indexing")
-    while facets.cover_next():
+    indexing = import_module("reviews.search.indexing")
+    while indexing.index_next_chunk():
         pass
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")

@@ -194,7 +194,7 @@ def test_a_file_and_the_job_that_covers_its_records_take_turns() -> None:
     more = {"Clarity": {"score": "Yes"}, "Rigor": {"score": "No"}}
     file = file_of(line("eval_1"), line("eval_2", parsed_rubric_scores=more))
     with transaction.atomic():
-        # As `facets.cover_next`: its turn, then the records, then their run.
+        # Like `indexing.index_next_chunk`: first the lock, then the records, then their run.
         locks.acquire(Lock.INDEXING)
         waiting = start_and_wait_for_lock(partial(bring_in, file))
         indexing._index_lines(first, after=0, until=1)

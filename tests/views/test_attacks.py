@@ -341,7 +341,7 @@ class TestGuessing:
     ) -> None:
         settings.ACCOUNT_RATE_LIMITS = {"login_failed": "3/m/ip"}
         for number in range(3):
-            assert "is wrong" in self.fail(
+            assert "Incorrect" in self.fail(
                 client, f"nobody{number}", **{"X-Forwarded-For": f"192.0.2.{number}"}
             )
         assert "Too many failed logins" in self.fail(client, "other", **{"X-Forwarded-For": "192.0.2.9"})
@@ -355,7 +355,7 @@ class TestGuessing:
             # The header has the client's values first, and the value of the proxy last.
             self.fail(client, "ana", **{"X-Forwarded-For": f"192.0.2.{number}, 198.51.100.7"})
         assert "Too many" in self.fail(client, "ana", **{"X-Forwarded-For": "192.0.2.9, 198.51.100.7"})
-        assert "is wrong" in self.fail(client, "ana", **{"X-Forwarded-For": "192.0.2.9, 198.51.100.8"})
+        assert "Incorrect" in self.fail(client, "ana", **{"X-Forwarded-For": "192.0.2.9, 198.51.100.8"})
         assert AuditEvent.objects.filter(detail__address="198.51.100.7").exists()
 
     def test_guessing_codes_is_limited(self, client: Client, ana: User) -> None:
