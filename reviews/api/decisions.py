@@ -13,15 +13,16 @@ from typing import Any
 from django.http import QueryDict
 from ninja import Field, HeaderEx, P, Router, Status
 
-from reviews.api import entering, shapes
+from reviews.api import entries, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
-from reviews.api.entering import BlindIn, DecisionIn
+from reviews.api.entries import BlindIn, DecisionIn
 from reviews.api.evaluations import filter_problem
 from reviews.api.lookup import get_record, get_run
 from reviews.api.problems import Problem
 from reviews.models import Evaluation, Review
 from reviews.queue import claims
+from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions, versions
 from reviews.search.filters import FILTERS, Filters
 
@@ -101,7 +102,7 @@ def lock_in(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) ->
     Other scores afterwards are refused: what differs goes into the decision.
     """
     record = get_record(run, evaluation_id)
-    arguments = entering.blind_scores(record, sent)
+    arguments = entries.lock_in_arguments(record, sent)
     with _conflicts(record):
         blind_scoring.lock_in(evaluation_id=record.pk, reviewer=request.user, **arguments)
     return shapes.record_out(get_record(run, evaluation_id), request.user)
@@ -138,14 +139,14 @@ def review(
                 "This record is scored blind. Commit your scores first (PUT .../blind-scores): then you see "
                 "the judge's, and can decide.",
             )
-        committed = blind_scoring.committed(record, request.user)
-        arguments = entering.decision(record, sent, submission, committed)
+        blind_scores = blind_scoring.find_locked_in(record, request.user)
+        arguments = entries.decision_arguments(record, sent, submission, blind_scores)
         made = decisions.submit(evaluation_id=record.pk, reviewer=request.user, **arguments)
     return _saved(made)
 
 
 def _the_same(before: Review, sent: DecisionIn) -> Review:
-    if not entering.came_of(sent, before):
+    if not entries.is_same_decision(sent, before):
         sentence = "This Idempotency-Key came with another decision on this record before."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("Idempotency-Key", "used before")])
     return before
@@ -167,7 +168,7 @@ def _conflicts(record: Evaluation) -> Iterator[None]:
     """Turn what stands in the way of a decision into a problem that says who, and since when."""
     try:
         yield
-    except decisions.Conflict as conflict:
+    except Conflict as conflict:
         now = get_record(record.run.name, record.evaluation_id)
         raise Problem(HTTPStatus.CONFLICT, conflict.reason, **_first(now)) from conflict
 

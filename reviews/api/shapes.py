@@ -14,8 +14,7 @@ from reviews.judge.quality_gates import GateOutcome
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
 from reviews.queue.progress import Progress
 from reviews.review import blind_scoring
-from reviews.review.forms.blind import BlindForm
-from reviews.review.forms.review import ReviewForm
+from reviews.review.sheet import ReviewSheet, load_sheet
 from reviews.rubric import definition
 from reviews.rubric.proposals import Proposal
 
@@ -245,7 +244,7 @@ def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
 def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
     """The record as the review screen shows it to that person."""
     is_blind = blind_scoring.is_hidden(record, reader)
-    form = BlindForm(record) if is_blind else ReviewForm(record)
+    sheet = load_sheet(record, is_blind=is_blind)
     is_held = record.is_claimed
     return {
         "evaluation_id": record.evaluation_id,
@@ -256,11 +255,11 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
         "claimed_until": record.claimed_until if is_held else None,
         "is_blind": is_blind,
         "fields": dict(evidence_record.visible_fields(record, is_blind=is_blind)),
-        "criteria": [_criterion(proposal, form) for proposal in form.proposals],
-        "causes": {cause.word: cause.title for cause in form.rubric.causes},
+        "criteria": [_criterion(proposal, sheet) for proposal in sheet.proposals],
+        "causes": {cause.word: cause.title for cause in sheet.rubric.causes},
         "context": _context(record),
         "decision": decision_out(record.review) if record.review else None,
-        "file_decision": _file_decision(record, form),
+        "file_decision": _file_decision(record, sheet),
     }
 
 
@@ -269,8 +268,8 @@ def decision_out(review: Review) -> dict[str, Any]:
     return {"reviewer": review.reviewer.username, **{name: getattr(review, name) for name in names}}
 
 
-def _file_decision(record: Evaluation, form: ReviewForm) -> dict[str, Any] | None:
-    found = form.file_decision
+def _file_decision(record: Evaluation, sheet: ReviewSheet) -> dict[str, Any] | None:
+    found = sheet.file_decision
     if found is None:
         return None
     return {
@@ -280,13 +279,13 @@ def _file_decision(record: Evaluation, form: ReviewForm) -> dict[str, Any] | Non
         "line": found.line,
         "corrected_scores": record.human_corrected_scores,
         "comments": record.human_review_comments,
-        "verdict": form.rubric.rule.verdict(found.scores),
+        "verdict": sheet.rubric.rule.verdict(found.scores),
     }
 
 
-def _criterion(proposal: Proposal, form: ReviewForm) -> dict[str, Any]:
+def _criterion(proposal: Proposal, sheet: ReviewSheet) -> dict[str, Any]:
     names = ("criterion", "score", "justification", "origin")
-    scores = [choice.score for choice in form.choices_of(proposal.criterion)]
+    scores = [choice.score for choice in sheet.choices(proposal.criterion)]
     return {**{name: getattr(proposal, name) for name in names}, "scores": scores}
 
 

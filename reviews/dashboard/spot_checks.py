@@ -10,9 +10,10 @@ from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import Review, SpotCheck, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.queue import claims
+from reviews.records.conflicts import Conflict
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import decisions
-from reviews.review.preconditions import Conflict, check_in_force
+from reviews.review.preconditions import check_current
 
 Outcome = SpotCheck.Outcome
 MOST_DRAWN = 100
@@ -91,7 +92,7 @@ def _open(check_id: int, actor: User) -> SpotCheck:
     spot_check = SpotCheck.objects.select_related("review").get(pk=check_id)
     if spot_check.outcome != Outcome.OPEN:
         raise Conflict(f"This check is settled already: {spot_check.get_outcome_display().lower()}.")
-    check_in_force(evaluation, review)
+    check_current(evaluation, review)
     spot_check.review.evaluation = evaluation
     return spot_check
 

@@ -17,8 +17,9 @@ from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.models import Run, StratumCount, User
 from reviews.queue import progress
+from reviews.records.conflicts import SettingsChanged
 from reviews.review import blind_scoring, independent_reviews
-from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
+from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling import draws
 from reviews.search import strata
 

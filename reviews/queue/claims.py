@@ -17,18 +17,7 @@ from reviews.queue import allocation
 from reviews.queue.claim_columns import NO_CLAIM, clear_claims, save_claim, start_claim, start_prefetch
 from reviews.queue.claim_length import claim_length, renewal_interval
 from reviews.queue.next_record import Claimed, claim_first
-
-
-class RecordUnavailable(Exception):
-    """The record cannot be claimed, or its claim cannot be renewed."""
-
-    #: A sentence for the reviewer.
-    reason: str
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
+from reviews.records.conflicts import RecordUnavailable
 
 # The condition of the whole queue.
 EVERYTHING = Q()

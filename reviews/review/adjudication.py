@@ -1,26 +1,25 @@
 """Compare the independent reviews of a record, for the lead who adjudicates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from reviews.models import IndependentReview, Review, User
 from reviews.records.scores import criterion_title, format_score, score_of
-from reviews.review.forms.criterion import Earlier
+from reviews.review.decision import EarlierScore
+from reviews.review.file_decisions import justification_of
 from reviews.rubric.definition import Rubric
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What one independent review says of a criterion. `score` is empty where it leaves the criterion out.
-
-    `counts` is what the score counts as by the run's rule: yes, partial, no, or nothing.
-    """
+class ReviewerScore:
+    """One reviewer's score of a criterion."""
 
     reviewer: str
+    #: Empty if the reviewer excluded the criterion.
     score: str
+    #: What the score counts as by the run's rule: yes, partial or no; empty for none of them.
     counts: str
     cause: str
     text: str
@@ -28,19 +27,19 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """The judge's score of a criterion and those of each independent review, in their order."""
+class CriterionComparison:
+    """The scores of one criterion, in the order of the independent reviews."""
 
     title: str
     judge: str
     judge_counts: str
-    said: list[Said]
+    scores: list[ReviewerScore]
     differs: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
-    """An independent review as a whole: whose it is, what its scores come to, and its comments."""
+class ReviewerSummary:
+    """One independent review as a whole."""
 
     reviewer: str
     verdict: str
@@ -48,84 +47,93 @@ class Voice:
 
 
 @dataclass(frozen=True, slots=True)
-class SideBySide:
-    """The open independent reviews of a record. `is_own`: one of them is the reader's."""
+class ReviewComparison:
+    """All open independent reviews of a record."""
 
-    voices: list[Voice]
-    rows: list[Row]
+    reviewers: list[ReviewerSummary]
+    criteria: list[CriterionComparison]
+    #: Whether one of the reviews is the reader's.
     is_own: bool
 
     @property
     def differing(self) -> int:
-        return sum(row.differs for row in self.rows)
+        """Number of criteria on which the reviews differ."""
+        return sum(criterion.differs for criterion in self.criteria)
 
     @property
     def sentence(self) -> str:
-        """How far apart they are."""
-        if len(self.voices) == 1:
-            return f"There is one independent review, by {self.voices[0].reviewer}."
+        """Summary for the page."""
+        if len(self.reviewers) == 1:
+            return f"There is one independent review, by {self.reviewers[0].reviewer}."
         if not self.differing:
-            return f"All {len(self.voices)} independent reviews agree."
-        criteria = "criterion" if len(self.rows) == 1 else "criteria"
-        return f"{len(self.voices)} disagreement on {self.differing} of {len(self.rows)} {criteria}."
+            return f"All {len(self.reviewers)} independent reviews agree."
+        criteria = "criterion" if len(self.criteria) == 1 else "criteria"
+        differ = f"differ on {self.differing} of {len(self.criteria)} {criteria}"
+        return f"{len(self.reviewers)} independent reviews {differ}."
 
 
-def read(
+def compare_reviews(
     independent_reviews: Sequence[IndependentReview],
     proposals: Sequence[Proposal],
     rubric: Rubric,
     reader: User,
-) -> SideBySide:
-    """Lay the independent reviews out; `offers` are what the judge said."""
-    offered = {proposal.criterion: proposal for proposal in proposals}
-    reviews = [independent_review.review for independent_review in independent_reviews]
-    voices = [Voice(one.reviewer.name, one.verdict or "", one.comments or "") for one in reviews]
-    rows = [_row(name, reviews, offered.get(name), rubric) for name in _names(reviews, offered)]
-    return SideBySide(voices, rows, any(review.reviewer == reader for review in reviews))
+) -> ReviewComparison:
+    """Compare independent reviews with each other and with the judge's proposals."""
+    reviews = [one.review for one in independent_reviews]
+    proposed = {proposal.criterion: proposal for proposal in proposals}
+    return ReviewComparison(
+        [ReviewerSummary(one.reviewer.name, one.verdict or "", one.comments or "") for one in reviews],
+        [_compare(name, reviews, proposed.get(name), rubric) for name in _criteria(reviews, proposed)],
+        any(review.reviewer == reader for review in reviews),
+    )
 
 
-def agreed(
+def agreed_scores(
     independent_reviews: Sequence[IndependentReview], proposals: Sequence[Proposal]
-) -> dict[str, Earlier]:
-    """Return the scores to prefill a lead's form with: those that all reviews agree on.
+) -> dict[str, EarlierScore]:
+    """Return the scores to prefill the lead's form with, by criterion.
 
-    Without a score it has the judge's justification. Of no independent reviews there is nothing.
+    Where all reviews agree, this is the last one's entry. Elsewhere the score is None and the text is the
+    judge's. Without independent reviews the result is empty.
     """
     if not independent_reviews:
         return {}
-    offered = {proposal.criterion: proposal for proposal in proposals}
-    reviews = [independent_review.review for independent_review in independent_reviews]
-    found: dict[str, Earlier] = {}
-    for name in _names(reviews, offered):
-        entry, proposal = (reviews[-1].corrected_scores or {}).get(name), offered.get(name)
+    proposed = {proposal.criterion: proposal for proposal in proposals}
+    reviews = [one.review for one in independent_reviews]
+    last, found = reviews[-1], {}
+    for name in _criteria(reviews, proposed):
+        entry, proposal = (last.corrected_scores or {}).get(name), proposed.get(name)
         if entry is None or _differ(name, reviews):
-            found[name] = Earlier(name, None, proposal.justification if proposal else "", "")
+            found[name] = EarlierScore(name, None, proposal.justification if proposal else "", "")
         else:
-            found[name] = Earlier(name, score_of(entry), _text(entry), reviews[-1].causes.get(name, ""))
+            cause = last.causes.get(name, "")
+            found[name] = EarlierScore(name, score_of(entry), justification_of(entry), cause)
     return found
 
 
-def _names(reviews: Sequence[Review], offered: dict[str, Proposal]) -> list[str]:
-    """The criteria that the judge or anybody scored, in the order of the record."""
+def _criteria(reviews: Sequence[Review], proposed: dict[str, Proposal]) -> Iterator[str]:
+    """Yield all criteria that the judge or a reviewer scored, in the order of the record."""
     scored = {name: None for review in reviews for name in review.corrected_scores or {}}
-    return [*{**offered, **scored}]
+    yield from {**proposed, **scored}
 
 
-def _row(name: str, reviews: Sequence[Review], proposal: Proposal | None, rubric: Rubric) -> Row:
-    return Row(
+def _compare(
+    name: str, reviews: Sequence[Review], proposal: Proposal | None, rubric: Rubric
+) -> CriterionComparison:
+    return CriterionComparison(
         title=criterion_title(name),
         judge=proposal.word if proposal else "",
         judge_counts=(rubric.rule.level(proposal.score) if proposal else None) or "",
-        said=[_said(name, review, proposal, rubric) for review in reviews],
+        scores=[_reviewer_score(name, review, proposal, rubric) for review in reviews],
         differs=_differ(name, reviews),
     )
 
 
-def _said(name: str, review: Review, proposal: Proposal | None, rubric: Rubric) -> Said:
+def _reviewer_score(name: str, review: Review, proposal: Proposal | None, rubric: Rubric) -> ReviewerScore:
     entry = (review.corrected_scores or {}).get(name)
-    text, cause = _text(entry), review.causes.get(name, "")
+    text, cause = justification_of(entry), review.causes.get(name, "")
     known = rubric.cause(cause)
-    return Said(
+    return ReviewerScore(
         reviewer=review.reviewer.name,
         score=format_score(score_of(entry)),
         counts=rubric.rule.level(score_of(entry)) or "",
@@ -140,8 +148,3 @@ def _differ(name: str, reviews: Sequence[Review]) -> bool:
     if None in entries:
         return any(entry is not None for entry in entries)
     return not all(is_same_score(score_of(entries[0]), score_of(entry)) for entry in entries)
-
-
-def _text(entry: Any) -> str:
-    text = entry.get("justification") if isinstance(entry, dict) else None
-    return text if isinstance(text, str) else ""

@@ -32,11 +32,13 @@ from reviews.audit import events, reveals
 from reviews.evidence import task_context
 from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, StratumCount, User
 from reviews.queue import allocation
-from reviews.queue.claims import RecordUnavailable, check_claimed_by, format_time, lock_evaluation
+from reviews.queue.claims import check_claimed_by, format_time, lock_evaluation
 from reviews.records import responses
+from reviews.records.conflicts import Conflict
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import drafts
-from reviews.review.preconditions import Conflict, check_version
+from reviews.review.forms.fields import Fields
+from reviews.review.preconditions import check_version
 from reviews.search import strata
 
 LOCK_IN_FIRST = (
@@ -75,7 +77,7 @@ def has_answer(evaluation: Evaluation) -> bool:
     return context is not None and responses.has_answer(context.response)
 
 
-def committed(evaluation: Evaluation, reviewer: User) -> BlindScores | None:
+def find_locked_in(evaluation: Evaluation, reviewer: User) -> BlindScores | None:
     """What the reviewer gave on the record's present evidence before the judge's scores were shown."""
     return BlindScores.objects.filter(**_on_evidence(evaluation, reviewer)).first()
 
@@ -127,7 +129,7 @@ def lock_in(
     reviewer: User,
     version: int,
     scores: Mapping[str, Any],
-    fields: drafts.Fields,
+    fields: Fields,
     active_ms: int | None,
 ) -> BlindScores:
     """Keep the scores that a reviewer gives blind, criterion -> score; from then on they see the judge's.
@@ -139,8 +141,8 @@ def lock_in(
     check(reviewer, "review_evaluation")
     # A second tab, an import and whoever takes the record over take turns with this.
     evaluation = lock_evaluation(evaluation_id)
-    _check_held(evaluation, reviewer)
-    before = committed(evaluation, reviewer)
+    check_claimed_by(evaluation, reviewer)
+    before = find_locked_in(evaluation, reviewer)
     if before:
         return _same(before, scores)
     check_version(evaluation, version)
@@ -155,13 +157,6 @@ def lock_in(
         "blind scores", actor=reviewer, run=evaluation.run, evaluation=evaluation, scores=given.scores
     )
     return given
-
-
-def _check_held(evaluation: Evaluation, reviewer: User) -> None:
-    try:
-        check_claimed_by(evaluation, reviewer)
-    except RecordUnavailable as taken:
-        raise Conflict(taken.reason) from taken
 
 
 def _same(before: BlindScores, scores: Mapping[str, Any]) -> BlindScores:

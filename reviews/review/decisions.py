@@ -16,16 +16,16 @@ from reviews.audit import events
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
 from reviews.queue import claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, start_claim
+from reviews.records.conflicts import Conflict
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import TRANSITIONS
 from reviews.review import agreement_counts, blind_scoring, drafts, independent_reviews, overturns
 from reviews.review import versions as review_versions
-from reviews.review.preconditions import Conflict, check_in_force, check_open, check_settled, check_version
-from reviews.review.versions import Decision
+from reviews.review.decision import Decision
+from reviews.review.preconditions import check_current, check_decidable, check_undisputed, check_version
 from reviews.storage.line_reader import stored_record
 
 __all__ = [
-    "Conflict",
     "Decision",
     "close",
     "reopen",
@@ -52,7 +52,7 @@ def submit(
     sent_before = review_versions.sent_before(submission, evaluation, reviewer)
     if sent_before:
         return sent_before
-    check_open(evaluation, reviewer, decision["scores"])
+    check_decidable(evaluation, reviewer, decision["scores"])
     check_version(evaluation, version)
     blind_scoring.check_locked_in(evaluation, reviewer)
     waiting = independent_reviews.waiting_on(evaluation)
@@ -125,7 +125,7 @@ def _sent_before(evaluation: Evaluation, actor: User, version: int, submission: 
         return sent_before
     check_version(evaluation, version)
     if not can(actor, "lead_review"):
-        check_settled(evaluation)
+        check_undisputed(evaluation)
     if not evaluation.is_decided:
         raise Conflict("There is no decision to revise: this record is in the queue.")
     return None
@@ -139,7 +139,7 @@ def close(*, evaluation_id: int, actor: User, comments: str) -> Review:
     """
     check(actor, "lead_review")
     evaluation = claims.lock_evaluation(evaluation_id)
-    check_open(evaluation, actor)
+    check_decidable(evaluation, actor)
     return _decide("close", evaluation, actor, uuid4(), scores={}, comments=comments, origins={})
 
 
@@ -227,13 +227,13 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
     if independent_reviews.is_aside(evaluation, last):
         independent_reviews.take_back(evaluation, last)
         return evaluation
-    check_in_force(evaluation, last)
-    check_settled(evaluation)
+    check_current(evaluation, last)
+    check_undisputed(evaluation)
     Withdrawal.objects.create(review=last, actor=reviewer)
     before = evaluation.human
     _restore(evaluation, last)
     _save_decided(evaluation, holder=reviewer if evaluation.in_queue else None)
-    drafts.refill(last)
+    drafts.restore(last)
     events.record(
         "undo",
         actor=reviewer,

@@ -12,8 +12,9 @@ from reviews.audit import events
 from reviews.models import Escalation, Evaluation, User
 from reviews.queue import claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import decisions, independent_reviews
-from reviews.review.preconditions import Conflict, check_open
+from reviews.review.preconditions import check_decidable
 
 Kind, Outcome = Escalation.Kind, Escalation.Outcome
 # Why somebody cannot judge a record: the word that is kept, and how pages say it.
@@ -36,7 +37,7 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
     evaluation = claims.lock_evaluation(evaluation_id)
     claims.check_available(evaluation, reviewer)
     if evaluation.is_escalated:
-        raise claims.RecordUnavailable("This record is with a lead already.")
+        raise RecordUnavailable("This record is with a lead already.")
     escalation = Escalation.objects.create(
         evaluation=evaluation,
         run=evaluation.run,
@@ -70,7 +71,7 @@ def withdraw(*, escalation_id: int, actor: User) -> Evaluation:
     check_withdraw(actor, escalation)
     _end(escalation, evaluation, Outcome.WITHDRAWN, actor)
     if evaluation.in_queue:
-        check_open(evaluation, actor)
+        check_decidable(evaluation, actor)
         save_claim(evaluation, start_claim(evaluation.run, actor))
     events.record("withdraw escalation", actor=actor, run=evaluation.run, evaluation=evaluation)
     return evaluation
@@ -112,12 +113,12 @@ def settle(*, escalation_id: int, actor: User, outcome: str, answer: str) -> Non
     )
 
 
-def open_of(evaluation: Evaluation) -> Escalation | None:
+def find_open(evaluation: Evaluation) -> Escalation | None:
     """The escalation of a record that no lead has settled yet."""
     return evaluation.escalations.filter(outcome=Outcome.OPEN).select_related("raised_by").first()
 
 
-def answer_for(evaluation: Evaluation) -> Escalation | None:
+def find_answer(evaluation: Evaluation) -> Escalation | None:
     """The last escalation that a lead returned to the queue with an answer."""
     returned = evaluation.escalations.filter(outcome=Outcome.RETURNED).exclude(kind=Kind.DISAGREEMENT)
     return returned.select_related("raised_by", "settled_by").order_by("-pk").first()

@@ -40,7 +40,8 @@ class FileDecision:
         """The first criteria, at most `MOST_ROWS`."""
         shown = [*self.scores.items()][:MOST_ROWS]
         return [
-            Row(criterion_title(name), format_score(score_of(entry)), text_of(entry)) for name, entry in shown
+            Row(criterion_title(name), format_score(score_of(entry)), justification_of(entry))
+            for name, entry in shown
         ]
 
     @property
@@ -48,7 +49,7 @@ class FileDecision:
         return max(0, len(self.scores) - MOST_ROWS)
 
 
-def of(evaluation: Evaluation) -> FileDecision | None:
+def find_file_decision(evaluation: Evaluation) -> FileDecision | None:
     """Return the decision that a record's line holds, unless it holds none or one was made here."""
     is_there = (
         evaluation.human_reviewer_id
@@ -68,7 +69,7 @@ def of(evaluation: Evaluation) -> FileDecision | None:
     )
 
 
-def text_of(entry: Any) -> str:
+def justification_of(entry: Any) -> str:
     """The justification in an entry; empty where there is no text."""
     text = entry.get("justification") if isinstance(entry, Mapping) else None
     return text if isinstance(text, str) else ""

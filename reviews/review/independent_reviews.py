@@ -19,10 +19,11 @@ from reviews.audit import events, reveals
 from reviews.models import Escalation, Evaluation, IndependentReview, Review, Run, User, Withdrawal
 from reviews.queue import allocation, claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.records.scores import identity, is_score, score_of
 from reviews.review import agreement_counts, drafts, versions
-from reviews.review.preconditions import Conflict, check_open
-from reviews.review.versions import Decision
+from reviews.review.decision import Decision
+from reviews.review.preconditions import check_decidable
 
 
 class Outcome(Enum):
@@ -156,7 +157,7 @@ def add(
     in_force = _decided_by_another(evaluation, reviewer)
     if evaluation.version != version:
         # Says who decided it, and how far from that this is: sent again, it is meant beside that.
-        check_open(evaluation, reviewer, decision["scores"])
+        check_decidable(evaluation, reviewer, decision["scores"])
     review = versions.add(evaluation, reviewer, submission, decision)
     _keep(evaluation, review)
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
@@ -252,7 +253,7 @@ def take_back(evaluation: Evaluation, review: Review) -> None:
     if evaluation.is_escalated:
         try:
             claims.check_unclaimed(evaluation, reviewer)
-        except claims.RecordUnavailable as taken:
+        except RecordUnavailable as taken:
             raise Conflict(taken.reason) from taken
     Withdrawal.objects.create(review=review, actor=reviewer)
     IndependentReview.objects.filter(review=review).update(is_open=False)
@@ -261,7 +262,7 @@ def take_back(evaluation: Evaluation, review: Review) -> None:
         close(evaluation)
     elif not evaluation.is_escalated and not evaluation.is_claimed:
         save_claim(evaluation, start_claim(evaluation.run, reviewer))
-    drafts.refill(review)
+    drafts.restore(review)
     _record("undo independent review", evaluation, reviewer, version=review.version)
     recount(evaluation, review)
 

@@ -1,106 +1,77 @@
-"""What happened to a record since somebody opened it, and whether their decision still fits it."""
-
-import datetime as dt
-from collections.abc import Mapping
-from typing import Any
+"""Raise `Conflict` when a record has changed since the reviewer opened it."""
 
 from reviews.models import AuditEvent, Evaluation, Review, User
-from reviews.queue.claims import RecordUnavailable, check_available, format_time
+from reviews.queue.claims import check_available, format_time
+from reviews.records.conflicts import Conflict, RecordReimported, RecordUnavailable
 from reviews.records.scores import format_score, score_of
+from reviews.review.decision import Scores
 
-Scores = Mapping[str, Mapping[str, Any]]
-
-# What people did to a record, as a sentence has it, by the action of the audit event.
-_DONE = {
+# Wording of the audit actions that change a decision.
+_CHANGES = {
     "submit": "submitted this",
     "resolve": "submitted this",
     "revise": "revised this",
     "restore": "restored an earlier decision on this",
     "close": "closed this",
-    "undo": "took a review of this back",
+    "undo": "undid a decision on this",
     "reopen": "reopened this",
-    "settle conflict": "settled a conflict over this",
+    "settle conflict": "resolved a conflict on this",
 }
 
 
-class Conflict(Exception):
-    """The decision does not fit what the record is now; nothing was changed. The reason is a sentence."""
+def check_decidable(evaluation: Evaluation, reviewer: User, scores: Scores | None = None) -> None:
+    """Raise `RecordUnavailable` unless the reviewer may decide the record now.
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-class RecordReimported(Conflict):
-    """A file has changed the record since it was opened."""
-
-    def __init__(self, at: dt.datetime) -> None:
-        self.begin = f"This record was re-imported at {format_time(at)}"
-        super().__init__(f"{self.begin} and has changed since you opened it.")
-
-    def on(self, criteria: int) -> str:
-        """The reason where the judge says something else of so many criteria."""
-        if not criteria:
-            return self.reason
-        counted = f"{criteria} {'criterion' if criteria == 1 else 'criteria'}"
-        return f"{self.begin} and the judge's output changed on {counted}. Check the marked rows."
-
-
-def check_open(evaluation: Evaluation, reviewer: User, scores: Scores | None = None) -> None:
-    """Raise `Conflict` unless the reviewer may decide the record now.
-
-    Of a record that is decided it says how far `scores`, which come too late, are from the decision.
+    If somebody else decided first, the reason says how far `scores` differ from that decision.
     """
     try:
         check_available(evaluation, reviewer)
-    except RecordUnavailable as taken:
+    except RecordUnavailable as unavailable:
         decided = evaluation.review.corrected_scores if evaluation.review and evaluation.is_decided else None
-        far = f" {_difference(decided, scores)}" if decided and scores else ""
-        raise Conflict(f"{taken.reason}{far}") from taken
+        if not decided or not scores:
+            raise
+        raise RecordUnavailable(f"{unavailable.reason} {_difference(decided, scores)}") from unavailable
 
 
 def _difference(decided: Scores, scores: Scores) -> str:
-    ours, theirs = (
+    current, late = (
         {(name, format_score(score_of(entry))) for name, entry in one.items()} for one in (decided, scores)
     )
-    count = len({name for name, _ in ours ^ theirs})
+    count = len({name for name, _ in current ^ late})
     if not count:
         return "You agree on every criterion."
     return f"You differ on {count} {'criterion' if count == 1 else 'criteria'}."
 
 
 def check_version(evaluation: Evaluation, version: int) -> None:
-    """Raise `Conflict` unless the record is as it was when that was its version."""
+    """Raise `Conflict` unless the record still has this version."""
     if evaluation.version == version:
         return
     source = evaluation.source_import
     imported_at = source.finished_at or source.created_at
-    event = AuditEvent.objects.filter(evaluation=evaluation, action__in=_DONE, at__gt=imported_at).first()
+    event = AuditEvent.objects.filter(evaluation=evaluation, action__in=_CHANGES, at__gt=imported_at).first()
     if event:
         raise Conflict(
-            f"{event.actor_name} {_DONE[event.action]} at {format_time(event.at)}. Check it again."
+            f"{event.actor_name} {_CHANGES[event.action]} at {format_time(event.at)}. Check it again."
         )
-    raise RecordReimported(imported_at)
+    raise RecordReimported(format_time(imported_at))
 
 
-def check_in_force(evaluation: Evaluation, review: Review) -> None:
-    """Raise `Conflict` unless a decision made here is in force, and nobody built on it."""
+def check_current(evaluation: Evaluation, review: Review) -> None:
+    """Raise `Conflict` unless this review is the current decision of a decided record."""
     newer = evaluation.review
     if newer and newer != review:
-        how = (
-            "has settled this with an independent review"
-            if hasattr(review, "independent_review")
-            else "has decided this again"
-        )
-        raise Conflict(f"{newer.reviewer.name} {how} at {format_time(newer.submitted_at)}.")
+        is_independent = hasattr(review, "independent_review")
+        change = "decided this after the independent reviews" if is_independent else "decided this again"
+        raise Conflict(f"{newer.reviewer.name} {change} at {format_time(newer.submitted_at)}.")
     if newer is None:
-        raise Conflict("This decision is taken back already.")
+        raise Conflict("This decision was already undone.")
     if not evaluation.is_decided:
-        what = "A file has changed this record" if evaluation.is_stale else "This record was reopened"
-        raise Conflict(f"{what} since you decided: it is in the queue again.")
+        change = "A file changed this record" if evaluation.is_stale else "This record was reopened"
+        raise Conflict(f"{change} after your decision. It is in the queue again.")
 
 
-def check_settled(evaluation: Evaluation) -> None:
-    """Raise `Conflict` where a lead was asked which of two independent reviews on a decided record holds."""
+def check_undisputed(evaluation: Evaluation) -> None:
+    """Raise `Conflict` while a lead decides between the decision and a later review that disagrees."""
     if evaluation.is_decided and evaluation.is_escalated:
-        raise Conflict("Somebody gave another independent review on this: a lead decides which holds.")
+        raise Conflict("A later review disagrees with this decision. A lead will decide.")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Required, TypedDict
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -10,33 +10,12 @@ from django.utils import timezone
 
 from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.records import reason_families
-from reviews.review.preconditions import Conflict, Scores
+from reviews.records.conflicts import Conflict
+from reviews.review.decision import Decision
 from reviews.rubric import definition
 from reviews.rubric.overrides import compare
 from reviews.rubric.proposals import read_proposals
 from reviews.search import strata
-
-
-class Decision(TypedDict, total=False):
-    """What a reviewer decides.
-
-    `scores` holds every criterion they stand by, criterion -> {score, justification}; `origins` says for
-    each where its score came from (judge, extracted or human), `causes` for some why the judge was wrong
-    there, a word of the run's rubric. `extractor` is `score_extraction.VERSION` where scores were extracted.
-    `judged` is what the judge had said, criterion -> score, and `words` how many words of evidence
-    there were to read.
-    """
-
-    scores: Required[Scores]
-    comments: Required[str]
-    origins: Required[Mapping[str, str]]
-    causes: Mapping[str, str]
-    active_ms: int | None
-    keys: int | None
-    extractor: int | None
-    judged: Mapping[str, Any] | None
-    words: int | None
-
 
 # What a new version builds on, asked at once: somebody waits for each question.
 _GROUND = """

@@ -16,6 +16,7 @@ from django.db import transaction
 from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.models import Run, User
+from reviews.records.conflicts import SettingsChanged
 from reviews.records.scores import (
     AS_IN_FILE,
     AS_JUDGED,
@@ -27,7 +28,7 @@ from reviews.records.scores import (
     is_score,
 )
 from reviews.records.verdict import InvalidRule, Level, VerdictRule
-from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
+from reviews.rubric.run_settings import InvalidSettings
 
 SCORES: tuple[Score, ...] = ("Yes", "Partial", "No")
 CAUSES = (

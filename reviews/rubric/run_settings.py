@@ -9,7 +9,3 @@ class InvalidSettings(ValueError):
     def __init__(self, problems: Mapping[str, Sequence[str]]) -> None:
         super().__init__(" ".join(sentence for sentences in problems.values() for sentence in sentences))
         self.problems = problems
-
-
-class SettingsChanged(Exception):
-    """Somebody else saved other settings since these were read."""

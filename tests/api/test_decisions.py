@@ -203,7 +203,11 @@ class TestReview:
     @pytest.mark.parametrize(
         ("sent", "field", "reason"),
         [
-            ({"corrected_scores": {}}, f"corrected_scores.{ACCURACY}", "Is missing: give a score, or null"),
+            (
+                {"corrected_scores": {}},
+                f"corrected_scores.{ACCURACY}",
+                "Missing: give a score, or exclude the criterion.",
+            ),
             ({}, "corrected_scores", "Field required"),
             ([], "body", "Input should be a valid dictionary"),
             (DECISION | {"comment": "a typing error"}, "comment", "Extra inputs are not permitted"),
@@ -211,12 +215,12 @@ class TestReview:
             (
                 {"corrected_scores": {UNDERSTANDING: {"score": "Perhaps"}, ACCURACY: None}},
                 f"corrected_scores.{UNDERSTANDING}.score",
-                "Is none of the scores: Yes, Partial, No.",
+                "Choose one of these scores: Yes, Partial, No.",
             ),
             (
                 {"corrected_scores": {UNDERSTANDING: {"score": {"a": [1]}}, ACCURACY: None}},
                 f"corrected_scores.{UNDERSTANDING}.score",
-                "Is none of the scores",
+                "Choose one of these scores",
             ),
             (
                 {"corrected_scores": {UNDERSTANDING: None, ACCURACY: None}},
@@ -224,10 +228,10 @@ class TestReview:
                 "A review needs at least one criterion with a score.",
             ),
             (DECISION | {"comments": "\0"}, "comments", "Null characters are not allowed."),
-            (DECISION | {"comments": "x" * 100_001}, "comments", "at most 100,000 are kept"),
+            (DECISION | {"comments": "x" * 100_001}, "comments", "The limit is 100,000."),
             (DECISION | {"causes": {"Style": "facts"}}, "causes.Style", "There is no score"),
             (DECISION | {"causes": {ACCURACY: "no such"}}, f"causes.{ACCURACY}", "Choose one of the causes."),
-            (DECISION | {"version": 2**40}, "version", "This form is out of date"),
+            (DECISION | {"version": 2**40}, "version", "less than or equal to"),
         ],
     )
     def test_is_refused_by_field(
@@ -313,7 +317,7 @@ class TestBlind:
     def test_scores_that_are_none_are_refused_by_field(self, record: Evaluation, of_ana: Program) -> None:
         claim(of_ana, record.run)
         told = errors(self.commit(of_ana, record, **{ACCURACY: "Perhaps"}))
-        assert told == {f"scores.{ACCURACY}": "Is none of the scores: Yes, Partial, No."}
+        assert told == {f"scores.{ACCURACY}": "Choose one of these scores: Yes, Partial, No."}
 
     def test_a_record_that_is_not_blind_takes_none(self, record: Evaluation, of_ana: Program) -> None:
         Run.objects.update(blind_share=0)

@@ -53,7 +53,7 @@ from reviews.review import (
     overturns,
     versions,
 )
-from reviews.review.versions import Decision
+from reviews.review.decision import Decision
 from reviews.rubric import definition
 from reviews.sampling import draws
 from reviews.search import saved_views, strata
@@ -457,7 +457,7 @@ class Calls:
         return partial(jobs.record_download, export, self.ana)
 
     def blind_lock_inted(self) -> Call:
-        return partial(blind_scoring.committed, self.hidden(), self.ana)
+        return partial(blind_scoring.find_locked_in, self.hidden(), self.ana)
 
     def blind_has_answer(self) -> Call:
         return partial(blind_scoring.has_answer, self.evaluation())
@@ -795,8 +795,8 @@ class Calls:
     def queue_expired_claim_notice(self) -> Call:
         return partial(claims.expired_claim_notice, self.held(), self.ana)
 
-    def drafts_of(self) -> Call:
-        return partial(drafts.of, self.held(), self.ana)
+    def drafts_find_draft(self) -> Call:
+        return partial(drafts.find_draft, self.held(), self.ana)
 
     def escalation_escalate(self) -> Call:
         said = {"kind": "question", "reason": "", "note": ""}
@@ -811,10 +811,10 @@ class Calls:
         return partial(escalations.settle, escalation_id=raised.pk, actor=self.lea, **settled)
 
     def escalation_open_of(self) -> Call:
-        return partial(escalations.open_of, self.escalation_escalate()().evaluation)
+        return partial(escalations.find_open, self.escalation_escalate()().evaluation)
 
     def escalation_answer_for(self) -> Call:
-        return partial(escalations.answer_for, self.escalation_escalate()().evaluation)
+        return partial(escalations.find_answer, self.escalation_escalate()().evaluation)
 
     def independent_review(self) -> Review:
         self.run.overlap_share = 1

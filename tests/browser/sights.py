@@ -256,7 +256,7 @@ def commit_all(page: Page) -> None:
     page.wait_for_timeout(350)
     page.keyboard.press("Shift+N")
     page.keyboard.press("a")
-    page.get_by_text("Your scores beside the judge's").wait_for()
+    page.get_by_text("Your scores vs the judge's").wait_for()
 
 
 def asked_record() -> int:

@@ -27,7 +27,7 @@ def blind(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
 
 
 def is_revealed(page: Page) -> None:
-    expect(page.get_by_role("status")).to_contain_text("Your scores are committed.")
+    expect(page.get_by_role("status")).to_contain_text("Your scores are locked in.")
     expect(page.get_by_text("Blind: the judge's scores are hidden")).to_be_hidden()
 
 

@@ -104,7 +104,7 @@ def test_an_undo_waits_for_the_submit_that_is_on_its_way(screen: Page) -> None:
     settle(screen)
     screen.keyboard.press("a")
     screen.keyboard.press("u")
-    expect(screen.get_by_role("status")).to_contain_text("Taken back: Task 7 · a-model")
+    expect(screen.get_by_role("status")).to_contain_text("Undone: Task 7 · a-model")
     heading(screen, "a-model")
 
 

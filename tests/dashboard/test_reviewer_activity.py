@@ -20,9 +20,9 @@ from reviews.dashboard.reviewer_activity import (
 )
 from reviews.models import AuditEvent, CriterionDay, Evaluation, Review, Run, User
 from reviews.queue import claims
+from reviews.records.conflicts import Conflict
 from reviews.records.scores import score_of
 from reviews.review import decisions, escalations
-from reviews.review.decisions import Conflict
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import bring_in, file_of, line
 from tests.support.work import decide, evaluations, restore_version

@@ -6,8 +6,8 @@ from reviews.accounts.permissions import Denied
 from reviews.dashboard import spot_checks
 from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import AuditEvent, Evaluation, Run, SpotCheck, User
+from reviews.records.conflicts import Conflict
 from reviews.review import decisions
-from reviews.review.preconditions import Conflict
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import decide, evaluations
 

@@ -14,9 +14,9 @@ from django.utils.html import escape
 from reviews.accounts.permissions import Denied
 from reviews.history import file_conflicts
 from reviews.models import AuditEvent, Evaluation, FileConflict, Review, Run, User
+from reviews.records.conflicts import Conflict
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import decisions
-from reviews.review.decisions import Conflict
 from reviews.views.files import conflicts as views
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.pages import text

@@ -9,7 +9,8 @@ from reviews.accounts.permissions import Denied
 from reviews.judge import measurement_settings
 from reviews.judge.measurement_settings import MeasurementSettings
 from reviews.models import AuditEvent, Evaluation, Run, User
-from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
+from reviews.records.conflicts import SettingsChanged
+from reviews.rubric.run_settings import InvalidSettings
 from tests.support.factories import UserFactory
 from tests.support.lines import bring_in, file_of, line
 from tests.support.work import agree

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Evaluation, Run, Skip, User
 from reviews.queue import claims
-from reviews.queue.claims import RecordUnavailable
+from reviews.records.conflicts import RecordUnavailable
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import decide, end_claim, evaluations, held_until
 

@@ -23,9 +23,9 @@ from reviews.models import (
 )
 from reviews.queue import claims
 from reviews.records import responses
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import blind_scoring, decisions, drafts, escalations
 from reviews.review.blind_scoring import Possibility
-from reviews.review.decisions import Conflict
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import bring_in, file_of, line
@@ -144,7 +144,7 @@ class TestHidden:
         escalations.settle(
             escalation_id=Escalation.objects.get().pk, actor=lea, outcome="returned", answer="One more."
         )
-        with pytest.raises(claims.RecordUnavailable, match="You have read the reviews of others"):
+        with pytest.raises(RecordUnavailable, match="You have read the reviews of others"):
             claims.claim(evaluation_id=record.pk, reviewer=lea)
         assert claims.claim_next(run=record.run, reviewer=lea) is None
 
@@ -161,7 +161,7 @@ class TestCommitting:
     ) -> None:
         given = commit(held, ana)
         assert (given.scores, given.active_ms) == (GIVEN, 4_000)
-        assert blind_scoring.committed(held, ana) == given
+        assert blind_scoring.find_locked_in(held, ana) == given
         assert not blind_scoring.is_hidden(held, ana)
         assert blind_scoring.is_hidden(held, bo)
 
@@ -329,7 +329,7 @@ class TestTheDecisionAfterwards:
         decide(held, ana)
         record = decisions.undo(run=run, reviewer=ana)
         assert not blind_scoring.is_hidden(record, ana)
-        assert blind_scoring.committed(record, ana)
+        assert blind_scoring.find_locked_in(record, ana)
 
 
 class TestPossibility:

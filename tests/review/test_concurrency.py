@@ -13,8 +13,7 @@ from reviews.database.locks import Lock
 from reviews.imports import importer
 from reviews.models import AuditEvent, Evaluation, EvaluationFacets, Import, Review, Run, User
 from reviews.queue import claims
-from reviews.queue.claims import RecordUnavailable
-from reviews.review.decisions import Conflict
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.search import indexing
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, line

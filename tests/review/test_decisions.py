@@ -14,10 +14,10 @@ from reviews.imports import importer
 from reviews.models import AuditEvent, Escalation, Evaluation, Review, User
 from reviews.queue import claims, progress
 from reviews.queue.claims import format_time
+from reviews.records.conflicts import Conflict
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import ALL_STATUSES, TRANSITIONS
 from reviews.review import decisions, drafts, escalations
-from reviews.review.decisions import Conflict
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import line, take_out
 from tests.support.work import ORIGINS, SCORES, decide, end_claim
@@ -287,7 +287,7 @@ class TestAFileImportedAgain:
         raised = escalate(self.imported(line()), ana)
         evaluation = self.imported(line(aggregated_score="Fail"))
         assert evaluation.is_escalated
-        assert escalations.open_of(evaluation) == raised
+        assert escalations.find_open(evaluation) == raised
 
     def test_that_decides_an_escalated_record_leaves_the_question_to_be_answered(
         self, ana: User, lea: User
@@ -336,7 +336,7 @@ class TestUndo:
         evaluation = EvaluationFactory.create(parsed_rubric_scores=parsed)
         decide(evaluation, ana, scores=scores, comments="Checked.", causes={"Clarity": "too lenient"})
         self.undo(evaluation, ana)
-        draft = drafts.of(evaluation, ana)
+        draft = drafts.find_draft(evaluation, ana)
         assert draft
         assert draft.fields == [
             ["criteria-0-name", "Rigor"],

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Draft, Evaluation, User
 from reviews.queue import claims as queue_claims
-from reviews.queue.claims import RecordUnavailable
+from reviews.records.conflicts import DraftOutdated, RecordUnavailable
 from reviews.review import decisions, drafts, escalations
 from tests.support.factories import EvaluationFactory
 from tests.support.work import decide, end_claim
@@ -32,7 +32,7 @@ def save(evaluation: Evaluation, reviewer: User, **other: Any) -> Draft:
 
 
 def kept(evaluation: Evaluation, reviewer: User) -> Any:
-    draft = drafts.of(evaluation, reviewer)
+    draft = drafts.find_draft(evaluation, reviewer)
     return draft and draft.fields
 
 
@@ -42,7 +42,7 @@ class TestSave:
     ) -> None:
         save(evaluation, ana)
         assert kept(evaluation, ana) == FIELDS
-        assert drafts.of(evaluation, lea) is None
+        assert drafts.find_draft(evaluation, lea) is None
 
     def test_replaces_an_older_revision(self, evaluation: Evaluation, ana: User) -> None:
         save(evaluation, ana)
@@ -53,9 +53,9 @@ class TestSave:
     @pytest.mark.parametrize("revision", [1, 2])
     def test_of_what_is_no_newer_is_refused(self, evaluation: Evaluation, ana: User, revision: int) -> None:
         newest = save(evaluation, ana, revision=2)
-        with pytest.raises(drafts.Outdated) as outdated:
+        with pytest.raises(DraftOutdated) as outdated:
             save(evaluation, ana, fields=[["comments", "From another tab"]], revision=revision)
-        assert outdated.value.draft == newest
+        assert outdated.value.saved_at == newest.saved_at
         assert kept(evaluation, ana) == FIELDS
 
     def test_sent_twice_is_one(self, evaluation: Evaluation, ana: User) -> None:
@@ -175,7 +175,7 @@ class TestADraft:
         save(evaluation, ana)
         Draft.objects.create(evaluation=evaluation, reviewer=lea, fields=FIELDS)
         decide(evaluation, ana)
-        assert drafts.of(evaluation, ana) is None
+        assert drafts.find_draft(evaluation, ana) is None
         assert kept(evaluation, lea) == FIELDS
 
     def test_stays_when_the_record_is_handed_to_a_lead(self, evaluation: Evaluation, ana: User) -> None:
@@ -186,7 +186,7 @@ class TestADraft:
     def test_can_be_thrown_away(self, evaluation: Evaluation, ana: User) -> None:
         save(evaluation, ana)
         drafts.discard(evaluation_id=evaluation.pk, reviewer=ana)
-        assert drafts.of(evaluation, ana) is None
+        assert drafts.find_draft(evaluation, ana) is None
 
     def test_of_another_version_of_ones_own_review_needs_no_claim(
         self, evaluation: Evaluation, ana: User

@@ -5,9 +5,8 @@ import pytest
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Escalation, Evaluation, User
 from reviews.queue import claims
-from reviews.queue.claims import RecordUnavailable
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import decisions, drafts, escalations
-from reviews.review.preconditions import Conflict
 from tests.support.factories import EvaluationFactory
 from tests.support.work import decide
 
@@ -41,7 +40,7 @@ class TestEscalate:
         raised = raise_it(evaluation, ana)
         for person in (ana, bo, lea):
             assert claims.claim_next(run=evaluation.run, reviewer=person) is None
-        assert escalations.open_of(evaluation) == raised
+        assert escalations.find_open(evaluation) == raised
         evaluation.refresh_from_db()
         assert (evaluation.claimed_by, evaluation.human_review_status) == (None, "Needs Review")
 
@@ -76,7 +75,7 @@ class TestWithdraw:
         raised = raise_it(evaluation, ana)
         assert escalations.withdraw(escalation_id=raised.pk, actor=ana) == evaluation
         assert claims.claim_next(run=evaluation.run, reviewer=ana) == evaluation
-        assert escalations.open_of(evaluation) is None
+        assert escalations.find_open(evaluation) is None
 
     def test_is_for_who_raised_it(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         raised = raise_it(evaluation, ana)
@@ -90,7 +89,7 @@ class TestWithdraw:
         claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
         with pytest.raises(Conflict, match=r"^lea has been reviewing this since"):
             escalations.withdraw(escalation_id=raised.pk, actor=ana)
-        assert escalations.open_of(evaluation) == raised
+        assert escalations.find_open(evaluation) == raised
 
     def test_of_what_a_file_has_decided_meanwhile_claims_nothing(
         self, evaluation: Evaluation, ana: User
@@ -108,7 +107,7 @@ class TestSettle:
         claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
         settle(raised, lea, "returned", "The reference is in the task.")
         assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
-        answered = escalations.answer_for(evaluation)
+        answered = escalations.find_answer(evaluation)
         assert answered
         assert (answered.answer, answered.settled_by) == ("The reference is in the task.", lea)
 
@@ -128,7 +127,7 @@ class TestSettle:
         settle(raised, lea, "closed")
         undone = decisions.undo(run=evaluation.run, reviewer=lea)
         assert (undone.human_review_status, undone.human_review_comments) == ("Needs Review", None)
-        assert escalations.open_of(evaluation) == raised
+        assert escalations.find_open(evaluation) == raised
 
     def test_by_a_decision_of_the_lead(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         raised = raise_it(evaluation, ana)
@@ -136,7 +135,7 @@ class TestSettle:
         decide(evaluation, lea)
         raised.refresh_from_db()
         assert (raised.outcome, raised.settled_by) == ("decided", lea)
-        assert drafts.of(evaluation, lea) is None
+        assert drafts.find_draft(evaluation, lea) is None
 
     @pytest.mark.parametrize("outcome", ["returned", "closed"])
     def test_twice_is_a_conflict(self, evaluation: Evaluation, ana: User, lea: User, outcome: str) -> None:

@@ -24,9 +24,8 @@ from reviews.models import (
     User,
 )
 from reviews.queue import claims, progress
-from reviews.queue.claims import RecordUnavailable
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import adjudication, agreement_counts, decisions, drafts, escalations, independent_reviews
-from reviews.review.preconditions import Conflict
 from reviews.rubric import definition
 from reviews.rubric.proposals import read_proposals
 from tests.support.commands import manage
@@ -91,7 +90,7 @@ class TestTheFirst:
         drafts.save(evaluation_id=evaluation.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
         decide(evaluation, ana)
         assert now(evaluation).claimed_by is None
-        assert drafts.of(evaluation, ana) is None
+        assert drafts.find_draft(evaluation, ana) is None
 
     def test_leaves_the_record_to_others(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
@@ -291,7 +290,7 @@ class TestThoseThatDiffer:
         escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         assert claims.claim_next(run=evaluation.run, reviewer=bo) is None
         assert claims.claim_next(run=evaluation.run, reviewer=cy) == evaluation
-        assert escalations.answer_for(evaluation) is None
+        assert escalations.find_answer(evaluation) is None
         decide(now(evaluation), cy)
         assert [one.reviewer for one in independent_reviews.open_on(now(evaluation))] == [ana, bo, cy]
         assert now(evaluation).is_escalated
@@ -324,7 +323,7 @@ class TestTakingBack:
         decide(evaluation, ana, comments="Hm.")
         taken = decisions.undo(run=evaluation.run, reviewer=ana)
         assert (taken, taken.claimed_by) == (evaluation, ana)
-        draft = drafts.of(evaluation, ana)
+        draft = drafts.find_draft(evaluation, ana)
         assert draft
         assert ["comments", "Hm."] in draft.fields
         assert independent_reviews.open_on(evaluation) == []
@@ -379,7 +378,7 @@ class TestTakingBack:
         decide(evaluation, ana)
         decide(evaluation, bo)
         with pytest.raises(
-            Conflict, match=r"^bo has settled this with an independent review at \d\d:\d\d UTC\.$"
+            Conflict, match=r"^bo decided this after the independent reviews at \d\d:\d\d UTC\.$"
         ):
             decisions.undo(run=evaluation.run, reviewer=ana)
 
@@ -493,7 +492,7 @@ class TestOneThatCameTooLate:
 
     def test_keeps_others_from_changing_the_decision(self, decided: Evaluation, ana: User, bo: User) -> None:
         add(decided, bo, scores=OTHER)
-        said = r"^Somebody gave another independent review on this: a lead decides which holds\.$"
+        said = r"^A later review disagrees with this decision\. A lead will decide\.$"
         with pytest.raises(Conflict, match=said):
             decide(now(decided), ana, by=decisions.revise)
         with pytest.raises(Conflict, match=said):
@@ -735,26 +734,26 @@ class TestTheProblem:
 
 class TestSideBySide:
     @pytest.fixture
-    def beside(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> adjudication.SideBySide:
+    def beside(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> adjudication.ReviewComparison:
         differ(evaluation, ana, bo)
         known = definition.of(evaluation.run)
         given = independent_reviews.open_on(evaluation)
-        return adjudication.read(given, read_proposals(evaluation, known), known, lea)
+        return adjudication.compare_reviews(given, read_proposals(evaluation, known), known, lea)
 
-    def test_has_who_said_what(self, beside: adjudication.SideBySide) -> None:
-        assert [(voice.reviewer, voice.verdict, voice.comments) for voice in beside.voices] == [
+    def test_has_who_said_what(self, beside: adjudication.ReviewComparison) -> None:
+        assert [(voice.reviewer, voice.verdict, voice.comments) for voice in beside.reviewers] == [
             ("ana", "Fail", ""),
             ("bo", "Pass", "It is right."),
         ]
-        row = next(row for row in beside.rows if row.title == "Conclusion Accuracy")
-        assert [(said.reviewer, said.score, said.counts) for said in row.said] == [
+        row = next(row for row in beside.criteria if row.title == "Conclusion Accuracy")
+        assert [(said.reviewer, said.score, said.counts) for said in row.scores] == [
             ("ana", "No", "no"),
             ("bo", "Yes", "yes"),
         ]
-        assert (row.judge, row.said[1].text) == ("No", "One half it is.")
+        assert (row.judge, row.scores[1].text) == ("No", "One half it is.")
 
-    def test_marks_what_differs(self, beside: adjudication.SideBySide) -> None:
-        assert {row.title: row.differs for row in beside.rows} == {
+    def test_marks_what_differs(self, beside: adjudication.ReviewComparison) -> None:
+        assert {row.title: row.differs for row in beside.criteria} == {
             "Problem Understanding": False,
             "Conclusion Accuracy": True,
             "Clarity": False,
@@ -764,7 +763,7 @@ class TestSideBySide:
     def test_begins_with_what_all_agree_on(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         differ(evaluation, ana, bo)
         known = read_proposals(evaluation, definition.of(evaluation.run))
-        agreed = adjudication.agreed(independent_reviews.open_on(evaluation), known)
+        agreed = adjudication.agreed_scores(independent_reviews.open_on(evaluation), known)
         assert (agreed["Clarity"].score, agreed["Clarity"].justification) == ("Yes", "Each step follows.")
         assert agreed["Conclusion Accuracy"].score is None
         assert agreed["Problem Understanding"].score is None

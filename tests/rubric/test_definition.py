@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Run, User
+from reviews.records.conflicts import SettingsChanged
 from reviews.records.scores import AS_JUDGED, identity, is_score
 from reviews.records.verdict import VerdictRule
 from reviews.rubric import definition
 from reviews.rubric.definition import COMMAND_LETTERS, Rubric, causes_named
-from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
+from reviews.rubric.run_settings import InvalidSettings
 from tests.support.factories import RunFactory
 
 MEAN = VerdictRule.from_json({"kind": "mean", "pass": 4, "partial": 2})

@@ -26,10 +26,9 @@ from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.exports.verify_log import AuditLogFile, verify_with_log
 from reviews.models import AuditEvent, Evaluation, FileConflict, JudgedCount, Review, Run, User
 from reviews.queue import allocation, claims, progress
-from reviews.queue.claims import RecordUnavailable
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.review import decisions, escalations
-from reviews.review.preconditions import Conflict
 from reviews.sampling import draws
 from reviews.sampling.draws import DrawResult
 from tests.support.factories import UserFactory

@@ -12,8 +12,8 @@ from reviews.audit.hash_chain import ChainVerifier, SealedEvent
 from reviews.exports import jobs, output
 from reviews.models import AuditEvent, Evaluation, IndependentReview, Reveal, Run, User
 from reviews.queue import claims
+from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring
-from reviews.review.preconditions import Conflict
 from tests.api.conftest import program_of
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import bring_in, file_of, line

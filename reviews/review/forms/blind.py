@@ -1,47 +1,38 @@
-"""The review form while the judge's scores are hidden: the criteria, and nothing of what it said of them."""
+"""The review form while the judge's scores are hidden."""
 
 from typing import Any
 
-from reviews.review.drafts import Fields
-from reviews.review.forms.criterion import earlier_comments
+from reviews.review.forms.fields import Fields, Row, encode_fields
 from reviews.review.forms.review import ReviewForm
-from reviews.rubric.proposals import Proposal
 
 
 class BlindForm(ReviewForm):
-    """The rows of a record with blank scores. Valid, its `decision` is what `blind.commit` takes."""
+    """The criteria of a record without the judge's scores and texts."""
 
     is_blind = True
 
-    def _shown(self, found: list[Proposal]) -> list[Proposal]:
-        self._texts = {proposal.criterion: proposal.justification for proposal in found}
-        options = self.rubric.choices()
-        return [Proposal(proposal.criterion, None, "", "rubric", {}, options) for proposal in found]
-
     @property
-    def decision(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `blind_scoring.lock_in` from a valid form."""
         return {
             "version": self.cleaned_data["version"],
-            "scores": {row.cleaned_data["name"]: row.current_score for row in self.kept},
-            "fields": self.fields_beside_the_judges,
+            "scores": {name: entry["score"] for name, entry in self.decision["scores"].items()},
+            "fields": self.fields_after_reveal,
             "active_ms": self.cleaned_data["active_ms"],
         }
 
     @property
-    def fields_beside_the_judges(self) -> Fields:
-        """Return the fields of the review form after the reveal.
+    def fields_after_reveal(self) -> Fields:
+        """The fields of the review form once the judge's scores are shown.
 
-        Where the reviewer wrote nothing, it has the judge's texts and the comment of a decision in the file.
+        An empty justification becomes the judge's, an empty comment that of the decision in the file.
         """
-        fields = [["comments", self.comment or earlier_comments(self.evaluation)]]
-        for row in self.rows:
-            name = row.proposal.criterion if row.proposal else row.typed_name
-            text = row.text if row.text.strip() else self._texts.get(name, "")
-            for field, value in (("name", name), ("score", row.value), ("justification", text)):
-                fields.append([f"{row.prefix}-{field}", value])
-            if row.is_removed:
-                fields.append([f"{row.prefix}-removed", "yes"])
-        return fields
+        rows = [self._with_judged_text(row.as_fields) for row in self.rows]
+        return encode_fields(rows, self.comment or self.sheet.comments)
+
+    def _with_judged_text(self, row: Row) -> Row:
+        text = row.justification if row.justification.strip() else self.sheet.judged_texts.get(row.name, "")
+        return Row(row.name, row.score, text, row.cause, row.is_removed)
 
     @property
     def judged_verdict(self) -> str:

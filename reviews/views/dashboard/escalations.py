@@ -16,7 +16,8 @@ from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Escalation, Run
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.review import decisions, escalations
+from reviews.records.conflicts import Conflict
+from reviews.review import escalations
 
 PAGE_SIZE = 20
 _KEY = re.compile("[0-9]{1,18}")
@@ -55,7 +56,7 @@ def open_escalations(request: Request, run_pk: int) -> HttpResponse:
         return _page(request, run, answered=(raised.pk, form))
     try:
         escalations.settle(escalation_id=raised.pk, actor=request.user, **form.cleaned_data)
-    except decisions.Conflict as conflict:
+    except Conflict as conflict:
         messages.error(request, conflict.reason)
     else:
         title, outcome = raised.evaluation.title, Escalation.Outcome(form.cleaned_data["outcome"])

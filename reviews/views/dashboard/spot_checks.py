@@ -14,7 +14,7 @@ from reviews.dashboard import spot_checks
 from reviews.evidence import record as evidence_record
 from reviews.http.request import Request
 from reviews.models import SpotCheck, User
-from reviews.review import decisions
+from reviews.records.conflicts import Conflict
 from reviews.rubric import definition
 from reviews.rubric.proposals import read_proposals
 from reviews.views.dashboard import filters
@@ -77,7 +77,7 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
         return _page(request, drawn, form)
     try:
         _settle(request, drawn, form)
-    except decisions.Conflict as conflict:
+    except Conflict as conflict:
         messages.error(request, conflict.reason)
     following = spot_checks.open_checks(request.user)
     if following:

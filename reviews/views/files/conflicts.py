@@ -14,6 +14,7 @@ from reviews.accounts.permissions import check
 from reviews.history import file_conflicts
 from reviews.http.request import Request
 from reviews.models import FileConflict, Run
+from reviews.records.conflicts import Conflict
 from reviews.review import decisions
 
 # The most conflicts per request, so that it ends in reasonable time.
@@ -87,7 +88,7 @@ def _settle(request: Request, keys: Iterable[tuple[int, int]], *, theirs: bool) 
     for key, version in keys:
         try:
             decisions.settle_conflict(conflict_id=key, version=version, theirs=theirs, actor=request.user)
-        except decisions.Conflict as conflict:
+        except Conflict as conflict:
             refused.append(conflict.reason)
         except FileConflict.DoesNotExist:
             refused.append("The conflict does not exist.")

@@ -1,4 +1,4 @@
-"""Deciding: submit, revise, undo, reopen. What cannot be done comes back with what was typed, and why."""
+"""Submit, lock in, revise, undo and reopen. If nothing is saved, the entries come back with the reason."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -14,6 +14,7 @@ from reviews.accounts.permissions import Denied, check_revise
 from reviews.http.request import Request
 from reviews.models import Evaluation
 from reviews.queue import claims, progress
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import blind_scoring, decisions, drafts
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import ReviewForm
@@ -24,22 +25,22 @@ _LONGEST_REASON = 5_000
 
 @require_POST
 def submit(request: Request, pk: int) -> HttpResponse:
-    """Put a decision in force; with `action` add a row to the form, or discard what was entered."""
+    """Submit a decision. With `action`, add a row to the form or discard the entries instead."""
     record = screen.load(request, pk)
     if request.POST.get("action") not in {"add", "discard"} and blind_scoring.is_hidden(record, request.user):
-        # Before the form is checked: its errors depend on the judge's scores.
-        return screen.conflict(request, record, decisions.Conflict(blind_scoring.LOCK_IN_FIRST))
+        # Before the form is validated: its errors depend on the judge's scores.
+        return screen.conflict(request, record, Conflict(blind_scoring.LOCK_IN_FIRST))
     form = _posted_form(request, record)
-    obstacle = _obstacle(request, record, form, decisions.submit)
-    if obstacle:
-        return obstacle
+    unsaved = _save(request, record, form, decisions.submit)
+    if unsaved:
+        return unsaved
     record.refresh_from_db(fields=["review", "is_escalated"])
     if record.review_id is None:
-        outcome = "It waits for those of others."
+        outcome = "Waiting for the other reviewers."
         if record.is_escalated:
-            outcome = "Independent reviews differ: a lead decides."
-        messages.success(request, f"Your independent review on {record.title} is saved. {outcome}")
-        return _go_on(request, record)
+            outcome = "Reviewers disagree; a lead will decide."
+        messages.success(request, f"Your review of {record.title} is saved. {outcome}")
+        return _show_next(request, record)
     before, after = form.judged_verdict, form.verdict or "no verdict"
     saved = format_html(
         'Saved <a href="{}">{}</a>: {}',
@@ -48,19 +49,19 @@ def submit(request: Request, pk: int) -> HttpResponse:
         after if after == before or not before else f"{before} → {after}",
     )
     messages.success(request, saved)
-    return _go_on(request, record)
+    return _show_next(request, record)
 
 
 @require_POST
 def lock_in(request: Request, pk: int) -> HttpResponse:
-    """Keep the scores that were given blind, and show the judge's beside them. `action` as for `submit`."""
+    """Lock in blind scores and show the judge's. `action` as for `submit`."""
     record = screen.load(request, pk)
-    form = BlindForm(record, request.POST, added=_added(request))
-    obstacle = _obstacle(request, record, form, blind_scoring.lock_in)
-    if obstacle:
-        return obstacle
-    revealed = _revealed(request, record, form)
-    messages.success(request, f"Your scores are committed. {revealed.blind_result}")
+    form = BlindForm(record, request.POST, added=_added_rows(request))
+    unsaved = _save(request, record, form, blind_scoring.lock_in)
+    if unsaved:
+        return unsaved
+    revealed = _revealed_form(request, record, form)
+    messages.success(request, f"Your scores are locked in. {revealed.blind_result}")
     if not request.htmx:
         return screen.show(request, record)
     return screen.record_screen(request, screen.load(request, pk), form=revealed)
@@ -68,46 +69,46 @@ def lock_in(request: Request, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def revise(request: Request, pk: int) -> HttpResponse:
-    """A decision in force: the form to change it, and its next version. `action` as for `submit`."""
+    """Show the form that changes the current decision, or save its next version. `action` as for `submit`."""
     record = _load_decided(request, pk)
     if request.method != "POST":
         check_revise(request.user, record)
         return screen.record_screen(request, record, is_revision=True)
-    form = _posted_form(request, record)
-    obstacle = _obstacle(request, record, form, decisions.revise, is_revision=True)
-    if obstacle:
-        return obstacle
+    unsaved = _save(request, record, _posted_form(request, record), decisions.revise, is_revision=True)
+    if unsaved:
+        return unsaved
     messages.success(request, f"Saved as a new version: {record.title}.")
     return screen.show(request, record)
 
 
-def _revealed(request: Request, record: Evaluation, form: BlindForm) -> ReviewForm:
-    """The form of a review with what was committed in it, as the next revision of its draft."""
+def _revealed_form(request: Request, record: Evaluation, form: BlindForm) -> ReviewForm:
+    """Return the review form with the locked-in scores, as the next revision of its draft."""
     data = request.POST.copy()
-    for name, value in form.fields_beside_the_judges:
+    for name, value in form.fields_after_reveal:
         data[name] = value
-    draft, committed = drafts.of(record, request.user), blind_scoring.committed(record, request.user)
-    return ReviewForm(record, data, draft=draft, committed=committed)
+    draft = drafts.find_draft(record, request.user)
+    blind_scores = blind_scoring.find_locked_in(record, request.user)
+    return ReviewForm(record, data, draft=draft, blind_scores=blind_scores)
 
 
 def _posted_form(request: Request, record: Evaluation) -> ReviewForm:
-    committed = blind_scoring.committed(record, request.user)
-    return ReviewForm(record, request.POST, added=_added(request), committed=committed)
+    blind_scores = blind_scoring.find_locked_in(record, request.user)
+    return ReviewForm(record, request.POST, added=_added_rows(request), blind_scores=blind_scores)
 
 
-def _added(request: Request) -> int:
+def _added_rows(request: Request) -> int:
     return int(request.POST.get("action") == "add")
 
 
-def _obstacle(
+def _save(
     request: Request,
     record: Evaluation,
     form: ReviewForm,
-    put_in_force: Callable[..., object],
+    write: Callable[..., object],
     *,
     is_revision: bool = False,
 ) -> HttpResponse | None:
-    """Put what was posted in force, and answer only if that is not what was asked, or cannot be."""
+    """Save the posted decision with `write`. Return a response only if nothing was saved."""
     action = request.POST.get("action")
     if action == "discard":
         drafts.discard(evaluation_id=record.pk, reviewer=request.user)
@@ -116,23 +117,21 @@ def _obstacle(
         status = HTTPStatus.OK if action == "add" else HTTPStatus.UNPROCESSABLE_ENTITY
         return screen.record_screen(request, record, form=form, status=status, is_revision=is_revision)
     try:
-        put_in_force(evaluation_id=record.pk, reviewer=request.user, **form.decision)
-    except decisions.Conflict as conflict:
-        return screen.conflict(request, record, conflict, is_revision=is_revision)
-    except Denied as denied:
-        # Whose decision it is may have changed since the form was opened, and what was typed must not go.
-        return screen.conflict(request, record, denied, is_revision=is_revision)
+        write(evaluation_id=record.pk, reviewer=request.user, **form.arguments)
+    except (Conflict, Denied) as refusal:
+        # The permission depends on whose decision it is, which can change while the form is open.
+        return screen.conflict(request, record, refusal, is_revision=is_revision)
     return None
 
 
-def _go_on(request: Request, record: Evaluation) -> HttpResponse:
-    """The next screen; or what goes beside it, where the script shows the spare record already."""
-    swapped_in = screen.posted_key(request, "next")
-    if not (request.htmx and swapped_in):
+def _show_next(request: Request, record: Evaluation) -> HttpResponse:
+    """Show the next record; if the script already shows a prefetched one, claim it and send the rest."""
+    shown = screen.posted_key(request, "next")
+    if not (request.htmx and shown):
         return screen.go_on(request, record.run)
     try:
-        claimed = claims.claim(evaluation_id=swapped_in, reviewer=request.user)
-    except (claims.RecordUnavailable, Evaluation.DoesNotExist):
+        claimed = claims.claim(evaluation_id=shown, reviewer=request.user)
+    except (RecordUnavailable, Evaluation.DoesNotExist):
         return screen.go_on(request, record.run)
     context = {"run": record.run, "progress": progress.run_progress(record.run)}
     context["query"] = screen.working_filters(request).query_string
@@ -144,30 +143,31 @@ def _go_on(request: Request, record: Evaluation) -> HttpResponse:
 
 @require_POST
 def undo(request: Request, run_pk: int) -> HttpResponse:
-    """Take one's last submit back and open its record again."""
+    """Undo the reviewer's last submit and open its record again."""
     run = screen.load_run(request, run_pk)
     try:
         record = decisions.undo(run=run, reviewer=request.user)
-    except decisions.Conflict as conflict:
+    except Conflict as conflict:
         return screen.refused(request, conflict.reason, reverse("recent", args=[run.pk]))
-    whose = "It is yours again, as" if record.claimed_by_id == request.user.pk else "Your draft is kept as"
-    messages.success(request, f"Taken back: {record.title}. {whose} you left it.")
+    is_claimed = record.claimed_by_id == request.user.pk
+    restored = "It is open again with your scores." if is_claimed else "Your scores are kept as a draft."
+    messages.success(request, f"Undone: {record.title}. {restored}")
     return screen.show(request, record)
 
 
 @require_POST
 def reopen(request: Request, pk: int) -> HttpResponse:
-    """Put a decided record back into the queue; the decision stays in force until a newer one."""
+    """Put a decided record back into the queue. Its decision stays current until there is a new one."""
     record = _load_decided(request, pk)
     check_revise(request.user, record)
     reason = request.POST.get("reason", "").strip()
     if not reason or len(reason) > _LONGEST_REASON:
-        problem = "Say in a few words why the record is to be decided again."
+        problem = "Enter a reason for reopening the record."
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         return screen.record_screen(request, record, problem=problem, status=status)
     try:
         decisions.reopen(evaluation_id=record.pk, actor=request.user, reason=reason)
-    except decisions.Conflict as conflict:
+    except Conflict as conflict:
         return screen.refused(request, conflict.reason, reverse("evaluation", args=[pk]))
     messages.success(request, f"{record.title} is in the queue again.")
     return screen.show(request, record)
@@ -176,5 +176,5 @@ def reopen(request: Request, pk: int) -> HttpResponse:
 def _load_decided(request: Request, pk: int) -> Evaluation:
     record = screen.load(request, pk)
     if not record.is_decided:
-        raise Http404("Nothing is decided here.")
+        raise Http404("This record has no decision.")
     return record

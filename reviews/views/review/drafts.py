@@ -11,10 +11,11 @@ from django.views.decorators.http import require_POST
 from reviews.http.request import Request
 from reviews.models import Draft, Evaluation
 from reviews.queue import claims
+from reviews.records.conflicts import DraftOutdated, RecordUnavailable
 from reviews.review import drafts
+from reviews.review.forms.fields import draft_fields
 from reviews.views.review import screen
 
-_FIELD = re.compile(r"comments|criteria-[0-9]{1,3}-(name|score|cause|justification|removed)")
 _REVISION = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -33,14 +34,15 @@ def draft(request: Request, pk: int) -> HttpResponse:
         saved = drafts.save(
             evaluation_id=record.pk,
             reviewer=request.user,
-            fields=_fields(request.POST),
+            fields=draft_fields(request.POST),
             revision=_revision(request.POST),
         )
-    except drafts.Outdated as outdated:
-        saved_at = claims.format_time(outdated.draft.saved_at)
-        problem = f"A newer draft of this record was saved at {saved_at}, elsewhere."
+    except DraftOutdated as outdated:
+        problem = (
+            f"A newer draft of this record was saved at {claims.format_time(outdated.saved_at)}, elsewhere."
+        )
         return screen.lost(request, pk, problem, is_outdated=True)
-    except claims.RecordUnavailable as taken:
+    except RecordUnavailable as taken:
         return screen.lost(request, pk, taken.reason)
     response = _held(request, record)
     _tell_of(saved, response)
@@ -53,7 +55,7 @@ def renew(request: Request, pk: int) -> HttpResponse:
     record = screen.load(request, pk)
     try:
         claims.renew(evaluation_id=record.pk, reviewer=request.user)
-    except claims.RecordUnavailable as taken:
+    except RecordUnavailable as taken:
         return screen.lost(request, pk, taken.reason)
     return _held(request, record)
 
@@ -73,11 +75,6 @@ def _held(request: Request, before: Evaluation) -> HttpResponse:
 def _tell_of(saved: Draft, response: HttpResponse) -> None:
     response.headers["X-Draft-Revision"] = str(saved.revision)
     response.headers["X-Draft-Saved-At"] = screen.iso(saved.saved_at)
-
-
-def _fields(posted: QueryDict) -> list[list[str]]:
-    """What of the form makes up a draft: not what belongs to the page it stands on."""
-    return [[name, str(value)] for name, value in posted.items() if _FIELD.fullmatch(name)]
 
 
 def _revision(posted: QueryDict) -> int:

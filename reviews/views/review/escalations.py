@@ -11,9 +11,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Escalation, Evaluation
-from reviews.queue import claims
-from reviews.review import decisions, escalations
-from reviews.review.forms.review import EscalationForm
+from reviews.records.conflicts import Conflict, RecordUnavailable
+from reviews.review import escalations
+from reviews.review.forms.escalation import EscalationForm
 from reviews.views.review import screen
 
 _LONGEST_ANSWER = 5_000
@@ -31,7 +31,7 @@ def escalate(request: Request, pk: int) -> HttpResponse:
         return _form_page(request, record, form, HTTPStatus.UNPROCESSABLE_ENTITY)
     try:
         escalations.escalate(evaluation_id=record.pk, reviewer=request.user, **form.cleaned_data)
-    except claims.RecordUnavailable as taken:
+    except RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
     messages.success(request, f"{record.title} is with a lead. Your history has a way to take it back.")
     return screen.go_on(request, record.run)
@@ -62,7 +62,7 @@ def withdraw_escalation(request: Request, pk: int) -> HttpResponse:
     raised = _load(request, pk)
     try:
         record = escalations.withdraw(escalation_id=pk, actor=request.user)
-    except decisions.Conflict as conflict:
+    except Conflict as conflict:
         return screen.refused(request, conflict.reason, reverse("evaluation", args=[raised.evaluation_id]))
     messages.success(request, f"Taken back: {record.title}.")
     return screen.show(request, record)
@@ -83,7 +83,7 @@ def settle_escalation(request: Request, pk: int) -> HttpResponse:
         return screen.record_screen(request, record, problem=problem, status=status)
     try:
         escalations.settle(escalation_id=pk, actor=request.user, outcome=outcome, answer=answer)
-    except decisions.Conflict as conflict:
+    except Conflict as conflict:
         return screen.refused(request, conflict.reason, reverse("evaluation", args=[raised.evaluation_id]))
     return screen.show(request, raised.evaluation)
 

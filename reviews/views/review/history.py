@@ -14,6 +14,7 @@ from reviews.accounts.permissions import check_revise
 from reviews.history import timeline
 from reviews.http.request import Request
 from reviews.models import Evaluation
+from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions
 from reviews.rubric import definition
 from reviews.rubric.proposals import read_proposals
@@ -54,7 +55,7 @@ def restore(request: Request, pk: int) -> HttpResponse:
         raise Http404("There is no such version.")
     try:
         review = decisions.restore(evaluation_id=record.pk, actor=request.user, **form.cleaned_data)
-    except decisions.Conflict as conflict:
+    except Conflict as conflict:
         form.add_error(None, conflict.reason)
         return _page(request, screen.load(request, pk), form=form, status=HTTPStatus.CONFLICT)
     messages.success(

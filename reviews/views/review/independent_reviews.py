@@ -13,10 +13,9 @@ from reviews.exports import independent_reviews as exports_independent_reviews
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.models import Run
-from reviews.queue import claims
+from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, independent_reviews
 from reviews.review.forms.review import ReviewForm
-from reviews.review.preconditions import Conflict
 from reviews.views.review import screen
 
 
@@ -26,13 +25,13 @@ def add_review(request: Request, pk: int) -> HttpResponse:
     record = screen.load(request, pk)
     if not record.is_decided:
         raise Http404("Nothing is decided here.")
-    form = ReviewForm(record, request.POST, committed=blind_scoring.committed(record, request.user))
+    form = ReviewForm(record, request.POST, blind_scores=blind_scoring.find_locked_in(record, request.user))
     if not form.is_valid():
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         problem = "Your independent review is not sent yet: something in it needs your attention."
         return screen.record_screen(request, record, form=form, problem=problem, status=status)
     try:
-        independent_reviews.add(evaluation_id=pk, reviewer=request.user, **form.decision)
+        independent_reviews.add(evaluation_id=pk, reviewer=request.user, **form.arguments)
     except Conflict as conflict:
         return screen.conflict(request, record, conflict)
     record = screen.load(request, pk)
@@ -48,8 +47,8 @@ def adjudicate(request: Request, pk: int) -> HttpResponse:
     record = screen.load(request, pk)
     try:
         independent_reviews.take_over(evaluation_id=pk, actor=request.user)
-    except (Conflict, claims.RecordUnavailable) as obstacle:
-        return screen.refused(request, obstacle.reason, reverse("evaluation", args=[pk]))
+    except Conflict as conflict:
+        return screen.refused(request, conflict.reason, reverse("evaluation", args=[pk]))
     return screen.show(request, record)
 
 

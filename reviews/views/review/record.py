@@ -19,6 +19,7 @@ from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.models import SourceChunk
 from reviews.queue import claims
+from reviews.records.conflicts import RecordUnavailable
 from reviews.review import blind_scoring
 from reviews.search import listing
 from reviews.storage import line_reader
@@ -83,7 +84,7 @@ def claim(request: Request, pk: int) -> HttpResponse:
                 check(request.user, "lead_review")
                 claims.release(evaluation_id=record.pk, actor=request.user)
             claims.claim(evaluation_id=record.pk, reviewer=request.user)
-    except claims.RecordUnavailable as taken:
+    except RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
     return screen.show(request, record)
 
@@ -111,7 +112,7 @@ def skip(request: Request, pk: int) -> HttpResponse:
     record = screen.load(request, pk)
     try:
         claims.skip(evaluation_id=record.pk, reviewer=request.user)
-    except claims.RecordUnavailable as taken:
+    except RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
     return screen.go_on(request, record.run)
 

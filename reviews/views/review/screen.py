@@ -25,10 +25,11 @@ from reviews.http.request import Request
 from reviews.models import Draft, Evaluation, IndependentReview, Run
 from reviews.queue import claims, progress
 from reviews.queue.claim_length import renewal_interval
+from reviews.records.conflicts import Conflict, RecordReimported
 from reviews.review import adjudication, blind_scoring, drafts, escalations, independent_reviews
 from reviews.review.forms.blind import BlindForm
-from reviews.review.forms.review import EscalationForm, ReviewForm
-from reviews.review.preconditions import Conflict, RecordReimported
+from reviews.review.forms.escalation import EscalationForm
+from reviews.review.forms.review import ReviewForm
 from reviews.search import listing
 from reviews.search.filters import Filters
 
@@ -156,7 +157,7 @@ def record_screen(
     is_open = context["own"] or is_revision
     if is_revision:
         context["can_submit"] = context["can_revise"]
-    kept = drafts.of(record, request.user) if is_open or form else None
+    kept = drafts.find_draft(record, request.user) if is_open or form else None
     draft = None if form else kept
     told = (
         independent_reviews.readable_by(record, request.user)
@@ -170,7 +171,7 @@ def record_screen(
         context["submit_url"] = reverse("lock-in", args=[record.pk])
     context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
     context["independent_reviews"] = (
-        adjudication.read(told, shown.proposals, shown.rubric, request.user) if told else None
+        adjudication.compare_reviews(told, shown.proposals, shown.rubric, request.user) if told else None
     )
     context |= _read(request, record, shown)
     return _screen(request, "review/record/page.html", context, status)
@@ -190,8 +191,8 @@ def _form(
     data = posted.data if posted is not None else None
     if is_hidden:
         return BlindForm(record, data, draft=draft)
-    committed = blind_scoring.committed(record, request.user)
-    return ReviewForm(record, data, draft=draft, committed=committed, independent_reviews=told)
+    blind_scores = blind_scoring.find_locked_in(record, request.user)
+    return ReviewForm(record, data, draft=draft, blind_scores=blind_scores, independent_reviews=told)
 
 
 def access(request: Request, record: Evaluation) -> dict[str, Any]:
@@ -234,8 +235,8 @@ def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, A
         "decision": None if form.is_blind else evidence_record.summarise_decision(record, form.proposals),
         "changes": changes.since_review(record) if record.is_stale else [],
         "versions": _versions(request, record, form),
-        "asked": escalations.open_of(record) if record.is_escalated else None,
-        "answered": escalations.answer_for(record) if record.in_queue else None,
+        "asked": escalations.find_open(record) if record.is_escalated else None,
+        "answered": escalations.find_answer(record) if record.in_queue else None,
         "escalation": EscalationForm(),
     }
 
@@ -265,10 +266,10 @@ def conflict(
     record = load(request, seen.pk)
     data = request.POST.copy()
     data["version"] = str(record.version)
-    form = ReviewForm(record, data, committed=blind_scoring.committed(record, request.user))
+    form = ReviewForm(record, data, blind_scores=blind_scoring.find_locked_in(record, request.user))
     problem = refusal.reason
     if isinstance(refusal, RecordReimported) and not blind_scoring.is_hidden(record, request.user):
-        problem = refusal.on(form.outdated)  # compares the post with the judge's scores
+        problem = refusal.with_changes(form.outdated)  # compares the post with the judge's scores
     return record_screen(
         request,
         record,

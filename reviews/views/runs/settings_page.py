@@ -11,7 +11,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Run, User
-from reviews.rubric.run_settings import InvalidSettings, SettingsChanged
+from reviews.records.conflicts import SettingsChanged
+from reviews.rubric.run_settings import InvalidSettings
 
 _SETTINGS_CHANGED = (
     "Someone else changed these settings after you opened the page. Your entries are kept; saving replaces"

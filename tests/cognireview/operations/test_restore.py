@@ -6,7 +6,8 @@ import pytest
 
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Evaluation, Overturn, Review, User
-from reviews.review.decisions import Conflict, close, reopen, revise, undo
+from reviews.records.conflicts import Conflict
+from reviews.review.decisions import close, reopen, revise, undo
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import bring_in, file_of, line
 from tests.support.work import ORIGINS, SCORES, decide, restore_version

@@ -9,8 +9,9 @@ import pytest
 from reviews.models import Draft, Evaluation
 from reviews.records import score_extraction
 from reviews.records.scores import AS_JUDGED
-from reviews.review.forms.criterion import MAX_TEXT
-from reviews.review.forms.review import MAX_CRITERIA, EscalationForm, ReviewForm
+from reviews.review.decision import MAX_CRITERIA, MAX_TEXT
+from reviews.review.forms.escalation import EscalationForm
+from reviews.review.forms.review import ReviewForm
 from tests.support.factories import EvaluationFactory
 
 pytestmark = pytest.mark.django_db
@@ -149,7 +150,7 @@ def test_a_score_must_be_one_of_those_offered(record: Evaluation) -> None:
     for made_up in ("Maybe", AS_JUDGED):
         form = sent(record, score_0=made_up)
         assert not form.is_valid()
-        assert form.rows[0].errors["score"] == ["Choose one of the scores."]
+        assert form.rows[0].errors["score"] == ["Choose one of these scores: Yes, Partial, No."]
 
 
 def test_two_criteria_cannot_have_one_name(record: Evaluation) -> None:
@@ -212,7 +213,7 @@ def test_a_form_without_version_and_submission_is_out_of_date(record: Evaluation
         form = sent(record, version=version, submission=submission)
         assert not form.is_valid()
         assert form.errors["version"] == form.errors["submission"]
-        assert "out of date" in form.errors["version"][0]
+        assert "outdated" in form.errors["version"][0]
 
 
 def test_a_record_without_any_score_starts_with_one_empty_row() -> None:

@@ -258,8 +258,8 @@ class TestCommitting:
         response = commit("Yes", "Yes", "No", "No", comments="Hm.")
         page = text(response)
         assert response.status_code == 200
-        assert "Your scores are committed. The judge scored 2 of 3 criteria differently." in page
-        assert "Your scores beside the judge&#x27;s" in page
+        assert "Your scores are locked in. The judge scored 2 of 3 criteria differently." in page
+        assert "Your scores vs the judge&#x27;s" in page
         assert "No → Yes" in page
         assert "Excellent → No" in page
         assert "Ends with the wrong sign." in page
@@ -397,7 +397,7 @@ class TestAfterwards:
     ) -> None:
         as_ana.post(url("submit", held), filled_in(commit("Yes", "Yes", "No", "No")))
         response = as_ana.post(url("undo", run), headers=HTMX)
-        assert "Taken back: Task 7 · o1." in text(response)
+        assert "Undone: Task 7 · o1." in text(response)
         form = response.context["form"]
         assert not form.is_blind
         assert [row.value for row in form.rows] == ["Yes", "Yes", "No", "No"]

@@ -130,7 +130,7 @@ class TestUndo:
     def test_opens_the_record_again_as_one_left_it(self, as_ana: Client, done: Evaluation, ana: User) -> None:
         response = as_ana.post(url("undo", done.run), follow=True)
         page = text(response)
-        assert "Taken back: Task 7 · o1." in page
+        assert "Undone: Task 7 · o1." in page
         assert "No → Partial" in page
         assert 'value="too strict" checked' in page
         assert "Half of it." in page
@@ -153,7 +153,7 @@ class TestUndo:
 class TestRevising:
     def test_starts_from_the_decision_in_force(self, as_ana: Client, done: Evaluation) -> None:
         page = text(as_ana.get(url("revise", done)))
-        assert "The decision in force" in page
+        assert "The current decision" in page
         assert "No → Partial" in page
         assert "Half of it." in page
         assert "Save new version" in page
@@ -222,7 +222,7 @@ class TestReopening:
     def test_needs_a_reason(self, as_ana: Client, done: Evaluation, reason: str) -> None:
         response = as_ana.post(url("reopen", done), {"reason": reason})
         assert response.status_code == 422
-        assert "Say in a few words why" in text(response)
+        assert "Enter a reason for reopening" in text(response)
         done.refresh_from_db()
         assert done.is_done
 

@@ -134,7 +134,7 @@ class TestDiscarding:
         decide(claims.claim(evaluation_id=held.pk, reviewer=bo), bo)
         response = as_ana.post(url("draft", held), {"action": "discard"})
         assert response["Location"] == url("evaluation", held)
-        assert drafts.of(held, ana) is None
+        assert drafts.find_draft(held, ana) is None
 
 
 def test_a_submit_leaves_no_draft(as_ana: Client, held: Evaluation) -> None:

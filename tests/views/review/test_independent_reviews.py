@@ -50,9 +50,7 @@ class TestGivingOne:
     def test_is_said_and_goes_on(self, as_ana: Client, record: Evaluation) -> None:
         other = EvaluationFactory.create(run=record.run, task_id="8")
         response = as_ana.post(url("submit", record), form_of(record), headers=HTMX)
-        assert "Your independent review on Task 7 · o1 is saved. It waits for those of others." in text(
-            response
-        )
+        assert "Your review of Task 7 · o1 is saved. Waiting for the other reviewers." in text(response)
         assert response["HX-Replace-Url"] == url("evaluation", other)
 
     def test_that_agrees_is_saved_as_the_decision(self, as_bo: Client, record: Evaluation, ana: User) -> None:
@@ -87,7 +85,7 @@ class TestGivingOne:
     ) -> None:
         assert "Independent review" in text(as_ana.get(url("recent", run)))
         response = as_ana.post(url("undo", run), headers=HTMX)
-        assert "Taken back: Task 7 · o1. It is yours again, as you left it." in text(response)
+        assert "Undone: Task 7 · o1. It is open again with your scores." in text(response)
         assert SECRET in text(response)
 
     def test_can_be_undone_while_somebody_else_has_the_record(
@@ -148,7 +146,7 @@ class TestALeadDecides:
     def test_from_what_they_agree_on(self, as_lea: Client, record: Evaluation, differing: Escalation) -> None:
         as_lea.post(url("claim", record))
         response = as_lea.get(url("evaluation", record))
-        assert "Where the independent reviews agree" in text(response)
+        assert "Scores that the independent reviews agree on" in text(response)
         assert "1 score missing" in text(response)
         posted = filled_in(response)
         # PostgreSQL has the shorter name first.

@@ -224,7 +224,7 @@ class TestTheScreen:
         )
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         page = text(as_ana.get(url("evaluation", record)))
-        assert "Suggested from raw output, 1 of 1" in page
+        assert "Scores extracted from the judge&#x27;s raw output (1 of 1)" in page
         assert "1 JSON fix" in page
         assert 'class="criterion extracted"' in page
         assert '<span data-span="0">' in page

@@ -114,7 +114,7 @@ class TestAConfirmedRecord:
     def test_can_be_revised(self, as_ana: Client, drawn: Evaluation) -> None:
         place = reverse("revise", args=[drawn.pk])
         form = as_ana.get(place).context["form"]
-        assert form.source_title == "The decision in force"
+        assert form.source_title == "The current decision"
         assert form.comment == "Checked by hand."
         assert [row.value for row in form.rows] == ["Yes"]
 

@@ -1,0 +1,271 @@
+"""Build a decision from what a reviewer or a program entered, with the same checks for both."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Required, TypedDict
+
+from reviews.records.scores import format_score, identity, is_score
+from reviews.rubric.definition import Choice, Rubric
+from reviews.rubric.overrides import is_same_score
+from reviews.rubric.proposals import Proposal
+
+MAX_CRITERIA = 150
+MAX_NAME = 200
+MAX_TEXT = 100_000
+LINE_END = re.compile(r"\r\n?")
+
+Scores = Mapping[str, Mapping[str, Any]]
+
+
+class Decision(TypedDict, total=False):
+    """A reviewer's decision on a record."""
+
+    #: Criterion -> {score, justification}, for each criterion that is not excluded.
+    scores: Required[Scores]
+    comments: Required[str]
+    #: Criterion -> source of the score: judge, extracted or human.
+    origins: Required[Mapping[str, str]]
+    #: Criterion -> why the judge was wrong, a cause of the run's rubric.
+    causes: Mapping[str, str]
+    #: Milliseconds of active work.
+    active_ms: int | None
+    #: Key presses outside text fields.
+    keys: int | None
+    #: `score_extraction.VERSION` where scores were extracted.
+    extractor: int | None
+    #: Criterion -> the judge's score at that time.
+    judged: Mapping[str, Any] | None
+    #: Words of evidence to read.
+    words: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierScore:
+    """A score to prefill a new form with, from a decision, a file, blind scores or independent reviews."""
+
+    criterion: str
+    score: Any
+    justification: str
+    cause: str
+    #: Whole JSON value of a decision's entry. In a file it may have any shape. None for other sources.
+    entry: Any = None
+    #: Whether the score comes from a decision in the imported file, and can be chosen for that reason.
+    is_in_file: bool = False
+
+
+class Entry(NamedTuple):
+    """One criterion as it was entered."""
+
+    criterion: str
+    #: A JSON score, or None if none was chosen.
+    score: Any
+    #: None keeps the earlier decision's text if the score is the same, or else the judge's.
+    justification: str | None = None
+    cause: str = ""
+    is_excluded: bool = False
+
+
+class EntryError(NamedTuple):
+    """One thing that is wrong with the entries."""
+
+    #: Position of the entry from 0, or None if no entry is wrong by itself.
+    position: int | None
+    #: Empty where the error is about all entries.
+    criterion: str
+    #: name, score, justification or cause; empty where the error is about all entries.
+    field: str
+    reason: str
+
+
+class InvalidDecision(Exception):
+    """The entries do not make a decision. `errors` names criterion and field of each error."""
+
+    def __init__(self, errors: Sequence[EntryError]) -> None:
+        super().__init__(" ".join(error.reason for error in errors))
+        self.errors = errors
+
+
+def same_text(one: str, other: str) -> bool:
+    """Return whether two texts are equal except for line ends, which browsers rewrite."""
+    return LINE_END.sub("\n", one) == LINE_END.sub("\n", other)
+
+
+def clean_text(text: str, *known: str) -> str:
+    """Return the known text that comes back unchanged, or else the text with Unix line ends.
+
+    Raises `ValueError` if a new text is too long or has null characters.
+    """
+    for unchanged in known:
+        if same_text(text, unchanged):
+            return unchanged
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"This has {len(text):,} characters. The limit is {MAX_TEXT:,}.")
+    if "\0" in text:
+        raise ValueError("Null characters are not allowed.")
+    return LINE_END.sub("\n", text)
+
+
+def score_choices(
+    rubric: Rubric, proposal: Proposal | None, earlier: EarlierScore | None
+) -> tuple[Choice, ...]:
+    """Return the scores to choose from, including the judge's and that of a decision in the file."""
+    if earlier and earlier.is_in_file:
+        return rubric.choices(proposal.score if proposal else None, earlier.score)
+    return proposal.options if proposal else rubric.choices()
+
+
+def find_choice(choices: Iterable[Choice], score: Any) -> Choice | None:
+    """Return the choice with this score; 4 and 4.0 are the same score, 4 and "4" are not."""
+    if not is_score(score):
+        return None
+    return next((choice for choice in choices if identity(choice.score) == identity(score)), None)
+
+
+def build_decision(
+    proposals: Sequence[Proposal],
+    entries: Sequence[Entry],
+    rubric: Rubric,
+    *,
+    earlier: Mapping[str, EarlierScore],
+    comments: str = "",
+) -> Decision:
+    """Build the decision that the entries make. Raises `InvalidDecision`.
+
+    Each criterion of `proposals` needs an entry. `earlier` has the scores of the decision so far. An entry
+    that changes nothing keeps the JSON value of that decision or of the judge.
+    """
+    by_name = {proposal.criterion: proposal for proposal in proposals}
+    checked = [
+        _CheckedEntry(position, entry, rubric, by_name.get(entry.criterion), earlier.get(entry.criterion))
+        for position, entry in enumerate(entries)
+        if not entry.is_excluded
+    ]
+    errors = _errors_of_all(by_name, entries, checked)
+    errors += [error for each in checked for error in each.errors()]
+    if errors:
+        raise InvalidDecision(errors)
+    return {
+        "scores": {each.name: each.value() for each in checked},
+        "comments": comments,
+        "origins": {each.name: each.origin for each in checked},
+        "causes": {each.name: each.entry.cause for each in checked if each.has_cause},
+        "judged": {one.criterion: one.score for one in proposals if is_score(one.score)},
+    }
+
+
+def _errors_of_all(
+    wanted: Iterable[str], entries: Sequence[Entry], checked: "Sequence[_CheckedEntry]"
+) -> list[EntryError]:
+    given = {entry.criterion for entry in entries}
+    missing = "Missing: give a score, or exclude the criterion."
+    errors = [EntryError(None, name, "score", missing) for name in wanted if name not in given]
+    if len(checked) > MAX_CRITERIA:
+        errors.append(EntryError(None, "", "", f"A review takes at most {MAX_CRITERIA} criteria."))
+    if not checked and not errors:
+        errors.append(EntryError(None, "", "", "A review needs at least one criterion with a score."))
+    names: set[str] = set()
+    for each in checked:
+        if each.name in names:
+            errors.append(each.error("name", "Another criterion has this name."))
+        names.add(each.name)
+    return errors
+
+
+@dataclass(frozen=True)
+class _CheckedEntry:
+    """An entry with the judge's proposal and the earlier score of its criterion."""
+
+    position: int
+    entry: Entry
+    rubric: Rubric
+    proposal: Proposal | None
+    earlier: EarlierScore | None
+
+    @property
+    def name(self) -> str:
+        """The criterion, without outer spaces if it is a new one."""
+        name = self.entry.criterion
+        return name if self.proposal or self.earlier else name.strip()
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        return score_choices(self.rubric, self.proposal, self.earlier)
+
+    @property
+    def judged_score(self) -> Any:
+        return self.proposal.score if self.proposal else None
+
+    @property
+    def keeps_judges_score(self) -> bool:
+        return is_score(self.judged_score) and is_same_score(self.entry.score, self.judged_score)
+
+    @property
+    def text(self) -> str:
+        """The justification as entered, or else that of the earlier decision or of the judge."""
+        if self.entry.justification is not None:
+            return self.entry.justification
+        if self.earlier and is_same_score(self.earlier.score, self.entry.score):
+            return self.earlier.justification
+        return self.proposal.justification if self.proposal else ""
+
+    def clean_justification(self) -> str:
+        return clean_text(self.text, *(one.justification for one in (self.earlier, self.proposal) if one))
+
+    def error(self, field: str, reason: str) -> EntryError:
+        return EntryError(self.position, self.entry.criterion, field, reason)
+
+    def errors(self) -> list[EntryError]:
+        return [self.error(field, reason) for field, reason in self._reasons()]
+
+    def _reasons(self) -> Iterable[tuple[str, str]]:
+        if not (self.proposal or self.earlier):
+            yield from _reasons_of_name(self.name)
+        if self.entry.score is None:
+            yield "score", "Choose a score."
+        elif find_choice(self.choices, self.entry.score) is None:
+            words = ", ".join(format_score(choice.score) for choice in self.choices)
+            yield "score", f"Choose one of these scores: {words}."
+        if self.entry.cause and self.rubric.cause(self.entry.cause) is None:
+            yield "cause", "Choose one of the causes."
+        try:
+            self.clean_justification()
+        except ValueError as error:
+            yield "justification", str(error)
+
+    def value(self) -> dict[str, Any]:
+        """Return the entry to save. An unchanged entry keeps all members of its JSON value."""
+        earlier, text = self.earlier, self.clean_justification()
+        if (
+            earlier
+            and isinstance(earlier.entry, Mapping)
+            and text == earlier.justification
+            and is_same_score(self.entry.score, earlier.score)
+        ):
+            return dict(earlier.entry)
+        if self.proposal and self.keeps_judges_score:
+            if same_text(text, self.proposal.justification):
+                return dict(self.proposal.given)
+            return {"score": self.proposal.score, "justification": text}
+        choice = find_choice(self.choices, self.entry.score)
+        return {"score": choice.score if choice else None, "justification": text}
+
+    @property
+    def origin(self) -> str:
+        return self.proposal.origin if self.proposal and self.keeps_judges_score else "human"
+
+    @property
+    def has_cause(self) -> bool:
+        """Whether the cause counts: only where the entry differs from the judge's."""
+        if not self.entry.cause or self.proposal is None or not is_score(self.judged_score):
+            return False
+        return not (self.keeps_judges_score and same_text(self.text, self.proposal.justification))
+
+
+def _reasons_of_name(name: str) -> Iterable[tuple[str, str]]:
+    if not name:
+        yield "name", "Name the criterion."
+    if "\0" in name:
+        yield "name", "Null characters are not allowed."
+    if len(name) > MAX_NAME:
+        yield "name", f"The name of a criterion has at most {MAX_NAME} characters."

@@ -1,0 +1,135 @@
+"""A record as one person scores it: criteria, the scores to choose from, and those entered earlier."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reviews.evidence.reading_time import count_words_to_read
+from reviews.models import BlindScores, Evaluation, IndependentReview
+from reviews.records import extracted_scores
+from reviews.records.scores import score_of
+from reviews.review import adjudication, file_decisions
+from reviews.review.decision import (
+    MAX_CRITERIA,
+    Decision,
+    EarlierScore,
+    Entry,
+    build_decision,
+    clean_text,
+    same_text,
+    score_choices,
+)
+from reviews.review.file_decisions import FileDecision, justification_of
+from reviews.rubric import definition
+from reviews.rubric.definition import Choice, Rubric
+from reviews.rubric.proposals import Proposal, read_proposals
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewSheet:
+    """The basis of a form, of an API answer and of a decision."""
+
+    evaluation: Evaluation
+    rubric: Rubric
+    #: The judge's proposals, at most `MAX_CRITERIA`. In a blind review they have no scores and texts.
+    proposals: list[Proposal]
+    #: Criterion -> the judge's justification, also in a blind review.
+    judged_texts: Mapping[str, str]
+    #: Criterion -> the score that a new form begins with, instead of the judge's.
+    earlier: Mapping[str, EarlierScore]
+    #: Where `earlier` is what independent reviews agree on.
+    is_adjudication: bool
+    #: Number of the judge's criteria beyond the limit.
+    left_out: int
+    #: The decision in the imported file, if none was made here.
+    file_decision: FileDecision | None
+
+    @property
+    def comments(self) -> str:
+        """The comments of the decision so far, made here or in the file."""
+        review = self.evaluation.review
+        return (review.comments if review else self.evaluation.human_review_comments) or ""
+
+    def choices(self, criterion: str) -> tuple[Choice, ...]:
+        """Return the scores to choose from for a criterion."""
+        proposal = next((one for one in self.proposals if one.criterion == criterion), None)
+        return score_choices(self.rubric, proposal, self.earlier.get(criterion))
+
+    def clean_comments(self, comments: str) -> str:
+        """Return earlier comments that come back unchanged exactly. Raises `ValueError` for others."""
+        comments, earlier = comments.strip(), self.comments
+        if same_text(comments, earlier.strip()):
+            return earlier
+        clean_text(comments)
+        return comments
+
+    def build_decision(self, entries: Sequence[Entry], comments: str) -> Decision:
+        """Build the decision that the entries make. Raises `InvalidDecision`."""
+        decision = build_decision(
+            self.proposals, entries, self.rubric, earlier=self.earlier, comments=comments
+        )
+        is_extracted = "extracted" in decision["origins"].values()
+        extracted = extracted_scores.read_extracted(self.evaluation) if is_extracted else None
+        decision["extractor"] = extracted.version if extracted else None
+        decision["words"] = count_words_to_read(self.evaluation, self.proposals)
+        return decision
+
+
+def load_sheet(
+    evaluation: Evaluation,
+    *,
+    is_blind: bool = False,
+    blind_scores: BlindScores | None = None,
+    independent_reviews: Sequence[IndependentReview] = (),
+) -> ReviewSheet:
+    """Load the sheet of a record.
+
+    `blind_scores` are those the reviewer has locked in; a lead decides between the `independent_reviews`.
+    """
+    rubric = definition.of(evaluation.run)
+    found = read_proposals(evaluation, rubric)
+    judged = found[:MAX_CRITERIA]
+    agreed = adjudication.agreed_scores(independent_reviews, judged)
+    options = rubric.choices()
+    return ReviewSheet(
+        evaluation=evaluation,
+        rubric=rubric,
+        proposals=[Proposal(one.criterion, None, "", "rubric", {}, options) for one in judged]
+        if is_blind
+        else judged,
+        judged_texts={one.criterion: one.justification for one in judged},
+        earlier={}
+        if is_blind
+        else _earlier_scores(evaluation, agreed or _blind_scores(blind_scores, judged)),
+        is_adjudication=bool(agreed),
+        left_out=len(found) - len(judged),
+        file_decision=None if is_blind else file_decisions.find_file_decision(evaluation),
+    )
+
+
+def _earlier_scores(
+    evaluation: Evaluation, entered_here: Mapping[str, EarlierScore]
+) -> Mapping[str, EarlierScore]:
+    """Return the scores of the current decision, or else those entered here, or else the file's."""
+    review = evaluation.review
+    if review is None and entered_here:
+        return entered_here
+    scores = review.corrected_scores if review else evaluation.human_corrected_scores
+    causes = review.causes if review else {}
+    return {
+        name: EarlierScore(
+            name, score_of(entry), justification_of(entry), causes.get(name, ""), entry, review is None
+        )
+        for name, entry in (scores or {}).items()
+    }
+
+
+def _blind_scores(blind_scores: BlindScores | None, judged: Sequence[Proposal]) -> dict[str, EarlierScore]:
+    """Return the scores the reviewer locked in, with the judge's texts; None for an excluded criterion."""
+    if blind_scores is None:
+        return {}
+    texts: dict[str, Any] = {one.criterion: one.justification for one in judged}
+    names = {**texts, **blind_scores.scores}
+    return {
+        name: EarlierScore(name, blind_scores.scores.get(name), texts.get(name, ""), "") for name in names
+    }
