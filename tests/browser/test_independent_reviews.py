@@ -30,7 +30,7 @@ def test_independent_reviews_that_differ_are_decided_by_a_lead(
     page.get_by_role("button", name="Start reviewing").click()
     heading(page, "a-model")
     press(page, "a")
-    expect(page.get_by_role("status")).to_contain_text("Independent reviews differ: a lead decides.")
+    expect(page.get_by_role("status")).to_contain_text("Reviewers disagree; a lead will decide.")
     heading(page, "b-model")
 
     log_in_instead(page, live_server, lea)

@@ -758,7 +758,7 @@ class TestSideBySide:
             "Conclusion Accuracy": True,
             "Clarity": False,
         }
-        assert beside.sentence == "2 disagreement on 1 of 3 criteria."
+        assert beside.sentence == "2 independent reviews differ on 1 of 3 criteria."
 
     def test_begins_with_what_all_agree_on(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         differ(evaluation, ana, bo)

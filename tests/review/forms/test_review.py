@@ -183,7 +183,7 @@ def test_a_text_of_megabytes_is_refused_with_its_length(record: Evaluation) -> N
     form = sent(record, justification_0="x" * 2_000_000, comments="y" * 2_000_000)
     assert not form.is_valid()
     assert form.rows[0].errors["justification"] == [
-        f"This is 2,000,000 characters long; at most {MAX_TEXT:,} are kept."
+        f"This has 2,000,000 characters. The limit is {MAX_TEXT:,}."
     ]
     assert "comments" in form.errors
 

@@ -61,7 +61,7 @@ class TestGivingOne:
 
     def test_that_differs_is_said_too(self, as_bo: Client, record: Evaluation, first: Review) -> None:
         response = as_bo.post(url("submit", record), form_of(record), follow=True)
-        assert "Independent reviews differ: a lead decides." in text(response)
+        assert "Reviewers disagree; a lead will decide." in text(response)
 
     def test_leaves_its_reviewer_the_record_to_read(
         self, as_ana: Client, record: Evaluation, first: Review
@@ -93,7 +93,7 @@ class TestGivingOne:
     ) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=bo)
         response = as_ana.post(url("undo", run), follow=True)
-        assert "Your draft is kept as you left it." in text(response)
+        assert "Your scores are kept as a draft." in text(response)
 
 
 class TestNobodySeesThoseOfOthers:
@@ -137,7 +137,7 @@ class TestALeadDecides:
         assert "Claim the record to read the reviews and decide." in before
         assert SECRET not in before
         page = text(as_lea.post(url("claim", record), headers=HTMX))
-        assert "2 disagreement on 1 of 2 criteria." in page
+        assert "2 independent reviews differ on 1 of 2 criteria." in page
         assert page.count("differs</span>") == 1
         for said in (SECRET, "A word of ana.", "A word of bo.", "Too strict"):
             assert said in page
@@ -208,7 +208,7 @@ class TestOneThatComesTooLate:
         assert response.status_code == 409
         assert "ana submitted this at" in page
         assert "You differ on 1 criterion." in page
-        assert "What you entered" in page
+        assert "Your entries" in page
         assert "Submit as independent review" in page
         assert url("independent-review", decided) in page
 
@@ -238,7 +238,7 @@ class TestOneThatComesTooLate:
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         page = text(as_lea.get(url("evaluation", decided)))
         assert "A review came in after the decision" in page
-        assert "2 disagreement on 1 of 2 criteria." in page
+        assert "2 independent reviews differ on 1 of 2 criteria." in page
         raised = Escalation.objects.get()
         as_lea.post(url("resolve-escalation", raised), {"outcome": "upheld"})
         assert not Evaluation.objects.get().is_escalated
@@ -254,7 +254,7 @@ class TestOneThatComesTooLate:
     def test_shows_beside_the_revision_too(self, as_lea: Client, decided: Evaluation, bo: User) -> None:
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         response = as_lea.get(url("revise", decided))
-        assert "2 disagreement on 1 of 2 criteria." in text(response)
+        assert "2 independent reviews differ on 1 of 2 criteria." in text(response)
         as_lea.post(url("revise", decided), filled_in(response))
         assert not Evaluation.objects.get().is_escalated
 
