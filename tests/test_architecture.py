@@ -28,6 +28,7 @@ WRITERS = {
     "dashboard.bulk_changes",
     "dashboard.spot_checks",
     "exports.jobs",
+    "exports.stored_files",
     "imports.bulk_insert",
     "imports.bulk_update",
     "imports.importer",

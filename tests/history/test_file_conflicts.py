@@ -259,7 +259,7 @@ class TestThePage:
     def test_settles_one(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2")
         page = self.settle(as_lea, run, one=f"theirs-{self.key('eval_2')}")
-        assert "1 resolved: the file&#x27;s decision holds." in page
+        assert "1 resolved: the file&#x27;s decision was taken." in page
         assert "1 conflict<" in page
         assert evaluation("eval_2").human_reviewer_id == "carla"
         assert evaluation("eval_1").human_reviewer_id == "ana"
@@ -267,7 +267,7 @@ class TestThePage:
     def test_settles_those_that_are_ticked(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         page = self.settle(as_lea, run, holds="ours", which=[self.key("eval_1"), self.key("eval_3")])
-        assert "2 resolved: the decision made here holds." in page
+        assert "2 resolved: the decision made here was kept." in page
         assert open_conflict("eval_2")
         assert file_conflicts.count(run) == 1
 
@@ -275,7 +275,7 @@ class TestThePage:
         monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 1)
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         page = self.settle(as_lea, run, holds="theirs", all="on")
-        assert "3 settled" in page
+        assert "3 resolved" in page
         assert "No open conflicts." in page
 
     def test_settles_as_many_as_one_request_takes(
@@ -284,7 +284,7 @@ class TestThePage:
         monkeypatch.setattr(views, "MOST_AT_ONCE", 2)
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         assert "the oldest 2 at a time" in text(as_lea.get(reverse("conflicts", args=[run.pk])))
-        assert "2 settled" in self.settle(as_lea, run, holds="theirs", all="on")
+        assert "2 resolved" in self.settle(as_lea, run, holds="theirs", all="on")
         assert file_conflicts.count(run) == 1
 
     def test_says_why_one_is_not_settled(self, as_lea: Client, run: Run) -> None:

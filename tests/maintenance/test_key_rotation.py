@@ -58,7 +58,7 @@ class TestRotating:
         before = codes()
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OTHER, OLD]
         assert codes() == before
-        assert "2 authenticator apps and sets of recovery codes, 1 secrets of webhooks" in rotate()
+        assert "2 authenticator apps and sets of recovery codes, 1 webhook secrets" in rotate()
         settings.SECRET_KEY_FALLBACKS = []
         app = Authenticator.objects.get(type="totp")
         assert (
@@ -90,7 +90,7 @@ class TestRotating:
         settings.SECRET_KEY = NEW
         kept = list(Authenticator.objects.order_by("pk").values_list("data", flat=True))
         with pytest.raises(
-            CommandError, match="opens the authenticator app of ana, the recovery codes of ana"
+            CommandError, match="decrypts the authenticator app of ana, the recovery codes of ana"
         ):
             rotate()
         assert list(Authenticator.objects.order_by("pk").values_list("data", flat=True)) == kept

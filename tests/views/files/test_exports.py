@@ -63,7 +63,7 @@ class TestAskingFor:
         ("chosen", "sentence"),
         [
             ({"only": "some"}, "some is not one of the available choices"),
-            ({"only": "reviewed", "with_rejected": "on"}, "they have no review"),
+            ({"only": "reviewed", "with_rejected": "on"}, "have no review"),
             ({"format": "parquet", "compression": "zstd"}, "Parquet files are already compressed"),
             ({"only_import": "10000000000000000000"}, "That choice is not one of the available choices"),
         ],
