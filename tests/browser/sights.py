@@ -661,6 +661,7 @@ SIGHTS = {
     "run, empty": Sight("run", "max", empty_run),
     "run settings": Sight("run-settings", "lea", run),
     "run settings, refused": Sight("run-settings", "lea", run, then=save_a_mean_of_nothing),
+    "claim length": Sight("run-claim-length", "lea", run),
     "run measures": Sight("run-measurement", "lea", run),
     "run measures, refused": Sight("run-measurement", "lea", run, then=save_more_than_all),
     "conflicts": Sight("conflicts", "lea", run),
