@@ -63,8 +63,8 @@ def remove(path: Path) -> None:
         (lambda folder: remove(folder / "postgres/pg_wal"), 'required WAL directory "pg_wal" does not exist'),
         (lambda folder: remove(folder / "postgres/base"), "PostgreSQL"),
         (lambda folder: remove(folder / "secret_key"), "secret_key is missing, and the database exists"),
-        (lambda folder: (folder / "secret_key").write_bytes(b""), "secret_key is empty. Put the key back"),
-        (lambda folder: (folder / "secret_key").write_bytes(b" \n"), "secret_key is empty. Put the key back"),
+        (lambda folder: (folder / "secret_key").write_bytes(b""), "secret_key is empty. Restore the key"),
+        (lambda folder: (folder / "secret_key").write_bytes(b" \n"), "secret_key is empty. Restore the key"),
     ],
     ids=[
         "no version", "empty version", "garbled version", "no pg_control", "no global", "no log of changes",
