@@ -218,18 +218,18 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
     """Show the page of the setup link, where the first admin chooses username and password."""
     if not constant_time_compare(token, people.welcome_token()) or not people.needs_first_admin():
         return render(request, "accounts/account/welcome_over.html", status=404)
-    create = partial(people.create_first_admin, token=token)
-    return create_account(request, create, "accounts/account/welcome.html", "You are the admin of this site.")
+    add = partial(people.create_first_admin, token=token)
+    return create_account(request, add, "accounts/account/welcome.html", "You are the admin of this site.")
 
 
 def create_account(
-    request: HttpRequest, create: Callable[..., User], template: str, greeting: str = "", **context: Any
+    request: HttpRequest, add: Callable[..., User], template: str, greeting: str = "", **context: Any
 ) -> HttpResponse:
-    """Show the form for a new account. Once it is valid, create the account and log the person in."""
+    """Show the form for a new account. Once it is valid, call `add` and log the person in."""
     form = NewAccountForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            user = create(username=form.cleaned_data["username"], password=form.cleaned_data["password"])
+            user = add(username=form.cleaned_data["username"], password=form.cleaned_data["password"])
         except people.AccountError as error:
             form.add_account_error(error)
         else:

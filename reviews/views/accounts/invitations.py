@@ -74,8 +74,8 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
     link = one_time_links.find_pending(token, OneTimeLink.Purpose.JOIN)
     if link is None:
         return render(request, "accounts/account/link_over.html", status=404)
-    create = partial(one_time_links.accept_invitation, token=token)
-    return create_account(request, create, "accounts/account/join.html", link=link)
+    add = partial(one_time_links.accept_invitation, token=token)
+    return create_account(request, add, "accounts/account/join.html", link=link)
 
 
 @login_not_required
