@@ -1,6 +1,6 @@
 """End a build if the judge of a run is not good enough.
 
-Usage: python judge_gate.py RUN 'blind flagged kappa >= 0.6' ['escapes rate <= 0.05' ...]
+Usage: python judge_gate.py RUN 'blind flagged kappa >= 0.6' ['miss_rate <= 0.05' ...]
 
 COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope read, of a lead or an admin) come from the environment. Prints a
 line for each requirement. Exit status: 1 one is shown to be missed, else 2 of one it cannot be told (too few

@@ -16,7 +16,7 @@ from reviews.exports import jobs
 from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
 from reviews.judge import quality_gates, report
-from reviews.judge.accuracy import JudgeScope
+from reviews.judge.scope import JudgeScope
 from reviews.queue import progress as queue_progress
 
 router = Router(tags=["runs"])

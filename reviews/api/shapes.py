@@ -44,11 +44,11 @@ class RequirementOut(Schema):
 
     require: str
     outcome: GateOutcome = Field(
-        description="missed or met where the interval shows it; cannot tell where it holds the bar, is of "
-        "fewer than 10, or is undefined, as while records are still being counted"
+        description="met or missed if the interval is entirely on one side of the limit; cannot tell if it "
+        "includes the limit, is based on fewer than 10, or is undefined (while records are being counted)"
     )
     sentence: str
-    bar: float
+    limit: float
     estimate: dict[str, Any]
 
 
@@ -59,13 +59,13 @@ class ReportOut(Schema):
     scope: dict[str, Any]
     at: dt.datetime
     progress: dict[str, int]
-    facts: dict[str, Any] = Field(description="What is true of the records, whoever reviewed them.")
+    data: dict[str, Any] = Field(description="Counts of the records the figures are based on.")
     judge_vs_human: dict[str, Any] = Field(description="By criterion, blind or assisted, and population.")
     reviewers: list[dict[str, Any]] = Field(description="People against each other, by criterion.")
-    reasons: dict[str, Any] = Field(description="What each reason for asking a human is worth.")
-    escapes: dict[str, Any] = Field(description="What the flags miss.")
-    scoreboard: dict[str, Any] = Field(description="The models, by the judge and by humans.")
-    defects: dict[str, Any] = Field(description="Why the judge was wrong, by prompt.")
+    flag_precision: dict[str, Any] = Field(description="What each reason for asking a human is worth.")
+    missed_errors: dict[str, Any] = Field(description="Errors among unflagged records.")
+    leaderboard: dict[str, Any] = Field(description="The models, ranked by the judge and by reviewers.")
+    error_analysis: dict[str, Any] = Field(description="Why the judge was wrong, by prompt.")
     requirements: list[RequirementOut]
 
 

@@ -1,6 +1,6 @@
-"""Changes of many records at once: what a lead decides about the order of work, never about a score.
+"""Change the order of work for many records at once: assignment, priority or release. Scores never change.
 
-Each change keeps what it found in every record, so that it can be undone.
+Each change stores the previous values of every record, so that it can be undone.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ Kind = BulkChange.Kind
 
 
 class UndoRefused(Exception):
-    """The change cannot be undone; the reason is a sentence."""
+    """The change cannot be undone. The reason is a sentence."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -31,37 +31,38 @@ class UndoRefused(Exception):
 
 
 class BulkOrder(NamedTuple):
-    """What to change in which records: who they are assigned to (None: nobody), or their priority.
+    """A change to make, and the records to change.
 
-    Filters leave out records that are hidden from anybody, because everybody sees the change.
+    The filters exclude records that are hidden from somebody, because everybody sees the change.
     """
 
     run: Run
     filters: Filters
     kind: Kind
+    #: None for nobody.
     assigned_to: User | None = None
     priority: int = PRIORITY_NORMAL
 
 
 class BulkPreview(NamedTuple):
-    """What would come of an order: `changes` is None for more than one change takes, `MOST_AT_ONCE`.
+    """The effect of a change."""
 
-    `held` are the records that stay as they are because others hold them.
-    """
-
+    #: None for more than `MOST_AT_ONCE`.
     changes: int | None
     held: int
 
 
 class UndoResult(NamedTuple):
-    """How many records an undo brought back, and how many stay because they were changed since."""
+    """The effect of an undo."""
 
+    #: Records restored.
     restored: int
+    #: Records that were changed since.
     stayed: int
 
 
 def preview(order: BulkOrder) -> BulkPreview:
-    """Look what an order would do. Raises `listing.QueryTooSlow`."""
+    """Count the records that a change would affect. Raises `listing.TooSlow`."""
     with listing.time_limit():
         changes = _changing(order)[: MOST_AT_ONCE + 1].count()
         held = _held_by_others(order)[: MOST_AT_ONCE + 1].count() if order.kind == Kind.ASSIGN else 0
@@ -70,7 +71,7 @@ def preview(order: BulkOrder) -> BulkPreview:
 
 @transaction.atomic
 def apply(order: BulkOrder, actor: User) -> BulkChange:
-    """Do it, to at most `MOST_AT_ONCE` records; what somebody is deciding on this moment is passed over."""
+    """Change at most `MOST_AT_ONCE` records. Records locked by another transaction are skipped."""
     check(actor, "lead_review")
     change = BulkChange.objects.create(
         run=order.run,
@@ -97,11 +98,11 @@ def apply(order: BulkOrder, actor: User) -> BulkChange:
 
 @transaction.atomic
 def undo(*, change_id: int, actor: User) -> UndoResult:
-    """Give each record back what the change found, unless it was changed since. Raises `UndoRefused`."""
+    """Restore the previous values of each record, unless it was changed since. Raises `UndoRefused`."""
     check(actor, "lead_review")
     change = BulkChange.objects.select_for_update(of=("self",)).select_related("run").get(pk=change_id)
     if change.undone_at:
-        raise UndoRefused("This change has been undone already.")
+        raise UndoRefused("This change was already undone.")
     item = change.items.filter(evaluation=OuterRef("pk"))
     unchanged = [evaluation.pk for evaluation in _locked(_as_changed(change))]
     restored = Evaluation.objects.filter(pk__in=unchanged)
@@ -119,12 +120,12 @@ def undo(*, change_id: int, actor: User) -> UndoResult:
 
 
 def latest_changes(run: Run) -> QuerySet[BulkChange]:
-    """The last changes of a run, newest first."""
+    """Return the latest changes of a run, newest first."""
     return run.bulk_changes.select_related("actor", "assigned_to").order_by("-pk")[:20]
 
 
 def _changing(order: BulkOrder) -> QuerySet[Evaluation]:
-    """The records that an order changes."""
+    """Return the records that a change affects."""
     found = listing.matching_records(order.run, order.filters, None).filter(IN_QUEUE, is_escalated=False)
     if order.kind == Kind.PRIORITISE:
         return found.exclude(priority=order.priority)
@@ -142,7 +143,7 @@ def _held_by_others(order: BulkOrder) -> QuerySet[Evaluation]:
 
 
 def _as_changed(change: BulkChange) -> QuerySet[Evaluation]:
-    """Those of a change's records that are still as it left them."""
+    """Return the records that are still as the change left them."""
     rows = Evaluation.objects.filter(pk__in=change.items.values("evaluation"))
     if change.kind == Kind.ASSIGN:
         return rows.filter(assigned_to=change.assigned_to)
@@ -152,8 +153,8 @@ def _as_changed(change: BulkChange) -> QuerySet[Evaluation]:
 
 
 def _locked(rows: QuerySet[Evaluation]) -> list[Evaluation]:
-    # What others have locked is passed over: to wait for a record here while its importer waits for one of
-    # these would end in a deadlock.
+    # Skip locked records: waiting for a record of a running import, which may wait for one of these, would be
+    # a deadlock.
     rows = rows.order_by("first_import", "first_line").only("assigned_to", "priority", "claimed_by")
     return list(rows.select_for_update(of=("self",), no_key=True, skip_locked=True)[:MOST_AT_ONCE])
 

@@ -1,4 +1,4 @@
-"""The decisions behind a figure, to look at one by one."""
+"""List the decisions behind a dashboard figure."""
 
 import re
 from typing import NamedTuple
@@ -16,9 +16,9 @@ LISTED = 200
 SIGNALS = {
     "all": "All decisions",
     "changed": "Changed something",
-    "unchanged": "Agreed with the judge in everything",
+    "unchanged": "No change",
     "verdict-changed": "Changed the verdict",
-    "fast": "Faster than reading",
+    "fast": "Faster than reading time",
 }
 _CONDITIONS = {
     "all": Q(),
@@ -41,10 +41,10 @@ class Page(NamedTuple):
 def list_decisions(
     selection: WorkSelection, *, reader: User | None = None, signal: str = "all", after: str = ""
 ) -> Page:
-    """A page of the decisions that a figure counts, newest first. Raises `KeyError` for an unknown signal.
+    """Return a page of the decisions that a figure counts, newest first.
 
-    Independent reviews that wait for others are left out unless they are the reader's own. A cursor that is
-    none gives the first page.
+    Open independent reviews are left out unless they are the reader's own. An invalid cursor gives the first
+    page. Raises `KeyError` for an unknown signal.
     """
     counted = Review.objects.by_reviewers().filter(_CONDITIONS[signal], selection.condition())
     counted = counted.filter(withdrawal=None).exclude(
@@ -52,7 +52,7 @@ def list_decisions(
     )
     if _CURSOR.fullmatch(after):
         counted = counted.filter(pk__lt=int(after))
-    # First the keys, which stand in the index with all that is asked for, then these few rows.
+    # Read the keys from a covering index first, then only the rows of the page.
     keys = list(counted.order_by("-pk").values_list("pk", flat=True)[: PAGE_SIZE + 1])
     shown = keys[:PAGE_SIZE]
     rows = Review.objects.filter(pk__in=shown).order_by("-pk").select_related("reviewer", "evaluation__run")
@@ -61,7 +61,7 @@ def list_decisions(
 
 
 def list_overturned(selection: WorkSelection) -> list[Overturn]:
-    """The newest of what others changed or put back, with reason; by the day of the overturned decision."""
+    """Return the newest overturned decisions in the selection, by the day of the original decision."""
     found = Overturn.objects.filter(NOT_WITHDRAWN, selection.of_reviews()).order_by("-pk")
     found = found.select_related("review__reviewer", "review__evaluation__run", "actor", "by")
     return list(found.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))[:LISTED])

@@ -1,4 +1,4 @@
-"""Who is working now."""
+"""List the reviewers who are working now."""
 
 import datetime as dt
 from typing import Any, NamedTuple
@@ -10,10 +10,10 @@ from django.utils import timezone
 from reviews.models import Evaluation, Run, User
 from reviews.queue.claim_length import CLAIM_LENGTH_SQL
 
-# Whoever holds nothing is at work for so long after a decision or a saved draft.
+# A reviewer without a claim counts as active for this long after a decision or a saved draft.
 RECENTLY = dt.timedelta(minutes=15)
 
-# A claim is renewed while its page is in use, so its end tells when that was last.
+# A claim is renewed while its page is in use, so its expiry shows the last use.
 _LAST_SEEN = f"""
     SELECT person.id, greatest(
         (SELECT submitted_at FROM review
@@ -30,15 +30,17 @@ _LAST_SEEN = f"""
 
 
 class ActiveReviewer(NamedTuple):
-    """Somebody at work: what they hold, soonest free first, and their last sign of life that is kept."""
+    """A reviewer at work."""
 
     reviewer: User
+    #: Claimed records, the earliest expiry first.
     claims: list[Evaluation]
+    #: The time of the last recorded activity.
     last_seen: dt.datetime
 
 
 def active_reviewers(run: Run | None = None) -> list[ActiveReviewer]:
-    """Whoever holds a record, or did anything of late; in one run or in all. Last seen first."""
+    """Return reviewers with a claim or recent activity, last active first, in one run or in all."""
     claims: dict[int, list[Evaluation]] = {}
     for evaluation in _held(run):
         claims.setdefault(evaluation.claimed_by_id or 0, []).append(evaluation)

@@ -1,8 +1,8 @@
-"""Figures about the work of reviewers: signals that are worth a look, no verdicts about anybody.
+"""Figures about the work of reviewers.
 
-All are drawn from reviews made here and not taken back since; what a file brought is nobody's work. What was
-not measured, as in reviews from before it was kept, is left out, and each figure has what it is out of.
-Whoever asks has been checked: others' figures are for leads.
+They are signals to look into, not verdicts about a person. Only decisions that were made here and not
+withdrawn count. Reviews from before a measurement was introduced are omitted from its figure, and each
+figure states its base. Callers must check permissions: only leads may see the figures of others.
 """
 
 import datetime as dt
@@ -18,35 +18,34 @@ from reviews.evidence.reading_time import MS_PER_WORD, WORDS_PER_MINUTE
 from reviews.models import CriterionDay, Escalation, Overturn, Run, SpotCheck, User
 from reviews.records.status import QUEUE_STATUSES
 
-# What a figure is, where it is from, and what it does not say. By the names of `ReviewerFigures`.
+# Definitions for pages, by the fields of `ReviewerFigures`.
 DEFINITIONS = {
-    "done": "Decisions submitted and not undone. A revision counts again. Independent reviews count here at "
-    "once, and in figures about changes when the record is decided.",
-    "skipped": "How often a record was put off with Skip, whatever became of it later.",
-    "returned": "How often a record was given back to the queue by whoever held it.",
-    "escalated": "Records handed to a lead, as “cannot judge” or with a question, and not taken back.",
-    "median_seconds": "Half of the reviews took less active time than this. Time is active while the page is "
-    "visible and in use; idle time is capped, and reading on paper or in another window does not count.",
-    "override_rate": "Of the criteria that the judge had scored, the share where the human's score differs "
-    "or the criterion was removed. Neither low nor high is right by itself: it depends on the judge.",
-    "change_rate": "The share of reviews that differ from the judge in the score of at least one criterion, "
-    "or say why the judge was wrong.",
+    "done": "Submitted decisions that were not undone. A revision counts again. Independent reviews that "
+    "wait for others count here, but not in figures about changes until the record is decided.",
+    "skipped": "How often a record was skipped, whatever happened to it later.",
+    "returned": "How often the reviewer released a record.",
+    "escalated": "Records escalated to a lead and not withdrawn.",
+    "median_seconds": "The median active time of a review. Time is active while the page is visible and in "
+    "use. Idle time is capped, and reading on paper or in another window does not count.",
+    "override_rate": "The share of the judge's scores that the reviewer changed or removed. No value is "
+    "right by itself: it depends on the judge.",
+    "change_rate": "The share of reviews that change the score of at least one criterion or name a cause.",
     "verdict_change_rate": "The share of reviews whose verdict (Pass, Partial, Fail) is not the judge's.",
-    "longest_agreement": "Most reviews in a row that changed nothing the judge said. A good judge brings "
-    "long rows, and so does pressing one key without looking: a spot check tells which it was.",
-    "current_agreement": "Reviews since the last one that changed anything.",
-    "fast_rate": "The share of reviews with less active time than it takes to read the model's response and "
-    f"the judge's justifications once, at {WORDS_PER_MINUTE} words a minute (silent reading of English "
-    "non-fiction: Brysbaert 2019, Journal of Memory and Language 109). Who knows a task well needs less.",
-    "overturned": "Decisions whose scores somebody else changed, that somebody else put back into the "
-    "queue, or that were settled for what a file says. The reason stands with each.",
-    "agreement_rate": "Of the decisions that a lead drew at random and checked, the share that stood.",
+    "longest_agreement": "The longest streak of reviews without a change. A good judge leads to long "
+    "streaks, and so does agreeing without looking. A spot check shows which it was.",
+    "current_agreement": "Reviews since the last one with a change.",
+    "fast_rate": f"The share of reviews with less active time than it takes to read the model's response "
+    f"and the judge's justifications once, at {WORDS_PER_MINUTE} words a minute (silent reading of English "
+    f"non-fiction: Brysbaert 2019, Journal of Memory and Language 109). Reviewers who know a task need less.",
+    "overturned": "Decisions that someone later changed, reopened, or replaced by an import, with the "
+    "reason.",
+    "agreement_rate": "The share of spot-checked decisions that the lead agreed with.",
 }
 
 
 @dataclass(frozen=True)
 class WorkSelection:
-    """Which work is counted. Days are UTC's, both inclusive; None does not narrow anything."""
+    """The work to count. None does not filter. Days are in UTC and inclusive."""
 
     run: Run | None = None
     first: dt.date | None = None
@@ -59,14 +58,14 @@ class WorkSelection:
 
     @property
     def _end(self) -> dt.datetime | None:
-        """The midnight after the last day; None where there is no such day in the calendar."""
+        """The midnight after the last day, or None if the calendar ends there."""
         if self.last is None or self.last == dt.date.max:
             return None
         return _midnight(self.last + dt.timedelta(days=1))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What the statements of this module are about."""
+        """The parameters of this module's SQL statements."""
         return {
             "run": self.run.pk if self.run else None,
             "reviewer": self.reviewer.pk if self.reviewer else None,
@@ -75,19 +74,19 @@ class WorkSelection:
         }
 
     def condition(self, *, run: str = "run", reviewer: str = "reviewer", at: str = "submitted_at") -> Q:
-        """The same for a query, by the fields that hold these."""
+        """Return the same condition for a query, given the names of its fields."""
         return _given(
             {run: self.run, reviewer: self.reviewer, f"{at}__gte": self._start, f"{at}__lt": self._end}
         )
 
     def of_reviews(self, review: str = "review") -> Q:
-        """The same by the reviews that a field leads to."""
+        """Return the same condition for a query with a foreign key to a review."""
         return self.condition(
             run=f"{review}__run", reviewer=f"{review}__reviewer", at=f"{review}__submitted_at"
         )
 
     def on_days(self) -> Q:
-        """The same for rows that stand for a whole day."""
+        """Return the same condition for rows that represent a whole day."""
         return _given(
             {"run": self.run, "reviewer": self.reviewer, "day__gte": self.first, "day__lte": self.last}
         )
@@ -106,30 +105,32 @@ def _rate(part: int, whole: int) -> float | None:
 
 
 class ReviewerFigures(NamedTuple):
-    """What one reviewer did. `DEFINITIONS` says what each figure is; rates are from 0 to 1, None of nothing.
-
-    `timed`, `compared`, `verdicts`, `read` and `judged` are how many reviews (criteria, for `judged`) are
-    known enough to be counted in `median_seconds`, `changed`, `verdict_changes`, `fast` and `overridden`.
-    """
+    """The figures of one reviewer: see `DEFINITIONS`. Rates are from 0 to 1, and None without a base."""
 
     reviewer: User
     done: int = 0
+    #: The base of `median_seconds`.
     timed: int = 0
     median_seconds: float | None = None
+    #: The base of `changed`.
     compared: int = 0
     changed: int = 0
+    #: The base of `verdict_changes`.
     verdicts: int = 0
     verdict_changes: int = 0
+    #: The base of `fast`.
     read: int = 0
     fast: int = 0
     longest_agreement: int = 0
     current_agreement: int = 0
+    #: The base of `overridden`, in criteria.
     judged: int = 0
     overridden: int = 0
     skipped: int = 0
     returned: int = 0
     escalated: int = 0
     overturned: int = 0
+    #: The base of `upheld`.
     checked: int = 0
     upheld: int = 0
 
@@ -155,11 +156,12 @@ class ReviewerFigures(NamedTuple):
 
 
 class CriterionOverrides(NamedTuple):
-    """How often the judge's score of a criterion was overridden; by one reviewer, or by all (None)."""
+    """How often the judge's score of a criterion was overridden."""
 
     criterion: str
     judged: int
     overridden: int
+    #: None for all reviewers.
     reviewer: User | None = None
 
     @property
@@ -168,11 +170,12 @@ class CriterionOverrides(NamedTuple):
 
 
 class DayFigures(NamedTuple):
-    """What one reviewer decided on one day (of UTC), and how many of these reviews changed anything."""
+    """The decisions of one reviewer on one day (UTC)."""
 
     day: dt.date
     reviewer: User
     done: int
+    #: Decisions that changed anything.
     changed: int
 
 
@@ -236,14 +239,14 @@ _DAYS = f"""
     {_COUNTED} GROUP BY 1, 2 ORDER BY 1
 """
 
-# A revision that was taken back overturns nothing.
+# A withdrawn revision overturns nothing.
 NOT_WITHDRAWN = Q(by__withdrawal=None)
-# Some of the fields of `ReviewerFigures`, by the key of the reviewer.
-Part = dict[int, dict[str, Any]]
+# Some fields of `ReviewerFigures`, by the key of the reviewer.
+_Figures = dict[int, dict[str, Any]]
 
 
 def reviewer_figures(selection: WorkSelection) -> list[ReviewerFigures]:
-    """The figures of everybody with any work in the selection, by their user names."""
+    """Return the figures of every reviewer with any work in the selection, by username."""
     found: dict[int, dict[str, Any]] = defaultdict(dict)
     for part in (_work, _overridden, _put_off, _escalated, _overturned, _checked):
         for pk, figures in part(selection).items():
@@ -253,13 +256,13 @@ def reviewer_figures(selection: WorkSelection) -> list[ReviewerFigures]:
 
 
 def criterion_overrides(selection: WorkSelection) -> list[CriterionOverrides]:
-    """What was overridden by all together, the most often overridden criterion first."""
+    """Return the overrides of all reviewers together, highest rate first."""
     rows = _by_criterion(selection, "criterion")
     return sorted((CriterionOverrides(*row) for row in rows), key=_by_rate)
 
 
 def criterion_overrides_by_reviewer(selection: WorkSelection) -> list[CriterionOverrides]:
-    """The same for each reviewer, by their user names."""
+    """Return the overrides of each reviewer, by username."""
     rows = _by_criterion(selection, "criterion", "reviewer")
     people = _people(row[1] for row in rows)
     found = [
@@ -269,19 +272,19 @@ def criterion_overrides_by_reviewer(selection: WorkSelection) -> list[CriterionO
 
 
 def day_figures(selection: WorkSelection) -> list[DayFigures]:
-    """The days on which anything was decided, in their order."""
+    """Return the days with decisions, in chronological order."""
     rows = _rows(_DAYS, selection)
     people = _people(row[1] for row in rows)
     return [DayFigures(day, people[pk], done, changed) for day, pk, done, changed in rows]
 
 
 def _people(keys: Iterable[int]) -> dict[int, User]:
-    """The users with these keys, by their user names."""
+    """Return users by key, sorted by username."""
     return {user.pk: user for user in User.objects.filter(pk__in=set(keys)).order_by("username")}
 
 
 def _by_criterion(selection: WorkSelection, *fields: str) -> list[tuple[Any, ...]]:
-    """Count judge scores and overrides by these fields, without open independent reviews."""
+    """Sum compared and overridden scores by the given fields, without open independent reviews."""
     rows = CriterionDay.objects.filter(selection.on_days()).values_list(*fields)
     counted = {tuple(key): [judged, overridden] for *key, judged, overridden in _summed(rows)}
     for criterion, reviewer, judged, overridden in _rows(_OPEN_BY_CRITERION, selection):
@@ -300,7 +303,7 @@ def _by_rate(figures: CriterionOverrides) -> tuple[float, str]:
     return -(figures.override_rate or 0), figures.criterion
 
 
-def _work(selection: WorkSelection) -> Part:
+def _work(selection: WorkSelection) -> _Figures:
     found = {}
     for pk, *counted, agreed in _rows(_WORK, selection):
         in_a_row = [len(row) for row in (agreed or "").split("x")]
@@ -309,17 +312,17 @@ def _work(selection: WorkSelection) -> Part:
     return found
 
 
-def _overridden(selection: WorkSelection) -> Part:
+def _overridden(selection: WorkSelection) -> _Figures:
     rows = _by_criterion(selection, "reviewer")
     return {pk: {"judged": judged, "overridden": overridden} for pk, judged, overridden in rows}
 
 
-def _put_off(selection: WorkSelection) -> Part:
+def _put_off(selection: WorkSelection) -> _Figures:
     rows = _rows(_PUT_OFF, selection)
     return {pk: {"skipped": skipped, "returned": returned} for pk, skipped, returned in rows}
 
 
-def _escalated(selection: WorkSelection) -> Part:
+def _escalated(selection: WorkSelection) -> _Figures:
     raised = Escalation.objects.filter(selection.condition(reviewer="raised_by", at="raised_at"))
     raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN).exclude(
         kind=Escalation.Kind.DISAGREEMENT  # where disagreement nobody chose to
@@ -327,12 +330,12 @@ def _escalated(selection: WorkSelection) -> Part:
     return {pk: {"escalated": count} for pk, count in raised.values_list("raised_by").annotate(Count("pk"))}
 
 
-def _overturned(selection: WorkSelection) -> Part:
+def _overturned(selection: WorkSelection) -> _Figures:
     counted = Overturn.objects.filter(NOT_WITHDRAWN, selection.of_reviews()).values_list("review__reviewer")
     return {pk: {"overturned": count} for pk, count in counted.annotate(Count("review", distinct=True))}
 
 
-def _checked(selection: WorkSelection) -> Part:
+def _checked(selection: WorkSelection) -> _Figures:
     settled = SpotCheck.objects.exclude(outcome=SpotCheck.Outcome.OPEN).filter(selection.of_reviews())
     stood = Count("pk", filter=Q(outcome=SpotCheck.Outcome.AGREED))
     rows = settled.values_list("reviewer").annotate(checked=Count("pk"), upheld=stood)

@@ -1,4 +1,4 @@
-"""Decisions drawn at random for a lead to look at again: agreed to, or put back into the queue."""
+"""Spot checks: a lead reviews decisions drawn at random, and agrees with them or reopens them."""
 
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -22,15 +22,15 @@ LISTED = 200
 
 @transaction.atomic
 def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck]:
-    """Draw decisions of the selection's reviewer that are in force and were never drawn, each as likely.
+    """Draw at most `count` current decisions of the selection's reviewer, with equal probability.
 
-    `count` is from 0 on and counts up to `MOST_DRAWN`; fewer come where there are fewer. Nobody checks
-    their own decisions: raises `Denied`.
+    A decision is drawn only once, and at most `MOST_DRAWN` at a time. Raises `Denied` for the actor's own
+    decisions.
     """
     check(actor, "lead_review")
     if selection.reviewer is None or selection.reviewer == actor:
-        raise Denied("A spot check is of the decisions of one other person.")
-    # Two leads who draw at once take turns, and get different ones.
+        raise Denied("Choose one other reviewer for a spot check.")
+    # The lock serialises concurrent draws, so that they draw different decisions.
     User.objects.select_for_update(no_key=True).only("pk").get(pk=selection.reviewer.pk)
     candidates = Review.objects.by_reviewers().filter(selection.condition(), spot_check=None)
     in_force = candidates.filter(evaluation__review=F("pk"), evaluation__is_stale=False)
@@ -52,7 +52,10 @@ def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck
 
 @transaction.atomic
 def agree(*, check_id: int, actor: User, note: str = "") -> SpotCheck:
-    """Let the decision stand. Raises `Conflict` when it is not in force any more, or the check is settled."""
+    """Agree with a decision.
+
+    Raises `Conflict` if the decision is no longer current or the check is completed.
+    """
     spot_check = _open(check_id, actor)
     _settle(spot_check, Outcome.AGREED, actor, note)
     evaluation = spot_check.review.evaluation
@@ -62,7 +65,7 @@ def agree(*, check_id: int, actor: User, note: str = "") -> SpotCheck:
 
 @transaction.atomic
 def reopen(*, check_id: int, actor: User, reason: str) -> SpotCheck:
-    """Put the record back into the queue, for a reason that its reviewer reads. Raises as `agree`."""
+    """Return the record to the queue with a reason for its reviewer. Raises like `agree`."""
     spot_check = _open(check_id, actor)
     decisions.reopen(evaluation_id=spot_check.review.evaluation_id, actor=actor, reason=reason)
     _settle(spot_check, Outcome.REOPENED, actor, reason)
@@ -70,7 +73,7 @@ def reopen(*, check_id: int, actor: User, reason: str) -> SpotCheck:
 
 
 def open_checks(actor: User) -> list[SpotCheck]:
-    """What they drew and have not settled, as long as the decision is in force; the oldest first."""
+    """Return the actor's pending checks of current decisions, oldest first."""
     mine = SpotCheck.objects.filter(
         drawn_by=actor, outcome=Outcome.OPEN, review__evaluation__review=F("review")
     )
@@ -79,19 +82,19 @@ def open_checks(actor: User) -> list[SpotCheck]:
 
 
 def settled(selection: WorkSelection) -> list[SpotCheck]:
-    """The newest checks that are settled, by the day of the decision."""
+    """Return the latest completed checks, by the day of the decision."""
     found = SpotCheck.objects.filter(selection.of_reviews()).exclude(outcome=Outcome.OPEN)
     return list(_loaded(found).order_by("-settled_at", "-pk")[:LISTED])
 
 
 def _open(check_id: int, actor: User) -> SpotCheck:
-    """An open check whose decision is in force, its record locked. Raises `Conflict`."""
+    """Return a pending check of a current decision, and lock its record. Raises `Conflict`."""
     check(actor, "lead_review")
     review = SpotCheck.objects.select_related("review").get(pk=check_id).review
     evaluation = claims.lock_evaluation(review.evaluation_id)
     spot_check = SpotCheck.objects.select_related("review").get(pk=check_id)
     if spot_check.outcome != Outcome.OPEN:
-        raise Conflict(f"This check is settled already: {spot_check.get_outcome_display().lower()}.")
+        raise Conflict(f"This check is already completed: {spot_check.get_outcome_display().lower()}.")
     check_current(evaluation, review)
     spot_check.review.evaluation = evaluation
     return spot_check
@@ -104,6 +107,6 @@ def _settle(spot_check: SpotCheck, outcome: Outcome, actor: User, note: str) -> 
 
 
 def _loaded(checks: QuerySet[SpotCheck]) -> QuerySet[SpotCheck]:
-    """With all that a page says of them, and without what the judge and the models wrote."""
+    """Load everything a page shows, without large columns."""
     checks = checks.select_related("review__evaluation__run", "review__reviewer", "settled_by")
     return checks.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))

@@ -1,8 +1,8 @@
-"""The judge against people: scores and verdicts by judge model, prompt template and model.
+"""Compare the judge with reviewers: scores and verdicts by judge model, prompt template and evaluated model.
 
-Of decisions in force where it is known what the judge had said. What reviewers gave before they saw that
-stands apart from the rest, and records that were flagged stand apart from those that nobody flagged: figures
-of the one say nothing about the other.
+Counts current decisions for which the judge's scores are known. Blind and assisted reviews are kept apart,
+and so are flagged, sampled and picked records: a figure about one of these groups says nothing about the
+others.
 """
 
 import json
@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Sum
 
 from reviews.judge.scales import Scale
-from reviews.models import JudgedCount, Run, Stratum, User
+from reviews.judge.scope import JudgeScope
+from reviews.models import JudgedCount
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric import definition
 from reviews.rubric.overrides import is_same_score
@@ -27,84 +28,53 @@ Basis = Literal["blind", "assisted"]
 Population = Literal["flagged", "sampled", "picked"]
 
 BASES: dict[Basis, str] = {
-    "blind": "Blind: the reviewer scored before the judge's scores showed.",
-    "assisted": "Assisted, and so biased upward: the reviewer saw the judge's score, and people tend to "
-    "agree with what they see.",
+    "blind": "Blind: the reviewer scored before the judge's scores were shown.",
+    "assisted": "Assisted: the reviewer saw the judge's scores. Such reviews may overstate agreement, "
+    "because people tend to agree with a score they see.",
 }
 POPULATIONS: dict[Population, str] = {
-    "flagged": "Flagged records: a human was asked for. They are harder than the rest, so the judge looks "
-    "worse on them than it is on all records.",
-    "sampled": "Sampled records: nobody flagged them, and they were drawn at random from all such.",
-    "picked": "Picked records: nobody flagged them, and they were not drawn at random either, so they stand "
-    "for no others.",
+    "flagged": "Flagged records were marked for human review. They are harder than the rest, so the judge "
+    "looks worse on them than on all records.",
+    "sampled": "Sampled records are a random sample of the unflagged ones.",
+    "picked": "Picked records are unflagged ones that were reviewed without being sampled. They represent no "
+    "other records.",
 }
 DEFINITIONS = coefficients.DEFINITIONS | {
-    "changed": "Of the scores that reviewers gave blind, the share that is another one in their decision, "
-    "which was made after the judge's scores showed. Interval: Wilson 1927.",
+    "changed": "The share of blind scores that the reviewer changed after the judge's scores were shown. "
+    "Interval: Wilson 1927.",
 }
 FIGURES = ("agreement", "kappa", "weighted_kappa", "ac1", "false_pass", "false_fail", "leniency")
 
 
-@dataclass(frozen=True)
-class JudgeScope:
-    """Which decisions are counted; None does not narrow anything. A model of "" is no model."""
-
-    run: Run
-    judge: str | None = None
-    template: str | None = None
-    model: str | None = None
-    reviewer: User | None = None
-
-    def strata(self) -> QuerySet[Stratum]:
-        """Those that the decisions are of, whoever made them."""
-        return Stratum.objects.filter(**self._given())
-
-    def condition(self, stratum: str = "stratum") -> Q:
-        """The same for a query, by the field that leads to them."""
-        return Q(**{f"{stratum}__{column}": value for column, value in self._given().items()})
-
-    def _given(self) -> dict[str, Any]:
-        columns = {
-            "judge_llm_model": self.judge,
-            "judge_prompt_template_path": self.template,
-            "model_id": self.model,
-        }
-        return {"run": self.run} | {name: value for name, value in columns.items() if value is not None}
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "run": self.run.name,
-            "judge": self.judge,
-            "template": self.template,
-            "model": self.model,
-            "reviewer": self.reviewer.username if self.reviewer else None,
-        }
-
-
 class JudgeGroup(NamedTuple):
-    """Records of one judge model, prompt template and model; `model` is empty where none is named."""
+    """A judge model, a prompt template and an evaluated model."""
 
     judge: str
     template: str
+    #: Empty for records without a model.
     model: str
 
 
 @dataclass(frozen=True)
 class AccuracyFigures:
-    """The judge and people on one criterion, or on the verdict (None), of one group, or of all (None).
+    """The figures of one criterion, or of the verdict, over one group or over all groups.
 
-    A pair is in `table` if both gave a score that has a place there. Else it is counted in `judge_only`,
-    where the human took the criterion away or came to no verdict; in `human_only`, where the judge had no
-    score; or in `out_of_scale`. `DEFINITIONS` says what each figure is.
+    A pair of scores is counted in `table` if both scores are in its scale, otherwise in exactly one of the
+    counts below.
     """
 
+    #: None for the verdict.
     criterion: str | None
     basis: Basis
     population: Population
+    #: None for all groups together.
     group: JudgeGroup | None
     table: ConfusionMatrix
+    #: The human removed the criterion or came to no verdict.
     judge_only: int
+    #: The judge gave no score.
     human_only: int
+    #: A score has no place in the table.
     out_of_scale: int
 
     @property
@@ -113,7 +83,7 @@ class AccuracyFigures:
 
     @property
     def n(self) -> int:
-        """Pairs in the table."""
+        """The number of pairs in the table."""
         return self.table.n
 
     @cached_property
@@ -161,15 +131,15 @@ class AccuracyFigures:
 
 @dataclass(frozen=True)
 class AfterReveal:
-    """What became of scores that were given blind, on one criterion or the verdict (None).
+    """Changes of blind scores after the judge's scores were shown."""
 
-    `towards_judge` of those changed are the judge's now, `away_from_judge` were and are not any more.
-    """
-
+    #: None for the verdict.
     criterion: str | None
     population: Population
     changed: Estimate
+    #: Changed scores that now equal the judge's.
     towards_judge: int
+    #: Changed scores that used to equal the judge's.
     away_from_judge: int
 
     @property
@@ -182,16 +152,18 @@ class AfterReveal:
 
 @dataclass(frozen=True)
 class JudgeVsHuman:
-    """All figures of a scope: the verdict first, then the criteria in the rubric's order.
+    """All figures of a scope.
 
-    Of each, blind ones come before assisted ones, and flagged before sampled; what nobody reviewed is not
-    there. `groups` has the same by group, `reviews` how many decisions are counted.
+    The verdict comes first, then the criteria in the order of the rubric; blind before assisted, flagged
+    before sampled. Combinations without reviews are absent.
     """
 
     scope: JudgeScope
     overall: tuple[AccuracyFigures, ...]
+    #: The same figures by judge model, prompt template and evaluated model.
     groups: tuple[AccuracyFigures, ...]
     after_reveal: tuple[AfterReveal, ...]
+    #: The number of decisions counted.
     reviews: Mapping[tuple[Basis, Population], int]
 
     def as_json(self) -> dict[str, Any]:
@@ -213,11 +185,8 @@ def _title(criterion: str | None) -> str:
     return "Verdict" if criterion is None else criterion_title(criterion)
 
 
-# Counting
-
-
 class _Key(NamedTuple):
-    """What figures are of."""
+    """What a set of figures describes."""
 
     criterion: str | None
     basis: Basis
@@ -225,7 +194,7 @@ class _Key(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """How many decisions put `human` in the place of `judge`, and `final` in that of `human`: JSON values."""
+    """The number of decisions with the same judge, human and final score. Scores are JSON values."""
 
     key: _Key
     group: JudgeGroup
@@ -236,7 +205,7 @@ class _Row(NamedTuple):
 
 
 def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
-    """Two queries, over sums."""
+    """Compute all figures of a scope. Takes two queries, whatever the size of the run."""
     rows = _rows(scope)
     kept = definition.of(scope.run)
     scales = _scales(kept, rows)
@@ -263,7 +232,7 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
 
 def _rows(scope: JudgeScope) -> list[_Row]:
     strata = {stratum.pk: stratum for stratum in scope.strata()}
-    # By their keys the sums are added up several times as fast as by what the strata are.
+    # Grouping by the key of the stratum is several times as fast as grouping by its columns.
     counted = JudgedCount.objects.filter(stratum__in=[*strata])
     if scope.reviewer:
         counted = counted.filter(reviewer=scope.reviewer)
@@ -283,7 +252,7 @@ def _rows(scope: JudgeScope) -> list[_Row]:
 
 @lru_cache(maxsize=1024)
 def read_score(text: str | None) -> Any:
-    """A score from how JSON spells it; a text as it stands where it was cut short."""
+    """Parse a score from its JSON text. Returns the text itself if it was cut off."""
     if text is None:
         return None
     try:
@@ -303,7 +272,7 @@ def _scales(kept: definition.Rubric, rows: Iterable[_Row]) -> dict[str | None, S
 
 
 def _order(kept: definition.Rubric, found: Iterable[str | None]) -> Callable[[_Key], tuple[int, int, int]]:
-    """The verdict, the criteria of the rubric, and others by their names; blind first, flagged first."""
+    """Return the sort key of figures: the verdict, the rubric's criteria, then other criteria by name."""
     others = sorted({name for name in found if name is not None}.difference(kept.criteria))
     places = {name: place for place, name in enumerate((None, *kept.criteria, *others))}
     bases, populations = [*BASES], [*POPULATIONS]
@@ -349,7 +318,7 @@ def _after_reveal(key: _Key, rows: Iterable[_Row]) -> AfterReveal:
     return AfterReveal(
         key.criterion,
         key.population,
-        wilson(_total(changed), _total(scored), "scores that were given blind"),
+        wilson(_total(changed), _total(scored), "blind scores"),
         towards_judge=_total(row for row in changed if is_same_score(row.final, row.judge)),
         away_from_judge=_total(row for row in changed if is_same_score(row.human, row.judge)),
     )
@@ -357,30 +326,3 @@ def _after_reveal(key: _Key, rows: Iterable[_Row]) -> AfterReveal:
 
 def _total(rows: Iterable[_Row]) -> int:
     return sum(row.reviews for row in rows)
-
-
-# What a scope can be narrowed by
-
-
-class ScopeChoices(NamedTuple):
-    """What the decisions of a run are by: a model of "" is no model; reviewers are by their user names."""
-
-    judges: tuple[str, ...]
-    templates: tuple[str, ...]
-    models: tuple[str, ...]
-    reviewers: tuple[User, ...]
-
-
-def scope_choices(run: Run) -> ScopeChoices:
-    """Everything that there is a decision of."""
-    counted = JudgedCount.objects.filter(reviews__gt=0)
-    strata = Stratum.objects.filter(Exists(counted.filter(stratum=OuterRef("pk"))), run=run)
-    reviewers = User.objects.filter(
-        Exists(counted.filter(reviewer=OuterRef("pk"), stratum__in=[stratum.pk for stratum in strata]))
-    )
-    return ScopeChoices(
-        tuple(sorted({stratum.judge_llm_model for stratum in strata})),
-        tuple(sorted({stratum.judge_prompt_template_path for stratum in strata})),
-        tuple(sorted({stratum.model_id for stratum in strata})),
-        tuple(reviewers.order_by("username")),
-    )

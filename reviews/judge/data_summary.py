@@ -1,7 +1,7 @@
-"""What is true of a run's records, whoever reviewed them: how they were flagged, verified and judged.
+"""Summarise the records of a run: how many are flagged, verified, parsed and contradictory.
 
-Counted when a file comes in (`strata.recount`), so that it costs the same at any size. Contradictions are
-counted by the verdict rule that the run had then.
+The counts are made at import (`strata.recount`), so reading them costs the same at any size. Contradictions
+are counted by the verdict rule that the run had then.
 """
 
 from collections.abc import Iterator
@@ -16,25 +16,24 @@ from reviews.review.blind_scoring import Possibility
 from reviews.search import strata
 from reviews.search.filters import FILTERS
 
-# By the names of `DataSummary`: what is counted, where it is from, and what it does not say.
 DEFINITIONS = {
-    "records": "All records of the run, whether anybody reviewed them or not.",
+    "records": "All records of the run, reviewed or not.",
     "flagged": "Records whose `needs_human_review` is true in their file.",
     "no_verdict": "Records without a verdict in their file (`aggregated_score` is null), mostly because the "
-    "judge's answer failed to parse. What is read out of the raw output instead counts as the judge's.",
-    "verifications": "What the verifier says of the final answer, from `final_answer_verified` and "
-    "`verification_message`. A comparison with an empty reference says nothing about the answer.",
-    "contradictions": "Records in which two things cannot both be right: the judge's verdict and what its "
-    "scores come to, a score for the final answer and the verifier, a No and its justification. Which of "
-    "the two is wrong, a reviewer has to say. Counted by the rule that the run had when the file came in.",
-    "families": "Reasons why a human is asked (`review_reasons`), without what differs between two of the "
-    "same cause. A record may have reasons of several families.",
+    "judge's output could not be parsed. Scores extracted from the raw output count as the judge's.",
+    "verifications": "The verifier's result for the final answer, from `final_answer_verified` and "
+    "`verification_message`. A comparison with an empty reference is no evidence about the answer.",
+    "contradictions": "Records in which two statements cannot both be right: the judge's verdict and its "
+    "scores, a score for the final answer and the verifier, or a No and its justification. Counted by the "
+    "verdict rule that the run had at import.",
+    "families": "Flag reasons (`review_reasons`), grouped into families that ignore particulars. A record "
+    "may have reasons of several families.",
 }
 
 
 @dataclass(frozen=True)
 class DataCount:
-    """How many records have something in common; `name` and `value` are those of a filter."""
+    """The number of records with a facet. `name` and `value` are those of the list filter."""
 
     name: str
     value: str
@@ -43,21 +42,19 @@ class DataCount:
 
     @property
     def query(self) -> str:
-        """The parameters under which the list of the run has these records."""
+        """The query string that lists these records."""
         return urlencode({self.name: self.value})
 
 
 @dataclass(frozen=True)
 class DataSummary:
-    """`verdicts_read` is how many of the `no_verdict` have one that could be read out of raw output.
-
-    While `is_counted` is False the records of the run are not all counted: the numbers are None, and the
-    lists are empty. `sentences` say in words what a reader of any figure about the judge has to know.
-    """
+    """The counts of a run. They are None, or empty, while the run's records are being counted."""
 
     records: int | None
     flagged: int | None
+    #: Records without a verdict in their file.
     no_verdict: int | None
+    #: Records among those whose verdict was extracted from the raw output.
     verdicts_read: int | None
     verifications: tuple[DataCount, ...]
     contradictions: tuple[DataCount, ...]
@@ -67,10 +64,11 @@ class DataSummary:
 
     @property
     def sentences(self) -> tuple[str, ...]:
+        """What a reader of the judge's figures must know about the records."""
         return tuple(_sentences(self))
 
     def records_of(self, name: str, value: str) -> int:
-        """How many records have a facet."""
+        """Return the number of records with a facet."""
         every = (*self.verifications, *self.contradictions, *self.families)
         return next((fact.records for fact in every if (fact.name, fact.value) == (name, value)), 0)
 
@@ -86,7 +84,7 @@ class DataSummary:
 
 
 def summarize_data(run: Run) -> DataSummary:
-    """The facts of a run."""
+    """Summarise the records of a run."""
     if strata.why_not_counted(run):
         return DataSummary(
             None, None, None, None, (), (), (), blind_scoring.possibility(run), is_counted=False
@@ -110,7 +108,7 @@ def summarize_data(run: Run) -> DataSummary:
 
 
 def _facts(run: Run) -> Iterator[DataCount]:
-    """What was counted, most records first."""
+    """Yield the counts, largest first."""
     reasons = dict(RunFacet.objects.filter(run=run, name="reason").values_list("value", "title"))
     titles = {name: FILTERS[name].options for name in ("verified", "contradiction")} | {"reason": reasons}
     rows = FacetCount.objects.filter(run=run).order_by("-evaluations", "name", "value")
@@ -122,30 +120,30 @@ def _sentences(facts: DataSummary) -> Iterator[str]:
     if not facts.is_counted:
         yield strata.NOT_COUNTED
     if facts.records and facts.flagged is not None:
-        families = f", for {counted(len(facts.families), 'reason family', 'reason families')}"
-        flagged = f"{facts.flagged:,} of {counted(facts.records, 'record')} flagged for a human"
+        families = f", for {counted(len(facts.families), 'flag reason')}"
+        flagged = f"{facts.flagged:,} of {counted(facts.records, 'record')} flagged for review"
         yield f"{flagged}{families if facts.flagged and facts.families else ''}."
     if facts.no_verdict:
         read = "all" if facts.verdicts_read == facts.no_verdict else f"{facts.verdicts_read or 0:,}"
-        without = f"The file has no verdict of the judge for {counted(facts.no_verdict, 'record')}"
-        yield f"{without}; for {read} of them it is read out of the raw output."
+        without = f"{counted(facts.no_verdict, 'record has', 'records have')} no verdict in the file"
+        yield f"{without}; {read} of these verdicts were extracted from the raw output."
     if empty := facts.records_of("verified", "no reference"):
         yield (
-            f"{counted(empty, 'verification')} against an empty reference answer: no evidence, neither "
-            "against the judge nor against the model."
+            f"{counted(empty, 'verification')} against an empty reference answer. This is no evidence "
+            f"against the judge or the model."
         )
     for fact in facts.contradictions:
         contradict = "contradicts itself" if fact.records == 1 else "contradict themselves"
-        yield f"{counted(fact.records, 'record')} {contradict}: {fact.title}. A reviewer says which holds."
+        yield f"{counted(fact.records, 'record')} {contradict}: {fact.title}."
     if facts.records and not facts.blind.is_possible:
         yield facts.blind.sentence
 
 
 def percent(share: float) -> str:
-    """A share from 0 to 1 in words: "49 %"."""
-    return f"{share * 100:.0f}\u00a0%"
+    """Format a share from 0 to 1: "49%"."""
+    return f"{share * 100:.0f}%"
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A number of things in words: "1 record", "2 records"."""
+    """Format a number of things: "1 record", "2 records"."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"

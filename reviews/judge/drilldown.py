@@ -1,4 +1,4 @@
-"""The decisions in force behind a count of the judge against people, to look at one by one."""
+"""List the current decisions behind a count of the judge's accuracy."""
 
 import json
 import re
@@ -9,39 +9,41 @@ from typing import Any, Literal, NamedTuple, Self
 from django.db import connection
 from django.db.models import F, Q, QuerySet, Sum
 
-from reviews.judge.accuracy import Basis, JudgeScope, Population
+from reviews.judge.accuracy import Basis, Population
+from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, JudgedCount, Review
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.queue import progress
 from reviews.records.scores import Score, identity, is_score
 
 PAGE_SIZE = 50
-# Fewer than one decision in so many: not worth going through all of them in their order.
+# A filter that matches fewer than one decision in this many is searched by index, not by scanning.
 _RARE = 200
-# Stand for no score (the criterion was removed, or there is no verdict), for any, and for another than the
-# judge's (said of the human alone).
+# No score (a removed criterion or no verdict), any score, and a human score that differs from the judge's.
 NO_SCORE, ANY_SCORE, OTHER_SCORE = "-", "*", "!"
 _CURSOR = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
 class DecisionFilter:
-    """Which decisions: as an address says it, everything empty that does not narrow.
+    """The decisions to list, as query parameters. An empty field does not filter."""
 
-    `judge_said` and `human_said` are scores as JSON spells them, of a `criterion`; without one, verdicts.
-    `seen` is a basis and `drawn` a population of `judging`, `cause` a word of the run's causes.
-    """
-
+    #: Empty for the verdict.
     criterion: str = ""
+    #: A score as JSON text, a verdict, or one of `NO_SCORE` and `ANY_SCORE`.
     judge_said: str = ""
+    #: The same, or `OTHER_SCORE`.
     human_said: str = ""
+    #: Whether the reviewer saw the judge's scores.
     seen: Basis | Literal[""] = ""
+    #: How the record came to be reviewed.
     drawn: Population | Literal[""] = ""
+    #: A cause of the run's rubric.
     cause: str = ""
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Self:
-        """What an address asks for. Raises `KeyError` where it asks for what there cannot be."""
+        """Read the filter from query parameters. Raises `KeyError` for an impossible value."""
         said: dict[str, Any] = {field.name: query.get(field.name, "") for field in fields(cls)}
         if said["seen"] not in _SEEN or said["drawn"] not in _SAMPLED or "\0" in "".join(said.values()):
             raise KeyError
@@ -51,7 +53,7 @@ class DecisionFilter:
 
     @property
     def parts(self) -> dict[str, str]:
-        """The same as parameters of an address."""
+        """The filter as query parameters."""
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name))}
 
 
@@ -62,7 +64,7 @@ class Page(NamedTuple):
     next_after: str
 
 
-# Scores as `count_judged` counts them. A decision in force is one that a record leads to.
+# Scores as the trigger `count_judged` counts them. A decision is current if its record points to it.
 _FIND = """
     SELECT id FROM review
     WHERE run_id = %(run)s AND id < %(after)s AND judged IS NOT NULL
@@ -93,7 +95,7 @@ _NEWEST = 2**63 - 1
 
 
 def list_decisions(scope: JudgeScope, asked: DecisionFilter, *, after: str = "") -> Page:
-    """A page of decisions in force, newest first. A cursor that is none gives the first page."""
+    """Return a page of current decisions, newest first. An invalid cursor gives the first page."""
     start = int(after) if _CURSOR.fullmatch(after) else _NEWEST
     keys = _mentioning(scope, asked, start) if asked.cause else _counted(scope, asked, start)
     shown = keys[:PAGE_SIZE]
@@ -103,7 +105,7 @@ def list_decisions(scope: JudgeScope, asked: DecisionFilter, *, after: str = "")
 
 
 def _mentioning(scope: JudgeScope, asked: DecisionFilter, start: int) -> list[int]:
-    """Those that name a cause, which are in force by their nature."""
+    """Find the decisions that name a cause. Only current decisions have mentions."""
     mentions = CauseMention.objects.filter(scope.condition(), cause=asked.cause, review__lt=start)
     if asked.criterion:
         mentions = mentions.filter(criterion=asked.criterion)
@@ -114,6 +116,7 @@ def _mentioning(scope: JudgeScope, asked: DecisionFilter, start: int) -> list[in
 
 
 def _counted(scope: JudgeScope, asked: DecisionFilter, start: int) -> list[int]:
+    """Find the decisions that a count includes."""
     counted = _cells(scope, asked)
     is_common = _is_common(scope, counted)
     values: dict[str, Any] = {
@@ -130,7 +133,7 @@ def _counted(scope: JudgeScope, asked: DecisionFilter, start: int) -> list[int]:
 
 
 def _cells(scope: JudgeScope, asked: DecisionFilter) -> QuerySet[JudgedCount]:
-    """The counts that the decisions are in: they tell whose these are, and of what."""
+    """Return the counts that include the decisions. They give the strata and reviewers to search."""
     strata = list(scope.strata().values_list("pk", flat=True))
     counted = JudgedCount.objects.filter(stratum__in=strata, reviews__gt=0, criterion=asked.criterion or None)
     if scope.reviewer:
@@ -155,7 +158,7 @@ def _spellings(counted: QuerySet[JudgedCount], name: str) -> list[str]:
 
 
 def _is_common(scope: JudgeScope, counted: QuerySet[JudgedCount]) -> bool:
-    """Whether a page is filled soonest by looking through the run's decisions, from the newest on."""
+    """Return whether scanning the run's decisions from the newest fills a page soonest."""
     reviews = counted.aggregate(all=Sum("reviews", default=0))["all"]
     return bool(reviews * _RARE > progress.run_progress(scope.run).done)
 
@@ -172,8 +175,8 @@ def _conditions(asked: DecisionFilter, *, is_common: bool) -> str:
         else _condition("human", human, asked.human_said),
     )
     both = " AND ".join(filter(None, found)) or "true"
-    # PostgreSQL takes it that hardly a row fulfils such a condition, and every second one does so in a CASE:
-    # then it goes through the newest first.
+    # PostgreSQL expects such a condition to match few rows, but half of all rows inside a CASE. The CASE
+    # makes it scan the newest decisions first.
     return f"CASE WHEN {both} THEN true ELSE false END" if is_common else both
 
 
@@ -183,7 +186,7 @@ def _condition(name: str, score: str, asked: str) -> str:
 
 
 def _is_said(counted: str | None, asked: str) -> bool:
-    """Whether a score as it is counted is the one asked for: 4 and 4.0 are one."""
+    """Return whether a counted score is the requested one. 4 and 4.0 are the same score."""
     if not asked:
         return True
     is_none = counted in {None, "null"}
@@ -193,7 +196,7 @@ def _is_said(counted: str | None, asked: str) -> bool:
 
 
 def _read(text: str) -> object:
-    """What tells a score from others; the text itself, where it is a verdict's word or was cut."""
+    """Return the identity of a score, or the text itself for a verdict or a cut-off score."""
     try:
         value: Score = json.loads(text)
     except (ValueError, RecursionError):

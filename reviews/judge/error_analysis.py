@@ -1,7 +1,8 @@
-"""What is wrong with a judge's prompts: the causes that reviewers named, with decisions to quote."""
+"""Analyse the judge's errors: the causes that reviewers named, by prompt template, with examples to quote."""
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -9,7 +10,8 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import Count, QuerySet
 
-from reviews.judge.accuracy import JudgeScope
+from reviews.judge.data_summary import counted
+from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Review, Stratum
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.scores import criterion_title, format_score, score_of
@@ -17,41 +19,42 @@ from reviews.rubric import definition
 from reviews.rubric.definition import Rubric
 from reviews.search import indexing
 
-# By what a page has: what it is, of which records, where it is from, what it does not say.
 DEFINITIONS = {
-    "mentions": "How often reviewers named the cause, in decisions in force: once for each criterion of a "
-    "record. They name one where they change a score, or leave it and find its reason wrong; whoever "
-    "changes a score need not. Flagged records are reviewed more than others: the order says what to mend "
-    "first, not how often the judge does it.",
-    "examples": "The newest decisions that name the cause, of different criteria first: what the judge "
-    "said, and what stands in its place. The judge's justification is left out where the record has changed "
-    "since.",
+    "mentions": "How often reviewers named the cause in current decisions, once per criterion of a record. "
+    "Naming a cause is optional. Flagged records are reviewed more often than others, so the order shows "
+    "what to fix first, not how often the judge makes the error.",
+    "examples": "The newest decisions that name the cause, from different criteria first. The judge's "
+    "justification is omitted if the record has changed since.",
 }
-# Of the large columns of a record, those that tell what its judge said.
+# The characters that Markdown treats as markup.
+_SIGNS = re.compile(r"([\\`*_{}\[\]<>#!|~$&])")
+_TICKS = re.compile(r"`+")
+# The large columns that hold the judge's scores.
 _NEEDED = {"extracted_scores", "parsed_rubric_scores"}
 _DEFERRED = tuple(f"evaluation__{column}" for column in LARGE_COLUMNS if column not in _NEEDED)
 
 
 class Quote(NamedTuple):
-    """One criterion of a decision. Scores are JSON values, None for none.
-
-    `human_justification` is empty where the reviewer left the judge's, and `judge_justification` where the
-    record is no more what was judged.
-    """
+    """One criterion of a decision. Scores are JSON values, None for no score."""
 
     judge_score: Any
+    #: Empty if the record has changed since the decision.
     judge_justification: str
     human_score: Any
+    #: Empty if the reviewer kept the judge's.
     human_justification: str
 
 
 @dataclass(frozen=True)
 class Example:
-    """The same to read. `review` and `evaluation` are keys, `title` is that of the record."""
+    """A quote with its record and reviewer, ready to display."""
 
+    #: The key of the review.
     review: int
+    #: The key of the record.
     evaluation: int
     evaluation_id: str
+    #: The title of the record.
     title: str
     model: str
     judge: str
@@ -86,7 +89,7 @@ class CriterionMentions:
 
 @dataclass(frozen=True)
 class NamedCause:
-    """A cause, and the criteria for which it was named, most often first."""
+    """A cause with the criteria it was named for, most frequent first."""
 
     word: str
     title: str
@@ -109,7 +112,7 @@ class NamedCause:
 
 @dataclass(frozen=True)
 class TemplateErrors:
-    """The causes that were named for a prompt template, most often first."""
+    """The causes named for a prompt template, most frequent first."""
 
     path: str
     causes: tuple[NamedCause, ...]
@@ -125,7 +128,7 @@ class TemplateErrors:
 
 @dataclass(frozen=True)
 class ErrorAnalysis:
-    """The templates for which causes were named, most often first."""
+    """The templates with named causes, most mentions first."""
 
     scope: JudgeScope
     templates: tuple[TemplateErrors, ...]
@@ -138,31 +141,28 @@ class ErrorAnalysis:
         return {"mentions": self.mentions, "templates": [template.as_json() for template in self.templates]}
 
 
-# Counting
-
-
 class _Named(NamedTuple):
-    """What a mention is of."""
+    """The subject of a mention."""
 
     stratum: int
     cause: str
     criterion: str
 
 
-# How often each criterion was named, by template and cause.
+# The mentions of each criterion, by template and cause.
 _Sums = Mapping[tuple[str, str], Counter[str]]
 
 
 def find_mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
-    """The causes named in a scope, by whomever."""
+    """Return the causes named in a scope, by any reviewer."""
     named = CauseMention.objects.filter(run=scope.run, stratum__isnull=False)
-    # By its index, which has no need of the strata where all of them are asked for.
+    # Without a filter the index of mentions suffices, without a join to the strata.
     narrowed = scope.judge is not None or scope.template is not None or scope.model is not None
     return named.filter(scope.condition()) if narrowed else named
 
 
 def analyse_errors(scope: JudgeScope, *, examples: int = 2) -> ErrorAnalysis:
-    """The causes named in a scope, each with so many examples. Four queries at any size."""
+    """Rank the causes of a scope, each with at most `examples` examples. Takes four queries at any size."""
     kept = definition.of(scope.run)
     rows = find_mentions(scope).values_list("stratum", "cause", "criterion").annotate(Count("review"))
     rows = rows.order_by("stratum", "cause", "criterion")
@@ -188,9 +188,6 @@ def _title(kept: Rubric, word: str) -> str:
     return cause.title if cause else criterion_title(word)
 
 
-# Examples
-
-
 _NEWEST = """
     SELECT wanted.stratum, wanted.cause, wanted.criterion, review_id
     FROM unnest(%(strata)s::bigint[], %(causes)s::text[], %(criteria)s::text[])
@@ -208,7 +205,7 @@ _NEWEST = """
 def _quoted(
     scope: JudgeScope, kept: Rubric, sums: _Sums, named: Iterable[tuple[str, _Named]], most: int
 ) -> dict[tuple[str, str], tuple[Example, ...]]:
-    """Examples by template and cause: one of each of the criteria named most often, newest first."""
+    """Choose examples by template and cause: newest first, from the most frequent criteria in turn."""
     often = {key: [name for name, _ in criteria.most_common(most)] for key, criteria in sums.items()}
     wanted = {one: path for path, one in named if one.criterion in often[path, one.cause]}
     newest: dict[tuple[str, str, str], list[int]] = defaultdict(list)
@@ -230,7 +227,7 @@ def _quoted(
 
 
 def _newest(scope: JudgeScope, wanted: Sequence[_Named], most: int) -> Iterator[tuple[_Named, int]]:
-    """The newest reviews that mention each of these, by an index."""
+    """Yield the newest reviews with each mention, using an index."""
     columns = zip(*wanted, strict=True) if wanted else ((), (), ())
     strata, causes, criteria = map(list, columns)
     values: dict[str, Any] = {"run": scope.run.pk, "most": most}
@@ -242,7 +239,7 @@ def _newest(scope: JudgeScope, wanted: Sequence[_Named], most: int) -> Iterator[
 
 
 def _in_turns(lists: Iterable[Sequence[tuple[int, str]]]) -> list[tuple[int, str]]:
-    """The first of each, then the second of each, and so on."""
+    """Interleave the lists: the first of each, then the second of each, and so on."""
     return [one for turn in zip_longest(*lists) for one in turn if one is not None]
 
 
@@ -272,7 +269,7 @@ def _example(review: Review, criterion: str, cause: str) -> Example:
 
 
 def quote(review: Review, criterion: str) -> Quote:
-    """What a decision says of a criterion, and what the judge had said."""
+    """Quote a criterion of a decision with the judge's score and justification."""
     judged = indexing.judged_criteria(review.evaluation) if is_unchanged(review) else []
     said = next((one.justification for one in judged if one.criterion == criterion), "")
     entry = (review.corrected_scores or {}).get(criterion)
@@ -286,6 +283,59 @@ def quote(review: Review, criterion: str) -> Quote:
 
 
 def is_unchanged(review: Review) -> bool:
-    """Whether the record is still what was decided on."""
+    """Return whether the record still is what the reviewer decided on."""
     record = review.evaluation
     return (review.source_import_id, review.source_line) == (record.source_import_id, record.source_line)
+
+
+def to_markdown(analysis: ErrorAnalysis, link: Callable[[Example], str]) -> Iterator[str]:
+    """Yield the analysis as Markdown lines. `link` returns the URL of an example's record.
+
+    Texts of records are in code blocks, so that none of their markup takes effect.
+    """
+    yield f"# Errors of the judge: {_plain(analysis.scope.run.name)}\n\n"
+    if not analysis.templates:
+        yield "No reviewer has named a cause yet.\n"
+    for template in analysis.templates:
+        yield from _template_markdown(template, link)
+
+
+def _template_markdown(template: TemplateErrors, link: Callable[[Example], str]) -> Iterator[str]:
+    yield f"## {_plain(template.path)}\n\n"
+    yield "| Cause | Named | For |\n|---|---:|---|\n"
+    for cause in template.causes:
+        criteria = ", ".join(f"{_plain(one.title)} ({one.mentions:,})" for one in cause.criteria)
+        yield f"| {_plain(cause.title)} | {cause.mentions:,} | {criteria} |\n"
+    yield "\n"
+    for cause in template.causes:
+        yield from _cause_markdown(cause, link)
+
+
+def _cause_markdown(cause: NamedCause, link: Callable[[Example], str]) -> Iterator[str]:
+    yield f"### {_plain(cause.title)}, named {counted(cause.mentions, 'time')}\n\n"
+    for example in cause.examples:
+        yield f"[{_plain(example.title)}]({link(example)}), {_plain(example.criterion_title)}\n\n"
+        judge = f"The judge ({_plain(example.judge)})"
+        yield from _quote_markdown(judge, example.judge_score, example.judge_justification)
+        yield from _quote_markdown("The reviewer", example.human_score, example.human_justification)
+        if example.comment:
+            yield f"Comment:\n\n{_block(example.comment)}\n"
+
+
+def _quote_markdown(who: str, score: str, justification: str) -> Iterator[str]:
+    gave = f"{who}: **{_plain(score)}**" if score else f"{who}: no score"
+    yield f"{gave}\n\n"
+    if justification:
+        yield f"{_block(justification)}\n"
+
+
+def _plain(text: str) -> str:
+    """Return a text on one line, with markup escaped."""
+    return _SIGNS.sub(r"\\\1", " ".join(text.split()))
+
+
+def _block(text: str) -> str:
+    """Return a text in a code block whose fence is longer than any run of backticks in the text."""
+    longest = max((len(run) for run in _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text.strip()}\n{fence}\n"

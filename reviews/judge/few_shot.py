@@ -1,4 +1,4 @@
-"""Decisions as examples for a judge: what it was asked, what it said, and what it should have said. JSONL."""
+"""Export corrected decisions as few-shot examples for a judge, as JSON lines."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -12,18 +12,18 @@ from reviews.database.replica import yield_from_replica
 from reviews.evidence import task_context
 from reviews.evidence.task_context import RecordContext
 from reviews.judge import error_analysis
-from reviews.judge.accuracy import JudgeScope
+from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention
 
-# Examples that are read at once. Each has a record with all its texts.
+# Each example loads a record with all its texts.
 _BATCH = 50
 
 
 @yield_from_replica
 def stream_examples(scope: JudgeScope) -> Iterator[bytes]:
-    """An example a line for each cause that a reviewer named, oldest first; memory stays within a batch.
+    """Yield one example per named cause, oldest first, reading a batch of records at a time.
 
-    Decisions whose record has changed since are left out: the judge was asked something else.
+    Decisions whose record has changed since are omitted: the judge saw a different record.
     """
     with HeldTransaction():
         named = iter(_mentions(scope).iterator(_BATCH))
@@ -40,7 +40,7 @@ def _mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
 
 
 def _example(mention: CauseMention, context: RecordContext | None) -> dict[str, Any]:
-    """`input` is what was to be judged: null where neither the record nor its task context tells."""
+    """Build an example. `input` is null if neither the record nor its task context has it."""
     review, record = mention.review, mention.review.evaluation
     quoted = error_analysis.quote(review, mention.criterion)
     return {

@@ -1,45 +1,45 @@
-"""What each reason for asking a human is worth: how often it leads to an error, and at what price."""
+"""Measure flag precision: how often each flag reason leads to an error, and at what cost."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from django.db.models import Sum
 
-from reviews.judge.accuracy import JudgeScope
 from reviews.judge.data_summary import percent
+from reviews.judge.scope import JudgeScope
 from reviews.models import FacetCount, ReasonCount, RunFacet
 from reviews.search import strata
 from reviews.statistics.intervals import Estimate, wilson
 
-Advice = Literal["keep", "retire", "too few"]
+Advice = Literal["keep", "retire", "not enough data"]
 
-# A reason that holds for one record in so many with an error is worth a reviewer's time.
+# A reason is worth a reviewer's time if at least this share of its records contains an error.
 WORTH = 0.10
-# With fewer reviews nothing is advised, however they came out.
+# No advice is given on fewer reviews.
 FEWEST = 10
 
 RULE = (
-    f"Keep: the 95 % interval of the precision lies above {percent(WORTH)}, so at least one in "
-    f"{1 / WORTH:.0f} of the records that the reason flags held an error. Retire: it lies below. Too few: it "
-    f"does not tell yet, or fewer than {FEWEST} records with the reason are reviewed. Before you retire a "
-    "reason, compare its precision with the escape rate, which is that of records without any."
+    f"Keep: the 95% interval of the precision is above {percent(WORTH)}, so at least one in {1 / WORTH:.0f} "
+    f"records with the reason contains an error. Retire: the interval is below. Not enough data: the "
+    f"interval includes {percent(WORTH)}, or fewer than {FEWEST} records with the reason are reviewed. "
+    f"Before you retire a reason, compare its precision with the miss rate, which is the error rate of "
+    f"unflagged records."
 )
-# By the names of `FlagReason`: what it is, of which records, where it is from, and what it does not say.
 DEFINITIONS = {
-    "flagged": "Records of the run with a reason of the family in `review_reasons`. One with reasons of "
+    "flagged": "Records of the run with a reason of the family in `review_reasons`. A record with reasons of "
     "several families counts for each.",
-    "reviewed": "Of those, records with a decision in force that was made here and for which the judge's "
-    "scores were known.",
-    "changed": "Reviewed records in which a human changed, added or removed the score of a criterion, or "
-    "said why the judge was wrong about one.",
-    "verdict_changed": "Reviewed records whose verdict (Pass, Partial, Fail) is not the judge's any more.",
-    "precision": "The share of reviewed records in which a score was changed (Wilson 1927, Journal of the "
-    "American Statistical Association 22:209). What was reviewed so far need not be like the rest of the "
-    "flagged records, and a reviewer who saw the judge's score changes it more rarely.",
-    "verdict_precision": "The same for the verdict, of the records where both have one.",
-    "minutes_per_error": "Active minutes of a review, on average, divided by the precision: what it costs "
-    "to find one record with an error by this reason. Time is active while the page is visible and in use; "
-    "a record with several reasons costs its whole time for each.",
+    "reviewed": "Flagged records with a current decision made here, for which the judge's scores are known.",
+    "changed": "Reviewed records in which a reviewer changed, added or removed the score of a criterion, or "
+    "named a cause.",
+    "verdict_changed": "Reviewed records whose verdict (Pass, Partial, Fail) differs from the judge's.",
+    "precision": "The share of reviewed records with a changed score (Wilson 1927, Journal of the American "
+    "Statistical Association 22:209). The records reviewed so far may differ from the other flagged ones. "
+    "Reviewers who see the judge's score change it less often.",
+    "verdict_precision": "The share of reviewed records with a changed verdict, among those with both "
+    "verdicts.",
+    "minutes_per_error": "The mean active minutes of a review divided by the precision: the cost of finding "
+    "one record with an error. Time is active while the page is visible and in use. A record with several "
+    "reasons counts its whole time for each.",
     "advice": RULE,
 }
 _SUMS = ("reviews", "compared", "changed", "verdicts", "verdict_changed", "timed", "active_ms")
@@ -47,19 +47,17 @@ _SUMS = ("reviews", "compared", "changed", "verdicts", "verdict_changed", "timed
 
 @dataclass(frozen=True)
 class FlagReason:
-    """One family of reasons.
-
-    `flagged` is None while the records of the run are not all counted. `timed` is how many of its decisions
-    are in `active_minutes`.
-    """
+    """The figures of one family of flag reasons."""
 
     key: str
     title: str
+    #: None while the run's records are being counted.
     flagged: int | None
     reviewed: int
     changed: int
     verdicts: int
     verdict_changed: int
+    #: The number of decisions in `active_minutes`.
     timed: int
     active_minutes: float
 
@@ -69,7 +67,7 @@ class FlagReason:
 
     @property
     def verdict_precision(self) -> Estimate:
-        return wilson(self.verdict_changed, self.verdicts, "reviewed records with two verdicts")
+        return wilson(self.verdict_changed, self.verdicts, "reviewed records with both verdicts")
 
     @property
     def minutes_per_error(self) -> float | None:
@@ -79,34 +77,34 @@ class FlagReason:
 
     @property
     def minutes_why(self) -> str:
-        """Why there are no minutes per error; empty where there are."""
+        """Why `minutes_per_error` is undefined, or empty."""
         if not self.timed:
             return "No review of a record with this reason was timed."
         if not self.changed:
-            return f"No error was found in {self.active_minutes:,.0f} active minutes."
+            return f"No error found in {self.active_minutes:,.0f} active minutes."
         return ""
 
     @property
     def advice(self) -> Advice:
-        """See `RULE`."""
+        """Apply `RULE`."""
         low, high = self.precision.low, self.precision.high
         if low is None or high is None or self.reviewed < FEWEST or low <= WORTH <= high:
-            return "too few"
+            return "not enough data"
         return "keep" if low > WORTH else "retire"
 
     @property
     def because(self) -> str:
         """The advice as a sentence."""
-        found = f"{self.changed:,} of {self.reviewed:,} reviewed records held an error"
+        found = f"{self.changed:,} of {self.reviewed:,} reviewed records contained an error"
         if not self.reviewed:
-            return "Too few: no record with this reason is reviewed yet."
+            return "Not enough data: no record with this reason is reviewed yet."
         low, high = self.precision.low or 0, self.precision.high or 0
         between = f"the share is between {percent(low)} and {percent(high)}"
         if self.advice == "keep":
             return f"Keep: {found}; {between}, more than one in {1 / WORTH:.0f}."
         if self.advice == "retire":
             return f"Retire: {found}; {between}, less than one in {1 / WORTH:.0f}."
-        return f"Too few: {found}; {between}, which does not tell yet."
+        return f"Not enough data: {found}; {between}, which includes one in {1 / WORTH:.0f}."
 
     def as_json(self) -> dict[str, Any]:
         names = ("key", "title", "flagged", "reviewed", "changed", "verdicts", "verdict_changed", "timed")
@@ -124,12 +122,10 @@ class FlagReason:
 
 @dataclass(frozen=True)
 class FlagPrecision:
-    """The families of a run, those that flag most records first.
-
-    While its records are not all counted, `unknown` says so, and only families with a decision are here.
-    """
+    """The families of a run, those with most flagged records first."""
 
     families: tuple[FlagReason, ...]
+    #: Why `flagged` is unknown, or empty. Families without a decision are absent then.
     unknown: str = ""
 
     @property
@@ -142,7 +138,7 @@ class FlagPrecision:
 
 
 def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
-    """The families of a run's reasons; what came of them, by one reviewer if the scope has one."""
+    """Measure every family of a run's flag reasons. A reviewer in the scope limits the decisions counted."""
     run = scope.run
     unknown = strata.why_not_counted(run)
     facets = RunFacet.objects.filter(run=run, name="reason").values_list("value", "title")

@@ -1,4 +1,4 @@
-"""The evaluated models in order: by the judge's pass rates, and by those that humans correct."""
+"""Rank the evaluated models by the judge's pass rates, and by pass rates corrected with human verdicts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reviews.judge import population as judge_population
-from reviews.judge.accuracy import JudgeScope
 from reviews.judge.data_summary import counted
 from reviews.judge.population import PopulationCell
+from reviews.judge.scope import JudgeScope
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.search import strata
 from reviews.statistics import intervals
@@ -17,41 +17,41 @@ from reviews.statistics.intervals import Estimate, StratumSample, stratified_sha
 EstimateBasis = Literal["measured", "assumed", "nothing"]
 
 _PASS = VERDICT_OF_LEVEL["yes"]
-# Explanations by the names of the fields below.
 DEFINITIONS = {
-    "judge_rate": "Of all records of the model in which the judge came to a verdict, the share that it "
-    "passes. A count, not an estimate: it has no interval.",
-    "estimate": "Human-corrected pass rate: the share of all its records that humans would pass. Reviewed "
-    "records stand for the others of the same judge, prompt and verdict, flagged ones for flagged ones, "
-    "sampled ones for those that were not flagged, each weighted by how many there are "
-    "(post-stratification: Cochran 1977, Sampling Techniques, chapter 5A). Where nobody reviewed one like "
-    "it, the judge's word is taken, and the note says for how many. The interval is for further records of "
-    "the same kind, so it has a width even where all are reviewed.",
-    "rank": "Place by pass rate; equal rates share a place.",
-    "swaps": "Pairs of models that the judge and humans put in the opposite order. A swap is real if the "
-    "difference of the corrected rates is more than chance at the 5 % level, with all pairs of models asked "
-    "at once (Holm 1979, Scandinavian Journal of Statistics 6:65). Models that answered the same tasks are "
-    "compared as if they had not: real differences may be missed, none is made up.",
+    "judge_rate": "The share of the model's records with a verdict that the judge passes. It is a count, "
+    "not an estimate, so it has no interval.",
+    "estimate": "The share of the model's records that humans would pass. Reviewed records represent the "
+    "others with the same judge, prompt, verdict and flag, weighted by their number (post-stratification: "
+    "Cochran 1977, Sampling Techniques, chapter 5A). Unflagged records are represented by sampled ones "
+    "only. Records that no reviewed one represents keep the judge's verdict, and the note gives their "
+    "number. The interval applies to further records of the same kind, so it has a width even if all "
+    "records are reviewed.",
+    "rank": "The rank by pass rate. Equal rates share a rank.",
+    "ranking_disagreements": "Pairs of models that the judge and humans rank in opposite order. A "
+    "disagreement is significant at the 5% level, adjusted for all pairs of models (Holm 1979, Scandinavian "
+    "Journal of Statistics 6:65). The test treats models as if they had answered different tasks, so it may "
+    "miss real differences between models that answered the same ones.",
 }
 
 
 @dataclass(frozen=True)
 class RankedModel:
-    """`judged` records have a verdict by the judge, `passes` of these a Pass; `reviewed` have one by a human.
-
-    The estimate is about `measured` records (reviewed, or like reviewed ones) and `assumed` ones, of which
-    the judge's word is taken; `unknown` ones are left out: there is no verdict, and nobody reviewed any.
-    Ranks are from 1, None where there is no rate.
-    """
+    """A model with its pass rates and ranks. Ranks start at 1, and are None without a rate."""
 
     name: str
     records: int
+    #: Records with a verdict by the judge.
     judged: int
+    #: Judged records that pass.
     passes: int
+    #: Records with a verdict by a human.
     reviewed: int
+    #: Records that are reviewed or represented by reviewed ones.
     measured: int
+    #: Records for which the judge's verdict is assumed to be right.
     assumed: int
     assumed_not_flagged: int
+    #: Records without any verdict. The estimate omits them.
     unknown: int
     estimate: Estimate
     judge_rank: int | None = None
@@ -73,7 +73,7 @@ class RankedModel:
 
     @property
     def note(self) -> str:
-        """What the estimate assumes and leaves out; empty where it does neither."""
+        """What the estimate assumes and omits, or empty."""
         return " ".join(_notes(self)) if self.reviewed else ""
 
     def as_json(self) -> dict[str, Any]:
@@ -94,16 +94,17 @@ class RankedModel:
 
 @dataclass(frozen=True)
 class RankingDisagreement:
-    """The judge has one model ahead of another, and humans have it behind.
+    """A pair of models that the judge and humans rank in opposite order."""
 
-    `difference` is how far the corrected rate of `behind` lies above that of `ahead`.
-    """
-
+    #: The model that the judge ranks higher.
     ahead: str
+    #: The model that humans rank higher.
     behind: str
+    #: The corrected rate of `behind` minus that of `ahead`.
     difference: Estimate
+    #: Adjusted for all pairs (Holm 1979).
     p: float
-    is_real: bool
+    is_significant: bool
 
     def as_json(self) -> dict[str, Any]:
         difference = self.difference.as_json()
@@ -112,23 +113,22 @@ class RankingDisagreement:
             "behind": self.behind,
             "difference": difference,
             "p": round(self.p, 6),
-            "is_real": self.is_real,
+            "is_significant": self.is_significant,
         }
 
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The models by their estimates, those without one last by the judge's rate. `pairs` were compared.
-
-    While the records of the run are not all counted there are no models, and `unknown` says why. `left_out`
-    says which records no figure counts.
-    """
+    """The models by corrected pass rate. Models without an estimate come last, by the judge's rate."""
 
     scope: JudgeScope
     models: tuple[RankedModel, ...]
-    swaps: tuple[RankingDisagreement, ...]
+    ranking_disagreements: tuple[RankingDisagreement, ...]
+    #: The number of pairs compared.
     pairs: int
+    #: Why there are no models, while the run's records are being counted.
     unknown: str = ""
+    #: The records that no figure counts, as a sentence.
     left_out: str = ""
 
     @property
@@ -138,14 +138,17 @@ class Leaderboard:
     def as_json(self) -> dict[str, Any]:
         return {
             "models": [model.as_json() for model in self.models],
-            "swaps": [swap.as_json() for swap in self.swaps],
+            "ranking_disagreements": [swap.as_json() for swap in self.ranking_disagreements],
             "pairs": self.pairs,
             "sentences": list(self.sentences),
         }
 
 
 def rank_models(scope: JudgeScope) -> Leaderboard:
-    """The scoreboard of a run, by one judge or prompt if the scope has one, whoever reviewed."""
+    """Rank the models of a run by any reviewer's decisions.
+
+    The judge and prompt filters of the scope apply.
+    """
     if unknown := strata.why_not_counted(scope.run):
         return Leaderboard(scope, (), (), 0, unknown)
     by_model: dict[str, list[PopulationCell]] = defaultdict(list)
@@ -188,7 +191,8 @@ def _estimate(
     if not reviewed:
         return undefined("No record of this model is reviewed yet.")
     parts = [
-        StratumSample(cell.records, cell.reviewed, cell.said.get(_PASS, 0), cell.label) for cell in measured
+        StratumSample(cell.records, cell.reviewed, cell.verdicts.get(_PASS, 0), cell.label)
+        for cell in measured
     ]
     taken = [
         StratumSample(cell.records, cell.records, cell.records * (cell.verdict == _PASS)) for cell in assumed
@@ -197,7 +201,7 @@ def _estimate(
 
 
 def _ranked(models: Iterable[RankedModel]) -> list[RankedModel]:
-    """In their order, with their ranks."""
+    """Order the models and set their ranks."""
     found = list(models)
     judged = _ranks([model.judge_rate for model in found])
     estimated = _ranks([model.estimate.value for model in found])
@@ -215,7 +219,7 @@ def _ranks(rates: Sequence[float | None]) -> list[int | None]:
 
 
 def _swap(one: RankedModel, other: RankedModel, pair: intervals.PairComparison) -> RankingDisagreement | None:
-    """The pair as a swap, if the judge has its models in the opposite order."""
+    """Return the pair as a disagreement, if the judge ranks its models in opposite order."""
     if one.judge_rate is None or other.judge_rate is None or pair.difference.value is None:
         return None
     by_judge = one.judge_rate - other.judge_rate
@@ -223,17 +227,19 @@ def _swap(one: RankedModel, other: RankedModel, pair: intervals.PairComparison) 
         return None
     ahead, behind = (one, other) if by_judge > 0 else (other, one)
     difference = intervals.difference(behind.estimate, ahead.estimate)
-    return RankingDisagreement(ahead.title, behind.title, difference, pair.p, pair.is_real)
+    return RankingDisagreement(ahead.title, behind.title, difference, pair.p, pair.is_significant)
 
 
 def _notes(model: RankedModel) -> Iterator[str]:
     if model.assumed_not_flagged:
-        others = counted(model.assumed_not_flagged, "record")
-        yield f"Assumes the judge to be right about {others} that nobody flagged: none like them was sampled."
+        others = counted(model.assumed_not_flagged, "unflagged record")
+        yield f"Assumes that the judge is right about {others}: none like them was sampled."
     if flagged := model.assumed - model.assumed_not_flagged:
-        yield f"Takes the judge's word for {counted(flagged, 'flagged record')}: none like them is reviewed."
+        yield (
+            f"Keeps the judge's verdict on {counted(flagged, 'flagged record')}: none like them is reviewed."
+        )
     if model.unknown:
-        yield f"Leaves out {counted(model.unknown, 'record')} without a verdict: none like them is reviewed."
+        yield f"Omits {counted(model.unknown, 'record')} without a verdict: none like them is reviewed."
 
 
 def _sentences(board: Leaderboard) -> Iterator[str]:
@@ -244,16 +250,16 @@ def _sentences(board: Leaderboard) -> Iterator[str]:
         yield board.left_out
     estimated = [model for model in board.models if model.estimate.value is not None]
     if not estimated:
-        yield "No record is reviewed yet: these are the judge's rates, and nothing corrects them."
+        yield "No record is reviewed yet. These are the judge's rates, without correction."
         return
     if left := len(board.models) - len(estimated):
-        yield f"{counted(left, 'model has', 'models have')} no reviewed record, and so no estimate."
+        yield f"{counted(left, 'model has', 'models have')} no reviewed record, and therefore no estimate."
     if any(model.assumed_not_flagged for model in estimated):
         yield (
-            "Where no record was sampled that nobody flagged, the estimate corrects the flagged part only, "
-            "and assumes the judge to be right about the rest."
+            "Without sampled records, the estimate corrects the flagged part only. It assumes that the "
+            "judge is right about unflagged records."
         )
     if board.pairs:
-        real = sum(swap.is_real for swap in board.swaps)
-        swapped = f"{len(board.swaps):,} of {counted(board.pairs, 'pair')} of models"
-        yield f"Humans have {swapped} in the opposite order of the judge's, {real:,} by more than chance."
+        real = sum(swap.is_significant for swap in board.ranking_disagreements)
+        swapped = f"{len(board.ranking_disagreements):,} of {counted(board.pairs, 'pair')} of models"
+        yield f"The judge and humans rank {swapped} in opposite order, {real:,} of them significantly."

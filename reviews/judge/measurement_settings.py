@@ -1,7 +1,7 @@
-"""How the judge of a run is measured: what share of its records is scored blind, drawn, seen by several.
+"""Configure how the judge of a run is measured: the shares of records for blind review, sampling and overlap.
 
-A share falls on the same records always (`shares`). Changing one changes what is to be reviewed from then on,
-and no decision.
+A share selects records deterministically (`queue.allocation`). A change affects the records to be reviewed
+from then on, and no decision.
 """
 
 import json
@@ -28,25 +28,27 @@ FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
 
 @dataclass(frozen=True, slots=True)
 class MeasurementSettings:
-    """Shares are from 0 to 1; `overlap` is how many people review each record of `overlap_share`."""
+    """The shares, from 0 to 1, and the overlap of a run."""
 
     blind_share: float
     sample_share: float
     overlap_share: float
+    #: The number of reviewers for each record of `overlap_share`.
     overlap: int
 
     def as_json(self) -> dict[str, Any]:
-        """The measures by the run's columns."""
+        """The settings by the columns of the run."""
         return asdict(self)
 
     @property
     def fingerprint(self) -> str:
-        """Tells two measures apart."""
+        """A hash that identifies the settings."""
         return sha256(json.dumps(self.as_json()).encode()).hexdigest()
 
 
 def current_settings(run: Run) -> MeasurementSettings:
-    # A run that was just made may hold whole numbers, which are others as JSON.
+    # A new run may have integers here, and 0 and 0.0 differ as JSON.
+    """Return the settings of a run."""
     blind_share, sample_share, overlap_share = map(
         float, (run.blind_share, run.sample_share, run.overlap_share)
     )
@@ -55,11 +57,10 @@ def current_settings(run: Run) -> MeasurementSettings:
 
 @transaction.atomic
 def configure(*, run_id: int, actor: User, measures: MeasurementSettings, seen: str) -> Run:
-    """Give a run other measures. `seen` is the fingerprint of those that the actor changed.
+    """Change the settings of a run. `seen` is the fingerprint of the settings that the actor saw.
 
-    Another sample is drawn at once, or by a job. Of records that a larger blind share takes in, who has
-    claimed one was shown it, and is asked as before. Raises `InvalidSettings`, and
-    `SettingsChanged` if somebody else has changed them since.
+    A new sample is drawn at once or by a job. Raises `InvalidSettings`, and `SettingsChanged` if somebody
+    else has changed the settings since.
     """
     check(actor, "configure_run")
     _check(measures)
@@ -81,7 +82,7 @@ def configure(*, run_id: int, actor: User, measures: MeasurementSettings, seen: 
 
 
 def _check(measures: MeasurementSettings) -> None:
-    """Raise `InvalidSettings` with everything that is wrong."""
+    """Raise `InvalidSettings` with every problem."""
     names = ("blind_share", "sample_share", "overlap_share")
     wrong = {name: getattr(measures, name) for name in names if not 0 <= getattr(measures, name) <= 1}
     problems = {
@@ -93,23 +94,25 @@ def _check(measures: MeasurementSettings) -> None:
         raise InvalidSettings(problems)
 
 
-# What the shares come to
-
 _NO_RECORDS = "This run has no records yet."
 
 
 @dataclass(frozen=True, slots=True)
 class ShareDescriptions:
-    """What the measures of a run come to now, and what stands in their way: sentences for a lead."""
+    """What the settings of a run amount to, as sentences for a lead."""
 
     blind: str
     sample: str
     overlap: str
+    #: What prevents blind review or overlap.
     obstacles: tuple[str, ...]
 
 
 def describe_shares(run: Run) -> ShareDescriptions:
-    """What the measures in force come to. Costs the same at any size, but for what is drawn."""
+    """Describe the current settings of a run.
+
+    The cost does not grow with the run, except for counting the sample.
+    """
     possibility = blind_scoring.possibility(run)
     obstacles = (possibility.sentence if run.blind_share else "", independent_reviews.problem(run))
     return ShareDescriptions(
@@ -126,10 +129,10 @@ def _blind(run: Run, possibility: blind_scoring.Possibility) -> str:
     if possibility.answered is None:
         return strata.why_not_counted(run) or _NO_RECORDS
     if not possibility.answered:
-        return "How many records that are is not known: their answers stand in the task context."
+        return "The number of records is unknown, because the answers are in the task context."
     flagged = StratumCount.objects.filter(stratum__run=run, stratum__is_flagged=True)
     answered = flagged.aggregate(sum=Sum("answered"))["sum"] or 0
-    return _part(run.blind_share, answered, "that are flagged and have an answer of the model")
+    return _part(run.blind_share, answered, "that are flagged and have a model response")
 
 
 def _sample(run: Run) -> str:
@@ -141,22 +144,24 @@ def _sample(run: Run) -> str:
         return _NO_RECORDS
     sizes = [size for is_flagged, size in counted if not is_flagged]
     wanted = sum(ceil(round(run.sample_share * size, 6)) for size in sizes)
-    said = _part(run.sample_share, sum(sizes), "that nobody flagged", wanted)
+    said = _part(run.sample_share, sum(sizes), "that are not flagged", wanted)
     if wanted > ceil(round(run.sample_share * sum(sizes), 6)):
-        said += " That is more, because each judge, prompt, model and verdict gives at least one."
+        said += (
+            " The number is higher because at least one is drawn for each judge, prompt, model and verdict."
+        )
     drawn = draws.count_sampled(run)
     if drawn.drawn:
-        said += f" Drawn so far: {drawn.drawn:,}, of which {drawn.decided:,} are decided."
+        said += f" Drawn so far: {drawn.drawn:,} ({drawn.decided:,} decided)."
     return said
 
 
 def _part(share: float, of_all: int, what: str, count: int | None = None) -> str:
-    """A share as a sentence; without its count it is about as many."""
+    """Describe a share as a sentence. Without a count, the number of records is approximate."""
     about = f"about {share * of_all:,.0f}" if count is None else f"{count:,}"
     records = "record" if of_all == 1 else "records"
     return f"{percent(share)}% of {of_all:,} {records} {what}: {about}."
 
 
 def percent(share: float) -> str:
-    """A share in per cent, as people enter it."""
+    """Format a share as people enter it, without the sign."""
     return f"{round(share * 100, 4):g}"

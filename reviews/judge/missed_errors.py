@@ -1,7 +1,7 @@
-"""What the flags miss: wrong verdicts among records that nobody flagged, told by a random sample of them.
+"""Estimate missed errors: wrong verdicts among unflagged records, from a random sample of them.
 
-A verdict is wrong where a human's in force is another one. For weights and intervals see
-`intervals.stratified`.
+A verdict is wrong if the current human verdict differs. `intervals.stratified_share` has the weights and
+intervals.
 """
 
 from collections import Counter
@@ -12,9 +12,10 @@ from typing import Any
 from django.db.models import Sum
 
 from reviews.judge import population as judge_population
-from reviews.judge.accuracy import JudgeScope, read_score
+from reviews.judge.accuracy import read_score
 from reviews.judge.data_summary import counted
 from reviews.judge.population import PopulationCell
+from reviews.judge.scope import JudgeScope
 from reviews.models import JudgedCount
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
@@ -30,78 +31,80 @@ from reviews.statistics.intervals import (
     wilson,
 )
 
-# By the names of `MissedErrors`: what it is, of which records, where it is from, and what it does not say.
 DEFINITIONS = {
-    "rate": "Escape rate: of the records that were not flagged, the share whose verdict a human changes. "
-    "From a random sample of them, drawn within judge, prompt, model and verdict, each weighted by all its "
-    "records (Cochran 1977, Sampling Techniques, chapter 5; the interval is Wilson's on the effective "
-    "sample size, Kish 1965). It does not say how often a single score is wrong, and where reviewers saw "
-    "the judge's score it is too low rather than too high.",
-    "caught": "The same of the flagged records, from those reviewed so far. They were not drawn at random: "
-    "what is left is taken to be like what was reviewed of the same judge, prompt, model and verdict.",
-    "recall": "Recall of the flags: of all wrong verdicts in the run, the share that was flagged. Wrong "
-    "verdicts among flagged records, divided by the sum of those and of the ones that escaped, each "
-    "estimated for all records (interval: Donner & Zou 2012, Statistical Methods in Medical Research "
-    "21:347).",
-    "escaped": "How many records with a wrong verdict were not flagged: the escape rate times all of them.",
-    "criteria": "Of the sampled records that the judge gave a score for the criterion, the share where the "
-    "human's in force differs or the criterion was removed (Wilson). Counted as they were drawn, not "
-    "weighted.",
+    "miss_rate": "The share of unflagged records whose verdict a human changes. It is estimated from a "
+    "random sample, drawn within judge, prompt, model and verdict, and weighted by the number of records "
+    "(Cochran 1977, Sampling Techniques, chapter 5; interval: Wilson on the effective sample size, Kish "
+    "1965). It says nothing about single scores. Assisted reviews may bias it towards the judge.",
+    "flagged_error_rate": "The share of flagged records whose verdict a human changes. The records reviewed "
+    "so far are not a random sample: the others are assumed to be like those with the same judge, prompt, "
+    "model and verdict.",
+    "flag_recall": "The share of all wrong verdicts in the run that are flagged: the wrong verdicts among "
+    "flagged records divided by their sum with the missed ones, each estimated for all records (interval: "
+    "Donner & Zou 2012, Statistical Methods in Medical Research 21:347).",
+    "missed": "The estimated number of unflagged records with a wrong verdict: the miss rate times their "
+    "number.",
+    "criteria": "The share of sampled records with a judge's score for the criterion in which the current "
+    "human score differs or the criterion was removed. Not weighted. Interval: Wilson 1927.",
 }
 
 
-_NONE_COULD_ESCAPE = StratifiedEstimate(undefined("Every record with a verdict is flagged."), 0, 0, ())
+_NOTHING_TO_MISS = StratifiedEstimate(undefined("Every record with a verdict is flagged."), 0, 0, ())
 
 
 @dataclass(frozen=True)
 class CriterionMissRate:
-    """How often a score was wrong in sampled records."""
+    """How often the judge's score of a criterion was wrong in sampled records."""
 
     criterion: str
-    escaped: Estimate
+    miss_rate: Estimate
 
     @property
     def title(self) -> str:
         return criterion_title(self.criterion)
 
     def as_json(self) -> dict[str, Any]:
-        return {"criterion": self.criterion, "escaped": self.escaped.as_json()}
+        return {"criterion": self.criterion, "miss_rate": self.miss_rate.as_json()}
 
 
 @dataclass(frozen=True)
 class MissedErrors:
-    """What the flags miss, and what they catch.
-
-    `records` were not flagged and have a verdict; `reviewed` of these were sampled and have a human's,
-    `blind` of which were given before the judge's scores showed. `unsampled` reviews are of records that were
-    neither flagged nor drawn, and count for nothing here. While the run is not counted completely `unknown`
-    says so; then `records` is None, and no figure about all records is defined. `left_out` says which records
-    no figure counts.
-    """
+    """The errors that the flags miss, and those that they catch."""
 
     scope: JudgeScope
+    #: Unflagged records with a verdict. None while the run's records are being counted.
     records: int | None
+    #: Sampled records with a verdict by a human.
     reviewed: int
+    #: Reviewed records that were scored blind.
     blind: int
+    #: Reviews of unflagged records that were not sampled. No figure counts them.
     unsampled: int
-    rate: StratifiedEstimate
-    caught: StratifiedEstimate
+    miss_rate: StratifiedEstimate
+    #: The error rate of flagged records.
+    flagged_error_rate: StratifiedEstimate
     criteria: tuple[CriterionMissRate, ...]
+    #: Why no figure about all records is defined, or empty.
     unknown: str = ""
+    #: The records that no figure counts, as a sentence.
     left_out: str = ""
 
     @property
     def share(self) -> float:
-        """Of the records that need no review, how many are to be reviewed all the same; from 0 to 1."""
+        """The share of unflagged records that are sampled for review, from 0 to 1."""
         return self.scope.run.sample_share
 
     @property
-    def escaped(self) -> Estimate:
-        return scale(self.rate.share, self.rate.population)
+    def missed(self) -> Estimate:
+        """The estimated number of unflagged records with a wrong verdict."""
+        return scale(self.miss_rate.share, self.miss_rate.population)
 
     @property
-    def recall(self) -> Estimate:
-        return share_of_sum(scale(self.caught.share, self.caught.population), self.escaped)
+    def flag_recall(self) -> Estimate:
+        """The share of all wrong verdicts that are flagged."""
+        return share_of_sum(
+            scale(self.flagged_error_rate.share, self.flagged_error_rate.population), self.missed
+        )
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -110,10 +113,10 @@ class MissedErrors:
 
     def as_json(self) -> dict[str, Any]:
         names = ("share", "records", "reviewed", "blind", "unsampled")
-        figures = ("rate", "caught", "recall", "escaped")
+        figures = ("miss_rate", "flagged_error_rate", "flag_recall", "missed")
         estimates = {name: getattr(self, name).as_json() for name in figures}
         if self.unknown:
-            for name in ("rate", "caught"):
+            for name in ("miss_rate", "flagged_error_rate"):
                 estimates[name] |= {"population": None, "covered": None}
         return (
             {name: getattr(self, name) for name in names}
@@ -123,7 +126,7 @@ class MissedErrors:
 
 
 def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
-    """What the flags miss in a scope, whoever reviewed."""
+    """Estimate the missed errors of a scope from the decisions of all reviewers."""
     if unknown := strata.why_not_counted(scope.run):
         return _unknown(scope, unknown)
     population = judge_population.read_population(scope)
@@ -136,16 +139,16 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
         records=sum(cell.records for cell in others),
         reviewed=sum(cell.reviewed for cell in others),
         blind=sum(cell.blind for cell in others),
-        unsampled=sum(cell.aside for cell in others),
-        rate=stratified_share(_parts(others)) if others else _NONE_COULD_ESCAPE,
-        caught=stratified_share(_parts(cell for cell in cells if cell.is_flagged)),
+        unsampled=sum(cell.unsampled for cell in others),
+        miss_rate=stratified_share(_parts(others)) if others else _NOTHING_TO_MISS,
+        flagged_error_rate=stratified_share(_parts(cell for cell in cells if cell.is_flagged)),
         criteria=tuple(_criteria(scope)),
         left_out=population.sentence,
     )
 
 
 def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
-    """Count the decisions of a scope about whose other records nothing is said."""
+    """Count the decisions of a scope whose population is unknown."""
     verdicts = JudgedCount.objects.filter(
         scope.condition(), stratum__is_flagged=False, criterion=None, judge__isnull=False, final__isnull=False
     )
@@ -158,8 +161,8 @@ def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
         reviewed=reviews.get((True, True), 0) + reviews.get((True, False), 0),
         blind=reviews.get((True, True), 0),
         unsampled=reviews.get((False, True), 0) + reviews.get((False, False), 0),
-        rate=nothing,
-        caught=nothing,
+        miss_rate=nothing,
+        flagged_error_rate=nothing,
         criteria=tuple(_criteria(scope)),
         unknown=why,
     )
@@ -171,7 +174,7 @@ def _parts(cells: Iterable[PopulationCell]) -> Iterator[StratumSample]:
 
 
 def _criteria(scope: JudgeScope) -> Iterator[CriterionMissRate]:
-    """By criterion, the most often wrong one first."""
+    """Yield the miss rate of each criterion, highest first."""
     sampled = JudgedCount.objects.filter(
         scope.condition(), stratum__is_flagged=False, is_sampled=True, criterion__isnull=False
     )
@@ -187,7 +190,7 @@ def _criteria(scope: JudgeScope) -> Iterator[CriterionMissRate]:
         for criterion, reviews in scored.items()
         if reviews > 0
     ]
-    yield from sorted(found, key=lambda one: (-(one.escaped.value or 0), one.criterion))
+    yield from sorted(found, key=lambda one: (-(one.miss_rate.value or 0), one.criterion))
 
 
 def _sentences(found: MissedErrors) -> Iterator[str]:
@@ -200,31 +203,31 @@ def _sentences(found: MissedErrors) -> Iterator[str]:
 
 
 def _sentences_of(found: MissedErrors, records: int) -> Iterator[str]:
-    others = counted(records, "record")
+    others = counted(records, "unflagged record")
     if not records:
-        yield "Every record here that has a verdict is flagged: there is nothing the flags could have missed."
+        yield "Every record with a verdict is flagged, so the flags cannot miss any."
     elif found.reviewed:
-        yield f"{found.reviewed:,} of {others} that nobody flagged are sampled and reviewed."
+        yield f"{found.reviewed:,} of {others} are sampled and reviewed."
     elif found.share:
-        yield f"Of {others} that nobody flagged no sampled one is reviewed yet: what they hide is unknown."
+        yield f"None of {others} is sampled and reviewed yet. Their error rate is unknown."
     else:
         yield (
-            f"Of {others} that nobody flagged none is sampled: what they hide is unknown. Set a share under "
-            "“How the judge is measured”."
+            f"None of {others} is sampled. Their error rate is unknown. Set a share under “Sampling and "
+            f"blind review”."
         )
     if found.reviewed:
         if found.reviewed > found.blind:
-            saw = counted(found.reviewed - found.blind, "of these reviews was", "of these reviews were")
-            yield f"{saw} made with the judge's scores in sight: the escape rate is too low, if anything."
-        if found.rate.note:
-            yield f"Not flagged: {found.rate.note}"
-        left = found.caught.population - found.caught.share.n
+            saw = counted(found.reviewed - found.blind, "of these reviews is", "of these reviews are")
+            yield f"{saw} assisted: the reviewer saw the judge's scores. This may bias the miss rate."
+        if found.miss_rate.note:
+            yield f"Unflagged: {found.miss_rate.note}"
+        left = found.flagged_error_rate.population - found.flagged_error_rate.share.n
         if left > 0:
-            yield f"{counted(left, 'flagged record')} not reviewed yet are taken to be like those that are."
-        if found.caught.note:
-            yield f"Flagged: {found.caught.note}"
+            yield f"{counted(left, 'unreviewed flagged record')} are assumed to be like the reviewed ones."
+        if found.flagged_error_rate.note:
+            yield f"Flagged: {found.flagged_error_rate.note}"
     if found.unsampled:
         yield (
-            f"Left out: {counted(found.unsampled, 'review')} of records that were neither flagged nor drawn "
-            "at random."
+            f"Not counted: {counted(found.unsampled, 'review')} of records that were neither flagged nor "
+            f"sampled."
         )

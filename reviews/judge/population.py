@@ -1,8 +1,8 @@
-"""All records of a run, cell by cell, and what humans said of those they reviewed: what estimates stand on.
+"""Count the records of a run by cell, with the human verdicts on the reviewed records.
 
-A cell holds the records of one judge, prompt template, model and verdict of the judge, flagged or not. From
-the reviewed ones in it the others are estimated: flagged ones as far as reviewers came, others only as far as
-they were drawn at random.
+Estimates start from these counts. A cell holds the records of one judge, prompt template, evaluated model,
+judge's verdict and flag. The reviewed records of a cell represent the others: all reviewed ones if flagged,
+only sampled ones otherwise.
 """
 
 from collections import defaultdict
@@ -12,74 +12,76 @@ from typing import Any, NamedTuple
 
 from django.db.models import Sum
 
-from reviews.judge.accuracy import JudgeScope
 from reviews.judge.data_summary import counted
+from reviews.judge.scope import JudgeScope
 from reviews.models import JudgedCount, Run, StratumCount
 from reviews.search.hidden_records import hidden_from
 
-# A stratum's columns, and the verdict by which its cells differ.
+# The columns of a stratum. Its cells differ by the judge's verdict.
 _STRATUM = ("judge_llm_model", "judge_prompt_template_path", "model_id", "is_flagged")
 
-# Of a model with fewer records, a figure would reveal the judge's verdict on a record that is scored blind.
+# A figure over fewer records could reveal the judge's verdict on a record that is still scored blind.
 FEWEST = 10
 
 
 @dataclass
 class PopulationCell:
-    """`verdict` is the judge's, empty where it gave none; `said` counts the humans' verdicts in force.
-
-    `blind` is how many of those reviews were given before the judge's scores showed; `aside` is how many
-    others are of records that were neither flagged nor drawn, and stand for nothing but themselves.
-    """
+    """The counts of one cell."""
 
     judge: str
     template: str
     model: str
     is_flagged: bool
+    #: The judge's verdict, or empty.
     verdict: str
     records: int = 0
-    said: dict[str, int] = field(default_factory=dict)
+    #: Current human verdicts and their number.
+    verdicts: dict[str, int] = field(default_factory=dict)
+    #: Blind reviews among those.
     blind: int = 0
-    aside: int = 0
+    #: Reviews of unflagged records that were not sampled. They represent only themselves.
+    unsampled: int = 0
 
     @property
     def reviewed(self) -> int:
         """Reviews that came to a verdict."""
-        return sum(self.said.values())
+        return sum(self.verdicts.values())
 
     @property
     def wrong(self) -> int:
-        """Of those, with another verdict than the judge's."""
-        return self.reviewed - self.said.get(self.verdict, 0)
+        """Reviews with another verdict than the judge's."""
+        return self.reviewed - self.verdicts.get(self.verdict, 0)
 
     @property
     def label(self) -> str:
-        """What the page calls it."""
+        """The cell's name on pages."""
         return f"{self.verdict or 'no verdict'} of {self.model or 'no model'}"
 
 
 class Population(NamedTuple):
-    """The cells of a scope. `withheld` is how many records are left out: see `FEWEST`."""
+    """The cells of a scope."""
 
     cells: list[PopulationCell]
+    #: The number of records omitted: see `FEWEST`.
     withheld: int
 
     @property
     def sentence(self) -> str:
-        """Say which records are left out; empty where none are."""
+        """Say which records are not counted, or return an empty string."""
         if not self.withheld:
             return ""
         return (
-            f"Left out: {counted(self.withheld, 'record')} of models with fewer than {FEWEST} here. A figure "
-            "would reveal the judge's verdict on those that are still scored blind."
+            f"Not counted: {counted(self.withheld, 'record')} of models with fewer than {FEWEST} records. A "
+            f"figure could reveal the judge's verdict on records that are still scored blind."
         )
 
 
 def read_population(scope: JudgeScope) -> Population:
-    """Read the cells of a scope, whoever reviewed. Two queries, three if a model has few records.
+    """Read the cells of a scope, with the decisions of all reviewers.
 
-    Call it only for a run whose records are all counted (`strata.why_not_counted`). A review of a record that
-    has left its cell since counts nowhere if no record is left there.
+    Takes two queries, or three with a small model. The run's records must all be counted: see
+    `strata.why_not_counted`. A review of a record that has left its cell is not counted if the cell is empty
+    now.
     """
     found = [cell for cell in _cells(scope) if cell.records]
     models: dict[str, list[PopulationCell]] = defaultdict(list)
@@ -93,13 +95,13 @@ def read_population(scope: JudgeScope) -> Population:
 
 
 def _are_few(cells: list[PopulationCell]) -> bool:
-    """Return whether there are too few records, of which some are not reviewed."""
+    """Return whether a model has few records, and some of them are not reviewed."""
     records = sum(cell.records for cell in cells)
-    return sum(cell.reviewed + cell.aside for cell in cells) < records < FEWEST
+    return sum(cell.reviewed + cell.unsampled for cell in cells) < records < FEWEST
 
 
 def _hides_any(run: Run) -> bool:
-    """Return whether the judge's verdict on a record of the run is still hidden from anybody."""
+    """Return whether the judge's verdict on some record of the run is still hidden from somebody."""
     return bool(run.blind_share) and run.evaluations.filter(hidden_from(None, run)).exists()
 
 
@@ -118,8 +120,8 @@ def _cells(scope: JudgeScope) -> Iterable[PopulationCell]:
     for *stratum, judge, final, is_blind, is_sampled, reviews in rows.filter(reviews__sum__gt=0).order_by():
         one = cell((*stratum, judge or ""))
         if not (one.is_flagged or is_sampled):
-            one.aside += int(reviews)
+            one.unsampled += int(reviews)
             continue
-        one.said[final] = one.said.get(final, 0) + int(reviews)
+        one.verdicts[final] = one.verdicts.get(final, 0) + int(reviews)
         one.blind += int(reviews) if is_blind else 0
     return found.values()

@@ -1,4 +1,4 @@
-"""What is known of how far a run's judge can be trusted, in one object: to print, to send, to parse."""
+"""Combine everything known about a run's judge in one report, to print, send or parse."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -16,63 +16,64 @@ from reviews.judge import (
     missed_errors,
     reviewer_agreement,
 )
-from reviews.judge.accuracy import JudgeScope, JudgeVsHuman
+from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.data_summary import DataSummary
 from reviews.judge.error_analysis import ErrorAnalysis
 from reviews.judge.flag_precision import FlagPrecision
 from reviews.judge.leaderboard import Leaderboard
 from reviews.judge.missed_errors import MissedErrors
+from reviews.judge.scope import JudgeScope
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
 
-# Of the JSON. It grows when a name in it goes or changes what it means; new names may come at any time.
+# The version of the JSON. It changes if a name is removed or changes its meaning, not if one is added.
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """The parts in reading order; each says itself what it is about."""
+    """The parts of the report in reading order."""
 
     scope: JudgeScope
     at: dt.datetime
     progress: Progress
-    facts: DataSummary
-    judge: JudgeVsHuman
+    data: DataSummary
+    judge_vs_human: JudgeVsHuman
     reviewers: tuple[reviewer_agreement.ReviewerAgreement, ...]
-    reasons: FlagPrecision
-    escapes: MissedErrors
-    scoreboard: Leaderboard
-    defects: ErrorAnalysis
+    flag_precision: FlagPrecision
+    missed_errors: MissedErrors
+    leaderboard: Leaderboard
+    error_analysis: ErrorAnalysis
 
     def as_json(self) -> dict[str, Any]:
-        """Plain JSON values. An estimate has its 95 % interval, and says why where there is none."""
+        """Return plain JSON values. An estimate has its 95% interval, or says why it is undefined."""
         return {
             "version": VERSION,
             "scope": self.scope.as_json(),
             "at": self.at.isoformat(timespec="seconds"),
             "progress": {name: getattr(self.progress, name) for name in Progress._fields},
-            "facts": self.facts.as_json(),
-            "judge_vs_human": self.judge.as_json(),
+            "data": self.data.as_json(),
+            "judge_vs_human": self.judge_vs_human.as_json(),
             "reviewers": [figures.as_json() for figures in self.reviewers],
-            "reasons": self.reasons.as_json(),
-            "escapes": self.escapes.as_json(),
-            "scoreboard": self.scoreboard.as_json(),
-            "defects": self.defects.as_json(),
+            "flag_precision": self.flag_precision.as_json(),
+            "missed_errors": self.missed_errors.as_json(),
+            "leaderboard": self.leaderboard.as_json(),
+            "error_analysis": self.error_analysis.as_json(),
         }
 
 
 @read_from_replica
 def build_report(scope: JudgeScope) -> JudgeReport:
-    """The report of a run, or of a part of it. Each part says what it can be narrowed by."""
+    """Build the report of a scope. Each part documents which filters it applies."""
     return JudgeReport(
         scope=scope,
         at=timezone.now(),
         progress=queue_progress.run_progress(scope.run),
-        facts=data_summary.summarize_data(scope.run),
-        judge=accuracy.compare_with_humans(scope),
+        data=data_summary.summarize_data(scope.run),
+        judge_vs_human=accuracy.compare_with_humans(scope),
         reviewers=reviewer_agreement.measure_reviewer_agreement(scope.run),
-        reasons=flag_precision.measure_flag_precision(scope),
-        escapes=missed_errors.estimate_missed_errors(scope),
-        scoreboard=leaderboard.rank_models(scope),
-        defects=error_analysis.analyse_errors(scope),
+        flag_precision=flag_precision.measure_flag_precision(scope),
+        missed_errors=missed_errors.estimate_missed_errors(scope),
+        leaderboard=leaderboard.rank_models(scope),
+        error_analysis=error_analysis.analyse_errors(scope),
     )

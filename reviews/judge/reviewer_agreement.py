@@ -1,4 +1,4 @@
-"""How far people agree with each other, where several reviewed a record and none saw what the others said."""
+"""Measure agreement between reviewers on records that several reviewed independently."""
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
@@ -19,8 +19,9 @@ DEFINITIONS = {name: coefficients.DEFINITIONS[name] for name in FIGURES}
 
 @dataclass(frozen=True)
 class ReviewerAgreement:
-    """Agreement on one criterion, or on the verdict (None); `n` of each is how many records it is out of."""
+    """Agreement on one criterion or on the verdict. The `n` of each estimate counts records."""
 
+    #: None for the verdict.
     criterion: str | None
     alpha: Estimate
     ordinal_alpha: Estimate
@@ -36,7 +37,10 @@ class ReviewerAgreement:
 
 
 def measure_reviewer_agreement(run: Run) -> tuple[ReviewerAgreement, ...]:
-    """Return the verdict, then the criteria in the rubric's order; empty without independent reviews."""
+    """Return the agreement on the verdict, then on each criterion in the order of the rubric.
+
+    The result is empty without a second independent review.
+    """
     kept = definition.of(run)
     patterns = agreement_counts.agreement(run)
     known = {name: place for place, name in enumerate(kept.criteria)}

@@ -1,4 +1,4 @@
-"""Scores as figures about agreement take them: what each counts as, and which is the better one."""
+"""Arrange scores as ordered categories for agreement figures."""
 
 import json
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from reviews.records.verdict import LEVELS, VERDICT_OF_LEVEL, Level
 from reviews.rubric.definition import Rubric
 from reviews.statistics.agreement import Category
 
-# With more different scores than this, a table shows what they count as.
+# With more scores than this, a table shows their levels instead.
 MOST_SCORES = 15
 RANKS: dict[Level, float] = {level: rank for rank, level in enumerate(reversed(LEVELS))}
 _COUNTS_AS: dict[Level, str] = {"yes": "counts as Yes", "partial": "counts as Partial", "no": "counts as No"}
@@ -18,17 +18,17 @@ _COUNTS_AS: dict[Level, str] = {"yes": "counts as Yes", "partial": "counts as Pa
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The scores of a criterion, or the verdicts, as categories; best first."""
+    """The scores of a criterion, or the verdicts, as categories, best first."""
 
     categories: tuple[Category, ...]
     places: dict[tuple[str, Score], int]
 
     @classmethod
     def from_scores(cls, rubric: Rubric, found: Iterable[Any]) -> Self:
-        """The scores of a run and the others that were found, which are JSON values.
+        """Build the scale of a run's scores and of other scores that were found, given as JSON values.
 
-        Of more than `MOST_SCORES` different ones those that count as the same are one category, and those
-        that count as nothing have no place.
+        With more than `MOST_SCORES` scores, those of the same level form one category, and those without a
+        level have no place.
         """
         scores: dict[tuple[str, Score], Score] = {}
         for score in (*rubric.scores, *filter(is_score, found)):
@@ -60,14 +60,14 @@ class Scale:
         return cls(categories, {key: LEVELS.index(level) for key, level in levels.items() if level})
 
     def place(self, score: Any) -> int | None:
-        """The place of a score's category; None for what is no score, or has no place."""
+        """Return the index of a score's category, or None for a value without one."""
         return self.places.get(identity(score)) if is_score(score) else None
 
 
 class _Ranking:
-    """Which scores are better: by the number where a run's scores are numbers, else by what they count as.
+    """Rank scores: by number if all scores of the run are numbers, otherwise by level.
 
-    Numbers of which the lowest stands first in the rubric are better the lower they are.
+    A lower number is better if the rubric lists the lowest one first.
     """
 
     def __init__(self, rubric: Rubric) -> None:

@@ -23,15 +23,15 @@ def tables(report: JudgeReport) -> Iterator[RenderableType]:
     """Yield the sections of a report in reading order."""
     yield _title(f"Judge accuracy of {report.scope.run.name!r}, {report.at:%Y-%m-%d %H:%M} UTC")
     yield _sentences(
-        [*report.facts.sentences, f"{report.progress.done:,} of {report.progress.to_review:,} decided."]
+        [*report.data.sentences, f"{report.progress.done:,} of {report.progress.to_review:,} decided."]
     )
-    yield from _judge(report.judge)
+    yield from _judge(report.judge_vs_human)
     if report.reviewers:
         yield from _reviewers(report.reviewers)
-    yield from _reasons(report.reasons)
-    yield from _escapes(report.escapes)
-    yield from _scoreboard(report.scoreboard)
-    yield from _defects(report.defects)
+    yield from _reasons(report.flag_precision)
+    yield from _escapes(report.missed_errors)
+    yield from _scoreboard(report.leaderboard)
+    yield from _defects(report.error_analysis)
     yield _sentences(
         ["All intervals are 95%. --json prints every metric, and the reason if a metric has no value."]
     )
@@ -81,9 +81,9 @@ def _reasons(reasons: FlagPrecision) -> Iterator[RenderableType]:
 def _escapes(escapes: MissedErrors) -> Iterator[RenderableType]:
     yield _title("Missed errors")
     figures = {
-        "Miss rate": escapes.rate.share,
-        "Error rate among flagged": escapes.caught.share,
-        "Flag recall": escapes.recall,
+        "Miss rate": escapes.miss_rate.share,
+        "Error rate among flagged": escapes.flagged_error_rate.share,
+        "Flag recall": escapes.flag_recall,
     }
     rows = [(name, _share(figure), _count(figure.n)) for name, figure in figures.items()]
     yield _table(("Figure", "Estimate", "n"), rows)
@@ -99,7 +99,11 @@ def _scoreboard(board: Leaderboard) -> Iterator[RenderableType]:
         by_humans = (_share(one.estimate), _rank(one.rank), _count(one.reviewed), one.basis)
         rows.append((one.title, _count(one.records), by_judge, _rank(one.judge_rank), *by_humans))
     yield _table(headings, rows)
-    swaps = (f"{swap.behind} before {swap.ahead}, p = {swap.p:.3f}" for swap in board.swaps if swap.is_real)
+    swaps = (
+        f"{swap.behind} before {swap.ahead}, p = {swap.p:.3f}"
+        for swap in board.ranking_disagreements
+        if swap.is_significant
+    )
     yield _sentences([*board.sentences, *swaps])
 
 

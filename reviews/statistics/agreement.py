@@ -1,6 +1,6 @@
-"""How far the judge and a human agree, by counts of the pairs of scores they gave.
+"""Coefficients of agreement between two raters, the judge and a human, from a confusion matrix.
 
-Each figure has an interval of 95 %, and a sentence instead of a value where it is undefined.
+Every figure has a 95% interval, or a sentence that says why it is undefined.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,53 +13,53 @@ from typing import Any
 from reviews.records.verdict import Level
 from reviews.statistics.intervals import Estimate, Z, undefined, wilson, wilson_limits
 
-# What a figure is, where it is from, and what it does not say. By the names of the functions here.
+# Definitions for pages, by the names of the functions below.
 DEFINITIONS = {
     "agreement": "The share of pairs in which the judge and the human gave the same score. It is high by "
-    "itself where most records get the same score. Interval: Wilson 1927.",
-    "kappa": "Agreement beyond what two people would reach by chance, who give each score as often as these "
-    "two did: 1 is all of it, 0 none. It falls where nearly all records get one score, however good the "
-    "judge. Cohen 1960, Educational and Psychological Measurement 20:37; interval: Fleiss, Cohen & Everitt "
-    "1969, Psychological Bulletin 72:323.",
-    "weighted_kappa": "Kappa for scores in an order: a neighbouring score counts as partly agreed, in "
-    "proportion to the distance (linear weights). Only scores that have a place in the order count. Cohen "
-    "1968, Psychological Bulletin 70:213; interval: Fleiss, Cohen & Everitt 1969.",
-    "ac1": "Agreement beyond chance, as kappa, with another model of chance: only records that are hard to "
-    "score are agreed on by chance. It stays stable where nearly all records get one score. Gwet 2008, "
-    "British Journal of Mathematical and Statistical Psychology 61:29, also for the interval.",
-    "false_pass": "Of the scores that count as No for the human, the share that the judge gave a Yes. A "
-    "Partial of the judge is none of these. Interval: Wilson 1927.",
-    "false_fail": "Of the scores that count as Yes for the human, the share that the judge gave a No. A "
-    "Partial of the judge is none of these. Interval: Wilson 1927.",
-    "leniency": "The share of pairs in which the judge is milder than the human, less the share in which it "
-    "is stricter: 1 is always milder, -1 always stricter, 0 neither, or both as often. Interval: Bonett & "
-    "Price 2012, Journal of Educational and Behavioral Statistics 37:479, for paired shares.",
+    "itself if most records get the same score. Interval: Wilson 1927.",
+    "kappa": "Cohen's kappa: agreement beyond chance, where chance is two raters who give each score as "
+    "often as these two did. 1 is perfect agreement, 0 is chance. It drops if nearly all records get the "
+    "same score, however good the judge is. Cohen 1960, Educational and Psychological Measurement 20:37; "
+    "interval: Fleiss, Cohen & Everitt 1969, Psychological Bulletin 72:323.",
+    "weighted_kappa": "Kappa for ordered scores: the closer two scores are, the more they count as "
+    "agreement (linear weights). Only ranked scores count. Cohen 1968, Psychological Bulletin 70:213; "
+    "interval: Fleiss, Cohen & Everitt 1969.",
+    "ac1": "Gwet's AC1: agreement beyond chance, where only records that are hard to score are agreed on by "
+    "chance. It stays stable if nearly all records get the same score. Gwet 2008, British Journal of "
+    "Mathematical and Statistical Psychology 61:29, also for the interval.",
+    "false_pass": "The share of the human's No scores that the judge scored Yes. A Partial by the judge "
+    "does not count. Interval: Wilson 1927.",
+    "false_fail": "The share of the human's Yes scores that the judge scored No. A Partial by the judge "
+    "does not count. Interval: Wilson 1927.",
+    "leniency": "The share of pairs in which the judge is more lenient than the human, minus the share in "
+    "which the judge is stricter: 1 is always more lenient, -1 always stricter. Interval: Bonett & Price "
+    "2012, Journal of Educational and Behavioral Statistics 37:479, for paired proportions.",
 }
 
 _NO_PAIRS = "There are no pairs of scores to compare."
-_NO_ORDER = "The scores stand in no order."
-NEGLIGIBLE = 1e-12  # a variance below it comes of rounding
+_NO_ORDER = "The scores have no order."
+NEGLIGIBLE = 1e-12  # a smaller variance is rounding noise
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A score that somebody may give. `level` is what it counts as by the rule of the run, if anything.
-
-    A greater `rank` is better; a score without one stands in no order with the others. `spelled` is the score
-    as JSON has it, of a verdict the word; empty for several scores together.
-    """
+    """A score that a rater may give."""
 
     label: str
+    #: The level of the score by the run's verdict rule, if any.
     level: Level | None = None
+    #: A higher rank is better. None if the score has no place in an order.
     rank: float | None = None
+    #: The score as JSON text, a verdict as is. Empty for a category of several scores.
     spelled: str = ""
 
 
 @dataclass(frozen=True)
 class ConfusionMatrix:
-    """How many records got which pair of scores: `counts[judge][human]`, both by the place in `categories`.
+    """The number of records with each pair of scores.
 
-    These are all scores that could have been given, also those that nobody gave.
+    `counts[judge][human]` is indexed by position in `categories`, which are all scores that could have been
+    given, including those that nobody gave.
     """
 
     categories: tuple[Category, ...]
@@ -80,13 +80,13 @@ class ConfusionMatrix:
         return tuple(sum(column) for column in zip(*self.counts, strict=True))
 
     def cells(self) -> Iterable[tuple[Category, Category, int]]:
-        """Each pair of scores, the judge's and the human's, and how often it occurs."""
+        """Yield each pair of the judge's and the human's score with its count."""
         for judge, row in zip(self.categories, self.counts, strict=True):
             for human, count in zip(self.categories, row, strict=True):
                 yield judge, human, count
 
     def ranked(self) -> "ConfusionMatrix":
-        """The part of it that stands in an order."""
+        """Return the matrix of the categories that have a rank."""
         places = [place for place, category in enumerate(self.categories) if category.rank is not None]
         if len(places) == len(self.categories):
             return self
@@ -96,12 +96,12 @@ class ConfusionMatrix:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Rows are the judge's scores, columns the human's."""
+        """Return the matrix. Rows are the judge's scores, columns the human's."""
         return {"scores": [category.label for category in self.categories], "judge_by_human": self.counts}
 
 
 def agreement(table: ConfusionMatrix) -> Estimate:
-    """See `DEFINITIONS`."""
+    """The share of pairs with the same score. Interval: Wilson 1927."""
     return wilson(_agreed(table), table.n, "pairs of scores")
 
 
@@ -110,7 +110,7 @@ def _agreed(table: ConfusionMatrix) -> int:
 
 
 def kappa(table: ConfusionMatrix) -> Estimate:
-    """Cohen's kappa. Undefined where either side gave one score only."""
+    """Cohen's kappa (1960). Undefined if either rater gave only one score."""
     why = _why_no_kappa(table)
     if why:
         return undefined(why, table.n)
@@ -119,7 +119,7 @@ def kappa(table: ConfusionMatrix) -> Estimate:
 
 
 def weighted_kappa(table: ConfusionMatrix) -> Estimate:
-    """Cohen's kappa with linear weights, by the ranks of the scores."""
+    """Cohen's kappa with linear weights (1968), by the ranks of the scores."""
     ordered = table.ranked()
     ranks = [category.rank or 0.0 for category in ordered.categories]
     if len({*ranks}) < 2:
@@ -133,30 +133,30 @@ def weighted_kappa(table: ConfusionMatrix) -> Estimate:
 
 def _why_no_kappa(table: ConfusionMatrix) -> str:
     if table.n < 2:
-        return "There is only one pair of scores, which tells nothing of chance." if table.n else _NO_PAIRS
+        return "There is only one pair of scores, too few to estimate chance." if table.n else _NO_PAIRS
     judge, human = _only_score(table, table.row_totals), _only_score(table, table.column_totals)
     if judge is None and human is None:
         return ""
     end = f" AC1 is {ac1(table).value:.2f}." if len(table.categories) > 1 else ""
     if judge == human:
         pairs = f"All {table.n:,} pairs are {judge} on both sides"
-        return f"{pairs}: chance alone would agree too, so kappa is undefined.{end}"
+        return f"{pairs}: chance alone would agree, so kappa is undefined.{end}"
     who, score, other = ("human", human, "judge") if judge is None else ("judge", judge, "human")
     pairs = f"In all {table.n:,} pairs the {who} says {score}"
-    return f"{pairs}, so kappa would be 0 whatever the {other} says: it is undefined.{end}"
+    return f"{pairs}, so kappa is undefined: it would be 0 whatever the {other} says.{end}"
 
 
 def _only_score(table: ConfusionMatrix, totals: Sequence[int]) -> str | None:
-    """The score that one side gave each time, if it did."""
+    """Return the score that a rater gave every time, if there is one."""
     return next(
         (one.label for one, count in zip(table.categories, totals, strict=True) if count == table.n), None
     )
 
 
 def _weighted(table: ConfusionMatrix, weights: list[list[float]]) -> Estimate:
-    """Kappa where a pair counts as agreed by its weight; of the same score it is 1.
+    """Kappa with weights of agreement from 0 to 1. The weight of equal scores is 1.
 
-    The variance is from Fleiss, Cohen & Everitt 1969.
+    Variance: Fleiss, Cohen & Everitt 1969.
     """
     n, places = table.n, range(len(table.categories))
     rows = [count / n for count in table.row_totals]
@@ -175,12 +175,12 @@ def _weighted(table: ConfusionMatrix, weights: list[list[float]]) -> Estimate:
 
 
 def ac1(table: ConfusionMatrix) -> Estimate:
-    """Gwet's AC1; the scores that could have been given are the table's."""
+    """Gwet's AC1 (2008). The possible scores are those of the matrix."""
     n, size = table.n, len(table.categories)
     if not n:
         return undefined(_NO_PAIRS)
     if size < 2:
-        return undefined("There is only one score that could have been given.", n)
+        return undefined("Only one score is possible.", n)
     shares = [(a + b) / (2 * n) for a, b in zip(table.row_totals, table.column_totals, strict=True)]
     agreed = _agreed(table) / n
     chance = sum(share * (1 - share) for share in shares) / (size - 1)
@@ -202,10 +202,10 @@ def ac1(table: ConfusionMatrix) -> Estimate:
 
 
 def chance_corrected(agreed: float, chance: float, n: int, variance: float | None) -> Estimate:
-    """What is agreed on of what chance does not explain, and its interval by a variance.
+    """Correct the observed agreement for chance, and compute the interval from a variance.
 
-    Where the variance is 0, as when all agree, or unknown, an interval of no width would promise too much:
-    there it is what the coefficient would be at the limits of the agreement (Wilson), chance being as it is.
+    If the variance is 0 or unknown, the interval is that of the coefficient at the Wilson limits of the
+    agreement, with chance fixed: an interval of zero width would promise too much.
     """
     value = (agreed - chance) / (1 - chance)
     if variance is None or variance < NEGLIGIBLE:
@@ -216,36 +216,37 @@ def chance_corrected(agreed: float, chance: float, n: int, variance: float | Non
 
 
 def false_pass(table: ConfusionMatrix) -> Estimate:
-    """See `DEFINITIONS`; `n` is the number of scores that count as No for the human."""
-    return _taken_for(
-        table, "no", "yes", "The human gave no score that counts as No, so none can pass falsely."
-    )
+    """The share of the human's No scores that the judge scored Yes. `n` counts the human's No scores."""
+    return _taken_for(table, "no", "yes", "The human gave no score that counts as No.")
 
 
 def false_fail(table: ConfusionMatrix) -> Estimate:
-    """See `DEFINITIONS`; `n` is the number of scores that count as Yes for the human."""
-    return _taken_for(
-        table, "yes", "no", "The human gave no score that counts as Yes, so none can fail falsely."
-    )
+    """The share of the human's Yes scores that the judge scored No. `n` counts the human's Yes scores."""
+    return _taken_for(table, "yes", "no", "The human gave no score that counts as Yes.")
 
 
 def _taken_for(table: ConfusionMatrix, human: Level, judge: Level, why: str) -> Estimate:
-    """Of the human's scores of a level, the share that the judge gave another level."""
+    """The share of the human's scores of one level that the judge gave another level."""
     rows = [(theirs.level, count) for theirs, ours, count in table.cells() if ours.level == human]
     n = sum(count for _, count in rows)
     return wilson(sum(count for level, count in rows if level == judge), n) if n else undefined(why)
 
 
 def leniency(table: ConfusionMatrix) -> Estimate:
-    """See `DEFINITIONS`; `n` counts pairs of scores that stand in an order."""
+    """The share of pairs in which the judge is more lenient, minus the share in which the judge is stricter.
+
+    Interval: Bonett & Price 2012. `n` counts pairs of ranked scores.
+    """
     ordered = table.ranked()
     n = ordered.n
     if not n:
         return undefined(_NO_ORDER if table.n else _NO_PAIRS, table.n)
-    milder = stricter = 0
+    more_lenient = stricter = 0
     for judge, human, count in ordered.cells():
-        milder += count * ((judge.rank or 0) > (human.rank or 0))
+        more_lenient += count * ((judge.rank or 0) > (human.rank or 0))
         stricter += count * ((judge.rank or 0) < (human.rank or 0))
-    up, down = (milder + 1) / (n + 2), (stricter + 1) / (n + 2)
+    up, down = (more_lenient + 1) / (n + 2), (stricter + 1) / (n + 2)
     reach = Z * sqrt((up + down - (up - down) ** 2) / (n + 2))
-    return Estimate((milder - stricter) / n, max(-1.0, up - down - reach), min(1.0, up - down + reach), n)
+    return Estimate(
+        (more_lenient - stricter) / n, max(-1.0, up - down - reach), min(1.0, up - down + reach), n
+    )

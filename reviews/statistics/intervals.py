@@ -1,10 +1,9 @@
-"""Estimates with honest intervals: shares, shares of a population by strata, differences, ratios, rankings.
+"""Estimates with 95% intervals: proportions, stratified proportions, differences, ratios and rankings.
 
-Every interval has 95 %. What cannot be said has no value, and a sentence that says why.
-
-MOVER is the method of variance estimates recovery: the interval of a sum, a difference or a ratio of
-independent estimates out of the intervals of each, which need not be symmetric (Zou & Donner 2008,
-Statistics in Medicine 27:1693; Donner & Zou 2012, Statistical Methods in Medical Research 21:347).
+An undefined estimate has a sentence instead of a value. MOVER is the method of variance estimates recovery:
+it combines the intervals of independent estimates, which need not be symmetric, into that of a sum,
+difference or ratio (Zou & Donner 2008, Statistics in Medicine 27:1693; Donner & Zou 2012, Statistical
+Methods in Medical Research 21:347).
 """
 
 from collections import defaultdict
@@ -14,23 +13,24 @@ from itertools import combinations
 from math import erfc, frexp, hypot, inf, sqrt
 from typing import Any, NamedTuple
 
-Z = 1.959963984540054  # of the normal distribution, 95 % lie between -Z and Z
+Z = 1.959963984540054  # 95% of the standard normal distribution lie between -Z and Z
 SIGNIFICANT = 0.05
 _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure and its 95 % interval. `n` is what it is out of: pairs, records, units.
+    """A figure with its 95% interval."""
 
-    Where `value` is None the figure is undefined, and where a limit is None there is no such limit; `why`
-    then is a sentence for the page.
-    """
-
+    #: None if the figure is undefined.
     value: float | None
+    #: None if there is no lower limit.
     low: float | None
+    #: None if there is no upper limit.
     high: float | None
+    #: The number of units the figure is based on.
     n: int
+    #: Why the value or a limit is undefined, as a sentence for pages.
     why: str = ""
 
     def __str__(self) -> str:
@@ -46,17 +46,15 @@ class Estimate:
 
 
 def undefined(why: str, n: int = 0) -> Estimate:
+    """Return an undefined estimate with the reason."""
     return Estimate(None, None, None, n, why)
 
 
-# Shares
-
-
 def wilson(successes: int, n: int, of: str = "records") -> Estimate:
-    """A share of a random sample. `of` says in the plural what is counted.
+    """Estimate a proportion from a random sample. `of` names the units in the plural.
 
     Wilson 1927, Journal of the American Statistical Association 22:209: the score interval, which stays
-    within 0 to 1 and has a width also where nothing or everything was a success.
+    within 0 and 1 and has a width for proportions of 0 and 1 too.
     """
     if not n:
         return undefined(f"There are no {of} to count.")
@@ -64,34 +62,32 @@ def wilson(successes: int, n: int, of: str = "records") -> Estimate:
 
 
 def wilson_limits(share: float, n: float) -> tuple[float, float]:
-    """The limits of a share out of `n`, which need not be whole: an effective sample size, or infinite."""
+    """Return the limits of a proportion. `n` may be fractional (an effective sample size) or infinite."""
     spread = Z * Z / n
     middle = (share + spread / 2) / (1 + spread)
     reach = sqrt(share * (1 - share) * spread + spread * spread / 4) / (1 + spread)
     return max(0.0, min(share, middle - reach)), min(1.0, max(share, middle + reach))
 
 
-# Shares of a population
-
-
 @dataclass(frozen=True, slots=True)
 class StratumSample:
-    """A stratum of a population: of its records some were reviewed, drawn at random, and some of these hit.
+    """A stratum of a population, and the random sample of it that was reviewed."""
 
-    `label` names it where a page says that it is not covered.
-    """
-
+    #: Records in the stratum.
     population: int
+    #: Records of the sample.
     reviewed: int
+    #: Reviewed records that hit.
     hits: int
+    #: The name of the stratum on pages.
     label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StratifiedEstimate:
-    """The share of hits in the covered part of a population; `share.n` is how many records were reviewed.
+    """The proportion of hits in the covered part of a population. `share.n` counts reviewed records.
 
-    A part of which nothing was reviewed is not covered: nothing is known of it, and nothing assumed.
+    A stratum without reviews is not covered: nothing is assumed about it.
     """
 
     share: Estimate
@@ -101,12 +97,12 @@ class StratifiedEstimate:
 
     @property
     def total(self) -> Estimate:
-        """How many records hit in the covered part."""
+        """The number of hits in the covered part."""
         return scale(self.share, self.covered)
 
     @property
     def note(self) -> str:
-        """A sentence that says what is not covered; empty if there is no such part."""
+        """Say what is not covered, or return an empty string."""
         if not self.uncovered:
             return ""
         largest = sorted(self.uncovered, key=lambda part: -part.population)
@@ -125,16 +121,15 @@ class StratifiedEstimate:
 
 
 def stratified_share(parts: Iterable[StratumSample], *, finite: bool = True) -> StratifiedEstimate:
-    """The share of hits in a population, each part weighted by its records (Cochran 1977, chapter 5).
+    """Estimate the proportion of hits in a population, each stratum weighted by its size.
 
-    Parts of which a reviewed record stands for about as many others, within a factor of 2, are taken
-    together: their interval is Wilson's at the effective sample size after unequal weights (Kish 1965, 11.7;
-    Kott & Carr 1997, Journal of Official Statistics 13:297). What differs more is put together by MOVER, so
-    that a part that was reviewed as a whole does not make a thin sample of another look like more.
+    Cochran 1977, chapter 5. Strata with similar weights per reviewed record, within a factor of 2, are
+    pooled: their interval is Wilson's at the effective sample size (Kish 1965, 11.7; Kott & Carr 1997,
+    Journal of Official Statistics 13:297). Pools are combined by MOVER, so that a fully reviewed stratum
+    does not make a thin sample of another one look larger.
 
-    With `finite`, what was reviewed is certain, and a population that was reviewed as a whole has an interval
-    of no width. Without, its records are themselves a sample of what might have come, as where models are
-    compared by them.
+    With `finite`, reviewed records are certain, and a fully reviewed population has an interval of zero
+    width. Without it, the population itself is a sample of possible records, as when models are compared.
     """
     present = [part for part in parts if part.population > 0]
     reviewed = [part for part in present if part.reviewed > 0]
@@ -159,7 +154,7 @@ def _share(parts: Iterable[StratumSample], population: int, finite: bool) -> Est
     share = _linear(weighed)
     if finite or share.value is None or share.low is None or share.high is None:
         return share
-    # How many records each of these has is chance as well.
+    # Without a finite population, the sizes of the pools vary by chance, too.
     between = sum(weight * ((one.value or 0) - share.value) ** 2 for weight, one in weighed) / population
     return replace(
         share,
@@ -181,11 +176,8 @@ def _together(parts: list[StratumSample], finite: bool) -> Estimate:  # noqa: FB
     return Estimate(share, *limits, sum(part.reviewed for part in parts))
 
 
-# What is made of independent estimates
-
-
 def scale(estimate: Estimate, factor: float) -> Estimate:
-    """The estimate times a number that is known and not negative, as a share times a population."""
+    """Multiply an estimate by a known non-negative number."""
 
     def times(limit: float | None) -> float | None:
         return None if limit is None else limit * factor
@@ -194,20 +186,20 @@ def scale(estimate: Estimate, factor: float) -> Estimate:
 
 
 def added(*estimates: Estimate) -> Estimate:
-    """The sum of independent estimates, by MOVER."""
+    """Add independent estimates by MOVER."""
     return _linear([(1, estimate) for estimate in estimates])
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:
-    """One less the other, by MOVER.
+    """Subtract two independent estimates by MOVER.
 
-    Of two plain shares it is Newcombe's hybrid score interval (1998, Statistics in Medicine 17:873).
+    For two plain proportions this is Newcombe's hybrid score interval (1998, Statistics in Medicine 17:873).
     """
     return _linear([(1, one), (-1, other)])
 
 
 def _linear(terms: Sequence[tuple[float, Estimate]]) -> Estimate:
-    """The sum of independent estimates, each times a number."""
+    """Return a linear combination of independent estimates."""
     value, below, above, n = 0.0, 0.0, 0.0, 0
     for factor, estimate in terms:
         found = _limited(estimate)
@@ -234,23 +226,23 @@ def _limited(estimate: Estimate) -> _Limited | None:
 
 
 def ratio(one: Estimate, other: Estimate) -> Estimate:
-    """One divided by the other, independent and neither of them negative, by MOVER (Donner & Zou 2012)."""
+    """Divide two independent non-negative estimates by MOVER (Donner & Zou 2012)."""
     upper, lower = _limited(one), _limited(other)
     n = one.n + other.n
     if upper is None or lower is None:
         return undefined(one.why or other.why, n)
     if not lower.value:
-        return undefined("There is nothing to divide by.", n)
+        return undefined("The divisor is 0.", n)
     value, (low, high) = upper.value / lower.value, _ratio_limits(upper, lower)
     if high == inf:
-        return Estimate(value, min(value, low), None, n, "What it is divided by may be 0.")
+        return Estimate(value, min(value, low), None, n, "The divisor may be 0.")
     return Estimate(value, min(value, low), max(value, high), n)
 
 
 def share_of_sum(one: Estimate, other: Estimate) -> Estimate:
-    """One divided by the sum of both, independent and neither of them negative: as recall is.
+    """Divide an estimate by its sum with another one, as for recall. Both are independent and non-negative.
 
-    It grows with the ratio of the two, whose limits (see `ratio`) are put in.
+    The result is monotonic in the ratio of the two, so its limits follow from those of the ratio.
     """
     part, rest = _limited(one), _limited(other)
     n = one.n + other.n
@@ -258,16 +250,16 @@ def share_of_sum(one: Estimate, other: Estimate) -> Estimate:
         return undefined(one.why or other.why, n)
     total = part.value + rest.value
     if not total:
-        return undefined("Both are 0, so there is nothing that it could be a part of.", n)
+        return undefined("Both numbers are 0, so their ratio is undefined.", n)
     value = part.value / total
     low, high = (1.0 if limit == inf else limit / (1 + limit) for limit in _ratio_limits(part, rest))
     return Estimate(value, min(value, low), max(value, high), n)
 
 
 def _ratio_limits(one: _Limited, other: _Limited) -> tuple[float, float]:
-    """Where the interval of `one - ratio * other` begins and ceases to hold 0; the last may be infinite.
+    """Return the limits of the ratio, the upper one possibly infinite.
 
-    The roots of Donner & Zou's quadratic equations, in a form that holds for an `other` of 0 as well.
+    They are the roots of Donner & Zou's quadratic equations, in a form that also works if `other` is 0.
     """
     product = one.value * other.value
 
@@ -283,42 +275,32 @@ def _ratio_limits(one: _Limited, other: _Limited) -> tuple[float, float]:
     return low, high
 
 
-# Which of several differ
-
-
 class PairComparison(NamedTuple):
-    """Two of a list of estimates by their places; `difference` is the first less the second.
-
-    `p` is adjusted for the number of pairs.
-    """
+    """Two of a list of estimates, given by their positions."""
 
     first: int
     second: int
+    #: The first estimate minus the second.
     difference: Estimate
+    #: Adjusted for the number of pairs.
     p: float
-    is_real: bool
+    is_significant: bool
 
 
 def compare_pairs(estimates: Sequence[Estimate]) -> list[PairComparison]:
-    """All pairs of independent estimates, and which of them differ by more than chance (Holm over all).
-
-    An estimate that is undefined takes no part.
-    """
+    """Compare all pairs of independent estimates, with Holm's adjustment. Undefined estimates are skipped."""
     defined = [place for place, estimate in enumerate(estimates) if _limited(estimate)]
     places = list(combinations(defined, 2))
     differences = [difference(estimates[first], estimates[second]) for first, second in places]
     adjusted = holm([p_value(one) for one in differences])
     return [
-        PairComparison(first, second, one, p, is_real=p < SIGNIFICANT)
+        PairComparison(first, second, one, p, is_significant=p < SIGNIFICANT)
         for (first, second), one, p in zip(places, differences, adjusted, strict=True)
     ]
 
 
 def p_value(difference: Estimate) -> float:
-    """How likely one as far from 0 is where there is none: two-sided, from the same variance as its limits.
-
-    1 for a difference that is undefined.
-    """
+    """Return the two-sided p-value of a difference, from the variance of its limits. 1 if undefined."""
     found = _limited(difference)
     if found is None or not found.value:
         return 1.0
@@ -327,7 +309,7 @@ def p_value(difference: Estimate) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted for all being asked at once, in their order.
+    """Adjust p-values for multiple testing, in their order.
 
     Holm 1979, Scandinavian Journal of Statistics 6:65.
     """

@@ -1,6 +1,6 @@
-"""How far several people agree with each other on records that each of them scored, whoever they were.
+"""Coefficients of agreement between several interchangeable raters of the same records.
 
-Each figure has an interval of 95 %, and a sentence instead of a value where it is undefined.
+Every figure has a 95% interval, or a sentence that says why it is undefined.
 """
 
 from collections import Counter, defaultdict
@@ -12,38 +12,38 @@ from typing import Any, NamedTuple
 from reviews.statistics.agreement import NEGLIGIBLE, chance_corrected
 from reviews.statistics.intervals import Estimate, undefined, wilson
 
-# What a figure is, and where it is from. By the names of the functions here; alpha has two forms.
+# Definitions for pages, by the names of the functions below. Alpha has two forms.
 DEFINITIONS = {
-    "alpha": "Agreement of several people beyond chance, whoever they were and however many scored a record: "
-    "1 is all of it, 0 none. Krippendorff 2011, Computing Krippendorff's alpha-reliability. Interval: "
+    "alpha": "Krippendorff's alpha: agreement of any number of reviewers beyond chance. 1 is perfect "
+    "agreement, 0 is chance. Krippendorff 2011, Computing Krippendorff's alpha-reliability. Interval: "
     "jackknife over the records (Efron & Tibshirani 1993, chapter 11).",
-    "ordinal_alpha": "Krippendorff's alpha (2011) for scores in an order: two scores differ by as many of "
-    "all given scores as lie between them. Only scores that have a place in the order count.",
-    "fleiss_kappa": "Kappa of several people who stand for one another, each record weighted alike: Fleiss "
-    "1971, Psychological Bulletin 76:378; of two people it is Scott's pi. Interval: jackknife.",
-    "unanimous": "The share of records with several scores on which all of them are the same. Interval: "
-    "Wilson 1927.",
+    "ordinal_alpha": "Krippendorff's alpha (2011) for ordered scores: the difference of two scores is the "
+    "number of given scores between them. Only ranked scores count.",
+    "fleiss_kappa": "Fleiss' kappa: agreement of interchangeable reviewers beyond chance, each record "
+    "weighted equally. Fleiss 1971, Psychological Bulletin 76:378; for two reviewers it is Scott's pi. "
+    "Interval: jackknife.",
+    "unanimous": "The share of records with several scores that are all equal. Interval: Wilson 1927.",
 }
 
-# The scores that a record got, in whatever order -> how many records got these.
+# The scores of a record, in any order -> the number of records with these scores.
 Units = Mapping[tuple[Any, ...], int]
 
 
 class _Parts(NamedTuple):
-    """Of a coefficient: what is agreed, and what would be by chance."""
+    """The observed agreement of a coefficient, and the agreement expected by chance."""
 
     agreed: float
     chance: float
 
 
-# What records add to a coefficient, by keys of its own.
+# Contributions of records to a coefficient.
 _Sums = dict[Any, float]
 
 
 def alpha(units: Units, order: Sequence[Any] | None = None) -> Estimate:
-    """Krippendorff's alpha, ordinal where the scores' `order` is given, best or worst first; else nominal.
+    """Krippendorff's alpha (2011): ordinal if the `order` of the scores is given, nominal otherwise.
 
-    `n` is the number of records with two scores or more; a score that is not in the order is left out.
+    Scores that are not in the order are dropped. `n` counts the records with two or more scores.
     """
     if order is not None:
         place = {score: position for position, score in enumerate(order)}
@@ -55,16 +55,16 @@ def alpha(units: Units, order: Sequence[Any] | None = None) -> Estimate:
 
 
 def fleiss_kappa(units: Units) -> Estimate:
-    """Kappa of several people who stand for one another. `n` as for `alpha`.
+    """Fleiss' kappa (1971). `n` counts the records with two or more scores.
 
-    Where records differ in how many scored them, each counts alike (Gwet 2014, Handbook of Inter-Rater
+    Records with different numbers of scores have equal weights (Gwet 2014, Handbook of Inter-Rater
     Reliability, chapter 2).
     """
     return _among(units, "kappa", _shares, _fleiss_parts)
 
 
 def unanimous(units: Units) -> Estimate:
-    """See `DEFINITIONS`."""
+    """The share of records with several scores that are all equal. Interval: Wilson 1927."""
     paired = _paired(units)
     same = sum(count for scores, count in paired.items() if len(set(scores)) == 1)
     return wilson(same, sum(paired.values()), "records with several scores")
@@ -80,13 +80,13 @@ def _among(
     added_by: Callable[[tuple[Any, ...]], _Sums],
     parts_of: Callable[[_Sums], _Parts],
 ) -> Estimate:
-    """A coefficient by sums that each record adds to, and its interval by the jackknife."""
+    """Compute a coefficient from sums over records, and its interval by the jackknife."""
     paired = _paired(units)
     n = sum(paired.values())
     if not n:
         return undefined("No record has two scores to compare.")
     if len({score for scores in paired for score in scores}) == 1:
-        return undefined(f"All scores are the same: chance alone would agree too, so {name} is undefined.", n)
+        return undefined(f"All scores are the same: chance alone would agree, so {name} is undefined.", n)
     amounts = {scores: added_by(scores) for scores in paired}
     sums: _Sums = defaultdict(float)
     for scores, count in paired.items():
@@ -100,7 +100,7 @@ def _among(
 
 
 def _jackknife_variance(without_one: Iterable[tuple[_Parts, int]], n: int) -> float | None:
-    """How a coefficient varies with one record left out; None if it is undefined without some record."""
+    """Return the jackknife variance, or None if the coefficient is undefined without some record."""
     found = []
     for (agreed, chance), count in without_one:
         if 1 - chance < NEGLIGIBLE:
@@ -111,16 +111,20 @@ def _jackknife_variance(without_one: Iterable[tuple[_Parts, int]], n: int) -> fl
 
 
 def _coincidences(scores: tuple[Any, ...]) -> _Sums:
-    """How often a record has a score, and two that differ."""
-    held = Counter(scores)
+    """Count the scores of a record, and its pairs of different scores."""
+    counts = Counter(scores)
     pairs = {
-        (one, other): held[one] * held[other] / (len(scores) - 1) for one, other in permutations(held, 2)
+        (one, other): counts[one] * counts[other] / (len(scores) - 1)
+        for one, other in permutations(counts, 2)
     }
-    return {(score,): times for score, times in held.items()} | pairs
+    return {(score,): times for score, times in counts.items()} | pairs
 
 
 def _alpha_parts(sums: _Sums, *, is_ordinal: bool) -> _Parts:
-    """Disagreement is at most 1. Ordinal, it is the square of how many of the scores given lie between."""
+    """Return observed and expected agreement, with disagreement scaled to at most 1.
+
+    Ordinal disagreement is the squared number of given scores between two scores.
+    """
     given = {key[0]: amount for key, amount in sums.items() if len(key) == 1 and amount}
     total = sum(given.values())
     if len(given) < 2:
@@ -138,7 +142,7 @@ def _alpha_parts(sums: _Sums, *, is_ordinal: bool) -> _Parts:
 
 
 def _middles(given: Mapping[Any, float]) -> dict[Any, float]:
-    """For each score how many of all are below it, half of its own included; scaled to be at most 1 apart."""
+    """Map each score to the number of lower scores plus half of its own, scaled to a range of 1."""
     middles, below = {}, 0.0
     for score in sorted(given):
         middles[score] = below + given[score] / 2
@@ -148,10 +152,10 @@ def _middles(given: Mapping[Any, float]) -> dict[Any, float]:
 
 
 def _shares(scores: tuple[Any, ...]) -> _Sums:
-    """Of a record: the share of pairs of scores that agree, and of each score."""
-    size, held = len(scores), Counter(scores)
-    agreed = sum(times * (times - 1) for times in held.values()) / (size * (size - 1))
-    return {"records": 1.0, "agreed": agreed} | {(score,): times / size for score, times in held.items()}
+    """Return a record's share of agreeing pairs, and the share of each score."""
+    size, counts = len(scores), Counter(scores)
+    agreed = sum(times * (times - 1) for times in counts.values()) / (size * (size - 1))
+    return {"records": 1.0, "agreed": agreed} | {(score,): times / size for score, times in counts.items()}
 
 
 def _fleiss_parts(sums: _Sums) -> _Parts:

@@ -25,7 +25,7 @@ texts = st.text(st.characters(codec="utf-8"), max_size=20)
 names = st.sampled_from([*FILTERS, "run", "sort", "after", "only", "strict", "file_name", "require"]) | texts
 words = (
     st.sampled_from(
-        ["one", "done", "Pass", "true", "2026-11-21", "[1, 2]", "-1", "0", "escapes rate <= 1", *SORTS]
+        ["one", "done", "Pass", "true", "2026-11-21", "[1, 2]", "-1", "0", "miss_rate <= 1", *SORTS]
     )
     | texts
 )

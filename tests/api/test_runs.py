@@ -246,13 +246,11 @@ class TestReport:
 
     def test_report_has_outcomes_of_requirements(self, of_lea: Program) -> None:
         bring_in(TWO)
-        query = urlencode(
-            {"require": ["blind flagged kappa of A&B >= 0.6", "escapes rate <= 0.1"]}, doseq=True
-        )
+        query = urlencode({"require": ["blind flagged kappa of A&B >= 0.6", "miss_rate <= 0.1"]}, doseq=True)
         told = of_lea.get(f"runs/evaluations/report?{query}").json()["requirements"]
         assert [each["require"] for each in told] == [
             "blind flagged kappa of A&B >= 0.6",
-            "escapes rate <= 0.1",
+            "miss_rate <= 0.1",
         ]
         assert {each["outcome"] for each in told} == {"cannot tell"}
 

@@ -15,8 +15,8 @@ from reviews.judge import (
     missed_errors,
     report,
 )
-from reviews.judge.accuracy import JudgeScope
 from reviews.judge.drilldown import DecisionFilter
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from tests.benchmarks import database, reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, seconds

@@ -147,7 +147,7 @@ class TestUndo:
     def test_is_done_once(self, run: Run, lea: User) -> None:
         change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
         bulk_changes.undo(change_id=change.pk, actor=lea)
-        with pytest.raises(bulk_changes.UndoRefused, match="undone already"):
+        with pytest.raises(bulk_changes.UndoRefused, match="already undone"):
             bulk_changes.undo(change_id=change.pk, actor=lea)
 
 

@@ -23,7 +23,7 @@ from reviews.database.replica import ReplicaLost, read_from_replica
 from reviews.exports import jobs, jsonl, stored_files
 from reviews.exports.output import ExportOptions
 from reviews.judge import report
-from reviews.judge.accuracy import JudgeScope
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Export, Run, User
 from tests.support import servers
 from tests.support.commands import manage_py

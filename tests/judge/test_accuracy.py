@@ -14,11 +14,10 @@ from reviews.judge.accuracy import (
     POPULATIONS,
     AccuracyFigures,
     JudgeGroup,
-    JudgeScope,
     Population,
     compare_with_humans,
-    scope_choices,
 )
+from reviews.judge.scope import JudgeScope, scope_choices
 from reviews.models import BlindScores, Evaluation, Run, User
 from reviews.records.verdict import VerdictRule
 from reviews.review import decisions
@@ -263,7 +262,7 @@ class TestAsJson:
         assert told["after_reveal"][0]["changed"]["value"] == 1
 
     def test_it_says_what_is_biased(self) -> None:
-        assert "biased upward" in BASES["assisted"]
+        assert "may overstate agreement" in BASES["assisted"]
         assert {*POPULATIONS} == {"flagged", "sampled", "picked"}
 
 

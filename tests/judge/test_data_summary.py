@@ -40,7 +40,7 @@ class TestTheSample:
 
     def test_has_two_families_of_reasons(self, facts: DataSummary) -> None:
         assert len(facts.families) == 2
-        assert "75 of 75 records flagged for a human, for 2 reason families." in facts.sentences
+        assert "75 of 75 records flagged for review, for 2 flag reasons." in facts.sentences
 
     def test_has_verifications_against_an_empty_reference(self, facts: DataSummary) -> None:
         assert facts.records_of("verified", "no reference") == 49

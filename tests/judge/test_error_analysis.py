@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from reviews.judge import error_analysis, error_document, few_shot
-from reviews.judge.accuracy import JudgeScope
+from reviews.judge import error_analysis, few_shot
 from reviews.judge.error_analysis import ErrorAnalysis
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.review import decisions
 from tests.support import contexts
@@ -141,7 +141,7 @@ class TestAnExample:
 
 class TestMarkdown:
     def text(self) -> str:
-        return "".join(error_document.markdown(found(), lambda example: f"/records/{example.evaluation}/"))
+        return "".join(error_analysis.to_markdown(found(), lambda example: f"/records/{example.evaluation}/"))
 
     def test_has_causes_and_quotes_with_links(self, ana: User) -> None:
         record = decided("a", ana, {"Rigor": "too strict"}, comments="See step 2.")

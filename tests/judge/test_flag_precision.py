@@ -3,8 +3,8 @@
 import pytest
 
 from reviews.judge import flag_precision
-from reviews.judge.accuracy import JudgeScope
 from reviews.judge.flag_precision import FlagReason
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, FacetCount, ReasonCount, Run, User
 from reviews.review import decisions
 from reviews.statistics.intervals import wilson
@@ -99,7 +99,7 @@ class TestMinutesPerError:
     def test_are_none_without_an_error_and_say_what_was_spent(self, run: Run, ana: User) -> None:
         family = counted(run, ana, changed=0, of=20, minutes=60)
         assert family.minutes_per_error is None
-        assert family.minutes_why == "No error was found in 60 active minutes."
+        assert family.minutes_why == "No error found in 60 active minutes."
 
     def test_are_none_without_time(self, run: Run, ana: User) -> None:
         family = counted(run, ana, changed=2, of=20)
@@ -111,13 +111,13 @@ class TestTheAdvice:
     @pytest.mark.parametrize(
         ("changed", "of", "advice"),
         [
-            (0, 0, "too few"),
-            (1, 1, "too few"),
-            (9, 9, "too few"),  # however they came out: fewer than ten
+            (0, 0, "not enough data"),
+            (1, 1, "not enough data"),
+            (9, 9, "not enough data"),  # however they came out: fewer than ten
             (5, 20, "keep"),
             (10, 10, "keep"),
-            (2, 20, "too few"),
-            (0, 30, "too few"),
+            (2, 20, "not enough data"),
+            (0, 30, "not enough data"),
             (0, 40, "retire"),
             (5, 200, "retire"),
         ],
@@ -137,8 +137,8 @@ class TestTheAdvice:
 
     def test_gives_the_numbers_it_stands_on(self, run: Run, ana: User) -> None:
         assert counted(run, ana, changed=5, of=20).because == (
-            "Keep: 5 of 20 reviewed records held an error; the share is between 11\u00a0% and 47\u00a0%, "
-            "more than one in 10."
+            "Keep: 5 of 20 reviewed records contained an error; the share is between 11% and "
+            "47%, more than one in 10."
         )
 
 

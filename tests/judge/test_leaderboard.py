@@ -3,8 +3,8 @@
 import pytest
 
 from reviews.judge import leaderboard
-from reviews.judge.accuracy import JudgeScope
 from reviews.judge.leaderboard import Leaderboard, RankedModel
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from tests.support.factories import RunFactory
 from tests.support.population import decided, stratum
@@ -54,7 +54,7 @@ class TestAModel:
         assert model.estimate.value == pytest.approx(300 / 500)
         assert (model.basis, model.measured, model.assumed) == ("assumed", 100, 400)
         assert model.note == (
-            "Assumes the judge to be right about 400 records that nobody flagged: none like them was sampled."
+            "Assumes that the judge is right about 400 unflagged records: none like them was sampled."
         )
         assert any("corrects the flagged part only" in sentence for sentence in board(run).sentences)
 
@@ -63,7 +63,7 @@ class TestAModel:
         decided(flagged, ana, "Pass", "Pass", 10)
         model = only(run)
         assert (model.unknown, model.estimate.value) == (7, 1)
-        assert model.note.startswith("Leaves out 7 records without a verdict")
+        assert model.note.startswith("Omits 7 records without a verdict")
 
     def test_counts_what_humans_say_of_records_without_a_verdict(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"": 4})
@@ -84,7 +84,7 @@ class TestAModel:
         model = only(run)
         assert (model.title, model.basis, model.estimate.value) == ("no model", "nothing", None)
         assert board(run).sentences == (
-            "No record is reviewed yet: these are the judge's rates, and nothing corrects them.",
+            "No record is reviewed yet. These are the judge's rates, without correction.",
         )
 
 
@@ -119,33 +119,33 @@ class TestSwaps:
     def test_are_real_where_the_difference_is_more_than_chance(self, run: Run, ana: User) -> None:
         self.rated(run, ana, "o1", judged=160, passed=60, records=200)
         self.rated(run, ana, "o3", judged=120, passed=140, records=200)
-        [swap] = board(run).swaps
-        assert (swap.ahead, swap.behind, swap.is_real) == ("o1", "o3", True)
+        [swap] = board(run).ranking_disagreements
+        assert (swap.ahead, swap.behind, swap.is_significant) == ("o1", "o3", True)
         assert swap.difference.value == pytest.approx(0.4)
         assert board(run).sentences[-1] == (
-            "Humans have 1 of 1 pair of models in the opposite order of the judge's, 1 by more than chance."
+            "The judge and humans rank 1 of 1 pair of models in opposite order, 1 of them significantly."
         )
 
     def test_are_not_real_with_few_records(self, run: Run, ana: User) -> None:
         self.rated(run, ana, "o1", judged=4, passed=2, records=5)
         self.rated(run, ana, "o3", judged=3, passed=3, records=5)
-        [swap] = board(run).swaps
-        assert not swap.is_real
+        [swap] = board(run).ranking_disagreements
+        assert not swap.is_significant
         assert swap.p > 0.05
 
     def test_are_none_where_both_agree_on_the_order(self, run: Run, ana: User) -> None:
         self.rated(run, ana, "o1", judged=150, passed=100, records=200)
         self.rated(run, ana, "o3", judged=50, passed=20, records=200)
-        assert (board(run).swaps, board(run).pairs) == ((), 1)
+        assert (board(run).ranking_disagreements, board(run).pairs) == ((), 1)
 
     def test_are_held_to_more_with_many_models(self, run: Run, ana: User) -> None:
         """What would be a real swap of two models is none among twenty."""
         self.rated(run, ana, "o1", judged=60, passed=50, records=100)
         self.rated(run, ana, "o3", judged=55, passed=66, records=100)
-        assert [swap.is_real for swap in board(run).swaps] == [True]
+        assert [swap.is_significant for swap in board(run).ranking_disagreements] == [True]
         for number in range(18):
             self.rated(run, ana, f"model {number}", judged=57, passed=57, records=100)
-        assert not any(swap.is_real for swap in board(run).swaps)
+        assert not any(swap.is_significant for swap in board(run).ranking_disagreements)
 
 
 class TestTheScope:

@@ -96,19 +96,15 @@ class TestWhatTheSharesComeTo:
         reach = measurement_settings.describe_shares(
             configure(run, lea, blind_share=0.5, sample_share=0.2, overlap_share=0.4, overlap=3)
         )
-        assert reach.blind == "50% of 2 records that are flagged and have an answer of the model: about 1."
-        assert reach.sample == (
-            "20% of 10 records that nobody flagged: 2. Drawn so far: 2, of which 0 are decided."
-        )
+        assert reach.blind == "50% of 2 records that are flagged and have a model response: about 1."
+        assert reach.sample == ("20% of 10 records that are not flagged: 2. Drawn so far: 2 (0 decided).")
         assert reach.overlap == "40% of 5 records to review: about 2."
         assert reach.obstacles == ()
 
     def test_tells_how_much_of_the_sample_is_decided(self, run: Run, lea: User, ana: User) -> None:
         changed = configure(run, lea, sample_share=0.2)
         agree(Evaluation.objects.select_related("run").filter(is_sampled=True)[0], ana)
-        assert measurement_settings.describe_shares(changed).sample.endswith(
-            "Drawn so far: 2, of which 1 are decided."
-        )
+        assert measurement_settings.describe_shares(changed).sample.endswith("Drawn so far: 2 (1 decided).")
 
     def test_says_what_stands_in_the_way(self, lea: User) -> None:
         bring_in(file_of(line("f0", structured_model_response=None)))
@@ -123,8 +119,8 @@ class TestWhatTheSharesComeTo:
         bring_in(file_of(*(line(f"u{number}", **CALM, model_id=f"model-{number}") for number in range(4))))
         reach = measurement_settings.describe_shares(configure(Run.objects.get(), lea, sample_share=0.25))
         assert reach.sample == (
-            "25% of 4 records that nobody flagged: 4. That is more, because each judge, prompt, model and"
-            " verdict gives at least one. Drawn so far: 4, of which 0 are decided."
+            "25% of 4 records that are not flagged: 4. The number is higher because at least one is drawn "
+            "for each judge, prompt, model and verdict. Drawn so far: 4 (0 decided)."
         )
 
     def test_of_an_empty_run_says_that_it_has_no_records(self) -> None:

@@ -3,8 +3,8 @@
 import pytest
 
 from reviews.judge import missed_errors
-from reviews.judge.accuracy import JudgeScope
 from reviews.judge.missed_errors import MissedErrors
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.statistics.intervals import wilson
 from tests.support.factories import RunFactory
@@ -32,37 +32,35 @@ class TestTheEscapeRate:
         decided(others, ana, "Fail", "Pass", 5)
         decided(others, ana, "Fail", "Fail", 5)
         found = escapes(run)
-        assert found.rate.share.value == pytest.approx(0.9 * 1 / 10 + 0.1 * 5 / 10)
-        assert found.escaped.value == pytest.approx(140)
+        assert found.miss_rate.share.value == pytest.approx(0.9 * 1 / 10 + 0.1 * 5 / 10)
+        assert found.missed.value == pytest.approx(140)
         assert (found.records, found.reviewed) == (1000, 20)
 
     def test_is_none_of_records_that_were_picked_by_hand(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 100}, is_flagged=False)
         decided(others, ana, "Pass", "Fail", 7, is_sampled=False)
         found = escapes(run)
-        assert found.rate.share.value is None
+        assert found.miss_rate.share.value is None
         assert found.unsampled == 7
-        assert "Left out: 7 reviews" in found.sentences[-1]
+        assert "Not counted: 7 reviews" in found.sentences[-1]
 
     def test_does_not_ask_what_the_judge_did_not_say(self, run: Run, ana: User) -> None:
         others = stratum(run, {"": 50, "Pass": 50}, is_flagged=False)
         decided(others, ana, None, "Fail", 3)
         decided(others, ana, "Pass", "Pass", 4)
-        assert (escapes(run).records, escapes(run).rate.share.value) == (50, 0)
+        assert (escapes(run).records, escapes(run).miss_rate.share.value) == (50, 0)
 
     def test_says_what_it_does_not_cover(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 90, "Fail": 10}, is_flagged=False)
         decided(others, ana, "Pass", "Pass", 9)
-        assert any(
-            sentence.startswith("Not flagged: Covers 90 of 100") for sentence in escapes(run).sentences
-        )
+        assert any(sentence.startswith("Unflagged: Covers 90 of 100") for sentence in escapes(run).sentences)
 
     def test_says_that_whoever_saw_the_judges_score_leans_towards_it(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 90}, is_flagged=False)
         decided(others, ana, "Pass", "Pass", 2, is_blind=True)
         decided(others, ana, "Pass", "Pass", 1)
         assert any(
-            sentence.startswith("1 of these reviews was made with") for sentence in escapes(run).sentences
+            sentence.startswith("1 of these reviews is assisted") for sentence in escapes(run).sentences
         )
 
 
@@ -74,7 +72,7 @@ class TestRecall:
         others = stratum(run, {"Pass": 900}, is_flagged=False)
         decided(others, ana, "Pass", "Fail", 10)
         decided(others, ana, "Pass", "Pass", 80)
-        recall = escapes(run).recall
+        recall = escapes(run).flag_recall
         assert recall.value == pytest.approx(30 / (30 + 100))
         assert recall.low is not None
         assert recall.high is not None
@@ -88,8 +86,8 @@ class TestRecall:
         decided(others, ana, "Pass", "Fail", 1)
         decided(others, ana, "Pass", "Pass", 9)
         found = escapes(run)
-        assert found.recall.value == pytest.approx(100 / (100 + 100))
-        assert "180 flagged records not reviewed yet are taken to be like those that are." in found.sentences
+        assert found.flag_recall.value == pytest.approx(100 / (100 + 100))
+        assert "180 unreviewed flagged records are assumed to be like the reviewed ones." in found.sentences
 
 
 class TestCriteria:
@@ -101,7 +99,7 @@ class TestCriteria:
         decided(others, ana, "null", '"No"', 5, criterion="Clarity")
         decided(others, ana, "4", "4.0", 2, criterion="Grade")
         decided(stratum(run, {"Pass": 10}), ana, '"Yes"', '"No"', 9, criterion="Rigor")
-        found = {one.title: one.escaped for one in escapes(run).criteria}
+        found = {one.title: one.miss_rate for one in escapes(run).criteria}
         assert found == {
             "Clarity": wilson(1, 1, "sampled records"),
             "Rigor": wilson(3, 10, "sampled records"),
@@ -114,28 +112,26 @@ class TestWithoutASample:
         run.sample_share = 0
         stratum(run, {"Pass": 100}, is_flagged=False)
         found = escapes(run)
-        assert found.rate.share.value is None
-        assert found.recall.value is None
+        assert found.miss_rate.share.value is None
+        assert found.flag_recall.value is None
         [sentence] = found.sentences
-        assert sentence.startswith(
-            "Of 100 records that nobody flagged none is sampled: what they hide is unkn"
-        )
-        assert sentence.endswith("Set a share under “How the judge is measured”.")
+        assert sentence.startswith("None of 100 unflagged records is sampled. Their error rate is unkn")
+        assert sentence.endswith("Set a share under “Sampling and blind review”.")
 
     def test_nothing_is_known_before_somebody_reviewed(self, run: Run) -> None:
         stratum(run, {"Pass": 100}, is_flagged=False)
         [sentence] = escapes(run).sentences
-        assert sentence.startswith("Of 100 records that nobody flagged no sampled one is reviewed yet")
+        assert sentence.startswith("None of 100 unflagged records is sampled and reviewed yet")
 
     def test_nothing_can_be_missed_where_everything_is_flagged(self, run: Run, ana: User) -> None:
         decided(stratum(run, {"Pass": 10}), ana, "Pass", "Fail", 10)
         found = escapes(run)
-        assert found.sentences[0].startswith("Every record here that has a verdict is flagged")
-        assert found.caught.share.value == 1
-        assert found.recall.why == "Every record with a verdict is flagged."
+        assert found.sentences[0].startswith("Every record with a verdict is flagged")
+        assert found.flagged_error_rate.share.value == 1
+        assert found.flag_recall.why == "Every record with a verdict is flagged."
 
     def test_an_empty_run_is_no_error(self, run: Run) -> None:
-        assert escapes(run).as_json()["recall"]["value"] is None
+        assert escapes(run).as_json()["flag_recall"]["value"] is None
 
 
 class TestFromDecisions:
@@ -151,4 +147,4 @@ class TestFromDecisions:
             scores = {"Clarity": {"score": score, "justification": ""}}
             decide(record, ana, scores=scores, origins={"Clarity": "judge"}, judged={"Clarity": "Yes"})
         found = escapes(run)
-        assert (found.records, found.reviewed, found.rate.share.value) == (2, 2, 0.5)
+        assert (found.records, found.reviewed, found.miss_rate.share.value) == (2, 2, 0.5)

@@ -4,8 +4,8 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.judge import leaderboard, missed_errors, population
-from reviews.judge.accuracy import JudgeScope
 from reviews.judge.population import PopulationCell
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.population import decided, stratum
@@ -58,7 +58,7 @@ class TestFewRecords:
         stratum(run, {"Pass": 10}, model_id="many")
         board = leaderboard.rank_models(JudgeScope(run))
         assert [model.name for model in board.models] == ["many"]
-        assert board.sentences[0].startswith("Left out: 9 records of models with fewer than 10")
+        assert board.sentences[0].startswith("Not counted: 9 records of models with fewer than 10")
 
     def test_are_no_part_of_missed_errors(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(population, "_hides_any", lambda _run: True)
@@ -67,7 +67,7 @@ class TestFewRecords:
         stratum(run, {"Pass": 20}, is_flagged=False, model_id="many")
         found = missed_errors.estimate_missed_errors(JudgeScope(run))
         assert found.records == 20
-        assert found.sentences[-1].startswith("Left out: 9 records of models with fewer than 10")
+        assert found.sentences[-1].startswith("Not counted: 9 records of models with fewer than 10")
 
 
 class TestCells:
@@ -81,14 +81,19 @@ class TestCells:
             "Fail of o1": 4,
         }
         passed = found["Pass of o1"]
-        assert (passed.said, passed.reviewed, passed.wrong, passed.blind) == ({"Fail": 2, "Pass": 3}, 5, 2, 3)
+        assert (passed.verdicts, passed.reviewed, passed.wrong, passed.blind) == (
+            {"Fail": 2, "Pass": 3},
+            5,
+            2,
+            3,
+        )
 
     def test_take_only_sampled_records_for_those_that_nobody_flagged(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 10}, is_flagged=False)
         decided(others, ana, "Pass", "Fail", 1)
         decided(others, ana, "Pass", "Pass", 4, is_sampled=False)
         [cell] = population.read_population(JudgeScope(run)).cells
-        assert (cell.reviewed, cell.wrong, cell.aside) == (1, 1, 4)
+        assert (cell.reviewed, cell.wrong, cell.unsampled) == (1, 1, 4)
 
     def test_leave_out_decisions_without_a_verdict(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"Pass": 10})
@@ -100,7 +105,7 @@ class TestCells:
         flagged = stratum(run, {"": 3}, model_id="")
         decided(flagged, ana, None, "Pass", 1)
         [cell] = population.read_population(JudgeScope(run)).cells
-        assert (cell.label, cell.verdict, cell.said) == ("no verdict of no model", "", {"Pass": 1})
+        assert (cell.label, cell.verdict, cell.verdicts) == ("no verdict of no model", "", {"Pass": 1})
 
     def test_a_cell_has_its_records_however_many_reviews(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"Pass": 1})

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.judge import accuracy, quality_gates, report, reviewer_agreement
-from reviews.judge.accuracy import JudgeScope
 from reviews.judge.quality_gates import GateResult, InvalidRequirement, parse_requirement
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.statistics.intervals import Estimate, undefined, wilson
 from tests.support.factories import RunFactory
@@ -18,7 +18,7 @@ from tests.support.population import decided, stratum
 CLARITY = "Clarity of the proof"
 JUDGED = [" ".join(words) for words in product(accuracy.BASES, accuracy.POPULATIONS, accuracy.FIGURES)]
 AMONG_REVIEWERS = [f"reviewers {figure}" for figure in reviewer_agreement.FIGURES]
-FLAGS = ["escapes rate", "escapes caught", "escapes recall"]
+FLAGS = ["miss_rate", "flagged_error_rate", "flag_recall"]
 
 
 class TestARequirement:
@@ -37,25 +37,28 @@ class TestARequirement:
     )
     def test_is_a_sentence(self, text: str, criterion: str | None, at_least: bool, bar: float) -> None:
         found = parse_requirement(text)
-        assert (found.criterion, found.at_least, found.bar) == (criterion, at_least, bar)
+        assert (found.criterion, found.at_least, found.limit) == (criterion, at_least, bar)
 
     @pytest.mark.parametrize(
         ("text", "sentence"),
         [
-            ("", "does not say FIGURE >= BAR"),
-            ("blind flagged kappa = 0.6", "does not say FIGURE >= BAR"),
-            ("blind flagged kappa\n>= 0.6", "does not say FIGURE >= BAR"),
-            ("kappa >= 0.6", "names no figure. There are: blind|assisted flagged|sampled|picked agreement|"),
-            ("blind kappa >= 0.6", "names no figure"),
-            ("blind flagged table >= 0.6", "names no figure"),
-            ("escapes rate of Clarity <= 0.6", "names no figure"),
-            ("escapes __class__ <= 0.6", "names no figure"),
-            ("blind flagged kappa >= 60 %", "has no bar from -1 to 1"),
-            ("blind flagged kappa >= 60", "has no bar from -1 to 1"),
-            ("blind flagged kappa >= nan", "has no bar from -1 to 1"),
-            ("blind flagged kappa >= 1e-1", "has no bar from -1 to 1"),
-            ("blind flagged kappa >= ²", "has no bar from -1 to 1"),
-            ("blind flagged kappa >=", "has no bar from -1 to 1"),
+            ("", "not of the form FIGURE >= LIMIT"),
+            ("blind flagged kappa = 0.6", "not of the form FIGURE >= LIMIT"),
+            ("blind flagged kappa\n>= 0.6", "not of the form FIGURE >= LIMIT"),
+            (
+                "kappa >= 0.6",
+                "names an unknown figure. Known figures: blind|assisted flagged|sampled|picked agreement|",
+            ),
+            ("blind kappa >= 0.6", "names an unknown figure"),
+            ("blind flagged table >= 0.6", "names an unknown figure"),
+            ("miss_rate of Clarity <= 0.6", "names an unknown figure"),
+            ("__class__ <= 0.6", "names an unknown figure"),
+            ("blind flagged kappa >= 60 %", "has no limit from -1 to 1"),
+            ("blind flagged kappa >= 60", "has no limit from -1 to 1"),
+            ("blind flagged kappa >= nan", "has no limit from -1 to 1"),
+            ("blind flagged kappa >= 1e-1", "has no limit from -1 to 1"),
+            ("blind flagged kappa >= ²", "has no limit from -1 to 1"),
+            ("blind flagged kappa >=", "has no limit from -1 to 1"),
         ],
     )
     def test_that_is_none_is_refused_with_what_there_is(self, text: str, sentence: str) -> None:
@@ -66,7 +69,7 @@ class TestARequirement:
     @given(st.text() | st.lists(st.sampled_from([*"<>=. 09-", "blind flagged kappa", " of "])).map("".join))
     def test_is_read_or_refused_whatever_it_is(self, text: str) -> None:
         with suppress(InvalidRequirement):
-            assert -1 <= parse_requirement(text).bar <= 1
+            assert -1 <= parse_requirement(text).limit <= 1
 
 
 def checked(text: str, value: float, low: float, high: float, n: int = 40) -> GateResult:
@@ -83,12 +86,12 @@ class TestABar:
             ("blind flagged kappa >= 0.6", 0.59, 0.8, "cannot tell"),
             ("blind flagged kappa >= 0.6", 0.2, 0.6, "cannot tell"),
             ("blind flagged kappa >= 0.6", 0.2, 0.5999, "missed"),
-            ("escapes recall >= 0.6", 0.5, 0.5, "missed"),
+            ("flag_recall >= 0.6", 0.5, 0.5, "missed"),
             ("blind flagged false_pass <= 0.1", 0.01, 0.1, "met"),
             ("blind flagged false_pass <= 0.1", 0.1 + 1e-16, 0.1 + 1e-16, "met"),
             ("blind flagged false_pass <= 0.1", 0.01, 0.11, "cannot tell"),
             ("blind flagged false_pass <= 0.1", 0.1, 0.11, "cannot tell"),
-            ("escapes rate <= 0.1", 0.11, 0.2, "missed"),
+            ("miss_rate <= 0.1", 0.11, 0.2, "missed"),
         ],
     )
     def test_is_for_the_end_of_the_interval_and_not_for_the_figure(
@@ -116,11 +119,11 @@ class TestABar:
 
     def test_is_told_in_a_line_with_figure_interval_and_n(self) -> None:
         assert checked(f"blind flagged kappa of {CLARITY} >= 0.6", 0.7, 0.55, 0.85).sentence == (
-            f"cannot tell: blind flagged kappa of {CLARITY}: 0.700, 95 % from 0.550 to 0.850; n = 40; "
+            f"cannot tell: blind flagged kappa of {CLARITY}: 0.700, 95% from 0.550 to 0.850; n = 40; "
             "required: at least 0.6"
         )
-        assert checked("escapes rate <= 0.05", 0, 0, 0.3, n=9).sentence == (
-            "cannot tell: escapes rate: 0.000, 95 % from 0.000 to 0.300, of fewer than 10; n = 9; "
+        assert checked("miss_rate <= 0.05", 0, 0, 0.3, n=9).sentence == (
+            "cannot tell: miss_rate: 0.000, 95% from 0.000 to 0.300, of fewer than 10; n = 9; "
             "required: at most 0.05"
         )
         none = GateResult(parse_requirement("blind flagged kappa >= 0.6"), undefined("There are none."))
@@ -129,9 +132,9 @@ class TestABar:
         )
 
     def test_that_is_missed_counts_more_than_one_that_cannot_be_told(self) -> None:
-        missed = checked("escapes rate <= 0.05", 0.5, 0.4, 0.6)
+        missed = checked("miss_rate <= 0.05", 0.5, 0.4, 0.6)
         unknown = GateResult(missed.requirement, undefined("There are none."))
-        met = checked("escapes rate <= 0.5", 0.1, 0.0, 0.2)
+        met = checked("miss_rate <= 0.5", 0.1, 0.0, 0.2)
         assert quality_gates.worst_outcome([met, unknown, missed]).status == 1
         assert quality_gates.worst_outcome([met, unknown]).status == 2
         assert quality_gates.worst_outcome([met]).status == quality_gates.worst_outcome([]).status == 0
@@ -171,11 +174,11 @@ class TestAReport:
     def test_has_what_the_flags_miss(self, run: Run) -> None:
         found = report.build_report(JudgeScope(run))
         rate, recall = quality_gates.check_requirements(
-            found, map(parse_requirement, ("escapes rate <= 1", "escapes recall >= 0"))
+            found, map(parse_requirement, ("miss_rate <= 1", "flag_recall >= 0"))
         )
         assert rate.estimate.value == pytest.approx(0.1)
         assert rate.estimate.n == 20
-        assert recall.estimate == found.escapes.recall
+        assert recall.estimate == found.missed_errors.flag_recall
 
     @pytest.mark.parametrize(
         "text", ["blind sampled agreement", "blind flagged kappa of Depth", "reviewers alpha"]
@@ -185,7 +188,7 @@ class TestAReport:
             report.build_report(JudgeScope(run)), [parse_requirement(f"{text} >= 0")]
         )
         assert found.outcome == "cannot tell"
-        assert "No decision of that kind is in force" in found.sentence
+        assert "There is no current decision of that kind" in found.sentence
 
     def test_knows_every_figure_there_is(self, run: Run) -> None:
         every = [parse_requirement(f"{figure} >= 0") for figure in chain(JUDGED, AMONG_REVIEWERS, FLAGS)]

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.judge import report
-from reviews.judge.accuracy import JudgeScope
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from tests.support.commands import manage
 from tests.support.lines import bring_in, file_of, line
@@ -14,7 +14,15 @@ from tests.support.population import decided, stratum
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
-PARTS = ("facts", "judge_vs_human", "reviewers", "reasons", "escapes", "scoreboard", "defects")
+PARTS = (
+    "data",
+    "judge_vs_human",
+    "reviewers",
+    "flag_precision",
+    "missed_errors",
+    "leaderboard",
+    "error_analysis",
+)
 
 
 def reviewed(reviewer: User) -> Run:
@@ -39,12 +47,12 @@ class TestTheObject:
         )
         assert set(PARTS) <= set(found)
         assert found["progress"]["done"] == 1
-        assert found["defects"]["templates"][0]["causes"][0]["cause"] == "too lenient"
+        assert found["error_analysis"]["templates"][0]["causes"][0]["cause"] == "too lenient"
 
     def test_of_an_empty_run_says_why_there_is_nothing(self) -> None:
         found = report.build_report(JudgeScope(Run.objects.create(name="empty"))).as_json()
-        assert found["escapes"]["rate"]["value"] is None
-        assert found["escapes"]["rate"]["why"] != ""
+        assert found["missed_errors"]["miss_rate"]["value"] is None
+        assert found["missed_errors"]["miss_rate"]["why"] != ""
         assert found["judge_vs_human"]["overall"] == []
 
     def test_takes_as_many_queries_for_many_decisions_as_for_one(
@@ -57,14 +65,14 @@ class TestTheObject:
     def test_of_the_sample_tells_the_truth_about_thin_data(self, sample: bytes) -> None:
         bring_in(sample, run="sample")
         found = report.build_report(JudgeScope(Run.objects.get()))
-        assert found.facts.records_of("verified", "no reference") == 49
-        assert found.facts.records_of("contradiction", "verifier") == 11
-        assert len(found.reasons.families) == 2
-        assert {family.advice for family in found.reasons.families} == {"too few"}
-        assert not found.facts.blind.is_possible
-        assert [model.basis for model in found.scoreboard.models] == ["nothing"] * 5
-        assert sum(model.passes for model in found.scoreboard.models) == 13
-        assert found.escapes.sentences[0].startswith("Every record here that has a verdict is flagged")
+        assert found.data.records_of("verified", "no reference") == 49
+        assert found.data.records_of("contradiction", "verifier") == 11
+        assert len(found.flag_precision.families) == 2
+        assert {family.advice for family in found.flag_precision.families} == {"not enough data"}
+        assert not found.data.blind.is_possible
+        assert [model.basis for model in found.leaderboard.models] == ["nothing"] * 5
+        assert sum(model.passes for model in found.leaderboard.models) == 13
+        assert found.missed_errors.sentences[0].startswith("Every record with a verdict is flagged")
 
 
 class TestTheCommand:
@@ -80,7 +88,7 @@ class TestTheCommand:
         text = done.out.decode()
         for part in ("Judge vs reviewers", "Flag reasons", "Missed errors", "Models", "Too lenient"):
             assert part in text
-        assert "10 %" in text
+        assert "10%" in text
         assert "\x1b" not in text
 
     def test_prints_what_files_say_without_what_a_terminal_obeys(
@@ -115,8 +123,8 @@ class TestWhatIsRequired:
             (["blind flagged agreement >= 0.99"], 1, "missed: "),
             (["blind flagged agreement <= 0.8"], 1, "missed: "),
             (["blind sampled agreement >= 0.9"], 2, "cannot tell: "),
-            (["blind flagged agreement >= 0.8", "escapes rate <= 0.1"], 2, "met: "),
-            (["blind flagged agreement >= 0.99", "escapes rate <= 0.1"], 1, "missed: "),
+            (["blind flagged agreement >= 0.8", "miss_rate <= 0.1"], 2, "met: "),
+            (["blind flagged agreement >= 0.99", "miss_rate <= 0.1"], 1, "missed: "),
         ],
     )
     def test_is_the_exit_status_and_a_line_each(
@@ -136,10 +144,10 @@ class TestWhatIsRequired:
         text = "blind flagged agreement >= 0.99"
         done = manage(capfdbinary, "judge_report", "nightly", "--json", "--require", text)
         [found] = json.loads(done.out)["requirements"]
-        assert (done.status, found["require"], found["outcome"], found["bar"]) == (1, text, "missed", 0.99)
+        assert (done.status, found["require"], found["outcome"], found["limit"]) == (1, text, "missed", 0.99)
         assert found["estimate"] == json.loads(done.out)["judge_vs_human"]["overall"][0]["agreement"]
 
     def test_that_is_no_sentence_ends_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
         done = manage(capfdbinary, "judge_report", "nightly", "--require", "kappa >= 0.6")
         assert (done.status, done.out) == (2, b"")
-        assert "names no figure" in done.err
+        assert "names an unknown figure" in done.err

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.judge import data_summary, measurement_settings, quality_gates, report
-from reviews.judge.accuracy import JudgeScope
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, UnindexedImport, User
 from reviews.search import indexing, strata
 from tests.api.conftest import program_of
@@ -19,7 +19,7 @@ from tests.support.population import decided
 
 pytestmark = pytest.mark.django_db
 
-RECALL = "escapes recall >= 0.5"
+RECALL = "flag_recall >= 0.5"
 AGREEMENT = "assisted flagged agreement >= 0.5"
 NOT_FLAGGED = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
 
@@ -117,28 +117,28 @@ class TestWhileRecordsAreNotCounted:
 
     def test_no_figure_about_all_records_is_defined(self, counted: Run) -> None:
         found = report.build_report(JudgeScope(counted)).as_json()
-        for name in ("rate", "caught", "recall", "escaped"):
-            assert found["escapes"][name]["value"] is None, name
-            assert found["escapes"][name]["why"] == strata.NOT_COUNTED, name
-        assert found["escapes"]["records"] is None
-        assert found["escapes"]["rate"]["population"] is None
-        assert found["escapes"]["sentences"] == [strata.NOT_COUNTED]
-        assert found["scoreboard"]["models"] == []
-        assert found["scoreboard"]["sentences"] == [strata.NOT_COUNTED]
-        assert {family["flagged"] for family in found["reasons"]["families"]} <= {None}
-        assert found["reasons"]["unknown"] == strata.NOT_COUNTED
-        assert found["facts"]["sentences"][0] == strata.NOT_COUNTED
+        for name in ("miss_rate", "flagged_error_rate", "flag_recall", "missed"):
+            assert found["missed_errors"][name]["value"] is None, name
+            assert found["missed_errors"][name]["why"] == strata.NOT_COUNTED, name
+        assert found["missed_errors"]["records"] is None
+        assert found["missed_errors"]["miss_rate"]["population"] is None
+        assert found["missed_errors"]["sentences"] == [strata.NOT_COUNTED]
+        assert found["leaderboard"]["models"] == []
+        assert found["leaderboard"]["sentences"] == [strata.NOT_COUNTED]
+        assert {family["flagged"] for family in found["flag_precision"]["families"]} <= {None}
+        assert found["flag_precision"]["unknown"] == strata.NOT_COUNTED
+        assert found["data"]["sentences"][0] == strata.NOT_COUNTED
         for name in ("records", "flagged", "no_verdict", "verdicts_read"):
-            assert found["facts"][name] is None, name
-        assert found["facts"]["verifications"] == found["facts"]["families"] == []
+            assert found["data"][name] is None, name
+        assert found["data"]["verifications"] == found["data"]["families"] == []
 
     def test_figures_about_decisions_are_there(self, counted: Run) -> None:
         found = report.build_report(JudgeScope(counted))
-        assert [one.n for one in found.judge.overall] == [20, 20]
-        assert (found.escapes.reviewed, found.escapes.blind) == (20, 0)
+        assert [one.n for one in found.judge_vs_human.overall] == [20, 20]
+        assert (found.missed_errors.reviewed, found.missed_errors.blind) == (20, 0)
 
     def test_the_gate_cannot_tell(self, counted: Run, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-        for required in (RECALL, "escapes recall <= 0.1", "escapes rate <= 1", "escapes caught >= 0"):
+        for required in (RECALL, "flag_recall <= 0.1", "miss_rate <= 1", "flagged_error_rate >= 0"):
             done = manage(capfdbinary, "judge_report", counted.name, "--require", required)
             assert (done.status, done.out[:12]) == (2, b"cannot tell:"), required
             assert strata.NOT_COUNTED.rstrip(".") in done.out.decode()
@@ -169,10 +169,10 @@ class TestWhileRecordsAreNotCounted:
             assert page.status_code == 200
             assert "not all counted yet" in text(page), place
         card = client.get(url("run", counted)).context["card"]
-        recall = next(answer for answer in card.answers if answer.name == "recall")
+        recall = next(answer for answer in card.answers if answer.name == "flag_recall")
         assert (recall.cell.value, recall.cell.why) == (None, strata.NOT_COUNTED)
-        table = client.get(reverse("judge-table", args=[counted.pk, "misses"])).getvalue().decode()
-        assert table.splitlines()[1].startswith('"Escape rate",,')
+        table = client.get(reverse("judge-table", args=[counted.pk, "missed-errors"])).getvalue().decode()
+        assert table.splitlines()[1].startswith('"Miss rate",,')
 
 
 def test_list_by_a_filter_that_is_not_ready_has_no_total(

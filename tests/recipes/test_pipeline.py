@@ -166,7 +166,7 @@ class TestTheGate:
             assert sentence in done.stderr
 
     def test_of_several_requirements_says_each(self, surroundings: dict[str, str]) -> None:
-        several = [f"{AGREEMENT} >= 0.8", f"{AGREEMENT} >= 0.99", "escapes rate <= 0.1"]
+        several = [f"{AGREEMENT} >= 0.8", f"{AGREEMENT} >= 0.99", "miss_rate <= 0.1"]
         done = finish([sys.executable, RECIPES / "judge_gate.py", RUN, *several], surroundings)
         assert [said.partition(":")[0] for said in done.stdout.splitlines()] == [
             "met",

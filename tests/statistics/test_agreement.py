@@ -193,11 +193,11 @@ class TestFalsePassAndFalseFail:
 
 
 class TestLeniency:
-    def test_is_how_often_the_judge_is_milder_less_how_often_it_is_stricter(self) -> None:
+    def test_is_how_often_the_judge_is_more_lenient_less_how_often_it_is_stricter(self) -> None:
         assert value(leniency(table([[50, 3, 6], [4, 5, 2], [1, 1, 28]], *SCALE))) == pytest.approx(0.05)
 
     def test_has_the_interval_of_bonett_and_price(self) -> None:
-        """Their formula by hand: 59 pairs, 9 milder, 1 stricter."""
+        """Their formula by hand: 59 pairs, 9 more lenient, 1 stricter."""
         up, down, n = 10 / 61, 2 / 61, 61
         reach = Z * sqrt((up + down - (up - down) ** 2) / n)
         found = leniency(table([[40, 9], [1, 9]], *YES_NO))

@@ -335,7 +335,7 @@ class TestWhichOfSeveralDiffer:
 
     def test_names_both_and_says_which_is_real(self) -> None:
         found = compare_pairs([wilson(90, 100), wilson(70, 100), UNKNOWN, wilson(88, 100)])
-        assert [(pair.first, pair.second, pair.is_real) for pair in found] == [
+        assert [(pair.first, pair.second, pair.is_significant) for pair in found] == [
             (0, 1, True),
             (0, 3, False),
             (1, 3, True),
@@ -344,5 +344,5 @@ class TestWhichOfSeveralDiffer:
 
     def test_asks_more_of_many_pairs_than_of_one(self) -> None:
         high, low = wilson(60, 100), wilson(45, 100)
-        assert compare_pairs([high, low])[0].is_real
-        assert not compare_pairs([high, low, *[wilson(50, 100)] * 5])[0].is_real
+        assert compare_pairs([high, low])[0].is_significant
+        assert not compare_pairs([high, low, *[wilson(50, 100)] * 5])[0].is_significant

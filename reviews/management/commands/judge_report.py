@@ -10,7 +10,7 @@ from django.db import DatabaseError
 from rich.console import Console
 
 from reviews.judge import quality_gates, report
-from reviews.judge.accuracy import JudgeScope
+from reviews.judge.scope import JudgeScope
 from reviews.management.arguments import find_run
 from reviews.management.report_tables import tables
 
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             action="append",
             default=[],
             help="instead of the tables, print whether the interval of a metric meets a limit: "
-            "'blind flagged kappa of Clarity >= 0.6', 'escapes rate <= 0.05'; repeatable",
+            "'blind flagged kappa of Clarity >= 0.6', 'miss_rate <= 0.05'; repeatable",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

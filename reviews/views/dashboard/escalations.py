@@ -1,4 +1,4 @@
-"""What reviewers handed to a lead, in one list: answer it, and it leaves the list."""
+"""List the open escalations of a run, for a lead to answer."""
 
 import re
 from http import HTTPStatus
@@ -24,17 +24,17 @@ _KEY = re.compile("[0-9]{1,18}")
 
 
 class AnswerForm(forms.Form):
-    """What a lead makes of an escalation."""
+    """A lead's answer to an escalation."""
 
     outcome = forms.ChoiceField(
         choices=[("returned", "back to the queue"), ("closed", "closed")],
-        error_messages={"required": "Choose what becomes of the record."},
+        error_messages={"required": "Choose an outcome."},
     )
-    answer = forms.CharField(max_length=5_000, error_messages={"required": "Write an answer in a few words."})
+    answer = forms.CharField(max_length=5_000, error_messages={"required": "Enter an answer."})
 
 
 class Item(NamedTuple):
-    """An open escalation, why it was raised, and the form with what was typed."""
+    """An open escalation with its reason and form."""
 
     escalation: Escalation
     reason: str
@@ -44,7 +44,10 @@ class Item(NamedTuple):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def open_escalations(request: Request, run_pk: int) -> HttpResponse:
-    """The open escalations of a run, oldest first, behind `?after=` one; POST answers that of key `which`."""
+    """List the open escalations, oldest first, after the key `after`.
+
+    POST answers the escalation with the key `which`.
+    """
     check(request.user, "lead_review")
     run = get_object_or_404(Run, pk=run_pk)
     if request.method != "POST":
@@ -65,7 +68,7 @@ def open_escalations(request: Request, run_pk: int) -> HttpResponse:
 
 
 def _page(request: Request, run: Run, answered: tuple[int, AnswerForm] | None = None) -> HttpResponse:
-    """A page of the list; of the one that was answered wrongly, which comes first, with what was typed."""
+    """Render a page of the list. An invalid answer comes first, with the entered text."""
     wrong, form = answered or (0, AnswerForm())
     after = request.GET.get("after", "") if request.method != "POST" else str(wrong - 1)
     rows = _open(run).filter(pk__gt=int(after) if _KEY.fullmatch(after) else 0)

@@ -1,4 +1,4 @@
-"""Which part of the work the desk shows: a run and days, as they stand in the address."""
+"""The filters of the dashboard: a run and days, as query parameters."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from reviews.records.schema import EARLIEST_YEAR
 
 
 class _Day(forms.DateField):
-    """A day that PostgreSQL's calendar has, and Python's the day after it."""
+    """A day that both PostgreSQL and Python can represent, with the day after it."""
 
     widget = forms.DateInput(attrs={"type": "date"})
 
     def validate(self, value: Any) -> None:
         super().validate(value)
         if value and not EARLIEST_YEAR <= value.year < dt.MAXYEAR:
-            raise forms.ValidationError("This day is out of the calendar.")
+            raise forms.ValidationError(f"Enter a year from {EARLIEST_YEAR} to {dt.MAXYEAR - 1}.")
 
 
-class ScopeForm(forms.Form):
-    """What is chosen. A value that is wrong says so, and narrows nothing."""
+class DashboardFilterForm(forms.Form):
+    """The filter form. An invalid value shows an error and does not filter."""
 
     run = forms.ModelChoiceField(Run.objects.order_by("-created_at", "-pk"), required=False)
     first = _Day(required=False)
@@ -33,28 +33,29 @@ class ScopeForm(forms.Form):
 
 
 @dataclass(frozen=True)
-class Scope:
-    """`chosen` is what narrows the work, as an address says it; empty for all there is."""
+class DashboardFilters:
+    """The chosen work with its form."""
 
     selection: WorkSelection
-    form: ScopeForm
+    form: DashboardFilterForm
+    #: The chosen filters as query parameters.
     chosen: tuple[tuple[str, str], ...]
 
     def address(self, place: str, **more: str) -> str:
-        """An address of the desk that keeps what is chosen, and says more."""
+        """Return a dashboard URL that keeps the filters and adds parameters."""
         query = urlencode([*self.chosen, *more.items()])
         return f"{place}?{query}" if query else place
 
     def records(self, **more: str) -> str:
-        """The query string of a run's list for what is chosen there: the days of the decisions, and more."""
+        """Return the query string of the run's list for the same days."""
         days = {"reviewed-from": self.selection.first, "reviewed-until": self.selection.last}
         return urlencode(more | {name: day.isoformat() for name, day in days.items() if day})
 
 
-def read(query: QueryDict, reviewer: User | None = None) -> Scope:
-    """The scope of an address: `run`, `first`, `last`; of one reviewer's work or of everybody's."""
-    form = ScopeForm(query)
+def read_filters(query: QueryDict, reviewer: User | None = None) -> DashboardFilters:
+    """Read the filters from `run`, `first` and `last`, for one reviewer or for everybody."""
+    form = DashboardFilterForm(query)
     form.full_clean()
     chosen = {name: value for name, value in form.cleaned_data.items() if value}
     said = ((name, str(value.pk if isinstance(value, Run) else value)) for name, value in chosen.items())
-    return Scope(WorkSelection(reviewer=reviewer, **chosen), form, tuple(said))
+    return DashboardFilters(WorkSelection(reviewer=reviewer, **chosen), form, tuple(said))

@@ -1,4 +1,4 @@
-"""The lead's desk: who works on what, figures as signals, the records behind them; and one's own figures."""
+"""Show the leads' dashboard, the figures of one reviewer, and the decisions behind a figure."""
 
 from typing import NamedTuple
 
@@ -18,10 +18,10 @@ from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.views.dashboard import filters as dashboard_filters
 from reviews.views.dashboard import tables as dashboard_tables
-from reviews.views.dashboard.filters import Scope
+from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.tables import Table, as_csv
 
-_ON_THE_DESK = (
+_DASHBOARD_TABLES = (
     "now",
     "runs",
     "reviewers",
@@ -32,11 +32,11 @@ _ON_THE_DESK = (
     "checks",
 )
 ALL = "all"
-_OF_A_PERSON = ("days", "criteria", "overturned", "checks")
+_REVIEWER_TABLES = ("days", "criteria", "overturned", "checks")
 
 
 class Shown(NamedTuple):
-    """A table, and the address of the same as CSV (empty for who may not have it)."""
+    """A table and the URL of its CSV file, which is empty if the reader may not have it."""
 
     table: Table
     csv_url: str
@@ -45,19 +45,19 @@ class Shown(NamedTuple):
 @require_safe
 @never_cache
 @read_from_replica
-def desk(request: Request) -> HttpResponse:
-    """Everybody's work, or what `run`, `first` and `last` leave of it."""
+def dashboard(request: Request) -> HttpResponse:
+    """Show all work, filtered by `run`, `first` and `last`."""
     check(request.user, "lead_review")
-    scope = dashboard_filters.read(request.GET)
+    scope = dashboard_filters.read_filters(request.GET)
     context = {
         "scope": scope,
         "checks": len(spot_checks.open_checks(request.user)),
-        "tables": [_shown(name, scope) for name in _ON_THE_DESK],
+        "tables": [_shown(name, scope) for name in _DASHBOARD_TABLES],
     }
     return render(request, "dashboard/overview.html", context)
 
 
-def _shown(name: str, scope: Scope) -> Shown:
+def _shown(name: str, scope: DashboardFilters) -> Shown:
     reviewer = scope.selection.reviewer
     named = {"reviewer": reviewer.username} if reviewer else {}
     return Shown(
@@ -67,41 +67,38 @@ def _shown(name: str, scope: Scope) -> Shown:
 
 @require_safe
 @read_from_replica
-def desk_table(request: Request, name: str) -> StreamingHttpResponse:
-    """A table of the desk as CSV, of one `reviewer` if that is asked."""
+def dashboard_table(request: Request, name: str) -> StreamingHttpResponse:
+    """Download a table of the dashboard as CSV, for one `reviewer` if given."""
     check(request.user, "lead_review")
     if name not in dashboard_tables.TABLES:
         raise Http404
-    scope = dashboard_filters.read(request.GET, _reviewer(request))
+    scope = dashboard_filters.read_filters(request.GET, _reviewer(request))
     return as_csv(dashboard_tables.TABLES[name](scope), f"{name}.csv")
 
 
 def _reviewer(request: Request) -> User | None:
-    """Who is named in an address, if somebody is."""
+    """Return the reviewer named in the URL, if any."""
     name = request.GET.get("reviewer", "")
-    if "\0" in name:  # which the database takes for no text at all
+    if "\0" in name:  # PostgreSQL refuses this character
         raise Http404
     return get_object_or_404(User, username=name) if name else None
 
 
 @require_POST
 def release(request: Request, pk: int) -> HttpResponse:
-    """Give a record back to everybody, whoever holds it, and return to the desk."""
+    """Release a claimed record and return to the dashboard."""
     check(request.user, "lead_review")
     record = get_object_or_404(Evaluation.objects.only("task_id", "model_id", "evaluation_id"), pk=pk)
     claims.release(evaluation_id=record.pk, actor=request.user)
-    messages.success(request, f"Released: {record.title}. Drafts stay.")
-    return redirect(dashboard_filters.read(request.GET).address(reverse("dashboard")))
-
-
-# One reviewer
+    messages.success(request, f"Released: {record.title}. Drafts are kept.")
+    return redirect(dashboard_filters.read_filters(request.GET).address(reverse("dashboard")))
 
 
 @require_safe
 @never_cache
 @read_from_replica
-def person(request: Request, pk: int) -> HttpResponse:
-    """One reviewer's figures, and a way to look at some of their decisions."""
+def reviewer_activity_page(request: Request, pk: int) -> HttpResponse:
+    """Show one reviewer's figures and offer a spot check."""
     check(request.user, "lead_review")
     return _person_page(request, get_object_or_404(User, pk=pk), is_own=False)
 
@@ -109,16 +106,16 @@ def person(request: Request, pk: int) -> HttpResponse:
 @require_safe
 @never_cache
 @read_from_replica
-def my_work(request: Request) -> HttpResponse:
-    """One's own figures, and what others made of one's decisions."""
+def my_activity(request: Request) -> HttpResponse:
+    """Show the reader's own figures, and what others changed in their decisions."""
     check(request.user, "review_evaluation")
     return _person_page(request, request.user, is_own=True)
 
 
 def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpResponse:
-    scope = dashboard_filters.read(request.GET, reviewer)
+    scope = dashboard_filters.read_filters(request.GET, reviewer)
     found = reviewer_activity.reviewer_figures(scope.selection)
-    tables = [_shown(name, scope) for name in _OF_A_PERSON]
+    tables = [_shown(name, scope) for name in _REVIEWER_TABLES]
     context = {
         "reviewer": reviewer,
         "is_own": is_own,
@@ -134,11 +131,8 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
     return render(request, "dashboard/person.html", context)
 
 
-# The decisions behind a figure
-
-
 class Tab(NamedTuple):
-    """A signal as a choice of decisions."""
+    """A link to the decisions with a signal."""
 
     title: str
     url: str
@@ -146,20 +140,20 @@ class Tab(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """Whose decisions (everybody's without a reviewer in the scope), and which of them."""
+    """The decisions to list: those of the scope's reviewer, or everybody's, with a signal."""
 
-    scope: Scope
+    scope: DashboardFilters
     signal: str
 
     @property
     def parts(self) -> dict[str, str]:
-        """What an address says of it beside the scope."""
+        """The query parameters besides those of the scope."""
         reviewer = self.scope.selection.reviewer
         named = {"reviewer": reviewer.username} if reviewer else {}
         return named if self.signal == ALL else named | {"signal": self.signal}
 
     def address(self, place: str, **more: str) -> str:
-        """An address about the same, which may say more."""
+        """Return a URL for the same decisions with more parameters."""
         return self.scope.address(reverse(place), **(self.parts | more))
 
 
@@ -167,7 +161,7 @@ class _Asked(NamedTuple):
 @never_cache
 @read_from_replica
 def decision_list(request: Request) -> HttpResponse:
-    """Decisions, newest first: of a `reviewer`, with a `signal`; `after` is the place of a page."""
+    """List decisions, newest first, of a `reviewer` and with a `signal`. `after` is the cursor of a page."""
     asked = _which(request)
     after = request.GET.get("after", "")
     page = list_decisions(asked.scope.selection, reader=request.user, signal=asked.signal, after=after)
@@ -190,8 +184,8 @@ def _tabs(asked: _Asked) -> list[Tab]:
     return [Tab(SIGNALS[tab.signal], tab.address("decisions"), tab == asked) for tab in tabs]
 
 
-def _back(request: Request, scope: Scope) -> str:
-    """The page of the figures that led here."""
+def _back(request: Request, scope: DashboardFilters) -> str:
+    """Return the URL of the page with the figures."""
     reviewer = scope.selection.reviewer
     if reviewer == request.user:
         return scope.address(reverse("my-activity"))
@@ -202,7 +196,7 @@ def _back(request: Request, scope: Scope) -> str:
 
 @require_safe
 def decisions_csv(request: Request) -> StreamingHttpResponse:
-    """The decisions of all pages."""
+    """Download the decisions of all pages as CSV."""
     check(request.user, "lead_review")
     asked = _which(request)
     rows = dashboard_tables.all_decided(asked.scope, asked.signal)
@@ -210,18 +204,18 @@ def decisions_csv(request: Request) -> StreamingHttpResponse:
 
 
 def _which(request: Request) -> _Asked:
-    """What is asked for: one's own, or as a lead anybody's."""
+    """Read the decisions to list. Only leads may list those of others."""
     check(request.user, "review_evaluation")
     if request.GET.get("reviewer") != request.user.username:
         check(request.user, "lead_review")
     signal = request.GET.get("signal", ALL)
     if signal not in SIGNALS:
         raise Http404
-    return _Asked(dashboard_filters.read(request.GET, _reviewer(request)), signal)
+    return _Asked(dashboard_filters.read_filters(request.GET, _reviewer(request)), signal)
 
 
 def _in_run(asked: _Asked) -> str:
-    """The address of the run's own list of such records, where one run is chosen."""
+    """Return the URL of the same records in the run's list, if a run is chosen."""
     chosen = asked.scope.selection
     if not chosen.run:
         return ""

@@ -1,4 +1,4 @@
-"""Spot checks: decisions of a reviewer drawn at random, which a lead goes through one by one."""
+"""Spot checks: a lead reviews decisions drawn at random, one by one."""
 
 from http import HTTPStatus
 
@@ -21,14 +21,14 @@ from reviews.views.dashboard import filters
 
 
 class DrawForm(forms.Form):
-    """Whose decisions, and how many."""
+    """The reviewer, and the number of decisions to draw."""
 
     reviewer = forms.ModelChoiceField(User.objects.all(), to_field_name="username")
     count = forms.IntegerField(min_value=1, max_value=spot_checks.MOST_DRAWN)
 
 
 class SettleForm(forms.Form):
-    """What a lead says of a decision that was drawn. To reopen it takes a reason."""
+    """The lead's answer to a spot check. Reopening requires a reason."""
 
     outcome = forms.ChoiceField(choices=SpotCheck.Outcome.choices[1:])
     note = forms.CharField(required=False, max_length=5_000)
@@ -36,13 +36,13 @@ class SettleForm(forms.Form):
     def clean(self) -> None:
         is_reopened = self.cleaned_data.get("outcome") == SpotCheck.Outcome.REOPENED
         if is_reopened and not self.cleaned_data.get("note"):
-            self.add_error("note", "Say in a few words why the record is to be decided again.")
+            self.add_error("note", "Enter the reason for reopening.")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def drawn(request: Request) -> HttpResponse:
-    """The decisions that wait for a look; POST draws `count` more of a `reviewer`, from the scope posted."""
+    """List the pending spot checks. POST draws `count` decisions of a `reviewer` in the posted scope."""
     check(request.user, "lead_review")
     form = DrawForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
@@ -53,22 +53,20 @@ def drawn(request: Request) -> HttpResponse:
 
 
 def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:
-    """Draw, and go to the first; or back, where nothing is left to draw."""
-    selection = filters.read(request.POST, reviewer).selection
+    """Draw decisions and open the first one, or go back if none is left."""
+    selection = filters.read_filters(request.POST, reviewer).selection
     found = spot_checks.draw(selection=selection, count=count, actor=request.user)
     if not found:
-        messages.info(
-            request, "There is no decision left to draw: none is in force, or all were drawn before."
-        )
+        messages.info(request, "No decisions left to draw. All current decisions were drawn before.")
         return redirect("reviewer-activity", reviewer.pk)
-    messages.success(request, f"Drew {len(found):,} of the decisions of {reviewer.name}.")
+    messages.success(request, f"Drew {len(found):,} decisions of {reviewer.name}.")
     return redirect("spot-check", found[0].pk)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def spot_check(request: Request, pk: int) -> HttpResponse:
-    """A decision that was drawn, with what it was made on; POST agrees to it or reopens it with a reason."""
+    """Show a drawn decision with its evidence. POST agrees with it, or reopens it with a reason."""
     check(request.user, "lead_review")
     rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "settled_by")
     drawn = get_object_or_404(rows, pk=pk)
@@ -82,7 +80,7 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
     following = spot_checks.open_checks(request.user)
     if following:
         return redirect("spot-check", following[0].pk)
-    messages.success(request, "That was the last one.")
+    messages.success(request, "All spot checks are done.")
     return redirect("reviewer-activity", drawn.reviewer_id)
 
 

@@ -1,4 +1,4 @@
-"""The tables of the lead's desk: who works, what came of it, and the decisions behind the figures."""
+"""Build the tables of the dashboard and of the decisions behind its figures."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
@@ -16,12 +16,12 @@ from reviews.judge.drilldown import OTHER_SCORE, DecisionFilter
 from reviews.models import Escalation, Evaluation, FileConflict, Review, User
 from reviews.queue import progress as queue_progress
 from reviews.records.scores import criterion_title
-from reviews.views.dashboard.filters import Scope
+from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.tables import NOTHING, Cell, Column, Table, count, moment, percent, words
 
 SIGNALS_NOT_VERDICTS = (
-    "Signals, not verdicts: every one of these figures has good reasons that it does not know. "
-    "Read the records before you speak with anybody."
+    "These are signals, not verdicts. There may be good reasons behind any number: read the records before "
+    "talking to the reviewer."
 )
 
 
@@ -29,7 +29,7 @@ def _figure(name: str, title: str, *, series: str = "", notes: str = "", help_of
     return Column(name, title, DEFINITIONS[help_of or name], series=series, notes=notes)
 
 
-# One reviewer in figures: how each is headed and explained, and how it reads.
+# The column of each figure, and the function that formats its cells.
 _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cell]]] = [
     (_figure("done", "Done", series="Done"), lambda of, to: count(of.done, to())),
     (_figure("median_seconds", "Median active time"), lambda of, _: _seconds(of.median_seconds)),
@@ -46,16 +46,16 @@ _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cel
         lambda of, to: percent(of.verdict_changes, of.verdicts, to(signal="verdict-changed")),
     ),
     (
-        _figure("current_agreement", "Agreed in a row", notes="longest_agreement"),
+        _figure("current_agreement", "Current agreement streak", notes="longest_agreement"),
         lambda of, to: _streak(of, to(signal="unchanged")),
     ),
     (
-        _figure("fast_rate", "Faster than reading", notes="fast"),
+        _figure("fast_rate", "Faster than reading time", notes="fast"),
         lambda of, to: percent(of.fast, of.read, to(signal="fast")),
     ),
     (_figure("skipped", "Skipped"), lambda of, _: count(of.skipped)),
-    (_figure("returned", "Given back"), lambda of, _: count(of.returned)),
-    (_figure("escalated", "To a lead"), lambda of, _: count(of.escalated)),
+    (_figure("returned", "Released"), lambda of, _: count(of.returned)),
+    (_figure("escalated", "Escalated"), lambda of, _: count(of.escalated)),
     (_figure("overturned", "Overturned"), lambda of, _: count(of.overturned)),
     (
         _figure("agreement_rate", "Spot checks agreed", notes="upheld"),
@@ -64,8 +64,8 @@ _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cel
 ]
 
 
-def figures(of: ReviewerFigures, scope: Scope) -> list[tuple[Column, Cell]]:
-    """What one reviewer did, figure by figure."""
+def figures(of: ReviewerFigures, scope: DashboardFilters) -> list[tuple[Column, Cell]]:
+    """Return the figures of one reviewer with their columns."""
 
     def to(**more: str) -> str:
         return scope.address(reverse("decisions"), reviewer=of.reviewer.username, **more)
@@ -73,7 +73,7 @@ def figures(of: ReviewerFigures, scope: Scope) -> list[tuple[Column, Cell]]:
     return [(column, read(of, to)) for column, read in _FIGURES]
 
 
-def reviewers(scope: Scope) -> Table:
+def reviewers(scope: DashboardFilters) -> Table:
     rows = [
         [_person(of.reviewer, scope), *(cell for _, cell in figures(of, scope))]
         for of in reviewer_activity.reviewer_figures(scope.selection)
@@ -83,31 +83,29 @@ def reviewers(scope: Scope) -> Table:
         "Reviewers",
         [Column("reviewer", "Reviewer", is_number=False), *(column for column, _ in _FIGURES)],
         rows,
-        "Nobody has decided anything here yet.",
+        "No decisions yet.",
         SIGNALS_NOT_VERDICTS,
         chart="bar",
     )
 
 
-def now(scope: Scope) -> Table:
+def now(scope: DashboardFilters) -> Table:
     columns = [
         Column("reviewer", "Reviewer", is_number=False),
         Column("record", "Record", is_number=False),
         Column("run", "Run", is_number=False),
-        Column("held_until", "Held until", is_number=False),
-        Column(
-            "last_seen", "Last sign of life", "When somebody last did anything here, in UTC.", is_number=False
-        ),
+        Column("held_until", "Reserved until", is_number=False),
+        Column("last_seen", "Last active", "The time of the last action, in UTC.", is_number=False),
         Column("release", "Release", is_number=False, is_action=True),
     ]
     rows = []
     for present in active_reviewers(run=scope.selection.run):
         seen = moment(present.last_seen)
         person = _person(present.reviewer, scope)
-        claims = [_held(claim) for claim in present.claims] or [[words("nothing"), Cell(""), Cell("")]]
+        claims = [_held(claim) for claim in present.claims] or [[words("none"), Cell(""), Cell("")]]
         releases = [Cell("Release", post=_release(claim, scope)) for claim in present.claims] or [Cell("")]
         rows += [[person, *claim, seen, release] for claim, release in zip(claims, releases, strict=True)]
-    return Table("now", "Working now", columns, rows, "Nobody holds a record or was here of late.")
+    return Table("now", "Working now", columns, rows, "Nobody is active right now.")
 
 
 def _held(claim: Evaluation) -> list[Cell]:
@@ -116,23 +114,23 @@ def _held(claim: Evaluation) -> list[Cell]:
     return [_record(claim), words(claim.run.name, url=f"{run}?status=claimed"), words(until)]
 
 
-def _release(claim: Evaluation, scope: Scope) -> str:
+def _release(claim: Evaluation, scope: DashboardFilters) -> str:
     return scope.address(reverse("dashboard-release", args=[claim.pk]))
 
 
-def runs(scope: Scope) -> Table:
-    """How far each run is, and what waits for a lead there."""
+def runs(scope: DashboardFilters) -> Table:
+    """Build the table of runs with their progress and the records that wait for a lead."""
     chosen = scope.selection.run
     disputed = FileConflict.objects.filter(outcome=FileConflict.Outcome.OPEN).values_list("run")
     conflicts = dict(disputed.annotate(Count("pk")).order_by())
-    # Also of decided records: an independent review that came late may differ.
+    # Decided records count, too: a late independent review may disagree.
     asked = Escalation.objects.filter(outcome=Escalation.Outcome.OPEN).values_list("run")
     with_a_lead = dict(asked.annotate(Count("pk")).order_by())
     columns = [
         Column("run", "Run", is_number=False),
         *(Column(name, name.replace("_", " ").capitalize()) for name in ("waiting", "claimed", "done")),
-        Column("with_a_lead", "With a lead", "Records that reviewers handed to a lead, or differ on."),
-        Column("conflicts", "Conflicts", "A file says something else than was decided here."),
+        Column("with_a_lead", "Awaiting lead", "Records that reviewers escalated or disagree on."),
+        Column("conflicts", "Conflicts", "An imported file disagrees with a decision made here."),
         Column("change", "Change", is_number=False, is_action=True),
     ]
     rows = []
@@ -153,21 +151,21 @@ def runs(scope: Scope) -> Table:
     return Table("runs", "Runs", columns, rows, "There are no runs yet.")
 
 
-def criteria(scope: Scope) -> Table:
-    """How often scores differ from the judge's, by everybody in the scope together."""
+def criteria(scope: DashboardFilters) -> Table:
+    """Build the table of overridden scores by criterion."""
     rows = [_criterion(of, scope) for of in reviewer_activity.criterion_overrides(scope.selection)]
     return Table(
         "criteria",
         "Changed scores by criterion",
         [Column("criterion", "Criterion", is_number=False), *_criterion_columns()],
         rows,
-        "Of nothing decided here is it known what the judge had said.",
+        "No decisions with judge scores yet.",
         chart="bar",
         is_percent=True,
     )
 
 
-def criteria_by_reviewer(scope: Scope) -> Table:
+def criteria_by_reviewer(scope: DashboardFilters) -> Table:
     rows = [
         [_person(of.reviewer, scope), *_criterion(of, scope)]
         for of in reviewer_activity.criterion_overrides_by_reviewer(scope.selection)
@@ -182,7 +180,7 @@ def criteria_by_reviewer(scope: Scope) -> Table:
         "Changed scores by reviewer and criterion",
         [person, name, *_criterion_columns()],
         rows,
-        "Of nothing decided here is it known what the judge had said.",
+        "No decisions with judge scores yet.",
         folds=True,
     )
 
@@ -195,14 +193,14 @@ def _criterion_columns() -> list[Column]:
     ]
 
 
-def _criterion(of: CriterionOverrides, scope: Scope) -> list[Cell]:
+def _criterion(of: CriterionOverrides, scope: DashboardFilters) -> list[Cell]:
     rate = percent(of.overridden, of.judged)
     overridden = count(of.overridden, _overriding(of, scope))
     return [words(criterion_title(of.criterion)), rate, overridden, count(of.judged)]
 
 
-def _overriding(of: CriterionOverrides, scope: Scope) -> str:
-    """Where a lead finds those decisions of the run that are in force; of several runs there is no list."""
+def _overriding(of: CriterionOverrides, scope: DashboardFilters) -> str:
+    """Return the URL of the current decisions that override the criterion. There is none across runs."""
     run = scope.selection.run
     if run is None or scope.selection.reviewer:
         return ""
@@ -211,7 +209,7 @@ def _overriding(of: CriterionOverrides, scope: Scope) -> str:
     return f"{reverse('judge-decisions', args=[run.pk])}?{urlencode(asked | who)}"
 
 
-def days(scope: Scope) -> Table:
+def days(scope: DashboardFilters) -> Table:
     found = reviewer_activity.day_figures(scope.selection)
     rows = []
     for day, of_day in groupby(sorted(found, key=lambda one: one.day), key=lambda one: one.day):
@@ -219,18 +217,16 @@ def days(scope: Scope) -> Table:
         done, changed = sum(one.done for one in each), sum(one.changed for one in each)
         rows.append([words(day.isoformat()), count(done), count(changed), count(len(each))])
     columns = [
-        Column("day", "Day", "In UTC; only days on which somebody decided something.", is_number=False),
+        Column("day", "Day", "Days with decisions, in UTC.", is_number=False),
         _figure("done", "Done", series="Done"),
         _figure("changed", "Changed records", series="Changed records", help_of="change_rate"),
         Column("reviewers", "Reviewers"),
     ]
-    return Table(
-        "days", "Day by day", columns, rows, "Nobody has decided anything here yet.", chart="line", folds=True
-    )
+    return Table("days", "Day by day", columns, rows, "No decisions yet.", chart="line", folds=True)
 
 
-def overturns(scope: Scope) -> Table:
-    """Decisions that others changed or reopened, the latest 200."""
+def overturns(scope: DashboardFilters) -> Table:
+    """Build the table of the latest decisions that others changed or reopened."""
     rows = [
         [
             _record(one.review.evaluation),
@@ -245,9 +241,9 @@ def overturns(scope: Scope) -> Table:
     titles = {
         "record": "Record",
         "reviewer": "Decided by",
-        "what": "What became of it",
-        "by": "By",
-        "reason": "Why",
+        "what": "Outcome",
+        "by": "Changed by",
+        "reason": "Reason",
         "at": "When (UTC)",
     }
     return Table(
@@ -255,14 +251,14 @@ def overturns(scope: Scope) -> Table:
         "Overturned decisions",
         [Column(name, title, is_number=False) for name, title in titles.items()],
         rows,
-        "No decision was overturned.",
+        "No overturned decisions.",
         DEFINITIONS["overturned"],
         folds=True,
     )
 
 
-def checks(scope: Scope) -> Table:
-    """Spot checks that are settled, the latest 200."""
+def checks(scope: DashboardFilters) -> Table:
+    """Build the table of the latest completed spot checks."""
     rows = [
         [
             _record(check.review.evaluation),
@@ -278,16 +274,16 @@ def checks(scope: Scope) -> Table:
         "record": "Record",
         "reviewer": "Decided by",
         "outcome": "Outcome",
-        "by": "Looked at by",
+        "by": "Checked by",
         "note": "Note",
         "at": "When (UTC)",
     }
     return Table(
         "checks",
-        "Settled spot checks",
+        "Completed spot checks",
         [Column(name, title, is_number=False) for name, title in titles.items()],
         rows,
-        "No spot check is settled.",
+        "No completed spot checks.",
         folds=True,
     )
 
@@ -299,19 +295,19 @@ _DECISIONS = [
     Column("at", "When (UTC)", is_number=False),
     Column("judged_verdict", "Judge's verdict", is_number=False),
     Column("verdict", "Verdict", is_number=False),
-    Column("changes", "Changes", "Criteria that differ from what the judge said."),
+    Column("changes", "Changes", "Criteria that differ from the judge's scores."),
     Column("active_seconds", "Active time", DEFINITIONS["median_seconds"]),
     Column("words", "Words to read", DEFINITIONS["fast_rate"]),
 ]
 
 
 def decisions_table(rows: Iterable[Sequence[Cell]], title: str) -> Table:
-    """Decisions as `decided` makes rows of them."""
-    return Table("decisions", title, _DECISIONS, rows, "There is no such decision.")
+    """Build a table of the rows that `decided` returns."""
+    return Table("decisions", title, _DECISIONS, rows, "No such decisions.")
 
 
-def decided(review: Review, scope: Scope) -> list[Cell]:
-    """A decision as a row."""
+def decided(review: Review, scope: DashboardFilters) -> list[Cell]:
+    """Return a decision as a table row."""
     return [
         _record(review.evaluation),
         words(review.evaluation.run.name, url=reverse("run", args=[review.evaluation.run_id])),
@@ -326,8 +322,8 @@ def decided(review: Review, scope: Scope) -> list[Cell]:
 
 
 @yield_from_replica
-def all_decided(scope: Scope, signal: str) -> Iterator[list[Cell]]:
-    """The decisions of every page."""
+def all_decided(scope: DashboardFilters, signal: str) -> Iterator[list[Cell]]:
+    """Yield the decisions of every page."""
     after = ""
     while True:
         page = list_decisions(scope.selection, signal=signal, after=after)
@@ -337,8 +333,8 @@ def all_decided(scope: Scope, signal: str) -> Iterator[list[Cell]]:
             return
 
 
-# By the name in the address of a CSV file.
-TABLES: dict[str, Callable[[Scope], Table]] = {
+# The tables by their name in the URL of the CSV file.
+TABLES: dict[str, Callable[[DashboardFilters], Table]] = {
     "now": now,
     "runs": runs,
     "reviewers": reviewers,
@@ -350,8 +346,8 @@ TABLES: dict[str, Callable[[Scope], Table]] = {
 }
 
 
-def _person(person: User, scope: Scope) -> Cell:
-    """A person, who leads to their figures from where those of others stand too."""
+def _person(person: User, scope: DashboardFilters) -> Cell:
+    """Return a cell that links to the reviewer's figures, except on their own page."""
     url = "" if scope.selection.reviewer else scope.address(reverse("reviewer-activity", args=[person.pk]))
     return Cell(person.name, person.username, url)
 

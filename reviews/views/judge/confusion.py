@@ -1,4 +1,4 @@
-"""Confusion tables: how often the judge gave one score and people another, and the way to those records."""
+"""Build confusion matrices with links to the records behind each cell."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,15 +11,16 @@ from reviews.views.tables import Cell, count
 
 
 class Crossing(NamedTuple):
-    """How often one pair of scores occurs; `said` tells it to whom sees no table."""
+    """A cell of the matrix."""
 
     cell: Cell
+    #: The cell's meaning for screen readers.
     said: str
     is_same: bool
 
 
 class Line(NamedTuple):
-    """A score of the judge's, and what people gave in its place."""
+    """A row of the matrix: one score of the judge."""
 
     score: str
     crossings: list[Crossing]
@@ -27,17 +28,19 @@ class Line(NamedTuple):
 
 
 class ConfusionTable(NamedTuple):
-    """A table for a page; `beside` are counts that have no place in it."""
+    """A confusion matrix for a page."""
 
     title: str
     scores: list[str]
     lines: list[Line]
     totals: tuple[int, ...]
     n: int
+    #: Counts of pairs that are not in the table, with the reason.
     beside: list[tuple[str, Cell]]
 
 
 def confusion_table(figures: AccuracyFigures, filters: JudgeFilters) -> ConfusionTable:
+    """Build the matrix of one criterion, basis and population."""
     table = figures.table
     lines = [
         Line(judge.label, _crossings(figures, filters, judge, row), sum(row))
@@ -67,12 +70,14 @@ def _crossings(
 
 def _beside(figures: AccuracyFigures, filters: JudgeFilters) -> list[tuple[str, Cell]]:
     removed = (
-        "the human came to no verdict" if figures.criterion is None else "the human removed the criterion"
+        "the reviewer came to no verdict"
+        if figures.criterion is None
+        else "the reviewer removed the criterion"
     )
     counted = [
         ("a score has no place in the table", figures.out_of_scale, ""),
         (removed, figures.judge_only, _address(figures, filters, ANY_SCORE, NO_SCORE)),
-        ("the judge gave none", figures.human_only, _address(figures, filters, NO_SCORE, ANY_SCORE)),
+        ("the judge gave no score", figures.human_only, _address(figures, filters, NO_SCORE, ANY_SCORE)),
     ]
     return [(why, count(reviews, url)) for why, reviews, url in counted if reviews]
 

@@ -1,4 +1,4 @@
-"""The decisions behind a count of the judge against people."""
+"""List the decisions behind a count of the judge's accuracy."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -12,11 +12,12 @@ from django.views.decorators.http import require_safe
 from reviews.database.replica import read_from_replica, yield_from_replica
 from reviews.http.request import Request
 from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, DecisionFilter, Page, list_decisions
+from reviews.judge.scope import FILTERS
 from reviews.models import Review
 from reviews.records.scores import criterion_title, decode_score, format_score, score_of
 from reviews.rubric import definition
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.judge.filters import TITLES, JudgeFilters
+from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.overview import load
 from reviews.views.judge.tables import RECORDS
 from reviews.views.tables import Cell, Column, Table, as_csv, moment, words
@@ -27,11 +28,11 @@ _COLUMNS = [
     Column(
         "human",
         "Human",
-        "Of a blind review what the human said before the judge's scores showed.",
+        "In a blind review, the score before the judge's scores were shown.",
         is_number=False,
     ),
-    Column("final", "In force", "What stands now, and is in the exported file.", is_number=False),
-    Column("cause", "Why the judge was wrong", is_number=False),
+    Column("final", "Current", "The score in the exported file.", is_number=False),
+    Column("cause", "Cause", is_number=False),
     Column("basis", "Review", is_number=False),
     Column("reviewer", "Reviewer", is_number=False),
     Column("at", "When (UTC)", is_number=False),
@@ -51,7 +52,7 @@ def _asked(request: Request) -> DecisionFilter:
 @never_cache
 @read_from_replica
 def decision_list(request: Request, run_pk: int) -> HttpResponse:
-    """Decisions in force, newest first: those with a pair of scores, or with a cause."""
+    """Show the current decisions with a pair of scores or with a cause, newest first."""
     filters, asked = load(request, run_pk), _asked(request)
     after = request.GET.get("after", "")
     try:
@@ -85,7 +86,7 @@ def _next(page: Page | None, filters: JudgeFilters, more: dict[str, str]) -> str
 
 @require_safe
 def decisions_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """The decisions of all pages."""
+    """Download the decisions of all pages as CSV."""
     filters, asked = load(request, run_pk), _asked(request)
     return as_csv(_table(_all_rows(filters, asked)), "decisions.csv")
 
@@ -102,7 +103,7 @@ def _all_rows(filters: JudgeFilters, asked: DecisionFilter) -> Iterator[list[Cel
 
 
 def _table(rows: Iterable[Sequence[Cell]]) -> Table:
-    return Table("decisions", "Decisions", _COLUMNS, rows, "There is no such decision in force.")
+    return Table("decisions", "Decisions", _COLUMNS, rows, "No such decisions.")
 
 
 def _rows(reviews: Iterable[Review], asked: DecisionFilter) -> Iterator[list[Cell]]:
@@ -121,7 +122,7 @@ def _rows(reviews: Iterable[Review], asked: DecisionFilter) -> Iterator[list[Cel
 
 
 def _scores(review: Review, criterion: str) -> tuple[str, str, str]:
-    """What the judge said, what the human did, and what is in force: of a criterion, or the verdicts."""
+    """Return the judge's, the human's and the final score of a criterion, or the verdicts."""
     is_blind = review.blind_scores is not None
     if not criterion:
         human = review.blind_verdict if is_blind else review.verdict
@@ -142,10 +143,10 @@ def _cause(review: Review, asked: DecisionFilter) -> str:
 
 
 def _title(asked: DecisionFilter, filters: JudgeFilters) -> str:
-    """The decisions in a few words."""
+    """Describe the decisions in a few words."""
     if asked.cause:
         cause = definition.of(filters.scope.run).cause(asked.cause)
-        return f"The judge was wrong: {cause.title.lower() if cause else asked.cause}"
+        return f"Cause: {cause.title.lower() if cause else asked.cause}"
     said = {"judge": asked.judge_said, "human": asked.human_said}
     parts = [f"{who} {_said(score, asked)}" for who, score in said.items() if score]
     subject = criterion_title(asked.criterion) if asked.criterion else "Verdict"
@@ -159,9 +160,9 @@ def _said(score: str, asked: DecisionFilter) -> str:
 
 
 def _which(asked: DecisionFilter, filters: JudgeFilters) -> str:
-    """What narrows them further, as a sentence."""
+    """Describe the filters in a sentence."""
     drawn = RECORDS[asked.drawn] if asked.drawn else "records"
     seen = f"{asked.seen.capitalize()} reviews" if asked.seen else "Reviews"
     about = f", about {criterion_title(asked.criterion)}" if asked.cause and asked.criterion else ""
-    only = "".join(f", {TITLES[name].lower()} {value}" for name, value in filters.chosen.items())
-    return f"{seen} of {drawn}{about}{only}. Only decisions in force."
+    only = "".join(f", {FILTERS[name].lower()} {value}" for name, value in filters.chosen.items())
+    return f"{seen} of {drawn}{about}{only}. Only current decisions."

@@ -1,4 +1,4 @@
-"""What to mend in the judge's prompt: causes that reviewers named, ranked, with examples to take along."""
+"""Show the causes that reviewers named by prompt template, with examples, and export them."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -13,16 +13,15 @@ from reviews.database.replica import read_from_replica, yield_from_replica
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import few_shot
-from reviews.judge.error_analysis import Example, NamedCause, analyse_errors
-from reviews.judge.error_document import markdown
+from reviews.judge.error_analysis import Example, NamedCause, analyse_errors, to_markdown
 from reviews.views.judge import findings
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.overview import load, page
 from reviews.views.tables import Table
 
 
-class OfTemplate(NamedTuple):
-    """A prompt template: its causes as a table, and with their examples."""
+class TemplateView(NamedTuple):
+    """A prompt template with its causes, as a table and with examples."""
 
     path: str
     table: Table
@@ -32,8 +31,8 @@ class OfTemplate(NamedTuple):
 @require_safe
 @never_cache
 @read_from_replica
-def defects(request: Request, run_pk: int) -> HttpResponse:
-    """The causes by prompt template."""
+def show_error_analysis(request: Request, run_pk: int) -> HttpResponse:
+    """Show the causes by prompt template."""
     filters = load(request, run_pk)
     context = {
         "templates": _templates(filters),
@@ -44,17 +43,17 @@ def defects(request: Request, run_pk: int) -> HttpResponse:
     return page(request, filters, "judge-error-analysis", context)
 
 
-def _templates(filters: JudgeFilters) -> list[OfTemplate]:
+def _templates(filters: JudgeFilters) -> list[TemplateView]:
     found = analyse_errors(filters.scope).templates
     return [
-        OfTemplate(template.path, findings.causes(template, filters, number), template.causes)
+        TemplateView(template.path, findings.causes(template, filters, number), template.causes)
         for number, template in enumerate(found, start=1)
     ]
 
 
 @require_safe
-def defects_markdown(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """The same as a text to put beside the prompt, with links to the records."""
+def error_analysis_markdown(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Download the analysis as Markdown, with links to the records."""
     filters = load(request, run_pk)
 
     def link(example: Example) -> str:
@@ -62,16 +61,16 @@ def defects_markdown(request: Request, run_pk: int) -> StreamingHttpResponse:
 
     @yield_from_replica
     def blocks() -> Iterator[bytes]:
-        for line in markdown(analyse_errors(filters.scope), link):
+        for line in to_markdown(analyse_errors(filters.scope), link):
             yield line.encode()
 
-    response = download(blocks(), f"{filters.scope.run.name}-defects.md")
+    response = download(blocks(), f"{filters.scope.run.name}-error-analysis.md")
     response.headers["Content-Type"] = "text/markdown; charset=utf-8"
     return response
 
 
 @require_safe
 def few_shot_examples(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Corrected scores as JSONL, for a tool that tunes a judge."""
+    """Download corrected scores as JSON lines, to tune a judge with."""
     filters = load(request, run_pk)
     return download(few_shot.stream_examples(filters.scope), f"{filters.scope.run.name}-few-shot.jsonl")

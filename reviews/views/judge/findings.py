@@ -1,4 +1,4 @@
-"""What flags find and miss, models with and without people's corrections, and causes: in tables."""
+"""Build the tables about flags, missed errors, models and causes."""
 
 from collections.abc import Iterable
 from urllib.parse import urlencode
@@ -20,10 +20,8 @@ def _explained(definitions: dict[str, str], name: str, title: str, *, series: st
     return Column(name, title, definitions[name], series=series)
 
 
-# Reasons
-
 _REASONS = [
-    Column("reason", "Reason", is_number=False),
+    Column("reason", "Flag reason", is_number=False),
     _explained(flag_precision.DEFINITIONS, "flagged", "Flagged"),
     _explained(flag_precision.DEFINITIONS, "reviewed", "Reviewed"),
     _explained(flag_precision.DEFINITIONS, "changed", "Changed a score"),
@@ -37,11 +35,11 @@ _REASONS = [
 def reasons(found: FlagPrecision, run: Run) -> Table:
     return Table(
         "reasons",
-        "Reasons why a human was asked",
+        "Flag reasons",
         _REASONS,
         [_reason(family, run, found.unknown) for family in found.families],
-        found.unknown or "No record of this run has a reason why a human is asked.",
-        "A reason is worth its reviews if it leads to errors of the judge.",
+        found.unknown or "No record of this run has a flag reason.",
+        "A flag reason is worth its reviews if it leads to errors of the judge.",
         chart="bar",
         is_percent=True,
     )
@@ -49,9 +47,9 @@ def reasons(found: FlagPrecision, run: Run) -> Table:
 
 def _reason(family: FlagReason, run: Run, unknown: str) -> list[Cell]:
     return [
-        words(family.title, url=_listed(run, reason=family.key)),
+        words(family.title, url=_run_list(run, reason=family.key)),
         Cell(NOTHING.text, why=unknown) if family.flagged is None else count(family.flagged),
-        count(family.reviewed, _listed(run, status="done", reason=family.key)),
+        count(family.reviewed, _run_list(run, status="done", reason=family.key)),
         count(family.changed),
         count(family.verdict_changed),
         share(family.precision),
@@ -61,7 +59,7 @@ def _reason(family: FlagReason, run: Run, unknown: str) -> list[Cell]:
 
 
 def _because(family: FlagReason) -> str:
-    """Without the advice itself, which stands above it."""
+    """Return the reason for the advice, without the advice itself."""
     because = family.because.partition(": ")[2]
     return because[:1].upper() + because[1:]
 
@@ -73,94 +71,95 @@ def _minutes(family: FlagReason) -> Cell:
     return Cell(f"{minutes:,.1f}", round(minutes, 2), note=f"{family.timed:,} timed")
 
 
-def _listed(run: Run, **filters: str) -> str:
-    """The list of the run with filters on."""
+def _run_list(run: Run, **filters: str) -> str:
+    """Return the URL of the run's record list with filters."""
     return f"{reverse('run', args=[run.pk])}?{urlencode(filters)}"
 
 
-# What the flags miss
-
-
-def escapes(found: MissedErrors) -> list[tuple[Column, Cell]]:
-    """The figures, each with what it is; none while nothing is reviewed."""
-    if not (found.reviewed or found.caught.share.n):
+def flag_figures(found: MissedErrors) -> list[tuple[Column, Cell]]:
+    """Return the figures about the flags, or nothing before the first review."""
+    if not (found.reviewed or found.flagged_error_rate.share.n):
         return []
     definitions = missed_errors.DEFINITIONS
     return [
-        (_explained(definitions, "rate", "Escape rate"), share(found.rate.share)),
-        (_explained(definitions, "recall", "Recall of the flags"), share(found.recall)),
-        (_explained(definitions, "escaped", "Wrong and not flagged"), figure(found.escaped, ",.0f")),
-        (_explained(definitions, "caught", "Wrong among flagged"), share(found.caught.share)),
+        (_explained(definitions, "miss_rate", "Miss rate"), share(found.miss_rate.share)),
+        (_explained(definitions, "flag_recall", "Flag recall"), share(found.flag_recall)),
+        (_explained(definitions, "missed", "Missed errors"), figure(found.missed, ",.0f")),
+        (
+            _explained(definitions, "flagged_error_rate", "Error rate among flagged"),
+            share(found.flagged_error_rate.share),
+        ),
     ]
 
 
-def escapes_table(found: MissedErrors) -> Table:
-    """The same as rows, for a file."""
+def flag_figures_table(found: MissedErrors) -> Table:
+    """Build the same figures as rows of a CSV file."""
     columns = [Column("figure", "Figure", is_number=False), estimate_column("value", "Value", "")]
-    rows = [[words(column.title), cell] for column, cell in escapes(found)]
-    return Table("misses", "What the flags miss", columns, rows, "")
+    rows = [[words(column.title), cell] for column, cell in flag_figures(found)]
+    return Table("missed-errors", "Missed errors", columns, rows, "")
 
 
-def escaped_criteria(found: MissedErrors) -> Table:
-    rows = [[words(of.title), share(of.escaped)] for of in found.criteria]
+def criterion_miss_rates(found: MissedErrors) -> Table:
+    rows = [[words(one.title), share(one.miss_rate)] for one in found.criteria]
     column = estimate_column(
-        "escaped", "Changed by a human", missed_errors.DEFINITIONS["criteria"], series="Changed by a human"
+        "miss_rate",
+        "Changed by a reviewer",
+        missed_errors.DEFINITIONS["criteria"],
+        series="Changed by a reviewer",
     )
     return Table(
-        "misses-by-criterion",
-        "Errors in records that nobody flagged, by criterion",
+        "missed-errors-by-criterion",
+        "Errors in sampled records, by criterion",
         [Column("criterion", "Criterion", is_number=False), column],
         rows,
-        "No such record is reviewed yet.",
+        "No sampled record is reviewed yet.",
         chart="bar",
         is_percent=True,
     )
 
 
-# Models
-
 _RESTS_ON = {
     "measured": "Reviews",
-    "assumed": "Reviews and the judge's word",
-    "nothing": "The judge's word alone",
+    "assumed": "Reviews and the judge",
+    "nothing": "The judge alone",
 }
 _MODELS = [
     Column("model", "Model", is_number=False),
-    Column("records", "Records", "All records of the model in the run, reviewed or not."),
-    _explained(leaderboard.DEFINITIONS, "judge_rate", "Pass rate by the judge", series="By the judge"),
+    Column("records", "Records", "All records of the model, reviewed or not."),
+    _explained(leaderboard.DEFINITIONS, "judge_rate", "Judge's pass rate", series="Judge"),
     estimate_column(
         "estimate",
-        "Pass rate corrected by people",
+        "Corrected pass rate",
         leaderboard.DEFINITIONS["estimate"],
-        series="Corrected by people",
+        series="Corrected",
     ),
-    Column("judge_rank", "Rank by the judge", leaderboard.DEFINITIONS["rank"]),
+    Column("judge_rank", "Judge's rank", leaderboard.DEFINITIONS["rank"]),
     Column("rank", "Corrected rank", leaderboard.DEFINITIONS["rank"]),
-    Column("basis", "Rests on", is_number=False, notes="note"),
+    Column("basis", "Based on", is_number=False, notes="note"),
 ]
 
 
 def models(found: Leaderboard) -> Table:
     return Table(
         "models",
-        "Models, by the judge and corrected by people",
+        "Models",
         _MODELS,
-        [_model(of, found.scope.run) for of in found.models],
+        [_model(model, found.scope.run) for model in found.models],
         found.unknown or "This run has no records.",
         chart="bar",
         is_percent=True,
     )
 
 
-def _model(of: RankedModel, run: Run) -> list[Cell]:
+def _model(model: RankedModel, run: Run) -> list[Cell]:
     return [
-        words(of.title, url=_listed(run, model=of.name) if of.name else ""),
-        count(of.records),
-        percent(of.passes, of.judged),
-        share(of.estimate),
-        _rank(of.judge_rank),
-        _rank(of.rank),
-        Cell(_RESTS_ON[of.basis], of.basis, note=of.note),
+        words(model.title, url=_run_list(run, model=model.name) if model.name else ""),
+        count(model.records),
+        percent(model.passes, model.judged),
+        share(model.estimate),
+        _rank(model.judge_rank),
+        _rank(model.rank),
+        Cell(_RESTS_ON[model.basis], model.basis, note=model.note),
     ]
 
 
@@ -168,36 +167,36 @@ def _rank(rank: int | None) -> Cell:
     return NOTHING if rank is None else count(rank)
 
 
-_SWAPS = [
-    Column("ahead", "The judge puts first", is_number=False),
-    Column("behind", "People put first", is_number=False),
-    estimate_column("difference", "Ahead by", "By pass rates corrected by people."),
-    Column("p", "p", "For all pairs of models together, corrected by Holm 1979."),
-    Column("is_real", "Real?", leaderboard.DEFINITIONS["swaps"], is_number=False),
+_DISAGREEMENTS = [
+    Column("ahead", "Judge ranks higher", is_number=False),
+    Column("behind", "Humans rank higher", is_number=False),
+    estimate_column("difference", "Difference", "The difference of the corrected pass rates."),
+    Column("p", "p", "Adjusted for all pairs of models (Holm 1979)."),
+    Column(
+        "is_significant", "Significant?", leaderboard.DEFINITIONS["ranking_disagreements"], is_number=False
+    ),
 ]
 
 
-def swaps(found: Leaderboard) -> Table:
+def ranking_disagreements(found: Leaderboard) -> Table:
     none = (
-        "People rank no two models the other way."
+        "The judge and humans agree on the order of all models."
         if found.pairs
-        else "Too little is known to compare models."
+        else "Not enough data to compare models."
     )
-    rows = [_swap(of) for of in found.swaps]
-    return Table("swaps", "Models that people rank the other way", _SWAPS, rows, none)
+    rows = [_disagreement(pair) for pair in found.ranking_disagreements]
+    return Table("ranking-disagreements", "Ranking disagreements", _DISAGREEMENTS, rows, none)
 
 
-def _swap(of: RankingDisagreement) -> list[Cell]:
+def _disagreement(pair: RankingDisagreement) -> list[Cell]:
     return [
-        words(of.ahead),
-        words(of.behind),
-        share(of.difference, sign="+"),
-        Cell(f"{of.p:.3f}" if of.p >= 0.001 else "< 0.001", round(of.p, 6)),
-        words("Yes" if of.is_real else "May be chance"),
+        words(pair.ahead),
+        words(pair.behind),
+        share(pair.difference, sign="+"),
+        Cell(f"{pair.p:.3f}" if pair.p >= 0.001 else "< 0.001", round(pair.p, 6)),
+        words("Yes" if pair.is_significant else "No"),
     ]
 
-
-# Causes
 
 _CAUSES = [
     Column("cause", "Cause", is_number=False),
@@ -207,14 +206,14 @@ _CAUSES = [
 
 
 def causes(template: TemplateErrors, filters: JudgeFilters, number: int) -> Table:
-    """The causes of one prompt template, ranked. `number` tells it from others on the page."""
+    """Build the table of one prompt template's causes. `number` distinguishes the tables of a page."""
     rows = [
         [
             words(cause.title),
             count(
                 cause.mentions, filters.address("judge-decisions", cause=cause.word, template=template.path)
             ),
-            words(", ".join(f"{of.title} ({of.mentions:,})" for of in cause.criteria)),
+            words(", ".join(f"{one.title} ({one.mentions:,})" for one in cause.criteria)),
         ]
         for cause in template.causes
     ]
@@ -222,12 +221,12 @@ def causes(template: TemplateErrors, filters: JudgeFilters, number: int) -> Tabl
 
 
 def all_causes(templates: Iterable[TemplateErrors]) -> Table:
-    """Every cause of every template and criterion, for a file."""
+    """Build the table of all templates, causes and criteria for a CSV file."""
     rows = [
-        [words(template.path), words(cause.word), words(of.criterion), count(of.mentions)]
+        [words(template.path), words(cause.word), words(one.criterion), count(one.mentions)]
         for template in templates
         for cause in template.causes
-        for of in cause.criteria
+        for one in cause.criteria
     ]
     names = {"template": "Prompt", "cause": "Cause", "criterion": "Criterion"}
     columns = [Column(name, title, is_number=False) for name, title in names.items()]

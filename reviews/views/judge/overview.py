@@ -1,4 +1,4 @@
-"""Is the judge right? The pages about it: a question each, for leads."""
+"""The pages about the judge's accuracy, for leads."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from reviews.views.judge.confusion import ConfusionTable
 from reviews.views.judge.filters import JudgeFilters, read_filters
 from reviews.views.tables import Table, as_csv, on_paper
 
-# Each page: its title, and which filters narrow it.
+# The title and the filters of each page.
 PAGES = {
     "judge": ("Judge vs human", ("judge", "template", "model", "reviewer")),
     "judge-flag-precision": ("Reasons", ("reviewer",)),
@@ -40,7 +40,7 @@ _MOST_OPEN = 8
 
 
 class Tab(NamedTuple):
-    """One of the pages, as a choice."""
+    """A link to one of the pages."""
 
     title: str
     url: str
@@ -48,14 +48,14 @@ class Tab(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A table, and the address of the same as CSV."""
+    """A table and the URL of its CSV file."""
 
     table: Table
     csv_url: str
 
 
 class Section(NamedTuple):
-    """The figures of one kind of reviews, and their confusion tables."""
+    """The figures of one kind of reviews, with their confusion matrices."""
 
     shown: Shown
     confusions: list[ConfusionTable]
@@ -64,13 +64,13 @@ class Section(NamedTuple):
 
 
 def load(request: Request, run_pk: int) -> JudgeFilters:
-    """The run, with what the address leaves of it. For leads."""
+    """Return the run with the filters of the URL. Only leads may see it."""
     check(request.user, "lead_review")
     return read_filters(get_object_or_404(Run, pk=run_pk), request.GET)
 
 
 def page(request: Request, filters: JudgeFilters, place: str, context: dict[str, Any]) -> HttpResponse:
-    """A page of `PAGES` with its template, which has the name of its address."""
+    """Render a page of `PAGES`. Its template is named after its URL."""
     title, narrows = PAGES[place]
     around = {
         "run": filters.scope.run,
@@ -93,7 +93,7 @@ def shown(table: Table, filters: JudgeFilters, **more: str) -> Shown:
 @never_cache
 @read_from_replica
 def judge(request: Request, run_pk: int) -> HttpResponse:
-    """The judge against people; `of` names the criterion that is broken down by judge, prompt and model."""
+    """Show the judge's accuracy. `of` names the criterion to break down by judge, prompt and model."""
     filters = load(request, run_pk)
     compared = accuracy.compare_with_humans(filters.scope)
     criteria = {figures.criterion for figures in compared.groups}
@@ -115,7 +115,7 @@ def judge(request: Request, run_pk: int) -> HttpResponse:
 
 
 def sections(compared: JudgeVsHuman, filters: JudgeFilters) -> list[Section]:
-    """What there are reviews of. The first is drawn: blind ones, which are the ones to believe."""
+    """Return a section for each kind of reviews. Only the first one has a chart: the blind reviews."""
     found: list[Section] = []
     for basis, population in compared.reviews:
         table = tables.section(compared, filters, basis, population)
@@ -132,8 +132,8 @@ def sections(compared: JudgeVsHuman, filters: JudgeFilters) -> list[Section]:
 @require_safe
 @never_cache
 @read_from_replica
-def reasons(request: Request, run_pk: int) -> HttpResponse:
-    """What each reason for asking a human is worth."""
+def flag_reasons(request: Request, run_pk: int) -> HttpResponse:
+    """Show the precision of each flag reason."""
     filters = load(request, run_pk)
     found = flag_precision.measure_flag_precision(filters.scope)
     table = findings.reasons(found, filters.scope.run)
@@ -145,15 +145,15 @@ def reasons(request: Request, run_pk: int) -> HttpResponse:
 @require_safe
 @never_cache
 @read_from_replica
-def misses(request: Request, run_pk: int) -> HttpResponse:
-    """What is wrong in records that nobody flagged."""
+def show_missed_errors(request: Request, run_pk: int) -> HttpResponse:
+    """Show the errors in unflagged records."""
     filters = load(request, run_pk)
     found = missed_errors.estimate_missed_errors(filters.scope)
     context = {
-        "escapes": found,
-        "figures": findings.escapes(found),
-        "figures_url": filters.address("judge-table", "misses"),
-        "criteria": shown(findings.escaped_criteria(found), filters),
+        "missed_errors": found,
+        "figures": findings.flag_figures(found),
+        "figures_url": filters.address("judge-table", "missed-errors"),
+        "criteria": shown(findings.criterion_miss_rates(found), filters),
     }
     return page(request, filters, "judge-missed-errors", context)
 
@@ -161,35 +161,33 @@ def misses(request: Request, run_pk: int) -> HttpResponse:
 @require_safe
 @never_cache
 @read_from_replica
-def models(request: Request, run_pk: int) -> HttpResponse:
-    """The models as the judge ranks them, and as they are when people's corrections count."""
+def show_leaderboard(request: Request, run_pk: int) -> HttpResponse:
+    """Show the models as ranked by the judge and by humans."""
     filters = load(request, run_pk)
     found = leaderboard.rank_models(filters.scope)
     context = {
         "sentences": found.sentences,
         "models": shown(findings.models(found), filters),
-        "swaps": shown(findings.swaps(found), filters),
+        "disagreements": shown(findings.ranking_disagreements(found), filters),
     }
     return page(request, filters, "judge-leaderboard", context)
 
 
-# CSV
-
-_Build = Callable[[JudgeFilters], Table]
+_TableBuilder = Callable[[JudgeFilters], Table]
 
 
-def _of_compared(build: Callable[[JudgeVsHuman], Table]) -> _Build:
+def _of_compared(build: Callable[[JudgeVsHuman], Table]) -> _TableBuilder:
     return lambda filters: build(accuracy.compare_with_humans(filters.scope))
 
 
-def _of_section(basis: accuracy.Basis, population: accuracy.Population) -> _Build:
+def _of_section(basis: accuracy.Basis, population: accuracy.Population) -> _TableBuilder:
     return lambda filters: tables.section(
         accuracy.compare_with_humans(filters.scope), filters, basis, population
     )
 
 
-# By the name in the address of a CSV file.
-TABLES: dict[str, _Build] = {
+# The tables by their name in the URL of the CSV file.
+TABLES: dict[str, _TableBuilder] = {
     **{tables.section_name(*of): _of_section(*of) for of in tables.SECTIONS},
     "groups": _of_compared(tables.all_groups),
     "pairs": _of_compared(tables.pairs),
@@ -200,12 +198,16 @@ TABLES: dict[str, _Build] = {
     "reasons": lambda filters: findings.reasons(
         flag_precision.measure_flag_precision(filters.scope), filters.scope.run
     ),
-    "misses": lambda filters: findings.escapes_table(missed_errors.estimate_missed_errors(filters.scope)),
-    "misses-by-criterion": lambda filters: findings.escaped_criteria(
+    "missed-errors": lambda filters: findings.flag_figures_table(
+        missed_errors.estimate_missed_errors(filters.scope)
+    ),
+    "missed-errors-by-criterion": lambda filters: findings.criterion_miss_rates(
         missed_errors.estimate_missed_errors(filters.scope)
     ),
     "models": lambda filters: findings.models(leaderboard.rank_models(filters.scope)),
-    "swaps": lambda filters: findings.swaps(leaderboard.rank_models(filters.scope)),
+    "ranking-disagreements": lambda filters: findings.ranking_disagreements(
+        leaderboard.rank_models(filters.scope)
+    ),
     "causes": lambda filters: findings.all_causes(error_analysis.analyse_errors(filters.scope).templates),
 }
 
@@ -213,7 +215,7 @@ TABLES: dict[str, _Build] = {
 @require_safe
 @read_from_replica
 def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
-    """A table of these pages as CSV."""
+    """Download a table of these pages as CSV."""
     filters = load(request, run_pk)
     if table not in TABLES:
         raise Http404

@@ -1,4 +1,4 @@
-"""All there is to say about a judge on one page: to print, to send, or as JSON."""
+"""Show the judge report on one page, and as JSON."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,13 +20,13 @@ from reviews.views.judge import tables as judge_tables
 from reviews.views.judge.overview import load, page
 from reviews.views.tables import Column, Table, figure, on_paper, share
 
-# Columns that stand on the other pages, so that a report is one to read.
+# Columns that only the other pages show, to keep the report short.
 _LEFT_OUT = ("weighted_kappa", "leniency", "changed", "verdict_changed", "judge_rank", "rank")
 _MOST_CAUSES = 3
 
 
 class Definition(NamedTuple):
-    """What a figure of the report is."""
+    """The definition of a figure in the report."""
 
     title: str
     text: str
@@ -36,23 +36,23 @@ class Definition(NamedTuple):
 @never_cache
 @read_from_replica
 def judge_report(request: Request, run_pk: int) -> HttpResponse:
-    """What a lead has to know of the judge, in reading order; the pages beside it have all tables."""
+    """Show the report in reading order. The other pages have all tables."""
     filters = load(request, run_pk)
     found = report.build_report(filters.scope)
-    told = judge_tables.best(found.judge)
+    best = judge_tables.best(found.judge_vs_human)
     tables = {
-        "verdicts": judge_tables.verdicts(found.judge),
-        "reasons": findings.reasons(found.reasons, found.scope.run),
-        "models": findings.models(found.scoreboard),
+        "verdicts": judge_tables.verdicts(found.judge_vs_human),
+        "reasons": findings.reasons(found.flag_precision, found.scope.run),
+        "models": findings.models(found.leaderboard),
     }
-    if told:
-        tables["criteria"] = judge_tables.section(found.judge, filters, *told)
+    if best:
+        tables["criteria"] = judge_tables.section(found.judge_vs_human, filters, *best)
     context: dict[str, Any] = {name: on_paper(table, *_LEFT_OUT) for name, table in tables.items()}
     context |= {
         "report": found,
-        "headline": judge_tables.headline(found.judge),
+        "headline": judge_tables.headline(found.judge_vs_human),
         "sentences": list(_sentences(found)),
-        "figures": findings.escapes(found.escapes),
+        "figures": findings.flag_figures(found.missed_errors),
         "templates": _templates(found),
         "json_url": filters.address("judge-report-json"),
     }
@@ -61,27 +61,33 @@ def judge_report(request: Request, run_pk: int) -> HttpResponse:
 
 
 def _sentences(found: JudgeReport) -> Iterator[str]:
-    """What else is known of the people who reviewed."""
-    for of in found.judge.after_reveal:
+    """Summarise changes after the reveal and the agreement between reviewers."""
+    for of in found.judge_vs_human.after_reveal:
         if of.criterion is None and of.population == "flagged" and of.changed.value is not None:
             changed = share(of.changed).words
-            yield f"Of the verdicts given blind, {changed} are others since the judge's scores showed."
+            yield (
+                f"After the judge's scores were revealed, reviewers changed {changed} of their blind "
+                f"verdicts."
+            )
     for one in found.reviewers:
         if one.criterion is None and one.unanimous.value is not None:
             agreed, alpha = share(one.unanimous).words, figure(one.alpha).words
             yield (
-                f"Of the records that several people reviewed, each on their own, they agree on {agreed}; "
-                f"Krippendorff's alpha of the verdict is {alpha}."
+                f"Independent reviewers agree on the verdict of {agreed} of their records; Krippendorff's "
+                f"alpha is {alpha}."
             )
 
 
 def _templates(found: JudgeReport) -> list[TemplateErrors]:
-    """The templates with the causes that were named most often."""
-    return [replace(template, causes=template.causes[:_MOST_CAUSES]) for template in found.defects.templates]
+    """Return the templates with their most frequent causes."""
+    return [
+        replace(template, causes=template.causes[:_MOST_CAUSES])
+        for template in found.error_analysis.templates
+    ]
 
 
 def _definitions(context: dict[str, Any]) -> list[Definition]:
-    """What each figure of the report is, once."""
+    """Return the definition of each figure in the report once."""
     tables = [value for value in context.values() if isinstance(value, Table) and value.rows]
     columns: list[Column] = [column for table in tables for column in table.columns]
     columns += [column for column, _ in context["figures"]]
@@ -91,7 +97,7 @@ def _definitions(context: dict[str, Any]) -> list[Definition]:
 
 @require_safe
 def report_json(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """The same for programs."""
+    """Download the report as JSON."""
     filters = load(request, run_pk)
 
     def blocks() -> Iterator[bytes]:

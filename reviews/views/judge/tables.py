@@ -1,4 +1,4 @@
-"""The judge against people, in tables: on a page, in the report and as CSV."""
+"""Build the tables that compare the judge with humans, for pages, the report and CSV files."""
 
 from collections.abc import Callable, Iterable
 from heapq import nlargest
@@ -8,32 +8,32 @@ from reviews.judge.accuracy import DEFINITIONS, AccuracyFigures, Basis, JudgeGro
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.tables import LIMITS, Cell, Column, Table, count, figure, share, words
 
-# How pages call what a figure is drawn from.
+# The titles of the sections.
 SECTIONS: dict[tuple[Basis, Population], str] = {
     ("blind", "flagged"): "Blind reviews",
-    ("assisted", "flagged"): "Assisted reviews: biased upward",
-    ("blind", "sampled"): "Blind reviews of sampled records that nobody flagged",
-    ("assisted", "sampled"): "Assisted reviews of sampled records that nobody flagged: biased upward",
-    ("blind", "picked"): "Blind reviews of other records that nobody flagged",
-    ("assisted", "picked"): "Assisted reviews of other records that nobody flagged: biased upward",
+    ("assisted", "flagged"): "Assisted reviews (may overstate agreement)",
+    ("blind", "sampled"): "Blind reviews of sampled records",
+    ("assisted", "sampled"): "Assisted reviews of sampled records (may overstate agreement)",
+    ("blind", "picked"): "Blind reviews of picked records",
+    ("assisted", "picked"): "Assisted reviews of picked records (may overstate agreement)",
 }
 RECORDS: dict[Population, str] = {
     "flagged": "flagged records",
-    "sampled": "sampled records that nobody flagged",
-    "picked": "other records that nobody flagged",
+    "sampled": "sampled records",
+    "picked": "picked records",
 }
 MOST_GROUPS = 40
-NO_BLIND = "Nobody has reviewed blind yet."
-_NONE_YET = "There are no reviews to compare yet."
-_NO_INDEPENDENT_REVIEWS = "No record has been reviewed by several people, each on their own."
+NO_BLIND = "No blind reviews yet."
+_NONE_YET = "No reviews to compare yet."
+_NO_INDEPENDENT_REVIEWS = "No record has several independent reviews yet."
 
 
 def estimate_column(name: str, title: str, explained: str, *, series: str = "") -> Column:
-    """A column of estimates; in a file it has their limits beside it."""
+    """Return a column of estimates. A CSV file has the interval in further columns."""
     return Column(name, title, explained, series=series, parts=tuple(f"{name}_{part}" for part in LIMITS))
 
 
-# How each figure is headed, and how it reads.
+# The column of each figure, and the function that formats its cells.
 _FIGURES: list[tuple[Column, Callable[[AccuracyFigures], Cell]]] = [
     (
         estimate_column("agreement", "Agreement", DEFINITIONS["agreement"], series="Agreement"),
@@ -61,7 +61,7 @@ def _figures(of: AccuracyFigures) -> list[Cell]:
 
 
 def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, population: Population) -> Table:
-    """The verdict and each criterion, of one basis and population."""
+    """Build the table of one basis and population: the verdict and each criterion."""
     of_section = [of for of in compared.overall if (of.basis, of.population) == (basis, population)]
     return Table(
         section_name(basis, population),
@@ -76,7 +76,7 @@ def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, populat
 
 
 def verdicts(compared: JudgeVsHuman) -> Table:
-    """The verdict alone, of every basis and population."""
+    """Build the table of the verdict, for every basis and population."""
     rows = [
         [words(SECTIONS[of.basis, of.population]), *_figures(of)]
         for of in compared.overall
@@ -87,36 +87,44 @@ def verdicts(compared: JudgeVsHuman) -> Table:
 
 
 def best(compared: JudgeVsHuman) -> tuple[Basis, Population] | None:
-    """Which reviews tell most about the judge: blind ones of flagged records, or what comes next to them."""
+    """Return the reviews that say most about the judge: blind reviews of flagged records if there are any."""
     wanted: list[tuple[Basis, Population]] = [("blind", "flagged"), ("assisted", "flagged")]
     return next((of for of in (*wanted, *compared.reviews) if compared.reviews.get(of)), None)
 
 
 def headline(compared: JudgeVsHuman) -> str:
-    """How far the judge and people agree, as a sentence; empty where there is nothing to compare."""
-    told = best(compared)
-    found = [of for of in compared.overall if of.criterion is None and (of.basis, of.population) == told]
+    """Summarise the agreement of judge and humans in a sentence, or return an empty string."""
+    basis_and_population = best(compared)
+    found = [
+        of
+        for of in compared.overall
+        if of.criterion is None and (of.basis, of.population) == basis_and_population
+    ]
     if not found or found[0].agreement.value is None:
         return ""
     [of] = found
-    biased = "; biased upward: the reviewers saw the judge's verdict" if of.basis == "assisted" else ""
+    biased = (
+        "; the reviewers saw the judge's verdict, so this may overstate agreement"
+        if of.basis == "assisted"
+        else ""
+    )
     agreed = share(of.agreement)
     sentence = (
-        f"The judge agrees with people on {agreed.text} of verdicts ({agreed.note}, {of.basis} reviews of "
+        f"The judge and reviewers agree on {agreed.text} of verdicts ({agreed.note}, {of.basis} reviews of "
         f"{RECORDS[of.population]}{biased})."
     )
     if of.false_pass.value is None:
         return sentence
-    return f"{sentence} It passes {share(of.false_pass).words} of what people fail."
+    return f"{sentence} The judge passes {share(of.false_pass).words} of the records that reviewers fail."
 
 
 def section_name(basis: Basis, population: Population) -> str:
-    """How the section is called in addresses."""
+    """Return the name of the section's table in URLs."""
     return f"{basis}-{population}"
 
 
 def _groups_url(of: AccuracyFigures, filters: JudgeFilters) -> str:
-    """Where the figure is broken down by judge, prompt and model."""
+    """Return the URL of the figure by judge, prompt and model."""
     return filters.address("judge", of=of.criterion) + "#groups-title" if of.criterion else ""
 
 
@@ -132,16 +140,16 @@ _DRAWN_FROM = [
 
 
 def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
-    """One criterion (None: the verdict) by judge model, prompt template and evaluated model.
+    """Build the table of one criterion by judge model, prompt template and evaluated model.
 
-    Of very many those with most reviews, so that a page stays one.
+    The criterion None is the verdict. Of many groups, only those with most reviews are shown.
     """
     found = [of for of in compared.groups if of.criterion == criterion]
     title = found[0].title if found else "Verdict"
     most = {id(of) for of in nlargest(MOST_GROUPS, found, key=lambda of: of.n)}
     shown = [of for of in found if id(of) in most]
     rows = [[*_group(of), *_drawn_from(of), *_figures(of)] for of in shown]
-    left_out = f"Those with most reviews; all {len(found):,} are in the CSV file." if shown != found else ""
+    left_out = f"The groups with most reviews. The CSV file has all {len(found):,}." if shown != found else ""
     columns = [*_GROUP, *_DRAWN_FROM, *_COLUMNS]
     return Table(
         "groups", f"{title} by judge, prompt and model", columns, rows, _NONE_YET, left_out, folds=True
@@ -149,7 +157,7 @@ def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
 
 
 def all_groups(compared: JudgeVsHuman) -> Table:
-    """Every criterion so, for a file."""
+    """Build the table of all groups and criteria for a CSV file."""
     rows = [[*_group(of), words(of.title), *_drawn_from(of), *_figures(of)] for of in compared.groups]
     return Table("groups", "", [*_GROUP, _CRITERION, *_DRAWN_FROM, *_COLUMNS], rows, _NONE_YET)
 
@@ -164,7 +172,7 @@ def _drawn_from(of: AccuracyFigures) -> list[Cell]:
 
 
 def after_reveal(compared: JudgeVsHuman) -> Table:
-    """What blind reviewers did when the judge's scores showed."""
+    """Build the table of changes after the judge's scores were revealed."""
     rows = [
         [
             words(of.title),
@@ -178,15 +186,17 @@ def after_reveal(compared: JudgeVsHuman) -> Table:
     columns = [
         _CRITERION,
         _DRAWN_FROM[1],
-        estimate_column("changed", "Changed after the judge's was shown", DEFINITIONS["changed"]),
+        estimate_column("changed", "Changed after reveal", DEFINITIONS["changed"]),
         Column("towards_judge", "To the judge's score"),
-        Column("away_from_judge", "Away from it"),
+        Column("away_from_judge", "Away from the judge's score"),
     ]
-    return Table("after-reveal", "When the judge's scores are shown", columns, rows, NO_BLIND, folds=True)
+    return Table(
+        "after-reveal", "Changes after the judge's scores are revealed", columns, rows, NO_BLIND, folds=True
+    )
 
 
 def reviewers(found: Iterable[reviewer_agreement.ReviewerAgreement]) -> Table:
-    """People against each other, where several reviewed the same records."""
+    """Build the table of agreement between reviewers."""
     rows = [
         [
             words(of.title),
@@ -209,11 +219,11 @@ def reviewers(found: Iterable[reviewer_agreement.ReviewerAgreement]) -> Table:
             )
         ),
     ]
-    return Table("reviewers", "People against each other", columns, rows, _NO_INDEPENDENT_REVIEWS)
+    return Table("reviewers", "Inter-reviewer agreement", columns, rows, _NO_INDEPENDENT_REVIEWS)
 
 
 def pairs(compared: JudgeVsHuman) -> Table:
-    """Every cell of every confusion table, for a file."""
+    """Build the table of all cells of all confusion matrices for a CSV file."""
     rows = [
         [words(of.title), *_drawn_from(of), words(judge.label), words(human.label), count(reviews)]
         for of in compared.overall

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from reviews.judge import accuracy, missed_errors
-from reviews.judge.accuracy import DEFINITIONS, AccuracyFigures, JudgeScope
+from reviews.judge.accuracy import DEFINITIONS, AccuracyFigures
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.views.tables import Cell, share
 
@@ -35,7 +36,10 @@ def judge_card(run: Run) -> JudgeCard:
     figures = [figure for one in verdicts for figure in _verdict_figures(one)]
     escapes = missed_errors.estimate_missed_errors(JudgeScope(run))
     if escapes.reviewed:
-        estimates = {"rate": ("Miss rate", escapes.rate.share), "recall": ("Flag recall", escapes.recall)}
+        estimates = {
+            "miss_rate": ("Miss rate", escapes.miss_rate.share),
+            "flag_recall": ("Flag recall", escapes.flag_recall),
+        }
         figures += [
             CardFigure(name, title, missed_errors.DEFINITIONS[name], share(estimate))
             for name, (title, estimate) in estimates.items()

@@ -70,9 +70,9 @@ def test_one_that_nobody_can_judge_is_closed(as_lea: Client, ana: User, algebra:
 @pytest.mark.parametrize(
     ("form", "sentence"),
     [
-        ({"outcome": "returned", "answer": " "}, "Write an answer in a few words."),
+        ({"outcome": "returned", "answer": " "}, "Enter an answer."),
         ({"outcome": "decided", "answer": "Fine."}, "Select a valid choice"),
-        ({"answer": "Fine."}, "Choose what becomes of the record."),
+        ({"answer": "Fine."}, "Choose an outcome."),
     ],
 )
 def test_keeps_what_was_typed_where_something_is_missing(

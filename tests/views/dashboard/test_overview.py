@@ -106,8 +106,8 @@ class TestTheDesk:
         shown = next(one.table for one in response.context["tables"] if one.table.name == "reviewers")
         unexplained = [column.title for column in shown.columns if column.is_number and not column.help]
         assert unexplained == []
-        assert "idle time is capped" in text(response)
-        assert "Signals, not verdicts" in text(response)
+        assert "Idle time is capped" in text(response)
+        assert "These are signals, not verdicts" in text(response)
 
     def test_shows_who_is_at_work_and_frees_what_they_hold(
         self, as_lea: Client, ana: User, algebra: Run
@@ -231,7 +231,7 @@ class TestOnesOwnWork:
         page = text(response)
         assert [row["reason"] for row in table(response, "overturned")] == ["Look at ana's again."]
         assert "bo" not in [cell.text for _, cell in response.context["figures"]]
-        assert "Signals, not verdicts" in page
+        assert "These are signals, not verdicts" in page
         assert ".csv" not in page
 
     def test_of_nothing_says_so(self, as_ana: Client) -> None:

@@ -42,7 +42,7 @@ def test_draws_from_the_run_and_days_of_the_page(as_lea: Client, ana: User, alge
     elsewhere = RunFactory.create()
     for scope in ({"run": elsewhere.pk}, {"last": "2020-01-01"}):
         response = as_lea.post(DRAWN, {"reviewer": "ana", "count": 2, **scope}, follow=True)
-        assert "There is no decision left to draw" in text(response)
+        assert "No decisions left to draw" in text(response)
     assert not SpotCheck.objects.exists()
 
 
@@ -74,7 +74,7 @@ def test_agreeing_leads_to_the_next_and_at_the_end_back(
     assert (first.outcome, first.note, first.settled_by) == ("agreed", "Careful work.", lea)
     last = as_lea.post(url("spot-check", second), {"outcome": "agreed"}, follow=True)
     assert last.redirect_chain[-1][0] == url("reviewer-activity", ana)
-    assert "That was the last one." in text(last)
+    assert "All spot checks are done." in text(last)
     assert "2 of 2" in text(last)
 
 
@@ -95,7 +95,7 @@ def test_what_is_settled_is_not_settled_again(as_lea: Client, drawn: list[SpotCh
     place = url("spot-check", drawn[0])
     as_lea.post(place, {"outcome": "agreed"})
     response = as_lea.post(place, {"outcome": "reopened", "note": "On second thoughts."}, follow=True)
-    assert "This check is settled already" in text(response)
+    assert "This check is already completed" in text(response)
     assert 'value="reopened"' not in text(as_lea.get(place))
 
 

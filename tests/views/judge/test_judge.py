@@ -114,7 +114,7 @@ class TestEveryPage:
     def test_says_what_it_does_not_know(self, query: dict[str, str], as_lea: Client, algebra: Run) -> None:
         response = as_lea.get(place("judge", algebra, **query))
         assert response.status_code == 200
-        assert "it narrows nothing" in text(response)
+        assert "The filter is ignored" in text(response)
 
     @pytest.mark.parametrize("name", PAGES)
     def test_asks_no_more_for_more_work(
@@ -135,18 +135,18 @@ class TestJudgeVsHuman:
         review(algebra, ana, "Yes", "No", blind="No")
         response = as_lea.get(url("judge", algebra))
         titles = [section.shown.table.title for section in response.context["sections"]]
-        assert titles == ["Blind reviews", "Assisted reviews: biased upward"]
+        assert titles == ["Blind reviews", "Assisted reviews (may overstate agreement)"]
         assert "the reviewer saw the judge&#x27;s score" in text(response)
 
     def test_begins_with_the_answer(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "No", "No")
         review(algebra, ana, "Yes", "No")
         answer = text(as_lea.get(url("judge", algebra))).replace("\N{NO-BREAK SPACE}", " ")
-        assert "The judge agrees with people on 50% of verdicts (9 to 91%, n = 2, assisted reviews" in answer
-        assert "It passes 50% (9 to 91%, n = 2) of what people fail." in answer
+        assert "The judge and reviewers agree on 50% of verdicts (9 to 91%, n = 2, assisted reviews" in answer
+        assert "The judge passes 50% (9 to 91%, n = 2) of the records that reviewers fail." in answer
         review(algebra, ana, "Yes", "Yes", blind="Yes")
         answer = text(as_lea.get(url("judge-report", algebra))).replace("\N{NO-BREAK SPACE}", " ")
-        assert "The judge agrees with people on 100% of verdicts (21 to 100%, n = 1, blind reviews" in answer
+        assert "The judge and reviewers agree on 100% of verdicts (21 to 100%, n = 1, blind reviews" in answer
 
     def test_says_why_a_figure_is_undefined(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "Yes")
@@ -189,7 +189,7 @@ class TestJudgeVsHuman:
             review(algebra, ana, "Yes", "No", model_id=model)
         table = as_lea.get(url("judge", algebra)).context["groups"].table
         assert [line[2][1].text for line in table.lines] == ["o1", "o3"]
-        assert table.intro == "Those with most reviews; all 3 are in the CSV file."
+        assert table.intro == "The groups with most reviews. The CSV file has all 3."
 
     def test_tells_what_became_of_blind_scores(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "Yes", blind="No")
@@ -265,7 +265,7 @@ class TestDecisions:
         response = as_lea.get(url("judge", algebra))
         [confusion] = [one for one in response.context["sections"][0].confusions if one.title == "Depth"]
         [(why, cell)] = confusion.beside
-        assert (why, cell.text) == ("the human removed the criterion", "1")
+        assert (why, cell.text) == ("the reviewer removed the criterion", "1")
         [line] = as_lea.get(cell.url).context["table"].lines
         assert [one.text for _, one in line[1:4]] == ["No", "none", "none"]
 
@@ -304,7 +304,7 @@ class TestDecisions:
         review(algebra, ana, "Yes", "No")
         response = as_lea.get(place("judge-decisions", algebra, criterion=CLARITY, judge_said=said))
         assert response.context["table"].lines == []
-        assert "There is no such decision in force." in text(response)
+        assert "No such decisions." in text(response)
 
 
 class TestDefects:
@@ -317,14 +317,14 @@ class TestDefects:
         assert {cause: cell.value for cause, cell in named.items()} == {"Too strict": 2, "Arithmetic": 1}
         listed = as_lea.get(named["Too strict"].url)
         assert len(listed.context["table"].lines) == 2
-        assert "The judge was wrong: too strict" in text(listed)
+        assert "Cause: too strict" in text(listed)
         assert "Step 3 follows." in text(response)
 
     def test_go_along_as_markdown(self, as_lea: Client, ana: User, algebra: Run) -> None:
         record = review(algebra, ana, "No", "Yes", cause="too strict")
         response = as_lea.get(url("judge-error-analysis-markdown", algebra))
         assert response["Content-Type"] == "text/markdown; charset=utf-8"
-        assert "Algebra-defects.md" in response["Content-Disposition"]
+        assert "Algebra-error-analysis.md" in response["Content-Disposition"]
         assert f"{settings.PUBLIC_URL}{url('evaluation', record)}" in response.getvalue().decode()
 
     def test_go_along_as_examples_for_a_judge(self, as_lea: Client, ana: User, algebra: Run) -> None:
@@ -345,12 +345,12 @@ class TestTheReport:
             "Scope",
             "Agreement between judge and people",
             "Verdicts",
-            "Assisted reviews: biased upward",
+            "Assisted reviews (may overstate agreement)",
             "Flags",
-            "Reasons why a human was asked",
+            "Flag reasons",
             "Missed errors",
             "Model leaderboard",
-            "Models, by the judge and corrected by people",
+            "Models",
             "Error analysis",
             "prompts/judge.txt",
             "Definitions",

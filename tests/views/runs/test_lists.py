@@ -121,7 +121,7 @@ class TestChange:
         response = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
         assert "Undone: 1 record restored. Not restored, because changed since: 1 record." in text(response)
         again = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
-        assert "This change has been undone already." in text(again)
+        assert "This change was already undone." in text(again)
 
     def test_shows_the_last_ones_of_the_run(self, as_lea: Client, run: Run, lea: User) -> None:
         EvaluationFactory.create(run=run)
