@@ -1,6 +1,6 @@
-"""Figures for Prometheus that the database knows: the same whichever process is asked.
+"""Prometheus metrics from the database, the same in every process.
 
-They cost little at any size: counts that are kept, small tables, and parts of indexes.
+Their cost does not grow with the data: they read stored counts, small tables and partial indexes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from reviews.audit import log
 from reviews.models import Import, ImportProgress
 from reviews.queue import progress as queue_progress
 
-# So many runs have series of their own, the newest of those with work; the rest are one.
+# The newest runs with work have their own series. The others share one.
 MOST_RUNS = 50
 OTHER_RUNS = "(others)"
 _MILLISECONDS = 3000
@@ -36,7 +36,7 @@ _STATUSES = ("todo", "doing", "failed")
 
 
 class DatabaseCollector(Collector):
-    """Collected anew at each scrape. Where the database does not answer in time, that alone is told."""
+    """Collect the metrics at each scrape. If the database does not answer in time, only that is reported."""
 
     def collect(self) -> Iterator[Metric]:
         found: list[Metric] = []
@@ -46,7 +46,7 @@ class DatabaseCollector(Collector):
         except Error as error:
             if outage.is_outage(error):
                 outage.start_watch()
-        up = "Whether the figures of the database could be read at this scrape."
+        up = "Whether the database metrics could be read at this scrape."
         yield GaugeMetricFamily("cognireview_database_up", up, value=bool(found))
         yield from found
 
@@ -69,7 +69,7 @@ def _of_audit() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "cognireview_audit_events", "Events in the audit log's hash chain.", value=head.position
     )
-    kept = "The head of that chain, as verify_audit --head takes it."
+    kept = "The head of that chain, in the format of verify_audit --head."
     yield InfoMetricFamily("cognireview_audit_head", kept, value={"head": str(head)})
 
 
@@ -92,7 +92,7 @@ def _of_runs() -> Iterator[Metric]:
 
 def _conflicts() -> Metric:
     conflicts = GaugeMetricFamily(
-        "cognireview_open_conflicts", "Decisions in files that differ from those made here.", labels=["run"]
+        "cognireview_open_conflicts", "Imported decisions that differ from those made here.", labels=["run"]
     )
     rows = _rows(_CONFLICTS)
     for name, number in rows[:MOST_RUNS]:
@@ -105,7 +105,7 @@ def _conflicts() -> Metric:
 def _of_jobs() -> Iterator[Metric]:
     jobs = GaugeMetricFamily(
         "cognireview_jobs",
-        "Jobs by queue and status; one that succeeded is gone.",
+        "Jobs by queue and status, without successful ones.",
         labels=["queue", "status"],
     )
     found = {(queue, status): 0 for queue in _QUEUES for status in _STATUSES}
@@ -115,7 +115,7 @@ def _of_jobs() -> Iterator[Metric]:
         jobs.add_metric(labels, number)
     yield jobs
     [(alive,)] = _rows(_WORKERS, [settings.STALLED_WORKER_SECONDS])
-    yield GaugeMetricFamily("cognireview_workers", "Job workers with a sign of life of late.", value=alive)
+    yield GaugeMetricFamily("cognireview_workers", "Job workers with a recent heartbeat.", value=alive)
 
 
 def _of_imports() -> Iterator[Metric]:
@@ -131,6 +131,6 @@ def _of_imports() -> Iterator[Metric]:
     running = ImportProgress.objects.filter(source__state=Import.State.RUNNING, started_at__isnull=False)
     yield GaugeMetricFamily(
         "cognireview_import_lines_per_second",
-        "How fast the running imports are, from their first piece to their last report.",
+        "The speed of the running imports.",
         value=sum(one.lines_per_second or 0 for one in running),
     )

@@ -1,4 +1,4 @@
-"""What a new installation gets: the link to the welcome page, and with `--demo` people and runs to try."""
+"""Set up a new installation: the link to the welcome page and, with `--demo`, people and runs to try."""
 
 import secrets
 
@@ -14,7 +14,7 @@ DEMO_PEOPLE = {"ana": "reviewer", "bo": "reviewer", "lea": "lead", "max": "admin
 
 
 def start_message(url: str) -> str:
-    """The line that says where to open the site at `url`, or where to become its first admin."""
+    """Return a line with the URL of the site, or with the link to become its first admin."""
     if people.needs_first_admin():
         return f"Open this link once, to become the first admin: {url}/welcome/{people.welcome_token()}/"
     return f"CogniReview runs at {url}/"
@@ -22,7 +22,7 @@ def start_message(url: str) -> str:
 
 @transaction.atomic
 def create_demo() -> list[str]:
-    """Bring in the demo runs and people where they are missing; return a line for each person added."""
+    """Create missing demo runs and people. Returns a line for each person added."""
     if not Run.objects.filter(name=run.DEMO_RUN).exists():
         importer.import_stream(run.demo_lines(), run_name=run.DEMO_RUN, file_name="demo.jsonl", actor=None)
         task_context.import_context(
@@ -36,7 +36,7 @@ def create_demo() -> list[str]:
 
 
 def _review() -> None:
-    """Bring in the run that was worked on, if nobody else has the names of those who did."""
+    """Import the reviewed demo run, unless other people use the names of its reviewers."""
     people = {user.username: user for user in User.objects.filter(username__in=DEMO_PEOPLE)}
     if all(name in people and role_of(people[name]) == role for name, role in DEMO_PEOPLE.items()):
         reviews.import_reviewed_run(reviewers=[people["ana"], people["bo"]], lead=people["lea"])

@@ -1,7 +1,7 @@
-"""A demo run that people have worked on, so that the desk and the judge's pages have something to tell.
+"""Import a demo run with decisions, so that the dashboard and the judge's pages have figures.
 
-The decisions are made as people make them, by the same functions, from what would be right: now and then
-somebody slips, and whoever saw the judge's score first leans towards it.
+The decisions are made by the same functions as in production, starting from the right scores: reviewers make
+occasional mistakes, and lean towards the judge's scores if they see them.
 """
 
 import uuid
@@ -27,13 +27,13 @@ REVIEWED_RUN = "Demo, reviewed"
 _COUNT, _SEED = 150, 8
 _MEASURES = MeasurementSettings(blind_share=0.4, sample_share=0.3, overlap_share=0.15, overlap=2)
 _SLIPS = 0.06
-_LEANS = 0.35  # how often a wrong score of the judge is taken over by whoever sees it
+_LEANS = 0.35  # how often a reviewer who sees the judge's score adopts it
 _SENTENCES = {"Yes": "Checked against the reference: it holds.", "No": "The final answer does not follow."}
 _CAUSES = {"Yes": "too lenient", "No": "too strict"}
 
 
 def import_reviewed_run(*, reviewers: Sequence[User], lead: User) -> None:
-    """Import the run and decide all of it. What the reviewers disagree about is the lead's."""
+    """Import the run and decide all its records. The lead resolves disagreements."""
     context = demo_context(_COUNT, _SEED)
     lines = demo_lines(_COUNT, _SEED)
     run = importer.import_stream(lines, run_name=REVIEWED_RUN, file_name="reviewed.jsonl", actor=None).run
@@ -48,14 +48,14 @@ def import_reviewed_run(*, reviewers: Sequence[User], lead: User) -> None:
 
 
 class _Work:
-    """What people do at their screens, drawn from a seed."""
+    """Simulate the reviewers' work from a seed."""
 
     def __init__(self) -> None:
         self._rng = Random(_SEED)  # noqa: S311 (no secret)
         self._right = dict(right_scores(_COUNT, _SEED))
 
     def decide_next(self, run: Run, reviewer: User) -> bool:
-        """Decide the next record of the reviewer's queue; returns whether there was one."""
+        """Decide the next record of the reviewer's queue. Returns whether there was one."""
         evaluation = claims.claim_next(run=run, reviewer=reviewer)
         if evaluation:
             self.decide(evaluation, reviewer)
@@ -103,7 +103,7 @@ class _Work:
         )
 
     def _own_scores(self, evaluation: Evaluation, proposals: Sequence[Proposal]) -> dict[str, str]:
-        """What somebody thinks of the response by themselves."""
+        """Return the scores of an unaided reviewer."""
         right = self._right[evaluation.evaluation_id]
         return {
             proposal.criterion: "Partial" if self._rng.random() < _SLIPS else right[proposal.criterion]
@@ -111,7 +111,7 @@ class _Work:
         }
 
     def _leaning(self, own: Mapping[str, str], proposals: Sequence[Proposal]) -> dict[str, Any]:
-        """The same after a look at the judge's scores."""
+        """Return the scores after seeing those of the judge."""
         return {
             proposal.criterion: proposal.score
             if is_score(proposal.score) and self._rng.random() < _LEANS

@@ -1,26 +1,26 @@
-"""The two rubrics of the demo run, and what a judge writes about each criterion.
+"""The two rubrics of the demo run, and the judge's sentences about each criterion.
 
-In the sentences stand `{given}` (the answer of the response), `{answer}` (the right one), `{result}` (an
-intermediate one), `{method}`, `{assumes}` and `{criticism}`.
+The sentences contain the placeholders `{given}` (the answer of the response), `{answer}` (the right answer),
+`{result}` (an intermediate result), `{method}`, `{assumes}` and `{criticism}`.
 """
 
 from typing import NamedTuple
 
 
 class Criterion(NamedTuple):
-    """What goes with Yes, with No where the response is wrong, and with Partial where it is right.
-
-    Without `blame` a wrong response is praised all the same: the criterion is about something else.
-    """
+    """The judge's sentences about a criterion."""
 
     name: str
+    #: Sentences for Yes.
     praise: tuple[str, ...]
+    #: The sentence for No on a wrong response. Without it, a wrong response gets Yes.
     blame: str = ""
+    #: The sentence for Partial on a right response.
     quibble: str = ""
 
 
 class Rubric(NamedTuple):
-    """The criteria a prompt template asks for."""
+    """The criteria of a prompt template."""
 
     template: str
     criteria: tuple[Criterion, ...]

@@ -1,7 +1,7 @@
-"""A believable run to try the program with: small tasks, five models, two judges, and what goes wrong there.
+"""Generate a realistic demo run: small tasks, five models, two judges, and their typical errors.
 
-Everything is drawn from a seed, so the same count and seed give the same bytes, and the first lines of a
-longer file are the lines of a shorter one.
+Everything is drawn from a seed: the same count and seed give the same bytes, and a longer file begins with
+the lines of a shorter one.
 """
 
 import datetime as dt
@@ -30,7 +30,7 @@ _START = dt.datetime(2026, 11, 2, 8, 15, 4, 217_350, dt.UTC)
 
 
 class _Fate(Enum):
-    """What becomes of an evaluation. All but the first need human review."""
+    """The course of an evaluation. All but the first need human review."""
 
     AGREED = auto()  # the judge's verdict is the verifier's too
     UNWRAPPED = auto()  # the judge's JSON lacks the key "evaluation"
@@ -42,7 +42,7 @@ class _Fate(Enum):
     THIN = auto()  # the judge scores No for a right answer, and hardly says why
 
 
-# Of twenty evaluations in a row, in an order drawn anew each time, twelve need review.
+# The fates of each twenty evaluations, in random order. Twelve of them need review.
 _FATES = (
     *[_Fate.AGREED] * 8,
     *[_Fate.UNWRAPPED] * 3,
@@ -65,7 +65,7 @@ _UNREADABLE = (_Fate.UNWRAPPED, _Fate.ESCAPES, _Fate.CUT)
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """One evaluation: who answered what and how, who judged it, and what becomes of it."""
+    """One evaluation: the task, the response, the judge and the fate."""
 
     number: int
     rng: Random
@@ -89,19 +89,19 @@ class _Case:
 
 
 def demo_lines(count: int = 200, seed: int = 7) -> Iterator[bytes]:
-    """Lines of a JSONL file, each with its LF: five evaluations for each task, one of each model."""
+    """Yield the lines of a JSONL file, with LF: five evaluations of each task, one per model."""
     for number in range(count):
         yield json.dumps(_record(_case(number, seed))).encode() + b"\n"
 
 
 def demo_context(count: int = 200, seed: int = 7) -> Iterator[bytes]:
-    """The tasks of `demo_lines`, as JSONL: what was asked, and the reference answer."""
+    """Yield the tasks of `demo_lines` as JSONL: the question and the reference answer."""
     for number in range(0, count, len(_MODELS)):
         yield json.dumps(_context(_case(number, seed))).encode() + b"\n"
 
 
 def right_scores(count: int = 200, seed: int = 7) -> Iterator[tuple[str, dict[str, str]]]:
-    """The evaluation_id of each of `demo_lines`, and the scores its response deserves: criterion -> score."""
+    """Yield the evaluation_id of each of `demo_lines` with its right scores: criterion -> score."""
     for number in range(count):
         case = _case(number, seed)
         wrong = case.mistake is not None
@@ -145,7 +145,7 @@ def _case(number: int, seed: int) -> _Case:
 
 
 def _record(case: _Case) -> dict[str, Any]:
-    """The 23 fields as the pipeline writes them."""
+    """Return the 23 fields as the pipeline writes them."""
     rng = case.rng
     scores = _spelled(_scores(case), case)
     raw = _raw_output(case, scores)
@@ -182,7 +182,7 @@ def _record(case: _Case) -> dict[str, Any]:
 
 
 def _spelled(value: Any, case: _Case) -> Any:
-    r"""A value with its formulas between dollar signs or, where the case asks for it, between \( and \)."""
+    r"""Return a value with its formulas between dollar signs or between \( and \), as the case requires."""
     if isinstance(value, dict):
         return {key: _spelled(part, case) for key, part in value.items()}
     if isinstance(value, list):
@@ -190,9 +190,6 @@ def _spelled(value: Any, case: _Case) -> Any:
     if case.dollars or not isinstance(value, str):
         return value
     return re.sub(r"\$(.+?)\$", r"\\(\1\\)", re.sub(r"\$\$(.+?)\$\$", r"\\[\1\\]", value))
-
-
-# The responses
 
 
 def _model_response(case: _Case) -> dict[str, Any]:
@@ -206,7 +203,7 @@ def _model_response(case: _Case) -> dict[str, Any]:
 
 
 def _in_manner(case: _Case, steps: list[str]) -> list[str]:
-    """The steps as this model likes to write them."""
+    """Return the steps in the style of the model."""
     match case.model:
         case "o1":
             return [" ".join(steps[:2]), *steps[2:]]
@@ -244,7 +241,7 @@ def _answer(task: Task, steps: list[str], results: list[str], final: str) -> dic
 
 
 def _verification(case: _Case, response: dict[str, Any]) -> tuple[bool | None, str]:
-    """The verifier compares the two final answers as strings, in lower case."""
+    """Compare the two final answers as lower-case strings, as the verifier does."""
     inner = response["response"]
     if isinstance(inner, str):
         return None, "Verification skipped: Extracted answer was None."
@@ -255,11 +252,8 @@ def _verification(case: _Case, response: dict[str, Any]) -> tuple[bool | None, s
     return extracted == reference, message
 
 
-# The judge
-
-
 def _scores(case: _Case) -> dict[str, dict[str, str]]:
-    """Criterion -> {score, justification}."""
+    """Return criterion -> {score, justification}."""
     judged = {criterion.name: _judged(criterion, case) for criterion in case.rubric.criteria}
     doubtful = [criterion for criterion in case.rubric.criteria if criterion.quibble]
     if case.fate is _Fate.AGREED and not case.mistake and case.rng.random() < 0.2:
@@ -301,7 +295,7 @@ def _raw_output(case: _Case, scores: dict[str, dict[str, str]]) -> str:
 
 
 def _parsing_error(raw: str) -> str | None:
-    """What the pipeline says where it cannot read the judge's output."""
+    """Return the pipeline's message for judge output that it cannot parse."""
     block = re.fullmatch(r"```json\n(.*)\n```", raw, re.DOTALL)
     if not block:
         return "Could not find JSON block in the response."

@@ -1,7 +1,7 @@
-r"""The tasks of the demo run: questions with numbers drawn for them, worked answers, and usual mistakes.
+"""The tasks of the demo run: questions with random numbers, worked solutions and typical mistakes.
 
-A `Pattern` is prose in which `@name` stands for a number that its `numbers` draws or computes; LaTeX is
-between dollar signs. `draw` makes a `Task` of it.
+A `Pattern` is prose with placeholders `@name` for the values of its `numbers`; LaTeX is between dollar
+signs. `draw` makes a `Task` of it.
 """
 
 import re
@@ -14,7 +14,7 @@ Numbers = dict[str, object]
 
 
 class Mistake(NamedTuple):
-    """Goes wrong after `after` right steps, in a step that reads `step`; ends with `answer`."""
+    """A wrong solution: `after` right steps, the wrong `step`, and its `answer`."""
 
     after: int
     step: str
@@ -23,18 +23,17 @@ class Mistake(NamedTuple):
 
 
 class Task(NamedTuple):
-    """`asked` goes on after "We are asked to", `assumes` after "We assume that".
+    """A question with its solution. Results and answers are LaTeX without dollar signs."""
 
-    Results and answers are LaTeX, without the dollar signs; `respelled` is text: the answer, spelled
-    in another way.
-    """
-
+    #: Continues "We are asked to".
     asked: str
+    #: Continues "We assume that".
     assumes: str
     method: str
     steps: tuple[str, ...]
     result: str
     answer: str
+    #: The answer as plain text, spelled differently.
     respelled: str
     mistakes: tuple[Mistake, ...]
 

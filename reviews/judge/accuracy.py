@@ -186,7 +186,7 @@ def _title(criterion: str | None) -> str:
 
 
 class _Key(NamedTuple):
-    """What a set of figures describes."""
+    """The subject of a set of figures."""
 
     criterion: str | None
     basis: Basis

@@ -64,7 +64,7 @@ class DataSummary:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What a reader of the judge's figures must know about the records."""
+        """Facts about the records that a reader of the judge's figures must know."""
         return tuple(_sentences(self))
 
     def records_of(self, name: str, value: str) -> int:

@@ -283,7 +283,7 @@ def quote(review: Review, criterion: str) -> Quote:
 
 
 def is_unchanged(review: Review) -> bool:
-    """Return whether the record still is what the reviewer decided on."""
+    """Return whether the record is unchanged since the decision."""
     record = review.evaluation
     return (review.source_import_id, review.source_line) == (record.source_import_id, record.source_line)
 

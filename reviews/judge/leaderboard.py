@@ -73,7 +73,7 @@ class RankedModel:
 
     @property
     def note(self) -> str:
-        """What the estimate assumes and omits, or empty."""
+        """The assumptions and omissions of the estimate, or empty."""
         return " ".join(_notes(self)) if self.reviewed else ""
 
     def as_json(self) -> dict[str, Any]:

@@ -99,7 +99,7 @@ _NO_RECORDS = "This run has no records yet."
 
 @dataclass(frozen=True, slots=True)
 class ShareDescriptions:
-    """What the settings of a run amount to, as sentences for a lead."""
+    """The effect of a run's settings, as sentences for a lead."""
 
     blind: str
     sample: str

@@ -108,7 +108,7 @@ class MissedErrors:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What the figures cover and assume, or why there are none."""
+        """The coverage and the assumptions of the figures, or why they are undefined."""
         return tuple(_sentences(self))
 
     def as_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Where judge, verifier and scores of a record disagree: what cannot all be right."""
+"""Find contradictions between the judge, the verifier and the scores of a record."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -11,7 +11,7 @@ _MOST_NAMED = 5
 
 
 class JudgedRecord(Protocol):
-    """What of an evaluation bears on its scores."""
+    """The fields of an evaluation that its scores are checked against."""
 
     @property
     def aggregated_score(self) -> str | None: ...
@@ -22,17 +22,15 @@ class JudgedRecord(Protocol):
 
 
 class Contradiction(NamedTuple):
-    """`kind` is one of "verdict", "verifier", "no reference", "justification", "missing".
+    """Two statements that cannot both be right, as a sentence for a reviewer."""
 
-    The sentence is for a reviewer.
-    """
-
+    #: One of "verdict", "verifier", "no reference", "justification" and "missing".
     kind: str
     sentence: str
 
 
 class _Score(NamedTuple):
-    """A criterion's name and score as people read them, and what the score counts as."""
+    """A criterion with its score, ready to display, and the level of the score."""
 
     title: str
     word: str
@@ -45,10 +43,10 @@ def find_contradictions(
     rule: VerdictRule,
     siblings_criteria: Collection[str] = (),
 ) -> list[Contradiction]:
-    """Find what in a record cannot all be right.
+    """Find the contradictions in a record.
 
-    `scores` has the shape of `parsed_rubric_scores`: criterion -> {score, justification}; `siblings_criteria`
-    are those that other records of the same task have.
+    `scores` has the shape of `parsed_rubric_scores`: criterion -> {score, justification}.
+    `siblings_criteria` are the criteria of other records of the task.
     """
     judged = [_read(criterion, entry, rule) for criterion, entry in scores.items()]
     about_answer = [score for score in judged if _is_about_answer(score)]
@@ -75,7 +73,9 @@ def _is_about_answer(score: _Score) -> bool:
 
 def _verdict_against_scores(verdict: str | None, summed: str | None) -> Iterator[Contradiction]:
     if verdict and summed and verdict != summed:
-        yield Contradiction("verdict", f"The judge's verdict is {verdict}, but its scores make it {summed}.")
+        yield Contradiction(
+            "verdict", f"The judge's verdict is {verdict}, but its scores result in {summed}."
+        )
 
 
 def _scores_against_verifier(
@@ -107,7 +107,7 @@ def _verifier_without_reference(
 def _scores_against_justifications(
     scores: Mapping[str, Any], judged: list[_Score]
 ) -> Iterator[Contradiction]:
-    """A No wants a reason, and one that finds fault."""
+    """Check that every No has a justification that names an error."""
     for entry, score in zip(scores.values(), judged, strict=True):
         if score.level != "no":
             continue
@@ -122,7 +122,10 @@ def _scores_against_justifications(
 
 
 def _missing(scores: Mapping[str, Any], siblings_criteria: Collection[str]) -> Iterator[Contradiction]:
-    """Only of a record that was scored: where nothing could be read, everything is missing."""
+    """Name criteria without a score that other records of the task have.
+
+    Records without any score are skipped.
+    """
     scored = {criterion for criterion, entry in scores.items() if is_score(score_of(entry))}
     missing = [f"“{criterion_title(name)}”" for name in siblings_criteria if name not in scored]
     if not scored or not missing:

@@ -1,8 +1,8 @@
-"""JMESPath expressions of mappings, evaluated within a budget.
+"""Evaluate the JMESPath expressions of mappings within a budget.
 
-An expression can multiply its input: `[@,@]` doubles it, thirty of them in a row need a terabyte. Work is
-counted in steps, and results in characters; the line's length limits both. The count depends on the line
-and the mapping alone, never on time.
+An expression can multiply its input: `[@,@]` doubles it, and thirty of them in a row need a terabyte. The
+budget counts evaluation steps and result characters, and grows with the length of the line. It depends on
+the line and the mapping alone, never on time.
 """
 
 from functools import lru_cache
@@ -14,20 +14,20 @@ from jmespath.visitor import TreeInterpreter
 
 MOST_CHARACTERS = 2_000
 MOST_NESTING = 50
-# For one line, all expressions of its mapping together.
+# The budget of one line, for all expressions of its mapping together.
 STEPS_AT_LEAST = 10_000
 STEPS_PER_BYTE = 10
 CHARACTERS_AT_LEAST = 64 * 1024
 CHARACTERS_PER_BYTE = 16
-# A record longer than a line may be is refused in any case.
+# A result longer than a few of the longest lines is rejected in any case.
 LONGEST_LINES = 4
 
-# These can hold one value several times, so that their size exceeds that of their input.
+# Nodes that can repeat a value, so that the result is larger than the input.
 _MULTIPLIES = {"multi_select_list", "multi_select_dict"}
 
 
 class ExpressionError(Exception):
-    """An expression that cannot be read, or has no value for a line; the message says why."""
+    """An expression that is invalid or has no value for a line. The message says why."""
 
 
 class Budget:
@@ -50,7 +50,7 @@ class Budget:
             raise ExpressionError(reason)
 
     def spend_on(self, value: Any) -> None:
-        """Count a value with all that is in it, as often as it is in it."""
+        """Count a value with all its parts, as often as they occur."""
         waiting = [value]
         while waiting:
             part = waiting.pop()
@@ -65,7 +65,7 @@ class Budget:
 
 
 class _Interpreter(TreeInterpreter):
-    """Evaluates an expression and has its budget pay for each step."""
+    """Charge a budget for every step of the evaluation."""
 
     def __init__(self, budget: Budget) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ class _Interpreter(TreeInterpreter):
 
 @lru_cache(maxsize=2000)
 def compiled(expression: str) -> Any:
-    """Return the expression's tree. Raises `ExpressionError`."""
+    """Return the expression's syntax tree. Raises `ExpressionError`."""
     shown = repr(expression[:100])
     if len(expression) > MOST_CHARACTERS:
         raise ExpressionError(f"is longer than {MOST_CHARACTERS:,} characters: {shown}")
@@ -94,7 +94,7 @@ def compiled(expression: str) -> Any:
     except RecursionError:
         raise ExpressionError(f"is nested deeper than {MOST_NESTING}: {shown}") from None
     except (JMESPathError, ValueError) as error:
-        raise ExpressionError(f"is no JMESPath: {shown}: {first_line(error)}") from None
+        raise ExpressionError(f"is not valid JMESPath: {shown}: {first_line(error)}") from None
     if _nesting(tree) > MOST_NESTING:
         raise ExpressionError(f"is nested deeper than {MOST_NESTING}: {shown}")
     return tree
@@ -120,5 +120,5 @@ def value(expression: str, data: Any, budget: Budget) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """The beginning of what an error says."""
+    """Return the beginning of an error message."""
     return str(error).partition("\n")[0][:200]

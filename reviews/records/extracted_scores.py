@@ -1,7 +1,7 @@
-"""Scores that are read out of raw judge output once, at import, and stored with the record.
+"""Store scores that were extracted from raw judge output, with the record.
 
-Reading them costs up to a few hundred milliseconds for hostile output, so pages, figures and the API read
-`Evaluation.extracted_scores` instead. The column is null where the pipeline parsed the scores itself.
+Extraction can take a few hundred milliseconds for hostile output. It runs once, at import; pages, figures
+and the API read `Evaluation.extracted_scores`. The column is null if the pipeline parsed the scores itself.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from reviews.records.score_extraction import VERSION, Proposal, Repair, extract_scores
 
-TOO_LONG = "The judge's output is too long to read scores from it automatically."
+TOO_LONG = "The judge's output is too long to extract scores."
 
 
 class StoresExtracted(Protocol):
@@ -20,18 +20,16 @@ class StoresExtracted(Protocol):
 
 
 class ExtractedScores(NamedTuple):
-    """The scores read from a record's raw output.
-
-    `version` is that of the extractor, None where nothing was extracted because the scores were parsed.
-    """
+    """The scores extracted from a record's raw output."""
 
     proposals: tuple[Proposal, ...] = ()
     is_too_long: bool = False
+    #: The version of the extractor, None if the scores were parsed.
     version: int | None = None
 
 
 def encode_extracted(parsed: Mapping[str, Any], raw_judge_output: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what `Evaluation.extracted_scores` holds for a record. None where its scores are parsed."""
+    """Return the value of `Evaluation.extracted_scores` for a record, or None if its scores are parsed."""
     if parsed:
         return None
     found = extract_scores(raw_judge_output)

@@ -1,4 +1,4 @@
-"""JSON values written out for people."""
+"""Format JSON values for people."""
 
 import json
 from collections.abc import Callable
@@ -11,9 +11,9 @@ MOST_INDENTED = 1_000_000
 def indented(
     value: Any, indent: int, *, sort_keys: bool = False, default: Callable[[Any], Any] | None = None
 ) -> str:
-    """Write a value as indented JSON, or on one line where that would be very long.
+    """Format a value as indented JSON, or on one line if indentation would make it very long.
 
-    Raises `RecursionError`, `TypeError` and `ValueError` for values that JSON cannot hold.
+    Raises `RecursionError`, `TypeError` and `ValueError` for values that JSON cannot represent.
     """
     options: dict[str, Any] = {"ensure_ascii": False, "sort_keys": sort_keys, "default": default}
     encoder = json.JSONEncoder(indent=indent, **options)

@@ -1,14 +1,14 @@
-r"""LaTeX inside JSON that a language model wrote: its backslashes, doubled where JSON would eat them.
+r"""Repair LaTeX inside JSON that a language model wrote: its backslashes, which JSON takes for escapes.
 
-A parser refuses `"\("`, and reads `"\frac"` as a form feed and "rac" without a word. Both are mended
-in the text, before it is parsed. What a parser has eaten before we got the text, `restore_latex` gives back.
+A JSON parser rejects `"\("`, and silently reads `"\frac"` as a form feed and "rac". `double_backslashes`
+repairs the text before parsing. `restore_latex` repairs texts that were parsed before they reached us.
 """
 
 import re
 from itertools import pairwise
 from typing import NamedTuple
 
-# The words whose first letter makes a JSON escape with the backslash before it: b, f, n, r or t.
+# LaTeX commands whose first letter makes a JSON escape with the backslash before it: b, f, n, r or t.
 # (A u is an escape only before four hex digits, and no LaTeX word goes on with those.)
 # Not here: \ni, \nless, \nparallel, \num, which are rarer than a line that starts with "i", "less",
 # "parallel" or "um".
@@ -38,17 +38,17 @@ _BACKSLASH = re.compile(r'\\(?:(?P<json>[\\"/]|u[0-9A-Fa-f]{4})|(?P<either>[bfnr
 
 
 class EscapedText(NamedTuple):
-    """The text with backslashes put in, and where each of those stands in it, in order."""
+    """The text with doubled backslashes, and the positions of the added ones, in order."""
 
     text: str
     places: list[int]
 
 
 def double_backslashes(text: str) -> EscapedText:
-    r"""Double each backslash that starts no JSON escape, and each that starts a whole known LaTeX word.
+    r"""Double each backslash that starts no JSON escape, and each that starts a known LaTeX command.
 
-    `\(` and `\alpha` become `\\(` and `\\alpha`, as do `\frac` and `\theta`; `\\frac` stays as it is, and so
-    does a line break before a word, `\nuse`.
+    `\(` and `\alpha` become `\\(` and `\\alpha`, as do `\frac` and `\theta`. `\\frac` does not change, and
+    neither does a line break before a word, as in `\nuse`.
     """
     found = [escape.start() for escape in _BACKSLASH.finditer(text) if _is_latex(escape)]
     if not found:
@@ -58,37 +58,37 @@ def double_backslashes(text: str) -> EscapedText:
 
 
 def _is_latex(escape: re.Match[str]) -> bool:
-    """Whether a backslash is LaTeX's and not JSON's."""
+    """Return whether a backslash belongs to LaTeX and not to JSON."""
     return escape["either"] in _WORDS if escape["either"] else escape["json"] is None
 
 
-# What a JSON reader left in the place of a backslash and the first letter of a word.
+# Control characters, and the letter of the escape they were parsed from.
 _EATEN = {"\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t"}
-# A line break or a tab stands before words too. So behind those it takes a word that has lost its head: what
-# is left of \not is "ot", but of \nmid "mid" and of \tan "an", and one letter (\ne, \to) says nothing.
+# Line breaks and tabs also occur before ordinary words. These rests are words themselves (\nmid leaves "mid",
+# \tan "an"), so they are not restored after a line break or tab. Neither are single letters (\ne, \to).
 _REAL = frozenset({"ag", "an", "eg", "exists", "mid", "op", "orm", "sim", "subset"})
 _DAMAGE = re.compile(r"(?P<eaten>[\b\f\n\r\t])(?P<rest>[A-Za-z]+)")
 _SPACE = "\n\t"
 
 
 class LatexRepair(NamedTuple):
-    """What stood in a text, and what is shown in its place."""
+    """The damaged text, and the text shown in its place."""
 
     was: str
     shown: str
 
 
 class RestoredText(NamedTuple):
-    """A text to show, and how it differs from the one that was kept."""
+    """A repaired text, and its differences from the stored one."""
 
     text: str
     mendings: list[LatexRepair]
 
 
 def restore_latex(text: str) -> RestoredText:
-    r"""Give back the backslashes that a JSON reader took for its own: form feed and "rac" is `\frac`.
+    r"""Restore the backslashes that a JSON parser took for escapes: form feed and "rac" become `\frac`.
 
-    Only where that makes a whole known LaTeX word. Text without control characters comes back as it is.
+    Only known LaTeX commands are restored. A text without control characters is returned unchanged.
     """
     mendings: list[LatexRepair] = []
 

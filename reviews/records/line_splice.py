@@ -1,8 +1,7 @@
 """Replace top-level values in one JSON line and keep every other byte.
 
-A parse and a dump would change key order, number spelling, escapes, spacing and duplicate keys.
-So the line is scanned, not parsed: the spans of the top-level values are found, and only the
-bytes inside them are exchanged.
+Parsing and dumping would change key order, number spelling, escapes, spacing and duplicate keys. The line is
+scanned instead: only the bytes of the replaced top-level values change.
 """
 
 import json
@@ -22,12 +21,12 @@ _EMPTY_OBJECT = re.compile(rb"\s*\{\s*\}")
 _NOTHING = re.compile(rb"(?!)")
 _LAST_BRACE = re.compile(rb"\s*\}\s*")
 _LETTERS = re.compile(r"[a-z_]+")
-# How the escapes of "_" and of small letters begin.
+# The beginnings of the escapes of "_" and lower-case letters.
 _ESCAPED_LETTERS = (b"\\u005", b"\\u006", b"\\u007")
 
 
 class Member(NamedTuple):
-    """A top-level key of a line (decoded) and the spans, in bytes, of its key and of its value."""
+    """A top-level key of a line (decoded), with the byte spans of its key and of its value."""
 
     key: str
     key_start: int
@@ -41,10 +40,10 @@ class NotAnObject(ValueError):
 
 
 def members(line: bytes) -> Iterator[Member]:
-    """Yield the top-level members of a line in their order, duplicates too.
+    """Yield the top-level members of a line in their order, including duplicates.
 
-    The line must be valid JSON: a parser has seen it before. Raises `NotAnObject` for a valid
-    line that is something else than an object, and for a line that breaks off.
+    The line must be valid JSON. Raises `NotAnObject` for any other value than an object, and for a truncated
+    line.
     """
     opening = _OPEN_OBJECT.match(line)
     if not opening:
@@ -87,15 +86,15 @@ def _value_end(line: bytes, start: int) -> int:
 
 
 def _members_at_end(line: bytes, keys: tuple[str, ...]) -> list[Member] | None:
-    """The members of these keys, if they stand once each, in this order, and only scalars behind them.
+    """Return the members of these keys if they occur once each, in this order, with only scalars after them.
 
-    So do the human_* keys of most lines, and the thousands of bytes before them need no scan. In a valid
-    line the first key that was found is a top-level one then:
+    The human_* keys of most lines do, so that the thousands of bytes before them need no scan. In a valid
+    line the first key found this way is a top-level one:
 
-    - Its quote opens a string. A quote that closes one is not followed by a name, and one that is
-      part of one has a backslash before it.
-    - From there on come members without a bracket, and a brace with which the line ends. So there is
-      one object to close, which is the whole line, and the members are its own.
+    - Its quote opens a string: a closing quote is not followed by a name, and an escaped one has a
+      backslash before it.
+    - Only members without brackets follow, then the brace that ends the line. So exactly one object is
+      open at the key: the line itself.
     """
     ending = _Ending.for_keys(keys)
     start = line.find(ending.opening)
@@ -105,7 +104,7 @@ def _members_at_end(line: bytes, keys: tuple[str, ...]) -> list[Member] | None:
     if not found or line.find(ending.opening, found.end(2 * len(keys))) >= 0:
         return None
     if b"\\u00" in line and any(escape in line for escape in _ESCAPED_LETTERS):
-        return None  # a key may be spelled in several ways
+        return None  # a key may be spelled with escapes
     spans = found.regs[1 : 2 * len(keys) + 1]
     return [
         Member(key, *of_key, *of_value)
@@ -114,18 +113,20 @@ def _members_at_end(line: bytes, keys: tuple[str, ...]) -> list[Member] | None:
 
 
 class _Ending(NamedTuple):
-    """How a line ends if it has some keys in order.
+    """The pattern of a line that ends with some keys in order."""
 
-    `opening` is what all of them begin with, `pattern` has a group for each key and each value.
-    """
-
+    #: The common prefix of the keys.
     opening: bytes
+    #: Has a group for each key and each value.
     pattern: re.Pattern[bytes]
 
     @classmethod
     @cache
     def for_keys(cls, keys: tuple[str, ...]) -> "_Ending":
-        """A pattern that matches nothing, if a key has other spellings than letters and their escapes."""
+        """Return the ending for these keys.
+
+        The pattern never matches if a key has characters besides lower-case letters and underscores.
+        """
         quoted = [b'"%b"' % key.encode() for key in keys]
         if not keys or not all(map(_LETTERS.fullmatch, keys)):
             return cls(b'"', _NOTHING)
@@ -137,12 +138,12 @@ class _Ending(NamedTuple):
 
 
 def splice(line: bytes, values: Mapping[str, Any], changed: list[str] | None = None) -> bytes:
-    """Return the line with `values` (key -> JSON value) in the place of its own.
+    """Return the line with `values` (key -> JSON value) in place of its own.
 
-    A key that stands more than once is replaced each time, so that every reader sees the same;
-    a key that is missing is appended before the closing brace in the line's own spacing. A value
-    that says the same already keeps its bytes. An all-ASCII line stays all-ASCII. `changed` takes
-    the keys whose values are new, in the order of the line.
+    A duplicate key is replaced each time, so that every reader sees the same value. A missing key is
+    appended before the closing brace in the spacing of the line. An equal value keeps its bytes. An
+    all-ASCII line stays all-ASCII. The keys of changed values are added to `changed`, in the order of the
+    line.
     """
     changed = [] if changed is None else changed
     found = _members_at_end(line, tuple(values)) or list(members(line))
@@ -176,13 +177,13 @@ def _same(text: bytes, value: Any) -> bool:
         return text == b'"%b"' % value.encode()
     try:
         old = json.loads(text)
-    except ValueError:  # an integer of more digits than Python reads, which no value of ours is
+    except ValueError:  # an integer with more digits than Python parses, which none of our values is
         return False
     return bool(old == value) and json.dumps(old, sort_keys=True) == json.dumps(value, sort_keys=True)
 
 
 class _Style(NamedTuple):
-    """How a line is spelled: what stands between its last members, after a key, and its JSON."""
+    """The spelling of a line: the bytes between its last members and after a key, and a JSON encoder."""
 
     between_members: bytes
     after_key: bytes

@@ -1,8 +1,8 @@
-"""Lines of other evaluation tools read as records: what of a line each field takes.
+"""Read lines of other evaluation tools as records: a mapping gives an expression for each field.
 
-A mapping is data, written as TOML (docs/mapping.md); its expressions are JMESPath (https://jmespath.org).
-It never changes a line. It says the line that a pipeline which knows the record would have written, and
-that is read like any other. Decisions go into the tool's own line, as human_* keys, and are read from there.
+A mapping is written as TOML (docs/mapping.md) with JMESPath expressions (https://jmespath.org). It never
+changes a line: it translates the line to one that the pipeline would have written, which is parsed like any
+other. Decisions are stored in the original line as human_* keys, and read from there.
 """
 
 import datetime as dt
@@ -33,7 +33,7 @@ from reviews.records.schema import (
 
 MOST_BYTES = 64 * 1024
 _LONGEST_SHOWN = 200
-# Limits the criteria and the rules of a mapping, each.
+# The maximum number of criteria, and of rules.
 _MOST_ENTRIES = 200
 _PARTS = ("fields", "criteria", "review")
 _NEEDED = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
@@ -41,20 +41,20 @@ _NAMES = (*_NEEDED[:3], "task_id", "model_id", "response_id", "ideal_response_id
 _TEXTS = ("verification_message", "parsing_error")
 _RESPONSES = ("structured_model_response", "structured_ideal_response")
 _BY_RULES = ("needs_human_review", "review_reasons")
-# From here on a number is no count of seconds, which would be in the year 5138, but of milliseconds.
+# A timestamp from here on is in milliseconds: in seconds it would be in the year 5138.
 _MILLISECONDS = 10**11
 _WORDS_OF_TRUTH = {True: "Pass", False: "Fail"}
 
 
 class _Problem(NamedTuple):
-    """What is wrong where in a mapping."""
+    """A place in a mapping with the reason why it is invalid."""
 
     place: str
     reason: str
 
 
 class MappingError(Exception):
-    """A mapping that is none: `problems` are places and reasons."""
+    """An invalid mapping. `problems` are places and reasons."""
 
     def __init__(self, problems: list[_Problem]) -> None:
         super().__init__("; ".join(": ".join(problem) for problem in problems))
@@ -63,10 +63,10 @@ class MappingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CriteriaMapping:
-    """Criteria of a line: one, or with `each` one of each member of that list or object.
+    """Expressions for the criteria of a line: one criterion, or with `each` one per member.
 
-    All are expressions, those of `name`, `score` and `justification` with `each` on the member; of an object
-    the members are `{"key": ..., "value": ...}`.
+    `each` gives a list or object, and the other expressions apply to its members. The members of an object
+    are `{"key": ..., "value": ...}`.
     """
 
     name: str
@@ -77,7 +77,7 @@ class CriteriaMapping:
 
 @dataclass(frozen=True, slots=True)
 class ReviewRule:
-    """A record needs a review where `when` (an expression) is true, for that reason."""
+    """Flag a record with the reason if the expression `when` is true."""
 
     when: str
     reason: str
@@ -85,14 +85,14 @@ class ReviewRule:
 
 @dataclass(frozen=True)
 class FieldMapping:
-    """How lines are read: an expression for each field, criteria, and rules for what needs a review."""
+    """Expressions for the fields and criteria of a record, and rules that flag records."""
 
     fields: tuple[tuple[str, str], ...]
     criteria: tuple[CriteriaMapping, ...] = ()
     review: tuple[ReviewRule, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """What `mapping_from_json` takes."""
+        """Return the data that `mapping_from_json` reads."""
         return {
             "fields": dict(self.fields),
             "criteria": [asdict(criteria) for criteria in self.criteria],
@@ -101,11 +101,11 @@ class FieldMapping:
 
     @cached_property
     def _taken_whole(self) -> frozenset[str]:
-        """The keys that a field takes as they are: they need not stand beside it again."""
+        """The keys that a field copies unchanged. They are not repeated as extra keys."""
         return frozenset(expression for _, expression in self.fields)
 
     def translated(self, line: bytes, limits: Limits) -> bytes:
-        """The record in a line, in a line as the pipeline would have written it. Raises `LineError`."""
+        """Translate a line to one that the pipeline would have written. Raises `LineError`."""
         source = read_object(line, limits)
         budget = Budget(len(line), limits.line_bytes)
         record = {name: _FITTED.get(name, _as_it_is)(value) for name, value in self._values(source, budget)}
@@ -121,8 +121,8 @@ class FieldMapping:
         others = {key: value for key, value in source.items() if key not in self._taken_whole | _KNOWN}
         try:
             return orjson.dumps(others | record)
-        except TypeError as error:  # too deep by now, or made by an expression
-            raise LineError("", f"gives what is no JSON by the mapping: {error}") from None
+        except TypeError as error:  # nested too deep, or built by an expression
+            raise LineError("", f"is not valid JSON by the mapping: {error}") from None
 
     def _values(self, source: Mapping[str, Any], budget: Budget) -> Iterator[tuple[str, Any]]:
         for name, expression in self.fields:
@@ -131,7 +131,7 @@ class FieldMapping:
                 yield name, value
 
     def _scores(self, source: Mapping[str, Any], budget: Budget) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each criterion with its score; one of a name that stood before is numbered."""
+        """Yield each criterion with its score. Duplicate names are numbered."""
         met: dict[str, int] = {}
         for criteria in self.criteria:
             for member in _members(criteria.each, source, budget):
@@ -152,28 +152,25 @@ class FieldMapping:
                 )
 
     def explained(self, error: LineError) -> LineError:
-        """The same, with what the mapping had to do with it."""
+        """Return the error with the expression that caused it."""
         expression = dict(self.fields).get(error.field)
-        told = f"{error.reason} (by the mapping: {_short(expression)})" if expression else error.reason
-        return LineError(error.field, told)
+        reason = f"{error.reason} (by the mapping: {_short(expression)})" if expression else error.reason
+        return LineError(error.field, reason)
 
 
 def read_line(line: bytes, limits: Limits = NO_LIMITS, mapping: FieldMapping | None = None) -> Record:
-    """The record in a line, by the mapping if there is one. Raises `LineError`."""
+    """Parse a line, by the mapping if there is one. Raises `LineError`."""
     if mapping is None:
         return parse_line(line, limits)
     return read_translated(mapping.translated(line, limits), limits, mapping)
 
 
 def read_translated(line: bytes, limits: Limits, mapping: FieldMapping) -> Record:
-    """The record in a line that `mapping.translated` made. Raises `LineError`."""
+    """Parse a line that `mapping.translated` returned. Raises `LineError`."""
     try:
         return parse_line(line, limits)
     except LineError as error:
         raise mapping.explained(error) from None
-
-
-# What fields take
 
 
 def _as_it_is(value: Any) -> Any:
@@ -185,7 +182,7 @@ def _text(value: Any) -> str:
 
 
 def _name(value: Any) -> Any:
-    """A number as text; all else is for the reader of records to take or to refuse."""
+    """Convert a number to text. The validator checks other values."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return json.dumps(value) if is_number else value
 
@@ -207,7 +204,7 @@ def _verdict(value: Any) -> Any:
 
 
 def _moment(value: Any) -> Any:
-    """Seconds or milliseconds since 1970 as a date and time in UTC."""
+    """Convert seconds or milliseconds since 1970 to an ISO timestamp in UTC."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     seconds = value / 1000 if abs(value) >= _MILLISECONDS else value
@@ -251,26 +248,20 @@ def _name_of(criteria: CriteriaMapping, member: Any, budget: Budget) -> str:
     return _text(name)
 
 
-# Expressions
-
-
 def _value(field: str, expression: str, data: Any, budget: Budget) -> Any:
     try:
         return expressions.value(expression, data, budget)
     except ExpressionError as error:
-        raise LineError(field, f"cannot be had by the mapping: {_short(expression)}: {error}") from None
+        raise LineError(field, f"has no value by the mapping: {_short(expression)}: {error}") from None
 
 
 def _short(expression: str) -> str:
-    """An expression in the reason of a line that is refused: there may be many such lines."""
+    """Shorten an expression for an error message."""
     return expression if len(expression) <= _LONGEST_SHOWN else f"{expression[:_LONGEST_SHOWN]}…"
 
 
-# Reading a mapping
-
-
 def parse_mapping(toml: bytes) -> FieldMapping:
-    """The mapping in a TOML file. Raises `MappingError`."""
+    """Parse a mapping from TOML. Raises `MappingError`."""
     if len(toml) > MOST_BYTES:
         raise MappingError([_Problem("mapping", f"is longer than {MOST_BYTES:,} bytes")])
     try:
@@ -283,9 +274,9 @@ def parse_mapping(toml: bytes) -> FieldMapping:
 
 
 def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
-    """The mapping that is spelled so. Raises `MappingError` with all that is wrong with it."""
+    """Build a mapping from its data. Raises `MappingError` with every problem."""
     known = ", ".join(_PARTS)
-    problems = [_Problem(name, f"is no part of a mapping: {known}") for name in data if name not in _PARTS]
+    problems = [_Problem(name, f"is not part of a mapping: {known}") for name in data if name not in _PARTS]
     fields = _table("fields", data.get("fields", {}), problems)
     criteria = _entries("criteria", CriteriaMapping, data, problems)
     review = _entries("review", ReviewRule, data, problems)
@@ -301,7 +292,7 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
 
 
 def _table(place: str, value: Any, problems: list[_Problem]) -> dict[str, str]:
-    """The texts of a table, without those that are none."""
+    """Return the strings of a table, and report other values as problems."""
     if not isinstance(value, dict):
         problems.append(_Problem(place, f"is {type_name(value)}, but takes a table"))
         return {}
@@ -330,7 +321,7 @@ def _entries(
         place = f"{part}[{number}]"
         table = _table(place, entry, problems)
         odd = [name for name in table if name not in known]
-        problems += [_Problem(f"{place}.{name}", f"is none of {', '.join(known)}") for name in odd]
+        problems += [_Problem(f"{place}.{name}", f"is not one of {', '.join(known)}") for name in odd]
         problems += [_Problem(f"{place}.{name}", "is missing") for name in needed if not table.get(name)]
         tables.append(table)
     return tables
@@ -343,20 +334,20 @@ def _problems_of_fields(
         if name in HUMAN_FIELDS:
             yield _Problem(f"fields.{name}", "is read from the line's own key of that name")
         elif name not in FIELDS:
-            yield _Problem(f"fields.{name}", "is no field of a record")
+            yield _Problem(f"fields.{name}", "is not a field of a record")
     for name in _NEEDED:
         if name not in fields:
             yield _Problem(f"fields.{name}", "is missing: give a path, or a text in quotes of its own")
     for name in (_SCORES,) * has_criteria + _BY_RULES * has_review:
         if name in fields:
             part = "criteria" if name == _SCORES else "review"
-            yield _Problem(f"fields.{name}", f"stands beside [[{part}]], which gives the same")
+            yield _Problem(f"fields.{name}", f"conflicts with [[{part}]], which sets the same field")
 
 
 def _expressions(
     fields: dict[str, str], criteria: list[dict[str, str]], review: list[dict[str, str]]
 ) -> Iterator[tuple[str, str]]:
-    """All that is an expression, with its place."""
+    """Yield every expression with its place."""
     for name, expression in fields.items():
         yield f"fields.{name}", expression
     for part, entries in (("criteria", criteria), ("review", review)):
@@ -367,7 +358,7 @@ def _expressions(
 
 
 def _problem_of(place: str, expression: str) -> _Problem | None:
-    """What is wrong with an expression."""
+    """Return the problem of an expression, if any."""
     try:
         expressions.compiled(expression)
     except ExpressionError as error:
@@ -376,6 +367,6 @@ def _problem_of(place: str, expression: str) -> _Problem | None:
 
 
 def _kind(value: Any) -> str:
-    """What a TOML value is, in words."""
+    """Name the type of a TOML value."""
     is_time = isinstance(value, dt.date | dt.time)
     return "a date or time" if is_time else type_name(value)

@@ -1,8 +1,8 @@
-r"""Read the members of a JSON object that breaks off, or is not quite JSON, in one pass.
+"""Parse the members of a JSON object that is truncated or not quite valid, in one pass.
 
-Handled are: a text that ends early, a missing or spare comma, quotation marks inside a string that nobody
-escaped, and values without quotation marks. Every character is looked at a fixed number of times at most, so
-the work is in proportion to the length of the text, whatever it holds.
+Handles truncated texts, missing or extra commas, unescaped quotation marks inside strings, and values
+without quotation marks. Each character is examined a bounded number of times, so the work is proportional to
+the length of the text.
 """
 
 import json
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 _DECODER = json.JSONDecoder(strict=False)
 _GAP = re.compile(r"[\s,]*+")
 _MEMBER = re.compile(r'"(?P<key>[^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+', re.DOTALL)
-# A quotation mark ends a string where the object goes on behind it: by its end, by a comma and its end, or by
-# the next key. Any other is a part of the string.
+# A quotation mark ends a string if the object continues after it with its end, a comma and its end, or the
+# next key. Any other quotation mark is part of the string.
 _ENDS_STRING = r'\s*+(?:\Z|[}\]]|,\s*+(?:\Z|[}\]])|,?+\s*+"[^"\\\n]{0,200}+"\s*+:)'
 _ENDS_TEXT = r"\s*+(?:\Z|[,}\]])"
 _STRING = re.compile(rf'"(?P<body>(?:[^"\\]++|\\.|"(?!{_ENDS_STRING}))*+)"?+', re.DOTALL)
@@ -24,14 +24,14 @@ _MARK = re.compile(r'\\.|"', re.DOTALL)
 
 
 class _Value(NamedTuple):
-    """A value, and the place in the text behind it."""
+    """A value, and the position after it."""
 
     value: Any
     end: int
 
 
 def members(text: str) -> dict[str, Any]:
-    """Read the members of the object that `text` begins with, as far as they can be read."""
+    """Parse the members of the object at the start of `text`, as far as possible."""
     found: dict[str, Any] = {}
     at = 1
     while key := _MEMBER.match(text, _end_of_gap(text, at)):
@@ -49,7 +49,7 @@ def _end_of_gap(text: str, at: int) -> int:
 
 
 def _value(text: str, at: int) -> _Value | None:
-    """Read a string, a list of strings or a bare word. None for an object, or nothing."""
+    """Parse a string, a list of strings or a bare word. Returns None for anything else."""
     if text[at : at + 1] == "[":
         return _list(text, at + 1)
     return _single(_STRING, text, at)
@@ -73,7 +73,7 @@ def _list(text: str, at: int) -> _Value:
 
 
 def literal(spelled: str) -> Any:
-    """Return the JSON value that is spelled so, or else the text itself."""
+    """Return the JSON value of a text, or the text itself."""
     try:
         return _DECODER.decode(spelled)
     except (ValueError, RecursionError):
@@ -81,7 +81,7 @@ def literal(spelled: str) -> Any:
 
 
 def _unescaped(body: str) -> str:
-    """Return the text of a string, the quotation marks in it escaped or not."""
+    """Return the text of a string, whose inner quotation marks may be escaped or not."""
     escaped = _MARK.sub(lambda mark: mark[0] if len(mark[0]) > 1 else '\\"', body)
     try:
         return str(_DECODER.decode(f'"{escaped}"'))
@@ -90,7 +90,7 @@ def _unescaped(body: str) -> str:
 
 
 def first_difference(broken: str, mended: str) -> tuple[int, int]:
-    """Return the places where two spellings of one object part, but for their white space."""
+    """Return the positions where two spellings of one object differ, ignoring white space."""
     one, other = 0, 0
     while one < len(broken) and other < len(mended):
         if broken[one].isspace():

@@ -1,6 +1,7 @@
-"""Whether a justification only praises: a judge that praises and scores No has one of the two wrong.
+"""Detect justifications that only praise. A judge that praises and scores No made one of two mistakes.
 
-Precision comes first: one word of fault, doubt or comparison anywhere, and it is no praise. English only.
+Precision comes first: a single word of fault, doubt or comparison means that the text is not praise. English
+only.
 """
 
 import re
@@ -31,12 +32,12 @@ _FAULTS = (
     r"(?:mis|un)(?:appl|us|identif)\w*",
 )
 _PRAISE = re.compile("|".join(_PRAISES), re.IGNORECASE)
-# Where a fault is said to be absent, its word stands too.
+# "no errors" contains a word of fault, but denies it.
 _ABSENT = re.compile(_FAULTLESS, re.IGNORECASE)
 _FAULT = re.compile(rf"\b(?:{'|'.join(' '.join(_FAULTS).split())})\b", re.IGNORECASE)
 
 
 def is_praise(justification: str) -> bool:
-    """Whether a justification says that something is right, and nothing else."""
+    """Return whether a justification praises without naming any fault."""
     text = justification.replace("\u2019", "'")
     return bool(_PRAISE.search(text)) and not _FAULT.search(_ABSENT.sub("", text))

@@ -1,7 +1,7 @@
-"""Reasons into families: what differs between two of the same cause is left out.
+"""Group flag reasons into families by removing particulars.
 
-"LLM response parsing failed: Invalid JSON format in extracted block: Expecting value: line 2 column 109 (char
-110)" is of the family "Invalid JSON format in extracted block: Expecting value".
+"LLM response parsing failed: Invalid JSON format in extracted block: Expecting value: line 2 column 109
+(char 110)" is in the family "Invalid JSON format in extracted block: Expecting value".
 """
 
 import re
@@ -9,30 +9,32 @@ from typing import NamedTuple
 
 LONGEST_TITLE = 120
 LONGEST_KEY = 60
-# What people see where a particular was left out.
+# Replaces a removed particular.
 LEFT_OUT = "…"
 NOTHING_SAID = "No reason given"
 
 
 class ReasonFamily(NamedTuple):
-    """`key` is for addresses; `title` is what is common to the reasons, as a person reads it."""
+    """A family of flag reasons."""
 
+    #: For URLs.
     key: str
+    #: The common part of the reasons.
     title: str
 
 
-# What is taken out of a reason, in this order, and what is put in its place.
+# Patterns of particulars and their replacements, in the order of application.
 _PARTICULARS = [
-    # What the pipeline puts before the reason itself.
+    # Prefixes that the pipeline adds.
     (r"^\s*(?:LLM response parsing failed|parsing error)\s*:", ""),
-    # Where in a text something was found.
+    # Positions in a text.
     (r":?\s*\(?\b(?:(?:at|in|on)\s+)?(?:line|column|char|position)\s+\d+\b[\s,)]*", " "),
     # Ids and paths.
     (r"\b(?:eval_)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16,}\b", LEFT_OUT),
     (r"(?<![\w/])(?:[\w.~-]*/){2,}[\w.-]*", LEFT_OUT),
-    # Which criteria of the record it was.
+    # Names of criteria.
     (r"(?<=\bin criteria: ).+|(?<=\bin criterion: ).+", LEFT_OUT),
-    # Quotes. A quotation mark before a letter closes none: it is an apostrophe.
+    # Quotes. A quotation mark before a letter is an apostrophe.
     (r"(?<!\w)(?:'(?:[^']|'(?=\w))*'|\"[^\"]*\"|“[^”]*”|`[^`]*`)(?!\w)", LEFT_OUT),
     (r"(?<![\w.])[-+]?\d+(?:[.,]\d+)*%?(?!\w)", LEFT_OUT),
     (rf"{LEFT_OUT}(?:[\s,;/]*{LEFT_OUT})+", LEFT_OUT),
@@ -44,7 +46,7 @@ _NO_KEY = re.compile(r"[\W_]+")
 
 
 def reason_family(reason: str) -> ReasonFamily:
-    """The family of a reason. The family of a family's title is that family."""
+    """Return the family of a reason. The title of a family is in the same family."""
     title, before = reason[: 10 * LONGEST_TITLE], None
     while title != before:
         before, title = title, _without_particulars(title)

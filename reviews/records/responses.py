@@ -1,4 +1,4 @@
-"""A response of a model, or the reference, read into parts that a page can lay out."""
+"""Split a model's response or the reference answer into parts that a page can lay out."""
 
 import json
 from collections.abc import Mapping
@@ -10,27 +10,25 @@ from reviews.records.scores import criterion_title
 
 FINAL_ANSWER = "Final answer"
 WHOLE = "Response"
-# The parts of a response in the order a reviewer wants them; others follow in their own order.
+# The order of known parts. Other parts follow in their own order.
 _ORDER = ("final_answer", "assumptions", "steps", "intermediate_results", "format_notes")
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
-# Beyond these a response is shown as JSON: formatting it would hold the page up.
+# Larger responses are shown as JSON, because formatting them would delay the page.
 _MAX_CHARS = 200_000
 _MAX_ITEMS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class ResponsePart:
-    """One part of a response: a text, a list of texts, or anything else as JSON (`data`).
-
-    `is_around` is what stands beside the response, as the model that put it into parts; `note` says where
-    the part is from if not from the response.
-    """
+    """One part of a response: a text, a list of texts, or any other JSON value (`data`)."""
 
     label: str
     text: str = ""
     items: list[str] = field(default_factory=list)
     data: Any = None
+    #: Whether the part is outside `response`, such as the model that structured it.
     is_around: bool = False
+    #: The source of the part, if it is not the response.
     note: str = ""
 
     @property
@@ -42,7 +40,7 @@ class ResponsePart:
 
 
 def read_parts(response: Any) -> list[ResponsePart]:
-    """Read a structured response: `{"model": ..., "response": {...}}`, the inner object, or plain text."""
+    """Split a structured response: `{"model": ..., "response": {...}}`, the inner object, or plain text."""
     if not response:
         return []
     if not isinstance(response, str) and len(json.dumps(response)) > _MAX_CHARS:
@@ -53,7 +51,7 @@ def read_parts(response: Any) -> list[ResponsePart]:
         return _parts(response)
     inner = response["response"]
     found = _parts(inner) if isinstance(inner, Mapping) else _parts({"response": inner})
-    # What stands around the response keeps its own name: "model" there is not who answered.
+    # Keys around the response keep their names: "model" there is not the evaluated model.
     around = [name for name in response if name != "response"]
     return [*found, *(make_part(name, response[name], is_around=True) for name in around)]
 
@@ -79,7 +77,7 @@ def has_answer(response: Any) -> bool:
 
 
 def make_part(label: str, value: Any, *, is_around: bool = False, note: str = "") -> ResponsePart:
-    """A JSON value as a part."""
+    """Return a JSON value as a part."""
     text, items, data = "", [], None
     if isinstance(value, str):
         text = value

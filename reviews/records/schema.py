@@ -1,13 +1,13 @@
-"""The record: 23 fields, their types, and the one validator that every way in goes through.
+"""The record: its 23 fields, their types, and the validator for every way in.
 
-`parse_line` turns one line of a file into a `Record` or raises `LineError` naming field and
-reason. What it returns can be stored, read back, shown and exported:
+`parse_line` parses one line of a file into a `Record`, or raises `LineError` with field and reason. A record
+can be stored, read back, shown and exported:
 
-- text and JSON hold U+FFFD where the line has U+0000, which PostgreSQL refuses;
-- JSON holds as text, spelled as in the line, any number that 64 bits cannot hold;
-- a number in an id field is text exactly as spelled.
+- U+0000, which PostgreSQL rejects, becomes U+FFFD in text and JSON;
+- a number that 64 bits cannot hold becomes text, spelled as in the line;
+- a number in an id field becomes text, spelled as in the line.
 
-The kept file, not this mirror, is the truth of a line.
+The kept file, not the record, is the authoritative form of a line.
 """
 
 import datetime as dt
@@ -36,23 +36,23 @@ EARLIEST_YEAR = 1900
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a line may hold at most: bytes of the line, bytes of an id or a name, nested brackets, values.
-
-    A value of two bytes in a line takes some hundred bytes of memory.
-    """
+    """The limits of a line. A value of two bytes in a line takes about a hundred bytes of memory."""
 
     line_bytes: int = 16 * 1024**2
+    #: Bytes of an id or a name.
     id_bytes: int = 512
+    #: Depth of nested brackets.
     nesting: int = 200
+    #: Number of JSON values.
     values: int = 1_000_000
 
 
-# For lines that were accepted before, under the limits of their day.
+# For lines that were accepted earlier, under other limits.
 NO_LIMITS = Limits(line_bytes=sys.maxsize, id_bytes=sys.maxsize, nesting=sys.maxsize, values=sys.maxsize)
 
 
 class LineError(Exception):
-    """A line that is no record: the field (empty for the line as a whole) and the reason."""
+    """An invalid line: the field (empty for the line as a whole) and the reason."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}" if field else reason)
@@ -61,7 +61,7 @@ class LineError(Exception):
 
 
 class Record(NamedTuple):
-    """One line, typed. JSON fields are Python values; timestamps are aware and in UTC."""
+    """One parsed line. JSON fields are Python values; timestamps are aware and in UTC."""
 
     evaluation_id: str
     task_id: str | None
@@ -90,14 +90,14 @@ class Record(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """What a reader of one field may need to know of the whole line."""
+    """The line that a field parser may need."""
 
     text: bytes
     limits: Limits
 
 
 def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
-    """Read one line (its line end may be there or not). Raises `LineError`."""
+    """Parse one line, with or without its line end. Raises `LineError`."""
     data = read_object(line, limits)
     whole = _Line(line, limits)
     values: list[Any] = []
@@ -112,11 +112,8 @@ def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
     return Record._make([*values, {key: value for key, value in data.items() if key not in _FIELDS}])
 
 
-# Reading JSON
-
-
 def read_object(line: bytes, limits: Limits) -> dict[str, Any]:
-    """The object a line holds, as it can be stored (see above). Raises `LineError`."""
+    """Parse the JSON object of a line in its storable form. Raises `LineError`."""
     if len(line) > limits.line_bytes:
         raise LineError("", f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
     if holds_too_many_values(line, limits):
@@ -135,7 +132,7 @@ _VALUE_MARKS = (b",", b"[", b"{")
 
 
 def holds_too_many_values(line: bytes, limits: Limits) -> bool:
-    """Whether a line holds more values than it may. Lines of fewer bytes cost nothing."""
+    """Return whether a line has too many values. Short lines are not scanned."""
     if len(line) <= limits.values or _value_marks(line) <= limits.values:
         return False
     return _value_marks(_STRING.sub(b"", line)) > limits.values
@@ -145,14 +142,14 @@ def _value_marks(text: bytes) -> int:
     return sum(map(text.count, _VALUE_MARKS))
 
 
-# A line with zeros for its digits and without its opening brackets tells of long numbers and of nesting.
+# Translating digits to zeros and deleting opening brackets reveals long numbers and the number of brackets.
 _ZEROS = bytes.maketrans(b"123456789", b"0" * 9)
 _LONG_NUMBER = b"0" * 19
 
 
 def _load(line: bytes, *, has_long_number: bool) -> tuple[Any, bool]:
-    """Return the value of the line, and whether only the slow reader could read it."""
-    # The fast reader makes rounded floats of integers that are too large.
+    """Return the value of the line, and whether it took the slow parser."""
+    # The fast parser rounds large integers to floats.
     if has_long_number:
         return _load_slowly(line), True
     try:
@@ -162,7 +159,7 @@ def _load(line: bytes, *, has_long_number: bool) -> tuple[Any, bool]:
 
 
 def _load_slowly(line: bytes) -> Any:
-    """Read what the fast reader refuses or rounds, or say why the line is no JSON."""
+    """Parse lines that the fast parser rejects or rounds. Raises `LineError` for invalid JSON."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
@@ -182,7 +179,7 @@ def _refuse_constant(word: str) -> Any:
 
 
 def _integer(spelled: str) -> int | str:
-    """A number as Python has it, or as text where 64 bits cannot hold it."""
+    """Return a number, or its text if 64 bits cannot hold it."""
     if len(spelled) > len(str(-(2**63))):
         return spelled
     number = int(spelled)
@@ -195,7 +192,7 @@ def _float(spelled: str) -> float | str:
 
 
 def _clean(value: Any) -> Any:
-    """Put U+FFFD for U+0000 in keys and text; raise `LineError` for half a surrogate pair."""
+    """Replace U+0000 by U+FFFD in keys and text. Raises `LineError` for a lone surrogate."""
     if isinstance(value, str):
         if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             raise LineError("", "holds half a surrogate pair (an escape from \\ud800 to \\udfff alone)")
@@ -217,11 +214,11 @@ def _check_nesting(data: Any, limits: Limits) -> None:
         level = [inner for part in parts for inner in part if isinstance(inner, dict | list)]
 
 
-# Reading one field: (name, value, line) -> the value to store; never called with None
+# Field parsers: (name, value, line) -> the value to store. They are never called with None.
 
 
 def type_name(value: Any) -> str:
-    """What a JSON value is, in words."""
+    """Name the type of a JSON value."""
     names = {bool: "a boolean", int: "a number", float: "a number", str: "a string", list: "an array"}
     return "null" if value is None else names.get(type(value), "an object")
 
@@ -244,7 +241,7 @@ def _name(name: str, value: Any, line: _Line) -> str:
 
 
 def _bounded(name: str, text: str, line: _Line) -> str:
-    # An index entry of PostgreSQL holds about 2,700 bytes, and one longer id fails the whole COPY.
+    # An index entry of PostgreSQL has at most about 2,700 bytes. One longer id would fail the whole COPY.
     if len(text.encode()) > line.limits.id_bytes:
         raise LineError(name, f"is longer than {line.limits.id_bytes} bytes (COGNIREVIEW_MAX_ID_BYTES)")
     return text
@@ -315,7 +312,7 @@ def _timestamp(name: str, value: Any, line: _Line) -> dt.datetime:
 
 
 def parse_timestamp(name: str, text: str) -> dt.datetime:
-    """The moment that a timestamp of that field names, in UTC. Raises `LineError`."""
+    """Parse the timestamp of a field to UTC. Raises `LineError`."""
     try:
         named = dt.datetime.fromisoformat(text.upper() if _TIMESTAMP.fullmatch(text) else "")
         named = named.replace(tzinfo=dt.UTC) if named.tzinfo is None else named.astimezone(dt.UTC)

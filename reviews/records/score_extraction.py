@@ -1,8 +1,7 @@
-"""Scores out of raw judge output that failed to parse: proposals for a reviewer, never parsed scores.
+"""Extract scores from raw judge output that failed to parse, as proposals for a reviewer.
 
-The text is searched for objects that carry a score. Each is read as strictly as its damage allows, by
-steps that have names, and keeps the place it was read from. Nothing is made up: a score that is not
-spelled out whole in the text is no proposal.
+The text is searched for objects with a score. Each is parsed as strictly as its damage allows, by named
+steps, and keeps its position. Nothing is invented: a score must be spelled out completely in the text.
 """
 
 import json
@@ -19,31 +18,31 @@ from reviews.records.latex import double_backslashes
 from reviews.records.scores import Score, is_score
 from reviews.records.work_budget import Budget, OverBudget
 
-# Grows when the same text would give other proposals.
+# Increases when the same text would give different proposals.
 VERSION = 2
 
-# What may have been done to a text, in this order.
-# fence: a markdown fence or other text around the JSON was put aside.
-# unwrap: the criteria did not stand where they belong, in {"evaluation": {...}}.
+# The steps that may be applied to a text, in this order.
+# fence: a Markdown fence or other text around the JSON was removed.
+# unwrap: the criteria were not in their place, {"evaluation": {...}}.
 # key case: score or justification was spelled another way, or the criteria were a list.
-# backslash: LaTeX was kept from being read as JSON escapes.
-# truncation: the JSON was cut off or broken, and its parts were read one by one.
+# backslash: backslashes of LaTeX were doubled.
+# truncation: the JSON was truncated or invalid, and its parts were parsed one by one.
 STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
 
-# Beyond these, and beyond its `Budget`, nothing is read from a text.
+# Nothing is extracted from a text that exceeds these or its `Budget`.
 MAX_CHARACTERS = 256 * 1024
 MAX_OBJECTS = 500
 # Longer names and scores are ignored.
 MAX_NAME = 1_000
 
-# Of what was mended, on either side of it.
+# The characters shown on either side of a repair.
 _SHOWN_AROUND = 30
 
 
 class Repair(NamedTuple):
-    """A step that changed what a criterion says: a short piece of the text, and what was read in its place.
+    """A step that changed the text of a criterion: a short excerpt before and after.
 
-    The step is "key case", "backslash" or "truncation"; one that mended several places shows the first.
+    The step is "key case", "backslash" or "truncation". Of several repaired places the first is shown.
     """
 
     step: str
@@ -52,31 +51,27 @@ class Repair(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """One criterion as the judge wrote it.
-
-    `span` is where its own part (key and value) starts and ends in `raw_text`, in characters.
-    """
+    """One criterion as the judge wrote it."""
 
     criterion: str
     score: Score
     justification: str
+    #: The start and end of the key and value in `raw_text`, in characters.
     span: tuple[int, int]
     repairs: tuple[Repair, ...]
 
 
 class Extraction(NamedTuple):
-    """What could be read, in the order of the text, and which of `STEPS` it took.
-
-    `is_too_long` where reading the text would have cost more than its budget: nothing is read then.
-    """
+    """The proposals in the order of the text, and the steps of `STEPS` that were needed."""
 
     proposals: tuple[Proposal, ...] = ()
     steps: tuple[str, ...] = ()
+    #: Whether reading the text would have exceeded its budget. There are no proposals then.
     is_too_long: bool = False
 
 
 class _Part(NamedTuple):
-    """A criterion, where it stands in the text with its backslashes doubled, and what it took to read it."""
+    """A criterion, its position in the text with doubled backslashes, and its repairs."""
 
     criterion: str
     score: Score
@@ -87,9 +82,9 @@ class _Part(NamedTuple):
 
 
 def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
-    """Read criteria and scores from a judge's raw output. Never raises: garbage gives an empty `Extraction`.
+    """Extract criteria and scores from a judge's raw output. Never raises: garbage gives no proposals.
 
-    A criterion that stands there twice is proposed once, as it stands last.
+    A criterion that occurs twice is proposed once, in its last form.
     """
     raw = raw_text(raw_judge_output)
     if len(raw) > MAX_CHARACTERS:
@@ -110,7 +105,7 @@ def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
 
 
 def _proposal(part: _Part, raw: str, doubled: list[int]) -> Proposal:
-    """The part with its place in the raw text: there, the backslashes before it were not doubled yet."""
+    """Return the part with its position in the raw text, before backslashes were doubled."""
     before, until = bisect_left(doubled, part.start), bisect_left(doubled, part.end)
     repairs = part.repairs
     if before < until:
@@ -125,7 +120,7 @@ def _proposal(part: _Part, raw: str, doubled: list[int]) -> Proposal:
 
 
 def _doubling(raw: str, place: int) -> Repair:
-    """The repair of the backslash at that place: it, its word, and a little of what follows."""
+    """Return the repair of the backslash at a position, with its word and some context."""
     end = place + 2
     while end < len(raw) and end < place + _SHOWN_AROUND and raw[end] not in '\\"\n':
         end += 1
@@ -134,7 +129,7 @@ def _doubling(raw: str, place: int) -> Repair:
 
 
 def _storable(text: str) -> str:
-    """PostgreSQL refuses U+0000, and UTF-8 half a surrogate pair; an escape can spell either."""
+    """Replace U+0000, which PostgreSQL rejects, and lone surrogates, which UTF-8 cannot encode."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
@@ -148,13 +143,10 @@ def _rank(repair: Repair) -> int:
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-# The text
-
-
 def raw_text(raw_judge_output: Mapping[str, Any]) -> str:
-    """The text that spans refer to: `raw_content`, or else what other text the object holds.
+    """Return the text that spans refer to: `raw_content`, or else the other texts of the object.
 
-    An object that holds the criteria itself, or no text at all, is written out as JSON.
+    An object that contains the criteria itself, or no text, is formatted as JSON.
     """
     content = raw_judge_output.get("raw_content") if isinstance(raw_judge_output, Mapping) else None
     if isinstance(content, str) and content.strip():
@@ -169,7 +161,7 @@ def raw_text(raw_judge_output: Mapping[str, Any]) -> str:
 
 
 def _strings(data: Any) -> tuple[list[str], bool]:
-    """Every string value at any depth, in order, and whether an object among them carries a score."""
+    """Return every string at any depth, in order, and whether some object has a score."""
     strings, has_scores, left = [], False, [data]
     while left:
         value = left.pop()
@@ -181,9 +173,6 @@ def _strings(data: Any) -> tuple[list[str], bool]:
         elif isinstance(value, list):
             left.extend(reversed(value))
     return strings, has_scores
-
-
-# Objects that carry a score
 
 
 def _no_number(_: str) -> None:
@@ -200,7 +189,7 @@ def _float(spelled: str) -> float | None:
 
 
 _LONGEST_INTEGER = 18  # digits that 64 bits hold, whichever they are
-# Line breaks inside strings are taken as they are; a number that no column could hold is no score.
+# Accepts line breaks inside strings. A number that no column could hold is not a score.
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number, parse_int=_integer, parse_float=_float)
 
 _OBJECT = re.compile(r'\{\s*"')
@@ -212,7 +201,10 @@ _CRITERION = ("criterion", "criteria", "name", "category", "dimension", "paramet
 
 
 class _Reader:
-    """Goes through a text from one object to the next. `unreadable` is the last place where one broke off."""
+    """Scan a text from one object to the next.
+
+    `unreadable` is the last position where an object broke off.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -220,8 +212,8 @@ class _Reader:
         self.unreadable = 0
         self.budget = Budget(len(text))
         self._at = 0
-        self._since = 0  # where the key of the next object stands at the earliest
-        self._sound = 0  # what stands before this could be read
+        self._since = 0  # the earliest position of the next object's key
+        self._sound = 0  # everything before this was parsed
 
     def read(self) -> None:
         for _ in range(MAX_OBJECTS):
@@ -233,7 +225,7 @@ class _Reader:
         raise OverBudget
 
     def steps_around(self) -> set[str]:
-        """The steps that what stands around the criteria called for."""
+        """Return the steps needed for the text around the criteria."""
         first = self.parts[0].start
         is_broken = self.unreadable > first
         steps = {"truncation"} if is_broken else set()
@@ -254,7 +246,7 @@ class _Reader:
         try:
             value, end = _DECODER.raw_decode(self.text, brace)
         except json.JSONDecodeError as error:
-            # A string that does not end was searched up to the end of the text.
+            # An unterminated string was searched up to the end of the text.
             is_open = error.msg.startswith("Unterminated string")
             self.budget.spend((len(self.text) if is_open else error.pos) - brace)
             self._mend_object(name, start, brace, error)
@@ -264,16 +256,16 @@ class _Reader:
         self._sound = max(self._sound, end)
         self._since = brace + 1
         if part:
-            # Criteria inside each other hold each other's text.
+            # Nested criteria contain each other's text.
             self.budget.spend(len(part.justification))
             self.parts.append(part)
-        # A criterion that lacks its closing brace holds those after it, and is read into like a wrapper.
+        # A criterion without its closing brace contains the following ones, so it is searched like a wrapper.
         if part and not _wraps_scores(value):
             self._at = self._since = end
 
     def _mend_object(self, name: str, start: int, brace: int, error: json.JSONDecodeError) -> None:
         if brace < self._sound:
-            return  # in a string of an object that could be read
+            return  # inside a string of a parsed object
         self.unreadable = max(self.unreadable, error.pos)
         end = _end_of_piece(self.text, brace)
         self.budget.spend(_LOOKS_AT_PIECE * (end - brace))
@@ -288,7 +280,7 @@ def _name(key: re.Match[str]) -> str:
 
 
 def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | None:
-    """The criterion an object is: the value of that name or, in a list, the one it names itself."""
+    """Return the criterion of an object, named by its key or, in a list, by itself."""
     score_key = _spelling(value, _SCORE)
     score: Any = value[score_key] if score_key else None
     if not is_score(score) or (isinstance(score, str) and len(score) > MAX_NAME):
@@ -310,7 +302,7 @@ def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | Non
 
 
 def _respelled(*keys: tuple[str | None, str]) -> tuple[Repair, ...]:
-    """The repair of keys that are not (key, usual key) twice the same, if there are any."""
+    """Return the repair of unusual keys, given as pairs (key, usual key)."""
     odd = [(key, usual) for key, usual in keys if key is not None and key != usual]
     if not odd:
         return ()
@@ -327,7 +319,7 @@ def _wraps_scores(value: dict[str, Any]) -> bool:
 
 
 def _spelling(value: dict[str, Any], names: tuple[str, ...]) -> str | None:
-    """The key of an object that is one of these names, whatever its case; the usual name before others."""
+    """Return the key of an object that is one of these names, ignoring case, preferably the first."""
     if names[0] in value:
         return names[0]
     return next((key for key in value if isinstance(key, str) and key.strip().lower() in names), None)
@@ -339,9 +331,6 @@ def _as_text(justification: Any) -> str:
     return justification if isinstance(justification, str) else json.dumps(justification, ensure_ascii=False)
 
 
-# What cannot be read whole
-
-
 _FENCE_END = re.compile(r"\n[ \t]*```")
 _SPELLED_SCORE = re.compile(
     r'"\s*score\s*"\s*:\s*(?P<value>"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\w.+-]++(?=\s*[,}\]\n]))',
@@ -349,15 +338,14 @@ _SPELLED_SCORE = re.compile(
 )
 
 
-# How often each character of a piece is looked at.
+# How often each character of a piece is examined.
 _LOOKS_AT_PIECE = 6
 
 
 def _mended_part(name: str, text: str, start: int, brace: int, end: int) -> _Part | None:
-    """The criterion that opens at `brace` and does not close, or not as JSON, as far as it goes.
+    """Return the criterion of a truncated or invalid object that opens at `brace`.
 
-    Only its justification may be incomplete: the score that the mended object has must stand in the text,
-    whole.
+    Only its justification may be incomplete: the score must be spelled out completely in the text.
     """
     spelled = _SPELLED_SCORE.search(text, brace, end)
     if not spelled:

@@ -1,6 +1,6 @@
-"""A score as JSON has it: a text, a number or a truth value, and each stays what it is.
+"""Scores as JSON values: strings, numbers and booleans, which keep their types.
 
-`1` is not `"1"` and `true` is not `1`; `4` and `4.0` are one number.
+`1` is not `"1"`, and `true` is not `1`; `4` and `4.0` are the same number.
 """
 
 import json
@@ -9,29 +9,29 @@ from typing import Any
 
 Score = str | int | float | bool
 
-# What a form posts for a judge's score that is none of the run's: whatever it is, it need not be posted.
+# The form value for a judge's score that is not one of the run's scores.
 AS_JUDGED = "as judged"
-# The same for a score of a decision that came with a file.
+# The form value for such a score of an imported decision.
 AS_IN_FILE = "as in the file"
 _LONGEST_WORD = 200
-_BEYOND = 10**18  # no 64 bits hold it, whichever it is
+_BEYOND = 10**18  # out of the range of 64 bits, whichever number it is
 
 
 def is_score(value: Any) -> bool:
-    """Whether a JSON value says anything: a text that is not blank, a number of some use, a truth value."""
+    """Return whether a JSON value is a score: a non-blank string, a number in range or a boolean."""
     if isinstance(value, str):
         return bool(value.strip())
     return isinstance(value, int | float) and -_BEYOND < value < _BEYOND
 
 
 def identity(score: Score) -> tuple[str, Score]:
-    """What two scores have in common if they are the same one."""
+    """Return a key that is equal for equal scores."""
     kind = "text" if isinstance(score, str) else "truth" if isinstance(score, bool) else "number"
     return kind, score
 
 
 def encode_score(score: Score) -> str:
-    """A score in a form: a text as it is, unless it reads as something else; the rest as JSON."""
+    """Encode a score for a form: as JSON, or as is if a string decodes to itself."""
     if isinstance(score, str) and _is_plain(score):
         return score
     return json.dumps(score)
@@ -52,18 +52,18 @@ def _is_plain(text: str) -> bool:
 
 
 def score_of(entry: Any) -> Any:
-    """The score in an entry of `parsed_rubric_scores`, or the entry itself where it is no object."""
+    """Return the score of an entry of `parsed_rubric_scores`, or the entry itself if it is not an object."""
     return entry.get("score") if isinstance(entry, Mapping) else entry
 
 
 def format_score(score: Any) -> str:
-    """A score as people read it: a number or truth value as JSON spells it, nothing for none."""
+    """Format a score for people: strings as they are, other scores as JSON, None as an empty string."""
     if score is None:
         return ""
     return score[:_LONGEST_WORD] if isinstance(score, str) else json.dumps(score)[:_LONGEST_WORD]
 
 
 def criterion_title(name: str) -> str:
-    """A criterion's name as people read it."""
+    """Format the name of a criterion for people."""
     words = name.replace("_", " ").strip()[:_LONGEST_WORD]
     return words[:1].upper() + words[1:]

@@ -1,4 +1,7 @@
-"""Files of a run that begin with what an earlier file brought already: an export holds that once."""
+"""Count the lines that a file shares with the beginning of an earlier file of the run.
+
+An export contains these lines once.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -7,7 +10,7 @@ from reviews.records.schema import Limits, LineError
 
 
 def read_record_id(limits: Limits, mapping: FieldMapping | None, line: bytes) -> str | None:
-    """The id of the record in a line (without LF), "" for a blank line, None for one that is no record."""
+    """Return the id of the record in a line (without LF), "" for a blank line, None for an invalid line."""
     try:
         return read_line(line, limits, mapping).evaluation_id if line.strip() else ""
     except LineError:
@@ -15,11 +18,11 @@ def read_record_id(limits: Limits, mapping: FieldMapping | None, line: bytes) ->
 
 
 class PrefixCounter:
-    """Counts how many lines at the start of a file repeat an earlier file of the run.
+    """Count the lines at the start of a file that repeat the latest earlier file with the same beginning.
 
-    That is the latest that begins alike. Lines repeat each other if they are the same bytes, or hold the same
-    record, or are both blank. `earlier` are those files, the latest first, each as its lines without LF and
-    byte order mark; `held` is `read_record_id` with their limits and mapping.
+    Lines repeat each other if they have the same bytes or the same record, or if both are blank. `earlier`
+    are the earlier files, latest first, as lines without LF and byte order mark. `held` is `read_record_id`
+    with their limits and mapping.
     """
 
     def __init__(self, earlier: Iterable[Iterable[bytes]], held: Callable[[bytes], str | None]) -> None:
@@ -29,9 +32,10 @@ class PrefixCounter:
         self.ended = False
 
     def take(self, line: bytes, record: str | None, *, new: bool) -> bool:
-        """Whether the next line of the file, which holds that, is one more.
+        """Return whether the next line, with this record, repeats the earlier file.
 
-        None is that brings something `new`: a record that the run did not have, or more than can be compared.
+        A line that brings something `new` never does: a record that the run lacks, or more than can be
+        compared.
         """
         self.ended = self.ended or new or not self._repeats(line, record)
         self.count += not self.ended
@@ -47,7 +51,7 @@ class PrefixCounter:
         return False
 
     def _skip_to(self, line: bytes, record: str | None) -> bool:
-        """Whether the next line of the earlier file, but for those without a record, is repeated."""
+        """Return whether the next line of the earlier file is repeated, skipping lines without a record."""
         for before in self._lines:
             if before == line:
                 return True

@@ -1,4 +1,4 @@
-"""Scores to a verdict, by the rule of a run; and what the verifier found."""
+"""Aggregate scores to a verdict by the rule of a run, and parse the result of the verifier."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from reviews.records.scores import Score, format_score, identity, is_score, score_of
 
 Verdict = Literal["Pass", "Partial", "Fail"]
-# What a score counts as, best first.
+# The levels of scores, best first.
 Level = Literal["yes", "partial", "no"]
 Kind = Literal["worst", "mean"]
 VerificationOutcome = Literal["match", "mismatch", "no reference", "skipped", "none"]
@@ -20,7 +20,7 @@ VERDICT_OF_LEVEL: dict[Level, Verdict] = {"yes": "Pass", "partial": "Partial", "
 
 
 class InvalidRule(ValueError):
-    """The data make no rule; `problems` are sentences that say why."""
+    """The data are not a valid rule. `problems` are sentences."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__(" ".join(problems))
@@ -29,11 +29,11 @@ class InvalidRule(ValueError):
 
 @dataclass(frozen=True)
 class VerdictRule:
-    """What the scores of a record come to.
+    """How the scores of a record make a verdict.
 
-    "worst": each score counts as yes, partial or no, and the worst of them decides. Texts are compared
-    whatever their case. "mean": the mean of numbers is a Pass from `pass_from` on, a Partial from
-    `partial_from` on, else a Fail. A text is no number, and neither is a truth value.
+    "worst": each score counts as yes, partial or no, and the worst one decides. Strings are compared
+    ignoring case. "mean": the mean of numbers is a Pass from `pass_from`, a Partial from `partial_from`,
+    otherwise a Fail. Strings and booleans are not numbers.
     """
 
     kind: Kind = "worst"
@@ -45,7 +45,7 @@ class VerdictRule:
 
     @classmethod
     def from_json(cls, data: Any) -> "VerdictRule":
-        """Read what `as_json` gives; nothing at all is the usual rule. Raises `InvalidRule`."""
+        """Build the rule from `as_json`. Empty data give the default rule. Raises `InvalidRule`."""
         if not data and isinstance(data, dict):
             return cls()
         match data:
@@ -55,46 +55,46 @@ class VerdictRule:
             case {"kind": "mean", "pass": pass_from, "partial": partial_from}:
                 rule = cls("mean", (), (), (), pass_from, partial_from)
             case _:
-                raise InvalidRule("The rule is neither the worst score nor the mean of numbers.")
+                raise InvalidRule("The rule must be “worst” or “mean”.")
         rule.check()
         return rule
 
     def as_json(self) -> dict[str, Any]:
-        """The rule as the run keeps it and as the script of the review screen reads it."""
+        """Return the rule as the run stores it and the review script reads it."""
         if self.kind == "mean":
             return {"kind": "mean", "pass": self.pass_from, "partial": self.partial_from}
         return {"kind": "worst", "yes": [*self.yes], "partial": [*self.partial], "no": [*self.no]}
 
     def check(self) -> None:
-        """Raise `InvalidRule` unless every score counts as one thing, and the thresholds are in order."""
+        """Raise `InvalidRule` unless every score has one level and the thresholds are in order."""
         problems = self._problems_of_mean() if self.kind == "mean" else self._problems_of_worst()
         if problems:
             raise InvalidRule(*problems)
 
     def _problems_of_mean(self) -> list[str]:
         if not _is_number(self.pass_from) or not _is_number(self.partial_from):
-            return ["The mean needs two numbers: from where it is a Pass, and from where a Partial."]
+            return ["Enter two numbers: the lowest mean of a Pass, and of a Partial."]
         if self.partial_from > self.pass_from:
-            return ["A Partial cannot begin above a Pass."]
+            return ["The lowest mean of a Partial cannot be above that of a Pass."]
         return []
 
     def _problems_of_worst(self) -> list[str]:
         scores = [*self.yes, *self.partial, *self.no]
         keys = [_key(score) for score in scores]
         twice = {format_score(score) for score, key in zip(scores, keys, strict=True) if keys.count(key) > 1}
-        problems = [f"“{word}” counts as more than one thing." for word in sorted(twice)]
+        problems = [f"“{word}” has more than one level." for word in sorted(twice)]
         if not (self.yes and self.no):
-            problems.append("Some score has to count as Yes, and some as No.")
+            problems.append("At least one score must count as Yes, and one as No.")
         return problems
 
     def level(self, score: Any) -> Level | None:
-        """What a single score counts as: None for one that the rule does not know."""
+        """Return the level of a score, or None if the rule does not know the score."""
         if self.kind == "mean":
             return self._level_of_number(score) if _is_number(score) else None
         return self._levels.get(_key(score)) if isinstance(score, Score) else None
 
     def aggregate(self, scores: Iterable[Any]) -> Verdict | None:
-        """The verdict; None without scores, and where one of them is blank or counts as nothing."""
+        """Return the verdict, or None without scores or if one of them has no level."""
         given = list(scores)
         levels = {self.level(score) for score in given}
         if not given or None in levels:
@@ -104,7 +104,7 @@ class VerdictRule:
         return next(VERDICT_OF_LEVEL[level] for level in reversed(LEVELS) if level in levels)
 
     def verdict(self, scores: Mapping[str, Any] | None) -> Verdict | None:
-        """The verdict of scores in the shape of `parsed_rubric_scores`: criterion -> {score, ...}."""
+        """Return the verdict of scores in the shape of `parsed_rubric_scores`: criterion -> {score, ...}."""
         return self.aggregate(score_of(entry) for entry in (scores or {}).values())
 
     def _level_of_number(self, number: float) -> Level:
@@ -128,21 +128,17 @@ def _is_number(value: Any) -> bool:
 
 def _scores(data: Any) -> tuple[Score, ...]:
     if not isinstance(data, list) or not all(is_score(score) for score in data):
-        raise InvalidRule("The scores of a rule are texts that are not blank, numbers or truth values.")
+        raise InvalidRule("The scores of a rule must be non-blank strings, numbers or booleans.")
     return tuple(data)
 
 
-# The verifier
-
-
 class Verification(NamedTuple):
-    """What the verifier found, and a sentence that says so (empty where there is nothing to say).
-
-    `extracted` and `correct` are the answers it compared, None where its message does not tell.
-    """
+    """The result of the verifier, and a sentence about it (empty if there is nothing to say)."""
 
     outcome: VerificationOutcome
+    #: None if the message does not contain the answer.
     extracted: str | None
+    #: None if the message does not contain the answer.
     correct: str | None
     sentence: str
 
@@ -159,10 +155,10 @@ _NO_REFERENCE = "Correct answer was None."
 
 
 def read_verification(verified: bool | None, message: str | None) -> Verification:  # noqa: FBT001 (a value)
-    """Read the fields `final_answer_verified` and `verification_message`.
+    """Parse the fields `final_answer_verified` and `verification_message`.
 
-    A comparison with an empty reference is "no reference", whatever came of it. Otherwise `verified` counts,
-    and the word in the message only where that is null.
+    A comparison with an empty reference is "no reference", whatever its result. Otherwise `verified`
+    decides, and the word in the message only if `verified` is null.
     """
     text = (message or "").strip()
     if text.startswith(_SKIPPED) and verified is None:
@@ -186,7 +182,7 @@ def _skipped(reason: str) -> Verification:
 
 
 def _compared(text: str) -> tuple[str, str | None, str | None]:
-    """The word, the extracted and the correct answer of a message about a comparison; else nothing."""
+    """Return the word, the extracted and the correct answer of a comparison message."""
     start = _COMPARED.match(text)
     if not start:
         return "", None, None

@@ -1,6 +1,6 @@
-"""How much work a text may cost, in proportion to its length."""
+"""Limit the work that reading a text may cost, in proportion to its length."""
 
-# Characters gone through: for each character of the text, and for a text however short.
+# Characters that may be examined: per character of the text, and at least.
 WORK_PER_CHARACTER = 16
 WORK_AT_LEAST = 100_000
 
@@ -10,7 +10,7 @@ class OverBudget(Exception):
 
 
 class Budget:
-    """Count the characters that reading a text goes through. Raises `OverBudget`."""
+    """Count the characters examined while reading a text. Raises `OverBudget`."""
 
     def __init__(self, length: int) -> None:
         self.limit = WORK_AT_LEAST + WORK_PER_CHARACTER * length

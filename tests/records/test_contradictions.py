@@ -58,7 +58,7 @@ class TestContradictions:
 
     def test_a_verdict_that_its_scores_do_not_make(self) -> None:
         found = only(found_in(Judged("Pass"), scored(completeness="Yes", rigor="No")))
-        assert found == ("verdict", "The judge's verdict is Pass, but its scores make it Fail.")
+        assert found == ("verdict", "The judge's verdict is Pass, but its scores result in Fail.")
 
     def test_scores_that_make_no_verdict_contradict_none(self) -> None:
         assert found_in(Judged("Pass"), scored(completeness="4 of 5")) == []
@@ -139,7 +139,7 @@ class TestContradictions:
         rule = VerdictRule.from_json({"kind": "mean", "pass": 4, "partial": 2})
         scores = {"final answer": {"score": 5, "justification": "Right."}, "rigor": {"score": 1}}
         assert find_contradictions(Judged("Pass", False, MISMATCH), scores, rule) == [
-            ("verdict", "The judge's verdict is Pass, but its scores make it Partial."),
+            ("verdict", "The judge's verdict is Pass, but its scores result in Partial."),
             (
                 "verifier",
                 (

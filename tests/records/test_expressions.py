@@ -49,7 +49,7 @@ class TestBudget:
         )
         toml += b"[[criteria]]\nname=\"'a'\"\nscore='numbers[0]'\njustification='@'\n" * 200
         with pytest.raises(
-            LineError, match="parsed_rubric_scores: cannot be had by the mapping: @: "
+            LineError, match="parsed_rubric_scores: has no value by the mapping: @: "
         ) as caught:
             mapping.parse_mapping(toml).translated(LINE, Limits())
         assert "that a line of this size allows" in caught.value.reason
@@ -66,9 +66,9 @@ class TestStaticLimits:
         [
             ("a" * 2_001, "is longer than 2,000 characters"),
             ("[" * 100 + "@" + "]" * 100, "is nested deeper than 50"),
-            ("(" * 990 + "@" + ")" * 990, "is nested deeper than 50|is no JMESPath"),
+            ("(" * 990 + "@" + ")" * 990, "is nested deeper than 50|is not valid JMESPath"),
             (" | ".join(["@"] * 60), "is nested deeper than 50"),
-            ("a[", "is no JMESPath"),
+            ("a[", "is not valid JMESPath"),
         ],
     )
     def test_expression_beyond_them_is_refused(self, expression: str, reason: str) -> None:

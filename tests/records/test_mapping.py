@@ -155,7 +155,7 @@ class TestFields:
             ({}, {"at": True}, "created_at", "is a boolean, but takes a string (by the mapping: at)"),
             ({}, {"at": 1e300}, "created_at", "is 1e+300, but takes seconds since 1970"),
             ({}, {"id": {}}, "evaluation_id", "is an object, but takes a string (by the mapping: id)"),
-            ({"task_id": "join('', id)"}, {}, "task_id", "cannot be had by the mapping: join('', id): "),
+            ({"task_id": "join('', id)"}, {}, "task_id", "has no value by the mapping: join('', id): "),
             ({"aggregated_score": "v"}, {"v": "maybe"}, "aggregated_score", "is 'maybe', but takes one of"),
         ],
     )
@@ -209,21 +209,21 @@ class TestAMappingThatIsNone:
             (b"#" * (mapping.MOST_BYTES + 1), ["mapping: is longer than 65,536 bytes"]),
             (b"fields = 1", ["fields: is a number, but takes a table", "fields.evaluation_id: is missing"]),
             (b"criteria = 1979-05-27", ["criteria: is a date or time, but takes tables"]),
-            (b"[field]", ["field: is no part of a mapping: fields, criteria, review"]),
+            (b"[field]", ["field: is not part of a mapping: fields, criteria, review"]),
             (
                 b"[fields]\ntask = 'a'\ntask_id = 1",
                 ["fields.task_id: is a number", "fields.task: is no field"],
             ),
-            (b"[fields]\ntask_id = 'a['", ["fields.task_id: is no JMESPath: 'a['"]),
+            (b"[fields]\ntask_id = 'a['", ["fields.task_id: is not valid JMESPath: 'a['"]),
             (b"[fields]\nhuman_review_comments = 'a'", ["fields.human_review_comments: is read from"]),
             (
                 b"[[criteria]]\nname = 'a'\nwho = 'b'",
                 ["criteria[1].who: is none of", "criteria[1].score: is"],
             ),
-            (b"[[review]]\nwhen = 'a('\nreason = 'b('", ["review[1].when: is no JMESPath"]),
+            (b"[[review]]\nwhen = 'a('\nreason = 'b('", ["review[1].when: is not valid JMESPath"]),
             (
                 b"[fields]\nparsed_rubric_scores = 'a'\nreview_reasons = 'a'\n[[criteria]]\n[[review]]",
-                ["fields.parsed_rubric_scores: stands beside", "fields.review_reasons: stands beside"],
+                ["fields.parsed_rubric_scores: conflicts with", "fields.review_reasons: conflicts with"],
             ),
         ],
     )
@@ -350,7 +350,7 @@ class TestARun:
         bad.write_text("[fields]\ntask_id = 'a['")
         finished = manage(capsysbinary, "import_run", str(original), "--map", str(bad))
         assert finished.status == 2
-        assert f"{bad}: fields.task_id: is no JMESPath: 'a['" in finished.err
+        assert f"{bad}: fields.task_id: is not valid JMESPath: 'a['" in finished.err
         assert f"{bad}: fields.created_at: is missing" in finished.err
         missing = manage(capsysbinary, "import_run", str(original), "--map", str(tmp_path / "none.toml"))
         assert (missing.status, missing.err) == (2, f"{tmp_path / 'none.toml'}: No such file or directory")

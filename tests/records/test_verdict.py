@@ -127,31 +127,37 @@ class TestRulesAsData:
     @pytest.mark.parametrize(
         ("data", "problem"),
         [
-            ([], "The rule is neither the worst score nor the mean of numbers."),
-            (None, "The rule is neither the worst score nor the mean of numbers."),
-            ({"kind": "best"}, "The rule is neither the worst score nor the mean of numbers."),
-            ({"kind": "mean", "pass": 4}, "The rule is neither the worst score nor the mean of numbers."),
-            ({"kind": "mean", "pass": 2, "partial": 3}, "A Partial cannot begin above a Pass."),
+            ([], "The rule is must be “worst” or “mean”."),
+            (None, "The rule is must be “worst” or “mean”."),
+            ({"kind": "best"}, "The rule is must be “worst” or “mean”."),
+            ({"kind": "mean", "pass": 4}, "The rule is must be “worst” or “mean”."),
+            (
+                {"kind": "mean", "pass": 2, "partial": 3},
+                "The lowest mean of a Partial cannot be above that of a Pass.",
+            ),
             (
                 {"kind": "mean", "pass": "4", "partial": 3},
-                "The mean needs two numbers: from where it is a Pass, and from where a Partial.",
+                "Enter two numbers: the lowest mean of a Pass, and of a Partial.",
             ),
             (
                 {"kind": "mean", "pass": True, "partial": 0},
-                "The mean needs two numbers: from where it is a Pass, and from where a Partial.",
+                "Enter two numbers: the lowest mean of a Pass, and of a Partial.",
             ),
-            ({"kind": "worst", "yes": ["Yes"], "no": []}, "Some score has to count as Yes, and some as No."),
+            (
+                {"kind": "worst", "yes": ["Yes"], "no": []},
+                "At least one score must count as Yes, and one as No.",
+            ),
             (
                 {"kind": "worst", "yes": ["Yes"], "partial": ["no"], "no": [" NO "]},
-                "“ NO ” counts as more than one thing. “no” counts as more than one thing.",
+                "“ NO ” has more than one level. “no” has more than one level.",
             ),
             (
                 {"kind": "worst", "yes": ["Yes"], "no": [None]},
-                "The scores of a rule are texts that are not blank, numbers or truth values.",
+                "The scores of a rule are non-blank strings, numbers or booleans.",
             ),
             (
                 {"kind": "worst", "yes": "Yes", "no": ["No"]},
-                "The scores of a rule are texts that are not blank, numbers or truth values.",
+                "The scores of a rule are non-blank strings, numbers or booleans.",
             ),
         ],
     )

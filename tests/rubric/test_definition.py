@@ -164,11 +164,11 @@ class TestConfigure:
             ({"rule": MEAN}, {"scores": ["A mean needs numbers among the scores."]}),
             (
                 {"rule": VerdictRule("worst", ("Good",), (), ())},
-                {"rule": ["Some score has to count as Yes, and some as No."]},
+                {"rule": ["At least one score must count as Yes, and one as No."]},
             ),
             (
                 {"rule": replace(MEAN, pass_from=1), "scores": (2, 1)},
-                {"rule": ["A Partial cannot begin above a Pass."]},
+                {"rule": ["The lowest mean of a Partial cannot be above that of a Pass."]},
             ),
         ],
     )

@@ -36,7 +36,7 @@ def test_what_is_wrong_with_a_mapping_is_listed_whole(as_max: Client) -> None:
     assert answer.status_code == 422
     assert "mapping: is not TOML" in text(answer)
     page = text(send(as_max, "[fields]\ntask_id = 'a['"))
-    assert "fields.task_id: is no JMESPath" in page
+    assert "fields.task_id: is not valid JMESPath" in page
     assert "fields.created_at: is missing" in page
     assert not Run.objects.exists()
 

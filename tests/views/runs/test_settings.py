@@ -129,13 +129,16 @@ class TestRefusals:
         [
             ({"criteria": "a\na"}, "“a” stands there twice."),
             ({"yes": "", "partial": "", "no": "No"}, "A run has 2 to 15 scores, not 1."),
-            ({"yes": "", "partial": "Yes"}, "Some score has to count as Yes, and some as No."),
-            ({"no": "No\nyes"}, "“yes” counts as more than one thing."),
+            ({"yes": "", "partial": "Yes"}, "At least one score must count as Yes, and one as No."),
+            ({"no": "No\nyes"}, "“yes” has more than one level."),
             (
                 {"kind": "mean"},
-                "The mean needs two numbers: from where it is a Pass, and from where a Partial.",
+                "Enter two numbers: the lowest mean of a Pass, and of a Partial.",
             ),
-            ({"kind": "mean", "pass_from": "1", "partial_from": "2"}, "A Partial cannot begin above a Pass."),
+            (
+                {"kind": "mean", "pass_from": "1", "partial_from": "2"},
+                "The lowest mean of a Partial cannot be above that of a Pass.",
+            ),
             (
                 {"kind": "mean", "pass_from": "2", "partial_from": "1"},
                 "A mean needs numbers among the scores.",
