@@ -293,7 +293,7 @@ class TestCheck:
         files.change_receipt(changed=changed[1:])
         [problem] = files.check()
         assert problem.startswith("line 1 of the export has changed in human_review_status,")
-        assert "tells of line 3" in problem
+        assert "lists line 3" in problem
         files.change_receipt(changed=[])
         assert files.check()[0].endswith("but the receipt lists no more changes")
 

@@ -54,7 +54,7 @@ class TestAnUpload:
         assert (upload.offset, UploadPart.objects.count()) == (100, 1)
 
     def test_upload_accepts_no_more_than_announced(self, max: User) -> None:
-        with pytest.raises(FileTooLarge, match="and this is more"):
+        with pytest.raises(FileTooLarge, match="longer than the announced"):
             uploads.append(begin(max), offset=0, data=FILE + b"x")
 
     def test_refused_upload_stays_without_its_last_part(self, max: User) -> None:
@@ -143,7 +143,7 @@ class TestTheQuota:
         uploads.append(begin(max), offset=0, data=FILE)
         begin(max)
         with pytest.raises(
-            UploadQuotaExceeded, match=r"may have 2 \(COGNIREVIEW_MAX_OPEN_UPLOADS\)"
+            UploadQuotaExceeded, match=r"the limit is 2 \(COGNIREVIEW_MAX_OPEN_UPLOADS\)"
         ) as caught:
             begin(max)
         assert caught.value.too_many

@@ -95,7 +95,7 @@ class TestRotating:
             rotate()
         assert list(Authenticator.objects.order_by("pk").values_list("data", flat=True)) == kept
         settings.SECRET_KEY_FALLBACKS = [OLD]
-        assert "Nothing stored needs an old key" in rotate()
+        assert "No stored secret needs an old key" in rotate()
 
 
 class TestTheCheckBeforeDeployment:
@@ -130,7 +130,7 @@ class TestALogin:
         settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OLD]
         client.get(reverse("runs"))
         assert UserSession.objects.get(user=ana).session_key == client.session.session_key
-        assert "This browser" in client.get(reverse("account")).content.decode()
+        assert "This session" in client.get(reverse("account")).content.decode()
 
     def test_login_ends_without_the_old_key(self, client: Client, ana: User, settings: LazySettings) -> None:
         client.post(reverse("login"), {"login": "ana", "password": PASSWORD})

@@ -94,7 +94,7 @@ class TestABrokenFile:
         [(bz2.compress(LINES), "bzip2"), (lzma.compress(LINES), "xz")],
     )
     def test_unsupported_compression_is_named(self, data: bytes, name: str) -> None:
-        with pytest.raises(ImportRefused, match=f"packed by {name}"):
+        with pytest.raises(ImportRefused, match=f"compressed with {name}"):
             unpacked(data)
 
     def test_archive_is_named(self) -> None:
@@ -178,7 +178,7 @@ DOCUMENTED: dict[str, tuple[bytes, str | list[int]]] = {
     "has packed data that is cut off or damaged": (gzip.compress(LINES)[:-1], "after 517 bytes"),
     "is a ZIP archive, or compressed with xz or bzip2": (bz2.compress(LINES), "compressed with bzip2"),
     "is an array that is cut off": (ARRAY[:-1], "element 2"),
-    "is an array with something behind it": (ARRAY + ARRAY, "something behind it"),
+    "is an array with text after it": (ARRAY + ARRAY, "text after it"),
     "is an array with an element that is no record": (b"[{}, %b]" % line("e-1"), [1]),
     "is an array with a line break inside a string": (ARRAY.replace(b"States", b"Sta\ntes"), [1, 2]),
 }
