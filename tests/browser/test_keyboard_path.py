@@ -51,7 +51,7 @@ def test_a_day_goes_by_without_a_mouse(page: Page, live_server: LiveServer, ana:
     page.get_by_role("heading", name="Preferences").wait_for()
     tab_to(page, "Save")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Saved.")
+    expect(page.get_by_role("status")).to_contain_text("Preferences saved.")
     tab_to(page, "Log out")
     page.keyboard.press("Enter")
     page.get_by_label("Password").wait_for()

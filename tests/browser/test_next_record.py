@@ -86,7 +86,7 @@ def test_the_old_record_comes_back_when_its_submit_fails(screen: Page, failure: 
 
     screen.route("**/submit/", fail)
     press(screen, "2", "n", "3", "a")
-    expect(screen.get_by_role("alert")).to_contain_text("This did not go through")
+    expect(screen.get_by_role("alert")).to_contain_text("Couldn't submit")
     heading(screen, "a-model")
     rigour = screen.get_by_role("group", name="rigour")
     expect(rigour.get_by_role("radio", name="No", exact=True)).to_be_checked()
