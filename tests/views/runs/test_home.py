@@ -100,7 +100,7 @@ class TestTheUpload:
             (jsonl(b"\xff\xfe{\0}\0"), "Algebra", "The file is UTF-16."),
             (jsonl(line("e-1")), "x" * 201, "at most 200 characters"),
             (jsonl(line("e-1")), "a\0b", "Null characters are not allowed."),
-            (jsonl(line("e-1")), "a\u202eb", "all of them printable"),
+            (jsonl(line("e-1")), "a\u202eb", "printable characters"),
         ],
     )
     def test_that_is_refused_says_why_and_keeps_nothing(
