@@ -30,13 +30,12 @@ VERDICT_ORDER = Case(
 )
 
 
-# The states of a record. Each is one condition here, one method of the query set and one property.
+# The states of a record, as conditions. `Evaluation` has properties for the same states.
 IN_QUEUE = Q(human_review_status__in=QUEUE_STATUSES)
 DONE = Q(human_review_status__in=DONE_STATUSES)
 CLAIMED = Q(claimed_by__isnull=False, claimed_until__gt=Now())
 UNCLAIMED = Q(claimed_until=None) | Q(claimed_until__lte=Now())
 WAITING = IN_QUEUE & Q(is_escalated=False) & UNCLAIMED
-CONFIRMED = Q(is_sampled=True, review__isnull=False, human_review_status=NOT_REQUIRED)
 
 # Lists and locks do without these columns: a row may hold megabytes of them.
 LARGE_COLUMNS = (
@@ -56,21 +55,9 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
         """Records that nobody has decided yet."""
         return self.filter(IN_QUEUE)
 
-    def waiting(self) -> Self:
-        """Records in the queue that are neither claimed nor escalated."""
-        return self.filter(WAITING)
-
     def claimed(self) -> Self:
         """Records with a claim that has not expired."""
         return self.filter(CLAIMED)
-
-    def unclaimed(self) -> Self:
-        """Records without a claim, or with an expired one."""
-        return self.filter(UNCLAIMED)
-
-    def decided(self) -> Self:
-        """Records with a decision, including confirmed random samples."""
-        return self.filter(DONE | CONFIRMED)
 
     def without_large_columns(self) -> Self:
         """Load the large columns only when they are read."""
