@@ -12,7 +12,7 @@ from django.utils import timezone
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.records.status import DONE_STATUSES, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_STATUSES, keeps_line
+from reviews.records.status import DONE_STATUSES, NEEDS_REVIEW, QUEUE_STATUSES, keeps_line
 
 # Sort expressions of lists. Never null, so that cursors can be compared; ordered by code point, so that
 # Python and PostgreSQL agree. Shorter task ids come first: 9 before 10.
