@@ -20,7 +20,16 @@ from reviews.views.files import conflicts, exports, imports, task_context, uploa
 from reviews.views.judge import decisions as judge_decisions
 from reviews.views.judge import error_analysis, report
 from reviews.views.judge import overview as judge_overview
-from reviews.views.review import decisions, drafts, escalations, history, independent_reviews, recent, record
+from reviews.views.review import (
+    decisions,
+    drafts,
+    escalations,
+    history,
+    independent_reviews,
+    queue,
+    recent,
+    record,
+)
 from reviews.views.runs import claim_length, home, lists, mappings, measurement, run_page, settings
 from reviews.views.site import api_page, webhooks
 
@@ -41,15 +50,15 @@ pages = [
         independent_reviews.download_independent_reviews,
         name="independent-reviews",
     ),
-    path("runs/<int:run_pk>/review/", record.review, name="review"),
-    path("runs/<int:run_pk>/claim/", record.claim_next, name="claim-next"),
+    path("runs/<int:run_pk>/review/", queue.review, name="review"),
+    path("runs/<int:run_pk>/claim/", queue.claim_next, name="claim-next"),
     path("runs/<int:run_pk>/conflicts/", conflicts.conflict_list, name="conflicts"),
     path("runs/<int:run_pk>/conflicts/resolve/", conflicts.settle_conflicts, name="resolve-conflicts"),
-    path("runs/<int:run_pk>/prefetch/", record.spare, name="prefetch"),
-    path("runs/<int:run_pk>/release-prefetched/", record.release_spares, name="release-prefetched"),
+    path("runs/<int:run_pk>/prefetch/", queue.spare, name="prefetch"),
+    path("runs/<int:run_pk>/release-prefetched/", queue.release_spares, name="release-prefetched"),
     path("runs/<int:run_pk>/undo/", decisions.undo, name="undo"),
     path("runs/<int:run_pk>/recent/", recent.recent, name="recent"),
-    path("runs/<int:run_pk>/unskip/", record.take_back_skips, name="unskip-all"),
+    path("runs/<int:run_pk>/unskip/", queue.take_back_skips, name="unskip-all"),
     path("runs/<int:run_pk>/judge/", judge_overview.judge, name="judge"),
     path("runs/<int:run_pk>/judge/flag-precision/", judge_overview.flag_reasons, name="judge-flag-precision"),
     path(

@@ -1,4 +1,4 @@
-"""What a file or a newer decision changed in a record: field by field, word by word."""
+"""Compare two versions of a record: field by field, word by word."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Decisions of files against those made here, as a lead reads them: side by side, criterion by criterion."""
+"""Compare decisions in imported files with decisions made here, criterion by criterion."""
 
 import datetime as dt
 from collections.abc import Mapping

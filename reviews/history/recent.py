@@ -1,4 +1,4 @@
-"""What a reviewer did of late, to look at again and to take back: decisions, skips, escalations."""
+"""List a reviewer's recent decisions, skips and escalations, which they can undo."""
 
 import re
 from dataclasses import dataclass

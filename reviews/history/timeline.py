@@ -1,4 +1,4 @@
-"""What happened to a record, the latest first: files, who held it, what was decided, what was asked.
+"""The history of a record, newest first: imports, claims, decisions and escalations.
 
 Read from the audit events of the record, the lines of files that held it, and changes of lists it stood in.
 Each of the three is in the order of its sequence, so that a clock that steps back moves nothing; only among

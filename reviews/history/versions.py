@@ -58,7 +58,7 @@ def versions(
 
 
 def _is_sealed(evaluation: Evaluation, review: Review, reader: User | None) -> bool:
-    """Whether a review is an independent review that others are not to know before they gave theirs."""
+    """Return whether a review must stay hidden until the other independent reviews are submitted."""
     independent_review = getattr(review, "independent_review", None)
     is_open = (
         independent_review is not None and independent_review.is_open and review.pk != evaluation.review_id

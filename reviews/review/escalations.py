@@ -1,7 +1,7 @@
-"""Records that reviewers hand to a lead, because they cannot judge them or have a question.
+"""Escalate records to a lead, withdraw and resolve escalations.
 
-A record with an open escalation is in nobody's queue. It goes back there when whoever raised it takes it
-back or a lead returns it with an answer; or a lead reviews it, or closes it without scores.
+A record with an open escalation is not in the queue. It returns when its reviewer withdraws the escalation or
+a lead answers it. A lead can also review the record, or close it without scores.
 """
 
 from django.db import transaction
@@ -29,7 +29,7 @@ REASONS = {
 
 @transaction.atomic
 def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note: str) -> Escalation:
-    """Hand a record to a lead; the reviewer's draft stays. Raises `RecordUnavailable`.
+    """Send a record to a lead and keep the reviewer's draft. Raises `RecordUnavailable`.
 
     `kind` is one of `Kind`, `reason` one of `REASONS` or empty.
     """
@@ -63,7 +63,7 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
 
 @transaction.atomic
 def withdraw(*, escalation_id: int, actor: User) -> Evaluation:
-    """Take one's own escalation back: the record is in the queue again, and the actor's.
+    """Withdraw one's own escalation and claim the record again.
 
     Raises `Conflict` when it is settled, or a lead is at the record.
     """

@@ -1,4 +1,4 @@
-"""A human decision that came with a file: reviewer, time, scores, comments, and the line that holds it.
+"""A human decision in an imported file.
 
 The fields of a file may hold anything that is JSON, so entries need not have the shape of our own decisions.
 """

@@ -1,13 +1,11 @@
-"""Independent independent reviews of several people on one record, and what comes of them.
+"""Independent reviews: several people review one record without seeing each other's scores.
 
-Where a run wants several, a submit is an independent review: a review version that is not in force. The
-record stays in the queue for others; who gave one does not get it again, and nobody sees an open independent
-review of somebody else but a lead who decides. The last that is wanted settles it: where all gave the same
-scores it is put in force, which is for `workflow` to do, and where they differ the record goes to a lead.
+An independent review is a review version that is not the current decision. The record stays in the queue for
+other reviewers. Open independent reviews are visible to the adjudicating lead only. The last one that the run
+requires becomes the current decision if all scores agree. Otherwise the record goes to a lead.
 """
 
 from collections.abc import Iterable, Sequence
-from enum import Enum, auto
 from typing import Any, NamedTuple, Unpack
 from uuid import UUID
 
@@ -19,19 +17,12 @@ from reviews.audit import events, reveals
 from reviews.models import Escalation, Evaluation, IndependentReview, Review, Run, User, Withdrawal
 from reviews.queue import allocation, claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
-from reviews.records.conflicts import Conflict, RecordUnavailable
+from reviews.records.conflicts import Conflict
 from reviews.records.scores import identity, is_score, score_of
 from reviews.review import agreement_counts, drafts, versions
+from reviews.review.current_decision import make_current
 from reviews.review.decision import Decision
 from reviews.review.preconditions import check_decidable
-
-
-class Outcome(Enum):
-    """What follows an independent review: others are awaited, all agree, or a lead decides."""
-
-    WAITS = auto()
-    AGREE = auto()
-    DIFFER = auto()
 
 
 class Standing(NamedTuple):
@@ -42,24 +33,16 @@ class Standing(NamedTuple):
     own: IndependentReview | None
 
 
-class Given(NamedTuple):
-    """A submitted independent review, all open ones of the record, and the outcome."""
-
-    review: Review
-    independent_reviews: list[IndependentReview]
-    outcome: Outcome
-
-
 def waiting_on(evaluation: Evaluation) -> list[int]:
-    """The keys of the independent reviews that wait for a decision."""
+    """Return the keys of the open independent reviews."""
     waiting = evaluation.independent_reviews.filter(is_open=True)
     return list(waiting.order_by("pk").values_list("pk", flat=True))
 
 
 def are_wanted(evaluation: Evaluation, waiting: Sequence[int]) -> bool:
-    """Whether a submit of the record, on which these independent reviews wait, is an independent review.
+    """Return whether a submit counts as an independent review. `waiting` are the keys of the open ones.
 
-    Not where a lead was asked, nor where a decision is in force: its reviewer reads what was decided before.
+    Escalated and decided records need none: their reviewers see the earlier scores.
     """
     if evaluation.is_escalated or evaluation.review_id is not None:
         return False
@@ -96,7 +79,7 @@ def standing(evaluation: Evaluation, user: User) -> Standing:
 
 
 def agree(reviews: Iterable[Review]) -> bool:
-    """Whether all gave the same scores to the same criteria."""
+    """Return whether all reviews have the same criteria and scores."""
     first, *others = (_scores(review) for review in reviews)
     return all(other == first for other in others)
 
@@ -107,47 +90,51 @@ def _scores(review: Review) -> dict[str, Any]:
 
 
 def problem(run: Run) -> str:
-    """Why a run cannot get the independent reviews it wants, as a sentence; empty where it can."""
+    """Explain why a run cannot get the independent reviews it requires; empty if it can."""
     people = User.objects.filter(is_active=True, groups__permissions__codename="review_evaluation")
     count = people.distinct().count()
     if not run.overlap_share or run.overlap <= count:
         return ""
     can = "1 person" if count == 1 else f"{count} people"
     return (
-        f"{run.overlap} people are to review the same record and only {can} can. Such a record waits, "
-        "until there are more or a lead decides with the independent reviews there are."
+        f"{run.overlap} people are required to review the same record, but only {can} can review. "
+        "Such records wait for more reviewers or for a lead."
     )
 
 
-def give(evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision) -> Given:
-    """Add an independent review on a locked record, which nobody holds afterwards.
+def submit(evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision) -> Review:
+    """Submit an independent review of a locked record.
 
-    What all agree on is not in force yet, and not counted: the caller does both, in this order.
+    The last one that the run requires becomes the current decision if all agree. If they differ, the record
+    goes to a lead.
     """
-    before = open_on(evaluation)
-    keys = [independent_review.pk for independent_review in before]
+    earlier = open_on(evaluation)
+    keys = [one.pk for one in earlier]
     review = versions.add(evaluation, reviewer, submission, decision, independent_reviews=keys)
-    given = [*before, _keep(evaluation, review)]
+    submitted = [*earlier, _keep(evaluation, review)]
     _leave_to_others(evaluation, reviewer)
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
-    if len(given) < allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id):
-        return Given(review, given, Outcome.WAITS)
-    if agree(independent_review.review for independent_review in given):
+    if len(submitted) < allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id):
+        return review
+    if agree(one.review for one in submitted):
         close(evaluation)
-        return Given(review, given, Outcome.AGREE)
-    _hand_to_lead(evaluation, reviewer)
-    return Given(review, given, Outcome.DIFFER)
+        numbers = [one.review.version for one in submitted]
+        make_current("resolve", evaluation, review, {"independent_reviews": numbers})
+    else:
+        _hand_to_lead(evaluation, reviewer)
+    # Last: this locks rows that all reviewers of the run share.
+    agreement_counts.count(evaluation, submitted)
+    return review
 
 
 @transaction.atomic
 def add(
     *, evaluation_id: int, reviewer: User, version: int, submission: UUID, **decision: Unpack[Decision]
 ) -> Review:
-    """Put an independent review beside a decision that is in force: the reviewer came too late to decide.
+    """Add an independent review to a record that somebody else decided first.
 
-    It changes nothing in force. If its scores are others, a lead is to say which hold. Arguments as of
-    `workflow.submit_review`. Raises `Conflict` where there is no such decision of somebody else's, or the
-    record has changed since.
+    The current decision stays. If the scores differ, a lead decides. The arguments are those of
+    `decisions.submit`. Raises `Conflict` if nobody else decided the record here, or if it has changed.
     """
     check(reviewer, "review_evaluation")
     evaluation = claims.lock_evaluation(evaluation_id)
@@ -156,12 +143,12 @@ def add(
         return sent_before
     in_force = _decided_by_another(evaluation, reviewer)
     if evaluation.version != version:
-        # Says who decided it, and how far from that this is: sent again, it is meant beside that.
+        # Raises with the name of the other reviewer. The reviewer can then submit this review as an addition.
         check_decidable(evaluation, reviewer, decision["scores"])
     review = versions.add(evaluation, reviewer, submission, decision)
     _keep(evaluation, review)
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
-    # So that both are there side by side, as they are where independent reviews were asked for.
+    # The current decision becomes an open independent review, too, so that a lead can compare both.
     beside = {"evaluation": evaluation, "reviewer": in_force.reviewer}
     IndependentReview.objects.update_or_create(review=in_force, defaults=beside | {"is_open": True})
     if not evaluation.is_escalated:
@@ -173,35 +160,32 @@ def add(
 
 
 def _decided_by_another(evaluation: Evaluation, reviewer: User) -> Review:
-    """The decision that an independent review can stand beside. Raises `Conflict`."""
+    """Return the current decision of another reviewer. Raises `Conflict` if there is none to add to."""
     in_force = evaluation.review
     if in_force is None or evaluation.in_queue:
-        raise Conflict("Nothing is decided here any more: submit it instead.")
+        raise Conflict("This record is no longer decided. Submit your review instead.")
     if in_force.is_from_file:
-        raise Conflict(
-            "This decision came with a file: there is nobody's independent review to put another beside."
-        )
+        raise Conflict("This decision came with a file, so it cannot be compared with an independent review.")
     if in_force.reviewer_id == reviewer.pk:
-        raise Conflict("The decision in force is yours. Revise it instead.")
+        raise Conflict("The current decision is yours. Revise it instead.")
     given = evaluation.independent_reviews.filter(reviewer=reviewer, review__withdrawal=None)
     place = {"source_import": evaluation.source_import_id, "source_line": evaluation.source_line}
     if given.filter(**{f"review__{name}": value for name, value in place.items()}).exists():
-        raise Conflict("You gave your independent review on this already.")
+        raise Conflict("You have already reviewed this record.")
     return in_force
 
 
 @transaction.atomic
 def take_over(*, evaluation_id: int, actor: User) -> None:
-    """As a lead, decide on a record with the independent reviews there are: it is theirs from now on.
+    """Claim a record as a lead, to adjudicate the independent reviews submitted so far.
 
-    They may read the independent reviews from now on, and give none of their own any more. Raises
-    `RecordUnavailable` when somebody else holds the record, and `Conflict` when it waits for no independent
-    reviews.
+    From now on the lead may read these reviews and cannot add one. Raises `RecordUnavailable` if somebody
+    else has claimed the record, and `Conflict` if it has no open independent reviews.
     """
     check(actor, "lead_review")
     evaluation = claims.lock_evaluation(evaluation_id)
     if evaluation.is_escalated or not evaluation.independent_reviews.filter(is_open=True).exists():
-        raise Conflict("This record does not wait for independent reviews.")
+        raise Conflict("This record has no open independent reviews.")
     claims.check_unclaimed(evaluation, actor)
     _hand_to_lead(evaluation, actor, "adjudicate")
     reveals.record_reveal(evaluation, actor, reveals.How.INDEPENDENT_REVIEWS)
@@ -239,7 +223,7 @@ def outdate(evaluations: Iterable[int]) -> None:
 
 
 def is_aside(evaluation: Evaluation, review: Review) -> bool:
-    """Whether a review is an independent review on which nothing in force was built."""
+    """Return whether a review is an independent review that no later decision includes."""
     is_newest = evaluation.review_id is None or evaluation.review_id < review.pk
     return is_newest and IndependentReview.objects.filter(review=review).exists()
 
@@ -247,14 +231,11 @@ def is_aside(evaluation: Evaluation, review: Review) -> bool:
 def take_back(evaluation: Evaluation, review: Review) -> None:
     """Withdraw an independent review of a locked record and restore its entries as a draft.
 
-    The record is the reviewer's again if it is free. Raises `Conflict` when a lead is at it.
+    The reviewer gets the record back if nobody has claimed it. Raises `RecordUnavailable` if a lead has.
     """
     reviewer = review.reviewer
     if evaluation.is_escalated:
-        try:
-            claims.check_unclaimed(evaluation, reviewer)
-        except RecordUnavailable as taken:
-            raise Conflict(taken.reason) from taken
+        claims.check_unclaimed(evaluation, reviewer)
     Withdrawal.objects.create(review=review, actor=reviewer)
     IndependentReview.objects.filter(review=review).update(is_open=False)
     _end_disagreement(evaluation, reviewer)
@@ -268,7 +249,7 @@ def take_back(evaluation: Evaluation, review: Review) -> None:
 
 
 def _leave_to_others(evaluation: Evaluation, reviewer: User) -> None:
-    """Free a record on which a reviewer has said what they have to say."""
+    """Release a record to the other reviewers."""
     if evaluation.assigned_to_id == reviewer.pk:
         evaluation.assigned_to = None
     evaluation.save(update_fields=["assigned_to", *assign_claim(evaluation, NO_CLAIM)])

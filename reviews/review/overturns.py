@@ -1,4 +1,4 @@
-"""Decisions that somebody else changed or put back: noted in the transaction that does so."""
+"""Record overturns: decisions that another person revised, reopened or replaced."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,6 +1,6 @@
-"""How the records of a run are judged: its criteria, scores, verdict rule, and causes of a wrong judge.
+"""The rubric of a run: its criteria, scores, verdict rule and causes of judge errors.
 
-What a run does not hold is the usual. Changing it changes what pages show at once, and no record.
+Missing parts have defaults. A change of the rubric changes pages at once, but no record.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a run's records are judged by, read from a sample of them when a file came in."""
+"""Infer a run's rubric from a sample of its imported records."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ from reviews.rubric.definition import MAX_NAME, MAX_SCORE, MAX_SCORES, SCORES
 from reviews.rubric.proposals import read
 
 SAMPLE_SIZE = 200
-# The latest of so many imports: what those before them brought was learned when they came.
+# Only the latest imports are sampled: earlier ones were sampled when they came in.
 MOST_IMPORTS = 50
 _LARGEST = 64 * 1024
 
-# The first record at or behind each place, of those that are no burden to read.
+# The first record at or after each place, without very large records.
 _SAMPLE = """
     SELECT DISTINCT found.id
     FROM unnest(%s::bigint[], %s::bigint[]) AS place (import, line)
@@ -50,7 +50,7 @@ _RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
 
 
 class _Read(NamedTuple):
-    """A record that scores could be read from, by criterion."""
+    """A record with its scores by criterion."""
 
     record: Evaluation
     scores: dict[str, Score]
@@ -95,7 +95,7 @@ def _is_name(name: str) -> bool:
 
 
 def _criteria(run: Run, sample: list[_Read]) -> list[str]:
-    """What most records have, or else the most frequent whole; in the order of the file.
+    """Return the criteria of most records, or else the most frequent set, in the order of the file.
 
     Where a run has records of two rubrics, the criteria of one are not missing in those of the other.
     """
@@ -111,7 +111,7 @@ def _criteria(run: Run, sample: list[_Read]) -> list[str]:
 
 
 def _common_scores(sample: list[_Read]) -> list[Score]:
-    """The scores that occur in more than one record of a hundred, best first."""
+    """Return the scores of more than 1% of the records, best first."""
     counts = Counter(
         identity(score)
         for _, scores in sample
@@ -123,7 +123,7 @@ def _common_scores(sample: list[_Read]) -> list[Score]:
 
 
 def _one_spelling_each(scores: Iterable[Score]) -> Iterator[Score]:
-    """Leaves out texts that differ from an earlier one by case or spaces only."""
+    """Yield the scores without texts that differ from an earlier one only by case or spaces."""
     met = set()
     for score in scores:
         key = identity(score.strip().casefold() if isinstance(score, str) else score)
@@ -143,7 +143,7 @@ def _completed(scores: list[Score]) -> list[Score]:
 
 
 def _place(score: Score) -> tuple[int, float]:
-    """Where a score belongs: texts by rank, then numbers and truth values from the highest down."""
+    """Return the sort key of a score: texts by rank, then numbers and booleans from the highest down."""
     if isinstance(score, str):
         return _RANK.get(score.strip().casefold(), len(_RANKS)), 0
     return len(_RANKS) + 1, -score

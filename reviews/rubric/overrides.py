@@ -1,4 +1,4 @@
-"""A decision against what the judge had said, as figures count it."""
+"""Compare a decision with the judge's scores, to count overrides."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

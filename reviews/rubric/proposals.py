@@ -1,4 +1,4 @@
-"""The criteria of a record as the judge left them, parsed or read out of raw output, and those it lacks."""
+"""The judge's proposals for the criteria of a record: parsed, extracted from raw output, or blank."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def read_proposals(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
 
 
 def read(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
-    """The criteria that the record itself brings, in the order of the file or of the raw text."""
+    """Return the record's own criteria, in the order of the file or of the raw output."""
     if evaluation.parsed_rubric_scores:
         judged = evaluation.parsed_rubric_scores
         return [_judged(name, judged[name], rubric) for name in _names(evaluation)]
@@ -91,7 +91,7 @@ def read(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
 
 
 def _names(evaluation: Evaluation) -> list[str]:
-    """The criteria in the order of the file: people know them by their place, and jsonb sorts keys."""
+    """Return the criteria in the order of the file, which jsonb does not keep."""
     mirrored = evaluation.parsed_rubric_scores
     try:
         kept = stored_record(evaluation)

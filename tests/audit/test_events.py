@@ -255,7 +255,7 @@ EVENTS = {
     "escalation.escalate": "escalate",
     "escalation.withdraw": "withdraw escalation",
     "escalation.settle": "settle escalation",
-    "independent_reviews.give": "independent review, disagreement",
+    "independent_reviews.submit": "independent review, disagreement",
     "independent_reviews.add": "independent review",
     "independent_reviews.take_over": "adjudicate, reveal",
     "independent_reviews.take_back": "undo independent review",
@@ -310,7 +310,7 @@ TOLD_BY = {
     "independent_reviews.reopen": "workflow.undo",
     "independent_reviews.recount": "workflow.undo",
     "independent_reviews.outdate": "importer.import_stream",
-    "agreement_counts.count": "independent_reviews.give",
+    "agreement_counts.count": "independent_reviews.submit",
     "agreement_counts.uncount": "independent_reviews.take_back",
     # What is sent changes nothing here; each message and its attempts are kept for 90 days.
     "webhooks.tell_reviewed": "webhooks.add",
@@ -821,10 +821,10 @@ class Calls:
         self.run.save()
         return decide(self.held(), self.ana)
 
-    def independent_reviews_give(self) -> Call:
+    def independent_reviews_submit(self) -> Call:
         decision: Decision = {"scores": {}, "comments": "", "origins": {}}
         return partial(
-            independent_reviews.give, self.independent_review().evaluation, self.lea, uuid4(), decision
+            independent_reviews.submit, self.independent_review().evaluation, self.lea, uuid4(), decision
         )
 
     def independent_reviews_add(self) -> Call:

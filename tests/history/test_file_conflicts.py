@@ -188,7 +188,7 @@ class TestSettling:
     def test_twice_is_refused(self, run: Run, lea: User) -> None:
         conflict = open_conflict()
         settle(lea, theirs=False)
-        with pytest.raises(Conflict, match="not open any more"):
+        with pytest.raises(Conflict, match="no longer open"):
             decisions.settle_conflict(
                 conflict_id=conflict.pk, version=evaluation().version, theirs=True, actor=lea
             )

@@ -358,7 +358,7 @@ class TestUndo:
         decide(first, ana)
         decide(second, ana)
         assert [self.undo(first, ana) for _ in range(2)] == [second, first]
-        with pytest.raises(Conflict, match=r"^There is no decision of yours in this run to take back\.$"):
+        with pytest.raises(Conflict, match=r"^There is You have no decision in this run to undo\.$"):
             self.undo(first, ana)
 
     def test_brings_the_review_before_back_in_force(self, evaluation: Evaluation, ana: User) -> None:

@@ -416,7 +416,7 @@ class TestALeadWhoWaitsNoLonger:
     def test_needs_an_independent_review_and_a_free_record(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
-        with pytest.raises(Conflict, match=r"^This record does not wait for independent reviews\.$"):
+        with pytest.raises(Conflict, match=r"^This record has no open independent reviews\.$"):
             independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
         decide(evaluation, ana)
         claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
@@ -512,11 +512,11 @@ class TestOneThatCameTooLate:
         add(decided, bo)
 
     def test_is_of_somebody_else_and_given_once(self, decided: Evaluation, ana: User, bo: User) -> None:
-        with pytest.raises(Conflict, match="The decision in force is yours"):
+        with pytest.raises(Conflict, match="The current decision is yours"):
             add(decided, ana)
         review = add(decided, bo)
         assert add(decided, bo, submission=review.submission) == review
-        with pytest.raises(Conflict, match="You gave your independent review on this already"):
+        with pytest.raises(Conflict, match="You have already reviewed this record"):
             add(decided, bo)
 
     def test_needs_a_decision_made_here_that_is_as_it_was(

@@ -101,7 +101,7 @@ def test_on_evidence_that_has_changed_since_nothing_is_said_of_the_judge(lea: Us
 
 
 def test_the_version_in_force_is_a_conflict(record: Evaluation, lea: User) -> None:
-    with pytest.raises(Conflict, match=r"^This version is in force already\.$"):
+    with pytest.raises(Conflict, match=r"^This version is already the current decision\.$"):
         restore_version(record, lea, 2)
 
 

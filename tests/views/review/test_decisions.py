@@ -146,7 +146,7 @@ class TestUndo:
         response = as_ana.post(url("undo", held.run), headers=HTMX)
         assert response.status_code == 409
         assert response["HX-Retarget"] == "#notices"
-        assert "There is no decision of yours in this run to take back." in text(response)
+        assert "You have no decision in this run to undo." in text(response)
         assert "no decision of yours" in text(as_ana.post(url("undo", held.run), follow=True))
 
 

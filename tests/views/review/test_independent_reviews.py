@@ -176,7 +176,7 @@ class TestALeadDecides:
     def test_not_on_a_record_that_waits_for_none(self, as_lea: Client, record: Evaluation) -> None:
         response = as_lea.post(url("adjudicate", record), headers=HTMX)
         assert response.status_code == 409
-        assert "This record does not wait for independent reviews." in text(response)
+        assert "This record has no open independent reviews." in text(response)
 
     @pytest.mark.parametrize(
         ("outcome", "status"), [("returned", "Needs Review"), ("closed", "Needs Review")]

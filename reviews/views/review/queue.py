@@ -1,0 +1,47 @@
+"""The queue of a run: claim the next record, and prefetch the one after it."""
+
+from http import HTTPStatus
+
+from django.http import HttpResponse
+from django.views.decorators.http import require_POST, require_safe
+
+from reviews.http.request import Request
+from reviews.queue import claims
+from reviews.views.review import screen
+
+
+@require_safe
+def review(request: Request, run_pk: int) -> HttpResponse:
+    """Show the reviewer's progress in the queue."""
+    return screen.queue_screen(request, screen.load_run(request, run_pk))
+
+
+@require_POST
+def claim_next(request: Request, run_pk: int) -> HttpResponse:
+    return screen.go_on(request, screen.load_run(request, run_pk))
+
+
+@require_POST
+def take_back_skips(request: Request, run_pk: int) -> HttpResponse:
+    """Restore the records that the reviewer skipped, and show the next one."""
+    run = screen.load_run(request, run_pk)
+    claims.unskip_all(run=run, reviewer=request.user)
+    return screen.go_on(request, run)
+
+
+@require_POST
+def spare(request: Request, run_pk: int) -> HttpResponse:
+    """Prefetch the record after `beside` and send its screen; 204 if none is available."""
+    run, beside = screen.load_run(request, run_pk), screen.posted_key(request, "beside")
+    condition = screen.working_condition(request, run)
+    found = claims.prefetch_next(run=run, reviewer=request.user, current=beside or 0, condition=condition)
+    if found is None:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return screen.record_screen(request, screen.load(request, found.pk), is_spare=True)
+
+
+@require_POST
+def release_spares(request: Request, run_pk: int) -> HttpResponse:
+    """Release the prefetched records when the page is closed."""
+    claims.release_prefetched(run=screen.load_run(request, run_pk), reviewer=request.user)
+    return HttpResponse(status=HTTPStatus.NO_CONTENT)
