@@ -97,7 +97,7 @@ def problem(run: Run) -> str:
         return ""
     can = "1 person" if count == 1 else f"{count} people"
     return (
-        f"{run.overlap} people are required to review the same record, but only {can} can review. "
+        f"{run.overlap} people are to review the same record and only {can} can. "
         "Such records wait for more reviewers or for a lead."
     )
 

@@ -186,7 +186,7 @@ def decided_and_taken_back_by_bo(evaluation: Evaluation, bo: User) -> str:
         actor=bo,
     )
     at = AuditEvent.objects.get(action="undo").at
-    return f"bo took a review of this back at {at:%H:%M} UTC. Check it again."
+    return f"bo undid a decision on this at {at:%H:%M} UTC. Check it again."
 
 
 def settled_by_a_file(evaluation: Evaluation, _bo: User) -> str:
@@ -358,7 +358,7 @@ class TestUndo:
         decide(first, ana)
         decide(second, ana)
         assert [self.undo(first, ana) for _ in range(2)] == [second, first]
-        with pytest.raises(Conflict, match=r"^There is You have no decision in this run to undo\.$"):
+        with pytest.raises(Conflict, match=r"^You have no decision in this run to undo\.$"):
             self.undo(first, ana)
 
     def test_brings_the_review_before_back_in_force(self, evaluation: Evaluation, ana: User) -> None:
@@ -391,20 +391,20 @@ class TestUndo:
 
     def test_is_for_ones_own_decisions(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         decide(evaluation, ana)
-        with pytest.raises(Conflict, match=r"^There is no decision of yours"):
+        with pytest.raises(Conflict, match=r"^You have no decision in this run"):
             self.undo(evaluation, lea)
 
     def revised(self, evaluation: Evaluation, lea: User) -> str:
         review = revise(evaluation, lea)
-        return f"lea has decided this again at {review.submitted_at:%H:%M} UTC."
+        return f"lea decided this again at {review.submitted_at:%H:%M} UTC."
 
     def reopened(self, evaluation: Evaluation, lea: User) -> str:
         decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="")
-        return "This record was reopened since you decided: it is in the queue again."
+        return "This record was reopened after your decision. It is in the queue again."
 
     def stale(self, evaluation: Evaluation, _lea: User) -> str:
         Evaluation.objects.update(human_review_status="Needs Review", is_stale=True)
-        return "A file has changed this record since you decided: it is in the queue again."
+        return "A file changed this record after your decision. It is in the queue again."
 
     @pytest.mark.parametrize("happens", [revised, reopened, stale])
     def test_leaves_alone_what_somebody_built_on(
@@ -464,7 +464,9 @@ class TestRevise:
         assert revise(evaluation, lea).version == 1
 
     def test_of_what_is_in_the_queue_is_a_conflict(self, evaluation: Evaluation, lea: User) -> None:
-        with pytest.raises(Conflict, match=r"^There is no decision to revise"):
+        with pytest.raises(
+            Conflict, match=r"^This record is in the queue, so there is no decision to revise"
+        ):
             revise(evaluation, lea)
 
     def test_on_an_older_version_says_what_happened(self, decided: Evaluation, ana: User, lea: User) -> None:
@@ -510,7 +512,7 @@ class TestReopen:
             decisions.reopen(evaluation_id=evaluation.pk, actor=bo, reason="")
 
     def test_of_what_is_not_decided_is_a_conflict(self, evaluation: Evaluation, lea: User) -> None:
-        with pytest.raises(Conflict, match=r"^This record is not decided"):
+        with pytest.raises(Conflict, match=r"^This record has no decision to reopen"):
             decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="")
 
 

@@ -527,7 +527,7 @@ class TestOneThatCameTooLate:
         with pytest.raises(Conflict, match=r"^ana submitted this at .* You agree on every criterion\.$"):
             add(decided, bo, version=version)
         decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Again.")
-        with pytest.raises(Conflict, match="Nothing is decided here any more"):
+        with pytest.raises(Conflict, match="This record is no longer decided"):
             add(decided, bo)
 
     def test_in_the_queue_again_is_with_the_lead(

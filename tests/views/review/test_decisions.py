@@ -147,7 +147,7 @@ class TestUndo:
         assert response.status_code == 409
         assert response["HX-Retarget"] == "#notices"
         assert "You have no decision in this run to undo." in text(response)
-        assert "no decision of yours" in text(as_ana.post(url("undo", held.run), follow=True))
+        assert "no decision in this run" in text(as_ana.post(url("undo", held.run), follow=True))
 
 
 class TestRevising:
