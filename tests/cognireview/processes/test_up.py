@@ -300,7 +300,7 @@ class TestCannotStart:
             process = start(tmp_path, port)
             _, said = process.communicate(timeout=READY)
         assert process.returncode == 2
-        assert re.search(rf"^.*Port {port} cannot be used: .*\n\Z", said)
+        assert re.search(rf"^.*\n.*Port {port} cannot be used: .*\n\Z", said)
 
     def test_waits_for_a_port_that_the_up_before_is_about_to_leave(
         self, monkeypatch: pytest.MonkeyPatch
