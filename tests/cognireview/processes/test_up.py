@@ -189,7 +189,7 @@ class TestUp:
         second = start(data_dir, first.port + 1)
         _, said = second.communicate(timeout=READY)
         assert second.returncode == 1
-        assert said.count("\n") == 1
+        assert said.count("\n") == 2
         assert f"{supervisor._public_url(first.port)} (process {first.process.pid})" in said
         assert first.status("/readyz") == 200
 
