@@ -29,7 +29,7 @@ from tests.test_architecture import MODULES, calls, place, tree
 SECURITY = (BASE_DIR / "SECURITY.md").read_text()
 HELD_BY = (BASE_DIR / "docs" / "security.md").read_text()
 
-PROGRAMS = [*MODULES.values(), *sorted((BASE_DIR / "cognireview").glob("*.py"))]
+PROGRAMS = [*MODULES.values(), *sorted((BASE_DIR / "cognireview").rglob("*.py"))]
 # Modules that reach out of the process, each with what for. One more is to be looked at, and written here.
 REACH_OUT = {
     "cognireview/operations/backup.py": "runs pg_dump and pg_restore",
@@ -47,23 +47,23 @@ REACHING = re.compile(
     r"(requests|urllib3|httpx|aiohttp|socket|smtplib|ftplib|http\.client|urllib\.request|xmlrpc|subprocess|pickle"
     r"|marshal|shelve|ctypes|code|codeop|runpy|multiprocessing|webbrowser)(\.|$)"
 )
-# Where commands read and write files that the operator named.
-OPEN_FILES = ("management.", "receipt_check")
-# Modules that give the ORM names in a dict: each makes the names itself.
+# Commands read and write files that the operator named; next_record reads its SQL.
+OPEN_FILES = ("management.", "exports.verify_receipt", "queue.next_record")
+# Modules that pass column names to the ORM in a dict. Each builds the names itself.
 NAME_COLUMNS = {
-    "analytics": "the fields of a selection",
-    "blind": "where a record's evidence stands",
-    "exporter": "the human_* columns",
-    "filters": "the columns of FILTERS",
-    "import_job": "the columns of a job's progress",
-    "judging": "the fields of a scope",
-    "judging_records": "judge and human",
-    "kept_sums": "the columns of an import's sums",
-    "links": "the columns of a link",
-    "listing": "place_0, place_1, ...",
-    "independent_reviews": "the columns of a disagreement",
-    "queue": "whether a claim is a spare one",
-    "workflow": "the columns of an open escalation",
+    "accounts.one_time_links": "the columns of a link",
+    "dashboard.reviewer_activity": "the fields of a selection",
+    "exports.line_plan": "the human_* columns",
+    "imports.jobs": "the columns of a job's progress",
+    "judge.accuracy": "the fields of a scope",
+    "judge.drilldown": "judge and human",
+    "queue.claim_columns": "the columns of a claim",
+    "review.blind_scoring": "the place of a record's evidence",
+    "review.decisions": "the columns of an open escalation",
+    "review.independent_reviews": "the columns of a disagreement",
+    "search.filters": "the columns of FILTERS",
+    "search.listing": "place_0, place_1, ...",
+    "storage.integrity": "the columns of an import's sums",
 }
 TAKE_NAMES = {"filter", "exclude", "get", "Q", "annotate", "alias", "update", "create", "aggregate"}
 SECRETS = re.compile(
