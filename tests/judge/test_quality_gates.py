@@ -108,7 +108,7 @@ class TestABar:
         [
             undefined("Nobody said anything."),
             undefined("All 40 pairs are Yes on both sides.", 40),
-            Estimate(3.0, 1.0, None, 40, "What it is divided by may be 0."),
+            Estimate(3.0, 1.0, None, 40, "The divisor may be 0."),
             wilson(9, 9),
             wilson(0, 9),
         ],

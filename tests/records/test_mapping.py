@@ -212,13 +212,13 @@ class TestAMappingThatIsNone:
             (b"[field]", ["field: is not part of a mapping: fields, criteria, review"]),
             (
                 b"[fields]\ntask = 'a'\ntask_id = 1",
-                ["fields.task_id: is a number", "fields.task: is no field"],
+                ["fields.task_id: is a number", "fields.task: is not a field"],
             ),
             (b"[fields]\ntask_id = 'a['", ["fields.task_id: is not valid JMESPath: 'a['"]),
             (b"[fields]\nhuman_review_comments = 'a'", ["fields.human_review_comments: is read from"]),
             (
                 b"[[criteria]]\nname = 'a'\nwho = 'b'",
-                ["criteria[1].who: is none of", "criteria[1].score: is"],
+                ["criteria[1].who: is not one of", "criteria[1].score: is"],
             ),
             (b"[[review]]\nwhen = 'a('\nreason = 'b('", ["review[1].when: is not valid JMESPath"]),
             (

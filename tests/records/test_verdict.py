@@ -127,10 +127,10 @@ class TestRulesAsData:
     @pytest.mark.parametrize(
         ("data", "problem"),
         [
-            ([], "The rule is must be “worst” or “mean”."),
-            (None, "The rule is must be “worst” or “mean”."),
-            ({"kind": "best"}, "The rule is must be “worst” or “mean”."),
-            ({"kind": "mean", "pass": 4}, "The rule is must be “worst” or “mean”."),
+            ([], "The rule must be “worst” or “mean”."),
+            (None, "The rule must be “worst” or “mean”."),
+            ({"kind": "best"}, "The rule must be “worst” or “mean”."),
+            ({"kind": "mean", "pass": 4}, "The rule must be “worst” or “mean”."),
             (
                 {"kind": "mean", "pass": 2, "partial": 3},
                 "The lowest mean of a Partial cannot be above that of a Pass.",
@@ -153,11 +153,11 @@ class TestRulesAsData:
             ),
             (
                 {"kind": "worst", "yes": ["Yes"], "no": [None]},
-                "The scores of a rule are non-blank strings, numbers or booleans.",
+                "The scores of a rule must be non-blank strings, numbers or booleans.",
             ),
             (
                 {"kind": "worst", "yes": "Yes", "no": ["No"]},
-                "The scores of a rule are non-blank strings, numbers or booleans.",
+                "The scores of a rule must be non-blank strings, numbers or booleans.",
             ),
         ],
     )

@@ -188,7 +188,7 @@ class TestFalsePassAndFalseFail:
 
     def test_are_undefined_where_there_is_nothing_to_mistake(self) -> None:
         found = table([[5, 0], [2, 0]], *YES_NO)
-        assert false_pass(found).why == "The human gave no score that counts as No, so none can pass falsely."
+        assert false_pass(found).why == "The human gave no score that counts as No."
         assert false_fail(table([[0, 5], [0, 2]], *YES_NO)).value is None
 
 
@@ -225,7 +225,7 @@ class TestWhereNothingCanBeSaid:
 
     def test_kappa_where_both_say_the_same_each_time(self) -> None:
         assert kappa(table([[40, 0], [0, 0]], *YES_NO)).why == (
-            "All 40 pairs are Yes on both sides: chance alone would agree too, so kappa is undefined. "
+            "All 40 pairs are Yes on both sides: chance alone would agree, so kappa is undefined. "
             "AC1 is 1.00."
         )
         assert kappa(table([[0, 0], [0, 2]], *YES_NO)).why.startswith("All 2 pairs are No on both sides:")
@@ -234,13 +234,13 @@ class TestWhereNothingCanBeSaid:
     def test_kappa_of_one_pair(self) -> None:
         for counts in ([[1, 0], [0, 0]], [[0, 1], [0, 0]]):
             assert kappa(table(counts, *YES_NO)).why == (
-                "There is only one pair of scores, which tells nothing of chance."
+                "There is only one pair of scores, too few to estimate chance."
             )
 
     def test_kappa_where_one_says_the_same_each_time(self) -> None:
         assert kappa(table([[30, 10], [0, 0]], *YES_NO)).why == (
-            "In all 40 pairs the judge says Yes, so kappa would be 0 whatever the human says: "
-            "it is undefined. AC1 is 0.68."
+            "In all 40 pairs the judge says Yes, so kappa is undefined: it would be 0 whatever "
+            "the human says. AC1 is 0.68."
         )
         assert kappa(table([[0, 10], [0, 30]], *YES_NO)).why.startswith("In all 40 pairs the human says No,")
 
@@ -249,11 +249,11 @@ class TestWhereNothingCanBeSaid:
         assert (found.value, limits(found, 2)) == (1, (0.91, 1.0))
 
     def test_ac1_with_one_score_to_give(self) -> None:
-        assert ac1(table([[7]])).why == "There is only one score that could have been given."
+        assert ac1(table([[7]])).why == "Only one score is possible."
 
     def test_weighted_kappa_without_an_order(self) -> None:
         assert weighted_kappa(table([[3, 1], [2, 5]], Category("a"), Category("b"))).why == (
-            "The scores stand in no order."
+            "The scores have no order."
         )
         same = (Category("good", "yes", 2), Category("fine", "yes", 2))
         assert weighted_kappa(table([[3, 1], [2, 5]], *same)).value is None

@@ -60,7 +60,7 @@ def is_within_its_limits(estimate: Estimate) -> bool:
 class TestAnEstimate:
     def test_reads_as_a_value_its_interval_and_what_it_is_out_of(self) -> None:
         assert str(Estimate(0.612, 0.44, 0.75, 57)) == "0.61, 0.44 to 0.75, n = 57"
-        assert str(Estimate(2.5, 1.0, None, 1_200, "What it is divided by may be 0.")) == "2.50, n = 1,200"
+        assert str(Estimate(2.5, 1.0, None, 1_200, "The divisor may be 0.")) == "2.50, n = 1,200"
 
     def test_reads_as_the_reason_where_it_is_undefined(self) -> None:
         assert str(UNKNOWN) == "Nobody looked."
@@ -287,8 +287,8 @@ class TestSumsAndRatios:
 
     def test_a_ratio_to_what_may_be_nothing_has_no_upper_limit(self) -> None:
         found = ratio(wilson(5, 10), Estimate(0.1, 0, 0.3, 10))
-        assert (found.high, found.why) == (None, "What it is divided by may be 0.")
-        assert ratio(wilson(5, 10), wilson(0, 10)) == undefined("There is nothing to divide by.", 20)
+        assert (found.high, found.why) == (None, "The divisor may be 0.")
+        assert ratio(wilson(5, 10), wilson(0, 10)) == undefined("The divisor is 0.", 20)
         assert ratio(wilson(5, 10), UNKNOWN).why == "Nobody looked."
 
     def test_a_part_of_a_sum_is_a_ratio_that_stays_below_1(self) -> None:

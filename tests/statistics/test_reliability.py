@@ -114,7 +114,7 @@ class TestTheOrderOfThings:
 class TestWhereNothingCanBeSaid:
     def test_among_people_who_say_the_same_each_time(self) -> None:
         assert alpha({("Yes", "Yes"): 40}).why == (
-            "All scores are the same: chance alone would agree too, so alpha is undefined."
+            "All scores are the same: chance alone would agree, so alpha is undefined."
         )
         assert fleiss_kappa({("Yes", "Yes"): 40}).n == 40
 

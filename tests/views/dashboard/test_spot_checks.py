@@ -82,7 +82,7 @@ def test_reopening_takes_a_reason_and_puts_the_record_back(as_lea: Client, drawn
     place, record = url("spot-check", drawn[0]), drawn[0].review.evaluation
     refused = as_lea.post(place, {"outcome": "reopened", "note": " "})
     assert refused.status_code == 422
-    assert "Say in a few words why" in text(refused)
+    assert "Enter the reason for reopening" in text(refused)
     record.refresh_from_db()
     assert record.is_done
     as_lea.post(place, {"outcome": "reopened", "note": "Step 2 is wrong."})
