@@ -66,7 +66,7 @@ class MeasurementForm(SettingsForm):
         shares = {name: percent(getattr(known, name)) for name in _SHARES}
         return known.as_json() | shares | {"seen": known.fingerprint}
 
-    def save(self, run: Run, actor: User) -> None:
+    def configure(self, run: Run, actor: User) -> None:
         entered = {name: self.cleaned_data[name] for name in (*_SHARES, "overlap")}
         measurement_settings.configure(
             run_id=run.pk,

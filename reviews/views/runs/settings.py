@@ -83,7 +83,7 @@ class ScoringForm(SettingsForm):
             "seen": known.fingerprint,
         }
 
-    def save(self, run: Run, actor: User) -> None:
+    def configure(self, run: Run, actor: User) -> None:
         definition.configure(run_id=run.pk, actor=actor, rubric=self.rubric(), seen=self.cleaned_data["seen"])
 
     def field_of(self, setting: str) -> str:

@@ -37,7 +37,7 @@ class SettingsForm(forms.Form):
         """Return the initial values of the fields, `seen` among them."""
         raise NotImplementedError
 
-    def save(self, run: Run, actor: User) -> None:
+    def configure(self, run: Run, actor: User) -> None:
         """Save the valid form. Raises `InvalidSettings` and `SettingsChanged`."""
         raise NotImplementedError
 
@@ -58,7 +58,7 @@ def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm])
     status = HTTPStatus.OK
     if form.is_valid():
         try:
-            form.save(run, request.user)
+            form.configure(run, request.user)
         except InvalidSettings as invalid:
             for setting, sentences in invalid.problems.items():
                 form.add_error(form.field_of(setting), list(sentences))
