@@ -16,7 +16,9 @@ from hypothesis import settings as examples
 from cognireview.operations import outage
 from cognireview.postgres import embedded
 from reviews.models import User
+from tests.support import audit_check as audit_checks
 from tests.support import samples
+from tests.support.audit_check import AuditCheck
 from tests.support.factories import UserFactory
 from tests.support.template_database import test_database_from_template
 
@@ -116,6 +118,22 @@ def _flush_passes_triggers() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operations, "sql_flush", flush_without_triggers)
         yield
+
+
+@pytest.fixture(scope="session")
+def audit_check() -> Iterator[AuditCheck]:
+    """Check the writes of the program in all tests of this process."""
+    with audit_checks.checking() as check:
+        yield check
+
+
+@pytest.fixture(autouse=True)
+def _every_write_leaves_an_event(audit_check: AuditCheck) -> Iterator[None]:
+    """Fail a test in which the program commits a write to a domain table without an audit event."""
+    yield
+    found = audit_check.found.copy()
+    audit_check.found.clear()
+    assert not found, "\n".join(found)
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,9 @@ FUNCTIONS = """
 """
 TRIGGERS = """
     SELECT tgname || ' ON ' || tgrelid::regclass, pg_get_triggerdef(pg_trigger.oid)
-    FROM pg_trigger WHERE NOT tgisinternal AND tgrelid::regclass::text NOT LIKE 'procrastinate%'
+    FROM pg_trigger
+    WHERE NOT tgisinternal AND tgrelid::regclass::text NOT LIKE 'procrastinate%'
+      AND tgname <> 'audit_check' -- only in the tests' database
 """
 STORAGE = """
     SELECT relname || '.' || attname, attstorage::text || coalesce(array_to_string(reloptions, ','), '')

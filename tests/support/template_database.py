@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.backends.postgresql.creation import DatabaseCreation
 
 from cognireview.environment import BASE_DIR
+from tests.support import audit_check
 
 _PREFIX = "template_"
 # `migrate` and the receivers of post_migrate run these; pyproject.toml pins the apps that bring tables.
@@ -22,6 +23,7 @@ _SOURCES = (
     "reviews/accounts/permissions.py",
     "reviews/models/*.py",
     "reviews/migrations/*",
+    "tests/support/audit_check.py",
 )
 
 
@@ -38,6 +40,7 @@ def test_database_from_template() -> Iterator[None]:
             templates = {found for (found,) in cursor.fetchall()}
         if template not in templates:
             create_and_migrate(self, *args, **options)
+            audit_check.install_triggers(self.connection)
             self.connection.close()
             _copy(self, name, template)
             for older in templates:

@@ -1,0 +1,213 @@
+"""Find transactions of the program that write to a domain table and leave no audit event.
+
+Triggers, which only the tests' database has, note each table that a transaction writes to. The check looks
+at the notes whenever a transaction that the program itself began is about to commit. Writes by tests and
+their factories are not checked.
+"""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.utils import CursorWrapper
+from django.db.transaction import Atomic
+from psycopg.pq import TransactionStatus
+
+EVENTS = "audit_event"
+# Tables whose rows need no event, by the reason.
+EXEMPT_TABLES = {
+    "the audit log itself": {"audit_seal"},
+    "derived from other tables": {
+        "cause_mention",
+        "criterion_day",
+        "evaluation_facets",
+        "evaluation_words",
+        "facet_count",
+        "import_sums",
+        "judged_count",
+        "agreement_pattern",
+        "queue_filled",
+        "reason_count",
+        "run_count",
+        "run_facet",
+        "stratum",
+        "stratum_count",
+        "unindexed_import",
+    },
+    "a step of an upload or a job, which leaves events": {
+        "export_part",
+        "export_progress",
+        "import_progress",
+        "upload_part",
+    },
+    "saved dozens of times for one review, which leaves an event": {"draft"},
+    "kept for 90 days as a record of its own": {"webhook_delivery", "webhook_attempt"},
+}
+# Columns whose changes need no event.
+EXEMPT_COLUMNS = {
+    "api_token": {"last_used_at"},
+    "evaluation": {"claimed_until"},
+    "person": {"last_login", "password"},
+}
+
+_FUNCTION = """
+    CREATE SCHEMA audit_check;
+    CREATE FUNCTION audit_check.note_write() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        noted text := coalesce(current_setting('audit_check.writes', true), '');
+    BEGIN
+        IF TG_OP <> 'UPDATE' OR to_jsonb(NEW) - TG_ARGV IS DISTINCT FROM to_jsonb(OLD) - TG_ARGV THEN
+            -- Undone with the savepoint or the transaction, as the write itself.
+            PERFORM set_config('audit_check.writes', noted || ' ' || TG_TABLE_NAME, false);
+        END IF;
+        RETURN NULL;
+    END $$;
+"""
+_TRIGGER = """
+    CREATE TRIGGER audit_check AFTER INSERT OR UPDATE OR DELETE ON {table}
+    FOR EACH ROW EXECUTE FUNCTION audit_check.note_write({columns});
+"""
+_TEST = "a test"
+_PROGRAM = ("reviews.", "cognireview.")
+_ENTRY_POINTS = ("reviews.views", "reviews.api", "reviews.management", "reviews.tasks")
+_NO_WRITE = ("SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET", "DECLARE", "FETCH", "CLOSE")
+_READ = "SELECT current_setting('audit_check.writes', true)"
+_RESET = "SELECT set_config('audit_check.writes', '', false)"
+
+
+def install_triggers(connection: Any) -> None:
+    """Create the triggers on every table of ours that is not exempt."""
+    exempt = set().union(*EXEMPT_TABLES.values())
+    tables = {model._meta.db_table for model in apps.get_app_config("reviews").get_models()}
+    assert exempt <= tables, exempt - tables
+    with connection.cursor() as cursor:
+        cursor.execute(_FUNCTION)
+        for table in sorted(tables - exempt):
+            columns = ", ".join(f"'{name}'" for name in sorted(EXEMPT_COLUMNS.get(table, ())))
+            cursor.execute(_TRIGGER.format(table=table, columns=columns))
+
+
+class AuditCheck:
+    """Collects the transactions without an event, each with the place in the program that began it."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def begin_block(self, connection: Any, *, is_fixture: bool) -> None:
+        """Note who begins a transaction. To be called before the transaction begins."""
+        blocks = connection.__dict__.setdefault("audit_check_blocks", [])
+        opener = "" if is_fixture or any(blocks) else _opener() or _entry_point()
+        blocks.append(opener)
+        if opener not in {"", _TEST}:
+            _ask(connection, _RESET)
+
+    def end_block(self, connection: Any, *, commits: bool) -> None:
+        """Check the transaction that ends, if the program began it. To be called before it commits."""
+        opener = connection.audit_check_blocks.pop()
+        if commits and opener not in {"", _TEST}:
+            self._look(connection, opener)
+
+    @contextmanager
+    def statement(self, connection: Any, sql: str) -> Iterator[None]:
+        """Check a statement that the program sends outside a transaction of its own."""
+        place = ""
+        if not any(connection.__dict__.get("audit_check_blocks", ())) and not sql.startswith(_NO_WRITE):
+            place = _entry_point()
+        if place:
+            _ask(connection, _RESET)
+        yield
+        if place:
+            self._look(connection, place)
+
+    def _look(self, connection: Any, place: str) -> None:
+        written = set((_ask(connection, _READ) or "").split())
+        if written and EVENTS not in written:
+            self.found.append(f"{place} writes to {', '.join(sorted(written))} without an audit event")
+
+
+def _ask(connection: Any, question: str) -> Any:
+    """Return the answer to a question that no query count and no log sees; None after an error."""
+    connection.ensure_connection()
+    driver = connection.connection
+    if driver.info.transaction_status == TransactionStatus.INERROR:
+        return None
+    with driver.cursor() as cursor:
+        return cursor.execute(question).fetchone()[0]
+
+
+def _callers() -> Iterator[tuple[str, str]]:
+    """Yield module and place of each caller up to the test's own, the innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame:
+        module, place = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname
+        if frame.f_code.co_name == "inner" and frame.f_code.co_filename == contextlib.__file__:
+            # `@transaction.atomic`: the block belongs to the function that it decorates.
+            function = frame.f_locals["func"]
+            module, place = function.__module__, function.__qualname__
+        if module not in {__name__, "contextlib"}:
+            yield module, f"{module}.{place}"
+        if module.startswith("tests.") and module != __name__:
+            return
+        frame = frame.f_back
+
+
+def _opener() -> str:
+    """Return the place in the program that begins a block, `_TEST` if a test does, "" if a library does."""
+    module, place = next(_callers())
+    if module.startswith("tests."):
+        return _TEST
+    return place if module.startswith(_PROGRAM) else ""
+
+
+def _entry_point() -> str:
+    """Return the innermost place in the program, if a request, a command or a job is under way."""
+    callers = list(_callers())
+    if any(module.startswith(_ENTRY_POINTS) for module, _ in callers):
+        return next(place for module, place in callers if module.startswith(_PROGRAM))
+    return ""
+
+
+@contextmanager
+def checking() -> Iterator[AuditCheck]:
+    """Check every transaction of the default database in this process."""
+    check = AuditCheck()
+    enter, leave = Atomic.__enter__, Atomic.__exit__
+    execute, execute_many = CursorWrapper._execute, CursorWrapper._executemany
+
+    def is_checked(alias: str | None) -> bool:
+        return (alias or DEFAULT_DB_ALIAS) == DEFAULT_DB_ALIAS
+
+    def enter_and_note(block: Any) -> None:
+        if is_checked(block.using):
+            is_fixture = bool(block._from_testcase)
+            check.begin_block(connections[DEFAULT_DB_ALIAS], is_fixture=is_fixture)
+        enter(block)
+
+    def look_and_leave(block: Any, kind: Any, error: Any, trace: Any) -> None:
+        if is_checked(block.using):
+            connection = connections[DEFAULT_DB_ALIAS]
+            check.end_block(connection, commits=kind is None and not connection.needs_rollback)
+        leave(block, kind, error, trace)
+
+    def execute_and_look(cursor: Any, sql: str, *arguments: Any) -> Any:
+        if not is_checked(cursor.db.alias):
+            return execute(cursor, sql, *arguments)
+        with check.statement(cursor.db, str(sql)):
+            return execute(cursor, sql, *arguments)
+
+    def execute_many_and_look(cursor: Any, sql: str, *arguments: Any) -> Any:
+        with check.statement(cursor.db, str(sql)):
+            return execute_many(cursor, sql, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Atomic, "__enter__", enter_and_note)
+        patch.setattr(Atomic, "__exit__", look_and_leave)
+        patch.setattr(CursorWrapper, "_execute", execute_and_look)
+        patch.setattr(CursorWrapper, "_executemany", execute_many_and_look)
+        yield check
