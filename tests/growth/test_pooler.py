@@ -40,8 +40,8 @@ def site(pooled: Place, folder: Path) -> Iterator[Server]:
     ):
         yield web
         for server in (web, worker):
-            assert "Traceback" not in server.said()
-            assert "ERROR" not in server.said()
+            assert "Traceback" not in server.process.output()
+            assert "ERROR" not in server.process.output()
 
 
 @needs_pgbouncer

@@ -46,7 +46,7 @@ def two(database: Place, folder: Path) -> Iterator[Servers]:
         started = [future.result() for future in starting]
         yield Servers(started[:2], started[2:])
         for server in started:
-            assert "Traceback" not in server.said()
+            assert "Traceback" not in server.process.output()
 
 
 def test_reviewers_and_jobs_on_both_decide_each_record_once(two: Servers) -> None:
@@ -100,7 +100,7 @@ def test_each_worker_imports_and_exports_while_the_other_is_paused(two: Servers,
 
 def started(worker: Server, job: str) -> int:
     """Count the jobs of this kind that a worker has started."""
-    return worker.said().count(f"Starting job reviews.tasks.{job}")
+    return worker.process.output().count(f"Starting job reviews.tasks.{job}")
 
 
 @contextmanager
@@ -108,15 +108,15 @@ def paused(worker: Server, database: Place) -> Iterator[None]:
     """Pause a worker between two transactions, so that it keeps no lock from the other worker."""
 
     def pauses() -> bool:
-        worker.signal(signal.SIGSTOP)
+        worker.process.signal(signal.SIGSTOP)
         if database.ask(OPEN_TRANSACTIONS) == 0:
             return True
-        worker.signal(signal.SIGCONT)
+        worker.process.signal(signal.SIGCONT)
         return False
 
     assert eventually(pauses)
     yield
-    worker.signal(signal.SIGCONT)
+    worker.process.signal(signal.SIGCONT)
 
 
 def test_a_login_a_logout_and_a_lockout_at_one_hold_at_the_other(two: Servers) -> None:

@@ -1,9 +1,6 @@
 """The program as people run it: `manage.py up` on a scratch folder, and the processes below it."""
 
-import os
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,8 +9,8 @@ import psutil
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
-from cognireview.environment import BASE_DIR
 from cognireview.postgres import embedded
+from tests.support.processes import Process, environment, running_manage_py
 from tests.support.waiting import eventually, free_port
 
 SECONDS_TO_START = 300
@@ -33,38 +30,25 @@ class Broken(Exception):
 class Site:
     """A running `manage.py up`: web server, worker and PostgreSQL, started again when one of them dies."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self.data_dir = data_dir
-        self.port = free_port()
-        self._process = subprocess.Popen(
-            [sys.executable, "manage.py", "up", f"--port={self.port}"],
-            cwd=BASE_DIR,
-            env={**_inherited(), **_VARIABLES, "COGNIREVIEW_DATA_DIR": str(data_dir)},
-            stdout=(data_dir.parent / "up.log").open("wb"),
-            stderr=subprocess.STDOUT,
-        )
-
-    @property
-    def said(self) -> str:
-        return (self.data_dir.parent / "up.log").read_text()
+    def __init__(self, process: Process, data_dir: Path, port: int) -> None:
+        self.data_dir, self.port = data_dir, port
+        self._process = process
 
     def wait_until_ready(self) -> None:
-        wait_until(lambda: "http" in self.said or self._process.poll() is not None, SECONDS_TO_START)
-        self.check_runs()
+        self._process.wait_until(lambda: "http" in self._process.output(), seconds=SECONDS_TO_START)
 
     def check_runs(self) -> None:
         """Raise `Broken` if `up` has ended."""
-        if self._process.poll() is not None:
-            raise Broken(f"`up` has ended with status {self._process.returncode}: {self.said}")
+        if not self._process.is_running:
+            raise Broken(
+                f"`up` has ended with status {self._process.popen.returncode}: {self._process.output()}"
+            )
 
     def stop(self) -> None:
-        """End it as its operator does."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
+        """Stop `up` as its operator does. Raises `Broken` if it does not end."""
         try:
-            self._process.wait(SECONDS_TO_STOP)
+            self._process.stop(seconds=SECONDS_TO_STOP)
         except subprocess.TimeoutExpired:
-            self._process.kill()
             raise Broken(f"`up` does not end within {SECONDS_TO_STOP} seconds of SIGTERM") from None
 
     def child(self, name: str) -> psutil.Process | None:
@@ -97,12 +81,13 @@ class Site:
 
 @contextmanager
 def running(data_dir: Path) -> Iterator[Site]:
-    """A site for the length of the block, ended however that ends."""
-    site = Site(data_dir)
-    try:
+    """Run `manage.py up` on a data folder for the length of the block."""
+    port, log = free_port(), data_dir.parent / "up.log"
+    settings = environment(**_VARIABLES, COGNIREVIEW_DATA_DIR=str(data_dir))
+    with running_manage_py(["up", f"--port={port}"], log, settings) as process:
+        site = Site(process, data_dir, port)
         site.wait_until_ready()
         yield site
-    finally:
         site.stop()
 
 
@@ -110,9 +95,3 @@ def wait_until(happens: Callable[[], bool], seconds: float, what: str = "the sit
     """Wait for it. Raises `Broken` when that takes longer."""
     if not eventually(happens, within=seconds):
         raise Broken(f"waited {seconds:.0f} seconds, and not yet: {what}")
-
-
-def _inherited() -> dict[str, str]:
-    """The environment without settings of whoever runs the test."""
-    ours = ("COGNIREVIEW_", "DATABASE_URL", "DJANGO_SETTINGS_MODULE")
-    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}

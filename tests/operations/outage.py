@@ -66,7 +66,7 @@ def check_outage(site: Site, token: str, *, how: str, seconds: float) -> None:
         beats = eventually(lambda: site.query(heartbeat, moment), within=20)
         worker_took = time.monotonic() - answers_at
         time.sleep(3)
-        survived = web.poll() is None and worker.poll() is None
+        survived = web.is_running and worker.is_running
     went_on = watch.last_not_ready() - answers_at
     # From when the last connection is gone to when the database is asked to start.
     meanwhile = {path: watch.between(away_at + 1, back_at, path) for path in PATHS}

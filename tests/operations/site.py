@@ -2,21 +2,20 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import psycopg
 
-from cognireview.environment import BASE_DIR
 from cognireview.postgres import embedded
+from tests.support.commands import manage_py
+from tests.support.processes import Process, environment, running_manage_py
+from tests.support.servers import Place
 from tests.support.waiting import eventually, free_port
 
 
@@ -55,62 +54,37 @@ class Site:
     settings: dict[str, str] = field(default_factory=dict)
 
     @property
-    def database_url(self) -> str:
-        place = embedded.connection_settings(self.data_dir)
-        host = quote(place["HOST"], safe="")
-        return f"postgresql://{place['USER']}@/{place['NAME']}?host={host}&port={place['PORT']}"
+    def database(self) -> Place:
+        return Place.of(embedded.database(self.data_dir))
 
     @property
     def environment(self) -> dict[str, str]:
         ours = {
             "COGNIREVIEW_DATA_DIR": str(self.data_dir),
             "COGNIREVIEW_STALLED_WORKER_SECONDS": "4",
-            "DATABASE_URL": self.database_url,
-            "PYTHONUNBUFFERED": "1",
+            "DATABASE_URL": self.database.url,
         }
-        return os.environ | ours | self.settings
+        return environment(**ours | self.settings)
 
     def run(self, *arguments: str) -> str:
-        """Run a command to its end; its output."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=BASE_DIR,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        """Run a command to its end and return its output."""
+        done = manage_py(self.data_dir, *arguments, **self.environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     @contextmanager
-    def process(self, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-        """A command that stays, for the length of the block; what it says goes to a log of its name."""
-        with (self.data_dir / f"{arguments[0]}.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "manage.py", *arguments],
-                cwd=BASE_DIR,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-            try:
-                yield process
-            finally:
-                # With what it started; a group of its own, so that it is nobody else's.
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+    def process(self, *arguments: str) -> Iterator[Process]:
+        """Run a command for the length of the block; its log is named after the command."""
+        log = self.data_dir / f"{arguments[0]}.log"
+        with running_manage_py(arguments, log, self.environment) as process:
+            yield process
 
     @contextmanager
-    def web(self) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
-        """A web server that is ready: its port and its process."""
+    def web(self) -> Iterator[tuple[int, Process]]:
+        """Run a web server that is ready: its port and its process."""
         port = free_port()
         with self.process("serve", f"--port={port}") as process:
-            assert eventually(lambda: ask(port, "/readyz").status == 200), self.log("serve")
+            process.wait_until(lambda: ask(port, "/readyz").status == 200)
             yield port, process
 
     def token(self, name: str, role: str) -> str:
@@ -123,17 +97,14 @@ class Site:
         printed = self.run("create_token", name, "--scope", "read,review,import,export")
         return next(word for word in printed.split() if word.startswith("cr_"))
 
-    def log(self, name: str) -> str:
-        return (self.data_dir / f"{name}.log").read_text()
-
     def logs(self) -> str:
-        """The end of what the processes said."""
+        """Return the end of each log."""
         said = [f"{path.name}:\n{path.read_text()[-2000:]}" for path in sorted(self.data_dir.glob("*.log"))]
         return "\n".join(said)
 
     def query(self, statement: str, *values: Any) -> Any:
         """The first value that a statement gives."""
-        with psycopg.connect(self.database_url, autocommit=True) as connection:
+        with psycopg.connect(self.database.url, autocommit=True) as connection:
             row = connection.execute(statement.encode(), values).fetchone()
         return row[0] if row else None
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +13,7 @@ from reviews.demo.run import demo_lines
 from tests.operations.checking import expect, tell
 from tests.operations.site import Answer, Site, ask
 from tests.operations.traffic import Proxy, flowing
+from tests.support.processes import Process
 from tests.support.waiting import eventually, free_port
 
 METRICS = "a token for the figures"
@@ -72,11 +72,10 @@ def check_up(site: Site, token: str) -> None:
     expect(not traffic.failed, "No request failed.")
 
 
-def _stop(process: "subprocess.Popen[bytes]") -> float:
+def _stop(process: Process) -> float:
     """Seconds from SIGTERM to the end, by itself and without an error."""
     begin = time.monotonic()
-    process.send_signal(signal.SIGTERM)
-    expect(process.wait(30) == 0, "What is told to stop ends with status 0.")
+    expect(process.stop(seconds=30) == 0, "A stopped process ends with status 0.")
     return time.monotonic() - begin
 
 
@@ -123,10 +122,7 @@ def check_worker(site: Site, token: str, folder: Path) -> None:
             job = _send(port, token, run, folder / "many.jsonl")
             doing = "SELECT count(*) FROM procrastinate_jobs WHERE status = 'doing' AND queue_name = 'import'"
             expect(eventually(lambda: site.query(doing) == 1), "The import begins.")
-            begin = time.monotonic()
-            worker.send_signal(signal.SIGTERM)
-            expect(worker.wait(30) == 0, "The worker ends with status 0.")
-            took = time.monotonic() - begin
+            took = _stop(worker)
         state = "SELECT state FROM import WHERE id = %s"
         between = site.query(state, job)
         with site.process("work"):

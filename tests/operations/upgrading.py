@@ -16,6 +16,7 @@ from cognireview.environment import BASE_DIR
 from tests.operations.checking import expect, tell
 from tests.operations.site import Site, ask
 from tests.operations.traffic import Proxy, flowing
+from tests.support.processes import running_manage_py
 from tests.support.waiting import eventually, free_port
 
 # What the rules of docs/upgrading.md let migrations do to tables that are at work.
@@ -108,20 +109,8 @@ def _migrate(environment: dict[str, str]) -> "subprocess.Popen[bytes]":
 @contextmanager
 def _serving(environment: dict[str, str]) -> Iterator[int]:
     port = free_port()
-    process = subprocess.Popen(
-        [sys.executable, "manage.py", "serve", f"--port={port}"],
-        cwd=BASE_DIR,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
+    with running_manage_py(["serve", f"--port={port}"], Path(os.devnull), environment):
         yield port
-    finally:
-        os.killpg(process.pid, 9)
-        process.wait()
 
 
 @contextmanager
@@ -130,7 +119,7 @@ def _long_query(site: Site) -> Iterator[None]:
     may_end = threading.Event()
 
     def read() -> None:
-        with psycopg.connect(site.database_url) as connection:
+        with psycopg.connect(site.database.url) as connection:
             connection.execute("SELECT count(*) FROM evaluation")
             may_end.wait(_SECONDS_OF_A_LONG_QUERY)
 

@@ -6,29 +6,26 @@ Each is a context manager whose block has the server answering, and none left be
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 from urllib.request import urlopen
 
 import psycopg
-from django.conf import settings
+from django.conf import settings as django_settings
 
 from cognireview.environment import BASE_DIR
 from cognireview.postgres import embedded
 from cognireview.postgres.server_account import server_account
-from tests.support.waiting import PATIENCE, free_port
+from tests.support.processes import Process, environment, running, running_manage_py
+from tests.support.waiting import free_port
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
-SECONDS_TO_END = 20
 # Web servers that start together share the folder of static files.
 _COLLECTING = threading.Lock()
 
@@ -47,7 +44,6 @@ default_pool_size = {pool_size}
 max_client_conn = 500
 query_wait_timeout = 30
 """
-_CHILD = "cognireview.processes.child_process"
 
 
 class Place(NamedTuple):
@@ -77,36 +73,12 @@ class Place(NamedTuple):
         return row[0] if row else None
 
 
-@dataclass(frozen=True)
-class Server:
-    """A process of ours, in a session of its own, and the file of what it says."""
+class Server(NamedTuple):
+    """A web server or a worker."""
 
-    process: "subprocess.Popen[bytes]"
-    log: Path
+    process: Process
+    #: Of a web server.
     url: str = ""
-
-    def said(self) -> str:
-        return self.log.read_text(errors="replace")
-
-    def wait_until(self, answers: Callable[[], bool]) -> None:
-        end = time.monotonic() + PATIENCE
-        while not answers():
-            assert self.process.poll() is None, self.said()
-            assert time.monotonic() < end, self.said()
-            time.sleep(0.05)
-
-    def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process and to all that it started."""
-        os.killpg(self.process.pid, number)
-
-    def end(self) -> None:
-        """Ask it to end, wait, and make sure of it and of the processes that it started."""
-        self.process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            self.process.wait(SECONDS_TO_END)
-        with suppress(ProcessLookupError):
-            self.signal(signal.SIGKILL)
-        self.process.wait()
 
 
 @contextmanager
@@ -150,76 +122,50 @@ def pgbouncer(primary: Place, folder: Path, *, pool_size: int) -> Iterator[Place
             return bool(front.ask("SELECT 1"))
         return False
 
-    with _running("pgbouncer", [PGBOUNCER, settings_file], folder, **account.subprocess_options) as server:
-        server.wait_until(answers)
+    command = [PGBOUNCER, settings_file]
+    with running(command, folder / "pgbouncer.log", **account.subprocess_options) as process:
+        process.wait_until(answers)
         yield front
 
 
 @contextmanager
 def web(database: str, folder: Path, name: str = "web", **variables: str) -> Iterator[Server]:
-    """A web server on the database of that URL; `variables` are more settings."""
+    """Run a web server on the database with that URL; `variables` are more settings."""
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "cognireview.processes.child_process",
-        "web",
-        str(os.getpid()),
-        str(port),
-    ]
     url = f"http://127.0.0.1:{port}"
-    environment = _environment(database, COGNIREVIEW_PUBLIC_URL=url, **variables)
-    _collect_static_files(environment)
+    settings = _settings(database, COGNIREVIEW_PUBLIC_URL=url, **variables)
+    _collect_static_files(settings)
 
-    def answers() -> bool:
+    def is_ready() -> bool:
         with suppress(OSError), urlopen(f"{url}/readyz", timeout=10) as response:
             return int(response.status) == 200
         return False
 
-    with _running(name, command, folder, url=url, env=environment, cwd=BASE_DIR) as server:
-        server.wait_until(answers)
-        yield server
+    with running_manage_py(["serve", f"--port={port}"], folder / f"{name}.log", settings) as process:
+        process.wait_until(is_ready)
+        yield Server(process, url)
 
 
 @contextmanager
 def worker(database: str, folder: Path, name: str = "worker", **variables: str) -> Iterator[Server]:
-    """A job worker, as `web`."""
-    command = [sys.executable, "-m", _CHILD, "worker", str(os.getpid())]
-    with _running(name, command, folder, env=_environment(database, **variables), cwd=BASE_DIR) as server:
-        server.wait_until(lambda: "Starting worker" in server.said())
-        yield server
+    """Run a job worker on the database with that URL; `variables` are more settings."""
+    settings = _settings(database, **variables)
+    with running_manage_py(["work"], folder / f"{name}.log", settings) as process:
+        process.wait_until(lambda: "Starting worker" in process.output())
+        yield Server(process)
 
 
-@contextmanager
-def _running(
-    name: str, command: Sequence[str | Path], folder: Path, *, url: str = "", **options: Any
-) -> Iterator[Server]:
-    log = folder / f"{name}.log"
-    with log.open("wb") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True, **options)
-    server = Server(process, log, url)
-    try:
-        yield server
-    finally:
-        server.end()
+def _settings(database: str, **variables: str) -> dict[str, str]:
+    """Return the environment of a server. All servers share a secret key and the collected static files."""
+    data_dir = str(django_settings.DATA_DIR / "tests" / "served")
+    return environment(DATABASE_URL=database, COGNIREVIEW_DATA_DIR=data_dir, **variables)
 
 
-def _environment(database: str, **variables: str) -> dict[str, str]:
-    """All of them share a secret key and the collected static files; their settings are those given here."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("COGNIREVIEW_", "DATABASE_", "GRANIAN_"))
-    }
-    data_dir = str(settings.DATA_DIR / "tests" / "served")
-    return kept | {"DATABASE_URL": database, "COGNIREVIEW_DATA_DIR": data_dir} | variables
-
-
-def _collect_static_files(environment: dict[str, str]) -> None:
-    """Collect them once for all web servers, and again only if they changed."""
+def _collect_static_files(settings: dict[str, str]) -> None:
+    """Collect the static files if they have changed."""
     program = (
         "import django; django.setup(); from cognireview.web import static_files; static_files.collect()"
     )
-    also = {"DJANGO_SETTINGS_MODULE": "cognireview.settings"}
+    variables = settings | {"DJANGO_SETTINGS_MODULE": "cognireview.settings"}
     with _COLLECTING:
-        subprocess.run([sys.executable, "-c", program], env=environment | also, cwd=BASE_DIR, check=True)
+        subprocess.run([sys.executable, "-c", program], env=variables, cwd=BASE_DIR, check=True)
