@@ -87,7 +87,7 @@ def program(max: User) -> Program:
 def test_no_request_causes_a_server_error(program: Program) -> None:
     statuses = set()
 
-    @examples(max_examples=200)
+    @examples(max_examples=60)
     @given(requests())
     def ask(request: dict[str, Any]) -> None:
         answer = program.ask(**request)

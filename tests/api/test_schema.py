@@ -37,7 +37,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 Case = AnyCase[Any]
 Operation = APIOperation[Any, Any, Any, Any]
 Known = list[dict[str, Any]]
-EXAMPLES = 40
+EXAMPLES = 20
 DECISION = {"corrected_scores": {name: {"score": "Yes"} for name in SCORES}, "comments": "So it is."}
 # Existing values, for parts of a request that random values would never match.
 RUNS = ("one", "blind", "empty")

@@ -74,7 +74,7 @@ class TestUnreviewed:
         bring_in(data)
         assert take_out() == data
 
-    @examples(max_examples=30)
+    @examples(max_examples=12)
     @given(
         st.lists(
             st.builds(

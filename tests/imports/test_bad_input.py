@@ -111,7 +111,7 @@ stored_texts = texts.filter(lambda value: "\0" not in value)
 
 
 class TestAnyFile:
-    @examples(max_examples=40)
+    @examples(max_examples=15)
     @given(st.lists(objects(json_texts) | st.just(""), max_size=6), st.booleans())
     def test_file_of_any_json_objects_is_exported_verbatim(self, held: list[str], ends: bool) -> None:
         """With and without records, and with rejected lines in their places."""
@@ -124,7 +124,7 @@ class TestAnyFile:
             assert take_out(with_rejected=True) == data
             transaction.set_rollback(True)
 
-    @examples(max_examples=40)
+    @examples(max_examples=15)
     @given(
         objects(json_texts, keys=strings.filter(lambda key: json.loads(key) not in HUMAN_FIELDS)),
         st.dictionaries(st.sampled_from(HUMAN_FIELDS[1:]), st.sampled_from([..., None])),

@@ -92,7 +92,7 @@ class TestImport:
         assert (event.source, event.run, event.actor) == (done, done.run, None)
         assert event.detail == {"sha256": done.sha256, "counts": done.counts}
 
-    @examples(max_examples=20)
+    @examples(max_examples=10)
     @given(
         st.lists(
             st.sampled_from([A, B, C, b"", b"  ", b"no record", A[:100], line(task_id=True)]), max_size=9

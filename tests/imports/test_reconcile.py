@@ -321,7 +321,7 @@ class TestAFileThatHasGrown:
         assert bring_in(after).new == 0
         assert take_out() == after
 
-    @examples(max_examples=25, deadline=None)
+    @examples(max_examples=10, deadline=None)
     @given(
         lines=st.lists(
             st.sampled_from([b"", b"\r", b"no record"])

@@ -6,6 +6,7 @@ from io import BytesIO
 import pytest
 from django.db import transaction
 from hypothesis import example, given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from reviews.exports.receipt import ExportTally
@@ -70,6 +71,7 @@ class TestHowMany:
 
 @pytest.mark.django_db
 class TestAnExport:
+    @examples(max_examples=20)
     @given(
         st.lists(
             st.tuples(st.booleans(), st.lists(st.sampled_from(LINES), min_size=1, max_size=8), st.booleans()),

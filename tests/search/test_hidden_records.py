@@ -100,7 +100,7 @@ def test_hidden_condition_matches_rule_of_single_record(ana: User, bo: User, lea
     people = {"ana": ana, "bo": bo, "lea": lea}
     seen = set()
 
-    @examples(max_examples=60)
+    @examples(max_examples=20)
     @given(
         st.lists(records, min_size=1, max_size=4), contexts, st.sampled_from([0, 0.5, 1, 1]), st.booleans()
     )
@@ -151,7 +151,7 @@ def test_share_in_sql_is_bit_identical() -> None:
 
 
 def test_context_answer_in_sql_matches_python() -> None:
-    @examples(max_examples=300)
+    @examples(max_examples=100)
     @given(answers | st.dictionaries(st.just("response"), answers))
     def check(response: Any) -> None:
         with connection.cursor() as cursor:

@@ -95,13 +95,13 @@ class TestColumns:
 
 @pytest.mark.django_db
 class TestTheQuickWay:
-    @examples(max_examples=60)
+    @examples(max_examples=25)
     @given(st.lists(any_json | anything, min_size=1, max_size=8))
     def test_fast_encoding_equals_full_encoding(self, changes: list[dict[str, str]]) -> None:
         texts = [line(**{key: text.encode() for key, text in one.items()}) for one in changes]
         assert differing(texts) == []
 
-    @examples(max_examples=40)
+    @examples(max_examples=20)
     @given(st.lists(numbers, min_size=1, max_size=9))
     def test_fast_encoding_of_numbers_equals_full_encoding(self, spelled: list[str]) -> None:
         texts = [

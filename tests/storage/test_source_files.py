@@ -105,13 +105,13 @@ class TestCut:
 
 @pytest.mark.django_db
 class TestKeptFile:
-    @examples(max_examples=25)
+    @examples(max_examples=12)
     @given(data=files, size=st.integers(1, 20))
     def test_stored_file_is_read_back_verbatim(self, data: bytes, size: int) -> None:
         stored = kept(data, size)
         assert list(source_files.stored_chunks(stored)) == cut(data, size)
 
-    @examples(max_examples=25)
+    @examples(max_examples=12)
     @given(data=files)
     def test_stored_line_is_found_by_its_number(self, data: bytes) -> None:
         stored = kept(data)

@@ -55,6 +55,8 @@ EXEMPT_COLUMNS = {
     "evaluation": {"claimed_until"},
     "person": {"last_login", "password"},
 }
+# Tables from which rows that expired are removed without an event.
+EXEMPT_DELETIONS = {"one_time_link", "upload"}
 
 _FUNCTION = """
     CREATE SCHEMA audit_check;
@@ -70,7 +72,7 @@ _FUNCTION = """
     END $$;
 """
 _TRIGGER = """
-    CREATE TRIGGER audit_check AFTER INSERT OR UPDATE OR DELETE ON {table}
+    CREATE TRIGGER audit_check AFTER {operations} ON {table}
     FOR EACH ROW EXECUTE FUNCTION audit_check.note_write({columns});
 """
 _TEST = "a test"
@@ -90,7 +92,8 @@ def install_triggers(connection: Any) -> None:
         cursor.execute(_FUNCTION)
         for table in sorted(tables - exempt):
             columns = ", ".join(f"'{name}'" for name in sorted(EXEMPT_COLUMNS.get(table, ())))
-            cursor.execute(_TRIGGER.format(table=table, columns=columns))
+            operations = "INSERT OR UPDATE" if table in EXEMPT_DELETIONS else "INSERT OR UPDATE OR DELETE"
+            cursor.execute(_TRIGGER.format(table=table, operations=operations, columns=columns))
 
 
 class AuditCheck:
@@ -178,7 +181,8 @@ def checking() -> Iterator[AuditCheck]:
     """Check every transaction of the default database in this process."""
     check = AuditCheck()
     enter, leave = Atomic.__enter__, Atomic.__exit__
-    execute, execute_many = CursorWrapper._execute, CursorWrapper._executemany
+    cursors: Any = CursorWrapper
+    execute, execute_many = cursors._execute, cursors._executemany
 
     def is_checked(alias: str | None) -> bool:
         return (alias or DEFAULT_DB_ALIAS) == DEFAULT_DB_ALIAS

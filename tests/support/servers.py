@@ -122,7 +122,7 @@ def pgbouncer(primary: Place, folder: Path, *, pool_size: int) -> Iterator[Place
             return bool(front.ask("SELECT 1"))
         return False
 
-    command = [PGBOUNCER, settings_file]
+    command: list[str | Path] = [PGBOUNCER, settings_file]
     with running(command, folder / "pgbouncer.log", **account.subprocess_options) as process:
         process.wait_until(answers)
         yield front

@@ -251,23 +251,29 @@ class Asker:
                 yield f"page sort {query}", self._get(f"{place}?{query}")
                 listed = f"evaluations?run={quote(run.name)}&{query}"
                 yield f"API sort {query}", self._by_program("GET", listed)
-        for pairs in self.world.queries():
-            if pairs[0][0] != "q":
-                yield from self._of_query(pairs)
-            # With only the first record of each pair, counts and claims show which records a filter finds.
-            yield from self._of_query(pairs + self.world.firsts)
+        for number, pairs in enumerate(self.world.queries()):
+            # With the first of each pair alone, a count or a claim shows which of them a filter finds.
+            with_firsts = pairs + self.world.firsts
+            for filters in [with_firsts] if pairs[0][0] == "q" else [pairs, with_firsts]:
+                yield from self._by_api(filters)
+                # All pages find records by the same condition: values take turns on them.
+                if pages := list(self._on_pages(filters)):
+                    yield from pages if len(pairs) > 1 else [pages[number % len(pages)]]
 
-    def _of_query(self, pairs: list[tuple[str, str]]) -> Iterator[Question]:
+    def _by_api(self, pairs: list[tuple[str, str]]) -> Iterator[Question]:
         run, query = self.world.run, urlencode(pairs)
-        place = reverse("run", args=[run.pk])
         yield f"API {query}", self._by_program("GET", f"evaluations?run={quote(run.name)}&{query}")
         filters: dict[str, list[str]] = {}
         for name, value in pairs:
             filters.setdefault(name, []).append(value)
         claim = {"run": run.name, "filters": filters}
         yield f"API claim {query}", self._by_program("POST", "claims", claim)
+
+    def _on_pages(self, pairs: list[tuple[str, str]]) -> Iterator[Question]:
+        run, query = self.world.run, urlencode(pairs)
         if query.startswith("q="):
             return
+        place = reverse("run", args=[run.pk])
         yield f"page {query}", self._get(f"{place}?{query}")
         yield f"claim {query}", self._post(reverse("claim-next", args=[run.pk]), queue=query)
         yield f"spare {query}", self._post(reverse("prefetch", args=[run.pk]), queue=query)
