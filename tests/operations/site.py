@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,11 @@ class Site:
     data_dir: Path
     postgres: embedded.Server
     settings: dict[str, str] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def database(self) -> Place:
-        return Place.of(embedded.database(self.data_dir))
+        return Place.of(embedded.connection_settings(self.data_dir))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -75,7 +77,7 @@ class Site:
     @contextmanager
     def process(self, *arguments: str) -> Iterator[Process]:
         """Run a command for the length of the block; its log is named after the command."""
-        log = self.data_dir / f"{arguments[0]}.log"
+        log = self.data_dir / f"{arguments[0]}-{next(self._numbers)}.log"
         with running_manage_py(arguments, log, self.environment) as process:
             yield process
 

@@ -52,7 +52,7 @@ EXEMPT_TABLES = {
 # Columns whose changes need no event.
 EXEMPT_COLUMNS = {
     "api_token": {"last_used_at"},
-    "evaluation": {"claimed_until"},
+    "evaluation": {"claim_is_prefetched", "claimed_until"},
     "person": {"last_login", "password"},
 }
 # Tables from which rows that expired are removed without an event.

@@ -66,8 +66,8 @@ class Process:
 
 @contextmanager
 def running(command: Sequence[str | Path], log: Path, **options: Any) -> Iterator[Process]:
-    """Run a command, with `options` of `subprocess.Popen`. Its output is added to the log."""
-    with log.open("ab") as output:
+    """Run a command, with `options` of `subprocess.Popen`. Its output goes to the log."""
+    with log.open("wb") as output:
         popen = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
