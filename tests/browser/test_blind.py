@@ -1,4 +1,4 @@
-"""Scoring blind by keys: four scores, A to commit, A to submit; and that nothing of it is lost."""
+"""Blind scoring by keys: four scores, A to lock in, A to submit, and nothing typed is lost."""
 
 import re
 
@@ -22,13 +22,13 @@ def blind(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
     Evaluation.objects.update(structured_model_response={"response": {"final_answer": "54"}})
     log_in(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
-    expect(page.get_by_text("Blind: the judge's scores are hidden")).to_be_visible()
+    expect(page.get_by_text("Blind review: the judge's scores are hidden")).to_be_visible()
     return page
 
 
 def is_revealed(page: Page) -> None:
     expect(page.get_by_role("status")).to_contain_text("Your scores are locked in.")
-    expect(page.get_by_text("Blind: the judge's scores are hidden")).to_be_hidden()
+    expect(page.get_by_text("Blind review: the judge's scores are hidden")).to_be_hidden()
 
 
 def test_four_scores_a_key_to_commit_and_one_to_submit(blind: Page) -> None:
@@ -48,7 +48,7 @@ def test_four_scores_a_key_to_commit_and_one_to_submit(blind: Page) -> None:
     press(blind, "a")
     heading(blind, "b-model")
     is_at(blind, "b-model")
-    expect(blind.get_by_text("Blind: the judge's scores are hidden")).to_be_visible()
+    expect(blind.get_by_text("Blind review: the judge's scores are hidden")).to_be_visible()
     review = saved(blind, "a-model")
     assert words_of(review) == ["Yes", "No", "No", "Yes"]
     assert review.blind_scores == {"depth": "Yes", "rigour": "No", "clarity": "No", "elegance": "Yes"}
