@@ -169,7 +169,7 @@ class TestWhileRecordsAreNotCounted:
             assert page.status_code == 200
             assert "not all counted yet" in text(page), place
         card = client.get(url("run", counted)).context["card"]
-        recall = next(answer for answer in card.answers if answer.name == "flag_recall")
+        recall = next(one for one in card.figures if one.name == "flag_recall")
         assert (recall.cell.value, recall.cell.why) == (None, strata.NOT_COUNTED)
         table = client.get(reverse("judge-table", args=[counted.pk, "missed-errors"])).getvalue().decode()
         assert table.splitlines()[1].startswith('"Miss rate",,')
