@@ -1,1 +1,1 @@
-"""How fast and how lean the import and the export are, each against its own limit. See docs/benchmarks.md."""
+"""Time and memory of imports, exports and pages, each against its limit. See docs/benchmarks.md."""

@@ -25,14 +25,14 @@ def main() -> None:
 
 
 def _measure(folder: Path, scale: float, only: list[str] | None) -> bool:
-    """Measure on an embedded server of its own, as durable as the one people use."""
+    """Measure on a separate embedded server with the durability settings of production."""
     os.environ.pop("DATABASE_URL", None)
     os.environ |= {
         "COGNIREVIEW_DATA_DIR": str(folder / "var"),
         "DJANGO_SETTINGS_MODULE": "cognireview.settings",
     }
     django.setup()
-    # Its models can be imported from here on only.
+    # Models can be imported only after Django is set up.
     figures = import_module("tests.benchmarks.figures")
     bench, met = figures.Bench(folder, scale), True
     with embedded.running(folder / "var"):

@@ -1,4 +1,4 @@
-"""Every report of the lead's desk, as long as it takes with all that was ever decided in it."""
+"""Measure every dashboard report on a large number of decisions."""
 
 import datetime as dt
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ RECORDS, REVIEWS = 1_000_000, 300_000
 REVIEWERS, DAYS = 20, 250
 AIM = 300.0  # milliseconds
 
-# Three criteria, of which every eleventh review changes one; each reviewer works on all days.
+# Every eleventh review changes one of three criteria; each reviewer works on all days.
 _REVIEWS = """
     INSERT INTO review (evaluation_id, run_id, version, reviewer_id, submitted_at, corrected_scores, origins,
                         causes, submission, active_ms, words, judged, changes, judged_verdict, verdict,
@@ -65,7 +65,7 @@ _OVERTURNED = """
 
 
 def reports(scale: float) -> Iterator[Figure]:
-    """Each report over everything, then over one month of one reviewer."""
+    """Yield each report over all decisions, then over one reviewer's month."""
     run, people = _filled(scale)
     month = WorkSelection(run, dt.date(2026, 3, 1), dt.date(2026, 3, 31), people[0])
     for name, selection in (
@@ -101,7 +101,7 @@ def _filled(scale: float) -> tuple[Run, list[User]]:
         "days": DAYS,
         "count": max(int(REVIEWS * scale), 300),
     }
-    # Without the triggers, which would count one review after the other.
+    # Skip the triggers, which would count the reviews one by one.
     database.execute("SET session_replication_role = replica")
     for statement in (_REVIEWS, _COUNTS, _IN_FORCE, _EVENTS, _OVERTURNED):
         database.execute(statement, values)

@@ -14,8 +14,8 @@ from tests.benchmarks.measuring import Figure, alternating, peak_memory
 EVENTS = 1_000_000
 BATCH = 50_000
 
-# The human values before and after, as of a submit. They name no record, so no decision is compared.
-# The trigger seals them.
+# The human values before and after a submit. The trigger seals the events. They name no record, so
+# no decision is compared.
 _ADD = """
     INSERT INTO audit_event (at, actor_name, action, run_name, record, detail)
     SELECT now(), 'Ana Reviewer', 'submit', 'algebra', 'eval_' || number,
@@ -33,7 +33,7 @@ _ADD = """
 
 
 def verification(scale: float) -> Iterator[Figure]:
-    """Fill the log, then verify it in turns with a plain SELECT of its events."""
+    """Fill the log, then alternate its verification with a plain SELECT of its events."""
     count = max(int(EVENTS * scale), 1_000)
     for _ in range(0, count, BATCH):
         database.execute(_ADD, [min(BATCH, count)])
@@ -53,7 +53,7 @@ def _verify() -> None:
 
 
 def _select() -> None:
-    """Read all events in their order, as bytes, and throw them away."""
+    """Read all events in order, as bytes, and discard them."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("DECLARE events NO SCROLL CURSOR FOR SELECT * FROM audit_event ORDER BY id")
         while True:

@@ -1,4 +1,4 @@
-"""The tables before and between measurements."""
+"""Prepare and reset the database between measurements."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from reviews.storage import chunks, copy_encoding
 
 RUN = "benchmark"
 
-# Without the triggers of the tables that are append-only.
+# Skips the triggers of append-only tables.
 _EMPTY = """
     SET session_replication_role = replica;
     TRUNCATE run CASCADE;
@@ -39,7 +39,7 @@ _REVIEW_EVERY_THIRD = """
         human_corrected_scores = decided.corrected_scores, human_review_comments = decided.comments
     FROM decided WHERE evaluation.id = decided.evaluation_id
 """
-# Frees what the rows took, so that each measurement finds the table as the one before.
+# Reclaims the space of the rows, so each measurement starts from the same table.
 _REMOVE = """
     DELETE FROM evaluation USING run WHERE run.id = run_id AND run.name = %(run)s;
     DELETE FROM source_chunk USING import JOIN run ON run.id = run_id
@@ -61,7 +61,7 @@ def empty() -> None:
 
 
 def remove_records() -> None:
-    """Remove the records of the measured run; other runs stay."""
+    """Remove the records of the measured run and keep other runs."""
     execute(_REMOVE, {"run": RUN})
     for table in ("evaluation", "source_chunk"):
         execute(f"VACUUM {table}")
@@ -76,7 +76,7 @@ def bring_in(file: Path, *, run: str = RUN) -> Import:
 
 
 def save_rows(path: Path) -> None:
-    """Write the rows of all records as the importer sends them."""
+    """Write the rows of all records in the importer's COPY format."""
     columns = sql.SQL(", ").join(map(sql.Identifier, copy_encoding.COLUMNS))
     select = sql.SQL("COPY (SELECT {} FROM evaluation ORDER BY id) TO STDOUT (FORMAT BINARY)").format(columns)
     with path.open("wb") as file, connection.cursor() as cursor, cursor.copy(select) as copy:
@@ -85,7 +85,7 @@ def save_rows(path: Path) -> None:
 
 
 def copy_rows(path: Path) -> None:
-    """Send such rows and nothing else."""
+    """Copy saved rows into the table and nothing else."""
     rows_in = bulk_insert.COPY_EVALUATIONS
     with path.open("rb") as file, connection.cursor() as cursor, cursor.copy(rows_in) as copy:
         for block in chunks.read_blocks(file):
@@ -93,7 +93,7 @@ def copy_rows(path: Path) -> None:
 
 
 def multiply(copies: int) -> None:
-    """Give each record so many copies, with ids and places of their own."""
+    """Copy each record `copies` times, with new ids and positions."""
     with connection.cursor() as cursor:
         columns = [
             column.name for column in connection.introspection.get_table_description(cursor, "evaluation")
@@ -104,7 +104,7 @@ def multiply(copies: int) -> None:
 
 
 def review_every_third() -> None:
-    """Decide every third record as a reviewer would, all at once."""
+    """Decide every third record as a reviewer would, in one statement."""
     reviewer, _ = User.objects.get_or_create(username="ana")
     execute(_REVIEW_EVERY_THIRD, [reviewer.pk])
     execute("VACUUM ANALYZE evaluation")

@@ -1,4 +1,4 @@
-"""Files of generated records, about 3.5 kB each: the size of real ones, and as hard to compress."""
+"""Files of generated records of about 3.5 kB each, as large and as compressible as real ones."""
 
 import json
 import random
@@ -15,7 +15,7 @@ _WORDS = _PROSE.split()
 
 
 def write(path: Path, count: int, *, seed: int = 0) -> Path:
-    """Write so many records. The same count and seed always give the same bytes."""
+    """Write `count` records. The same count and seed always give the same bytes."""
     chance = random.Random(seed)
     with path.open("w", encoding="ascii") as file:
         for number in range(count):

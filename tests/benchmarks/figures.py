@@ -1,4 +1,4 @@
-"""What is measured: a function for each group of figures, which alternates each with its limit."""
+"""The measured figures: one function per group, which alternates each measurement with its limit."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ PEERS = {"import_run": (58.0, 10), "export_run": (34.0, 30)}
 
 
 class Bench:
-    """The scratch folder with the files in it. `scale` shrinks them all."""
+    """The scratch folder and its files. `scale` shrinks all of them."""
 
     def __init__(self, folder: Path, scale: float) -> None:
         self.folder, self.scale = folder, scale
@@ -33,7 +33,7 @@ class Bench:
 
 
 def import_against_copy(bench: Bench) -> Iterator[Figure]:
-    """The importer against COPY of the same rows, formatted before, into the same table."""
+    """Compare the importer with COPY of the same preformatted rows into the same table."""
     file, rows = bench.file(RECORDS), bench.folder / "rows"
     database.empty()
     done = database.bring_in(file)
@@ -44,7 +44,7 @@ def import_against_copy(bench: Bench) -> Iterator[Figure]:
 
     def copying() -> None:
         with transaction.atomic():
-            # The keys the saved rows refer to.
+            # The parent rows that the saved rows refer to.
             run = Run.objects.create(pk=done.run_id, name=database.RUN)
             Import.objects.create(pk=done.pk, run=run, file_name=file.name)
             database.copy_rows(rows)
@@ -54,7 +54,7 @@ def import_against_copy(bench: Bench) -> Iterator[Figure]:
 
 
 def import_into_large_table(bench: Bench) -> Iterator[Figure]:
-    """The importer into a table of ten times as many records as it brings, against an empty one."""
+    """Compare an import into a table ten times as large as the file with an import into an empty table."""
     others, file = bench.file(RECORDS), bench.file(RECORDS, seed=1)
     small = settings.DATABASES["default"]["NAME"]
     database.empty()
@@ -81,7 +81,7 @@ def import_into_large_table(bench: Bench) -> Iterator[Figure]:
 
 
 def export_against_zstd(bench: Bench) -> Iterator[Figure]:
-    """The exporter against zstd alone on the same frames, both into a pipe."""
+    """Compare the exporter with zstd alone on the same frames, both into a pipe."""
     database.empty()
     done = database.bring_in(bench.file(RECORDS))
     frames = [bytes(frame) for frame in done.chunks.order_by("number").values_list("frame", flat=True)]
@@ -101,7 +101,7 @@ def export_against_zstd(bench: Bench) -> Iterator[Figure]:
 
 
 def memory(bench: Bench) -> Iterator[Figure]:
-    """Peak resident memory of the commands over that of the same commands with a file of ten lines."""
+    """Compare the commands' peak resident memory with that of the same commands on a file of ten lines."""
     files = [
         bench.file(0),
         bench.file(RECORDS_OF_A_GIGABYTE // 10),
@@ -125,7 +125,7 @@ def memory(bench: Bench) -> Iterator[Figure]:
 
 
 def commands(bench: Bench) -> Iterator[Figure]:
-    """The whole commands, from the shell and back, against the best peers on two cores."""
+    """Compare the whole commands, started from the shell, with the best peers on two cores."""
     taken: dict[str, list[float]] = {name: [] for name in PEERS}
     for _ in range(ROUNDS):
         database.empty()

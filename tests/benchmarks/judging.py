@@ -1,4 +1,4 @@
-"""Every figure about a judge, as long as it takes with very many decisions behind it."""
+"""Measure every figure about a judge on a large number of decisions."""
 
 from collections.abc import Callable, Iterator
 from statistics import median
@@ -26,7 +26,7 @@ REVIEWERS = 20
 AIM = 300.0  # milliseconds
 ONE_JUDGE = "judge-1"
 
-# Two judges with two prompts each on ten models, a third of their records flagged.
+# Two judges with two prompts each on ten models; a third of the records are flagged.
 _STRATA = """
     INSERT INTO stratum (run_id, judge_llm_model, judge_prompt_template_path, model_id, is_flagged)
     SELECT %(run)s, 'judge-' || judge, 'prompts/' || prompt || '.txt', 'model-' || model, flagged
@@ -47,8 +47,8 @@ _COUNTS = """
            (SELECT sum(evaluations) FROM stratum_count)
            - (SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %(run)s)
 """
-# Three criteria, of which every eleventh review changes one and says why; every seventh was blind, and one in
-# ten is of a sampled record.
+# Every eleventh review changes one of three criteria and says why, every seventh was blind, and every
+# tenth is of a sampled record.
 _REVIEWS = """
     INSERT INTO review (evaluation_id, run_id, version, reviewer_id, submitted_at, corrected_scores, origins,
                         causes, submission, active_ms, words, judged, changes, judged_verdict, verdict,
@@ -79,7 +79,7 @@ _IN_FORCE = """
     UPDATE evaluation SET review_id = review.id, human_review_status = 'Completed'
     FROM review WHERE review.evaluation_id = evaluation.id
 """
-# As the triggers count, all at once.
+# The result of the triggers, in one statement.
 _JUDGED = """
     INSERT INTO judged_count
         (stratum_id, reviewer_id, criterion, is_blind, is_sampled, judge, human, final, reviews)
@@ -107,7 +107,7 @@ _CAUSES = """
 
 
 def figures(scale: float) -> Iterator[Figure]:
-    """Each figure of the whole run, then of one judge in it; and the report, which has them all."""
+    """Yield each figure of the whole run, then of one judge, and the report with all of them."""
     run = _filled(scale)
     for name, scope in (("", JudgeScope(run)), (", one judge", JudgeScope(run, judge=ONE_JUDGE))):
         for figure, action in _figures(scope).items():
@@ -143,7 +143,7 @@ def _filled(scale: float) -> Run:
         "others": list(run.strata.filter(is_flagged=False).values_list("pk", flat=True)),
         "count": max(int(REVIEWS * scale), 300),
     }
-    # Without the triggers, which would count one review after the other.
+    # Skip the triggers, which would count the reviews one by one.
     database.execute("SET session_replication_role = replica")
     database.execute(_REVIEWS, values)
     for statement in (_IN_FORCE, _JUDGED, _REASONS, _CAUSES):

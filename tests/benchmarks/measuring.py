@@ -1,4 +1,4 @@
-"""Seconds and megabytes, measured beside their limit."""
+"""Measure time and memory against a limit."""
 
 import subprocess
 import time
@@ -15,7 +15,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Figure:
-    """A line of the table. `ratio` is to be at least `least` or, where that is given, at most `most`."""
+    """A row of the table. `ratio` must be at least `least` or, if given, at most `most`."""
 
     name: str
     measured: str
@@ -45,7 +45,7 @@ def seconds(action: Callable[[], None]) -> float:
 def alternating(
     action: Callable[[], None], limit: Callable[[], None], *, before: Callable[[], None] = lambda: None
 ) -> tuple[float, float]:
-    """The medians of both, in seconds; each is done once before, unmeasured."""
+    """Return the median seconds of both actions. Each runs once unmeasured first."""
     taken: tuple[list[float], list[float]] = ([], [])
     for number in range(ROUNDS + 1):
         for measured, times in zip((action, limit), taken, strict=True):
@@ -57,7 +57,7 @@ def alternating(
 
 
 def into_pipe(blocks: Iterable[bytes]) -> None:
-    """Write the blocks to a process that throws them away."""
+    """Write the blocks to a process that discards them."""
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as drain:
         assert drain.stdin
         for block in blocks:
@@ -69,12 +69,12 @@ def call(command: list[str]) -> None:
 
 
 def peak_memory(command: list[str]) -> float:
-    """The resident memory of a process and those it starts in MB: the sum of what each had at its peak."""
+    """Return the peak resident memory of a process and its children in MB, as the sum of their peaks."""
     peaks: dict[int, int] = {}
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         tree = psutil.Process(process.pid)
         while process.poll() is None:
-            # One that has just ended tells no more.
+            # A process that has just ended reports no memory.
             with suppress(OSError, psutil.NoSuchProcess):
                 for one in (tree, *tree.children(recursive=True)):
                     peaks[one.pid] = max(peaks.get(one.pid, 0), _peak(one.pid))
@@ -84,6 +84,6 @@ def peak_memory(command: list[str]) -> float:
 
 
 def _peak(pid: int) -> int:
-    """The peak resident memory of a process in kB, as the kernel tells it; 0 when it is over."""
+    """Return the peak resident memory of a process in kB as reported by the kernel; 0 if it has ended."""
     status = Path(f"/proc/{pid}/status").read_text()
     return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)

@@ -1,4 +1,4 @@
-"""A decision and the next record, as often as reviewers ask for it, in queues of different sizes."""
+"""Measure a submit with the next record, for several reviewers and queue sizes."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ ALONE, TOGETHER, FILTERED = 100, 50, 10  # decisions of each reviewer
 AIM_ALONE, AIM_TOGETHER = 10.0, 60.0  # milliseconds
 ONE_MODEL = Q(model_id="model-3")
 
-# Five models for each task, as many bytes of JSON as a short record has.
+# Five models for each task, with as much JSON as a short record has.
 _FILL = """
     INSERT INTO evaluation (
         run_id, first_import_id, first_line, source_import_id, source_line, content_hash, evaluation_id,
@@ -39,7 +39,8 @@ _FILL = """
            'Fail', true, '["Final answer does not match."]', 'Needs Review', now(), '{}'
     FROM generate_series(1, %(count)s) AS number
 """
-# At the front of the queue: some are held, and of the rest half is done and half assigned to somebody else.
+# At the front of the queue, some records are claimed; half of the others are decided, half are assigned
+# to somebody else.
 _CROWD = """
     UPDATE evaluation SET
         claimed_by_id = CASE WHEN number <= %(held)s THEN %(other)s END,
@@ -56,7 +57,7 @@ _CROWD = """
 
 
 class Times(NamedTuple):
-    """Milliseconds from a decision to the next record, and which records came."""
+    """Milliseconds from a submit to the next record, and the records that came."""
 
     taken: list[float]
     records: list[int]
@@ -71,7 +72,7 @@ class Times(NamedTuple):
 
 
 def submit_and_next(scale: float) -> Iterator[Figure]:
-    """One reviewer, eight, and eight with a filter, at each size; then behind a crowd."""
+    """Measure one reviewer, eight, and eight with a filter at each size, then behind a crowd."""
     alone: dict[int, float] = {}
     for size in SIZES:
         count = max(int(size * scale), 1_000)
@@ -101,7 +102,7 @@ def submit_and_next(scale: float) -> Iterator[Figure]:
 
 
 def filled(count: int) -> Run:
-    """A new run of so many records, alone in the database."""
+    """Create a run of `count` records, the only one in the database."""
     database.empty()
     run = Run.objects.create(name=database.RUN)
     source = Import.objects.create(run=run, file_name="run.jsonl", state=Import.State.DONE)
@@ -127,7 +128,7 @@ def _reviewer(number: int) -> int:
 
 
 def _go_through(run: Run, condition: Q, steps: int, reviewer: int) -> Times:
-    """Decide so many records, each time loading the reviewer anew as a request does."""
+    """Decide `steps` records, loading the reviewer for each one as a request does."""
     times = Times([], [])
     claimed = claims.claim_next(run=run, reviewer=User.objects.get(pk=reviewer), condition=condition)
 

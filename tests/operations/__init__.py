@@ -1,1 +1,1 @@
-"""The program as an operator runs it: real processes on a PostgreSQL of their own, stopped and started."""
+"""Operations checks: real processes on a separate PostgreSQL server, stopped and started."""

@@ -1,4 +1,4 @@
-"""Checks the operations: `python -m tests.operations [--only NAME ...] [--seconds 30]`. Status 1: missed."""
+"""Check the operations: `python -m tests.operations [--only NAME ...] [--seconds 30]`. Exit 1 on a miss."""
 
 import argparse
 import sys
@@ -49,7 +49,7 @@ def _checks(seconds: float) -> dict[str, Callable[[Site, str, Path], None]]:
         "worker": check_worker,
         "stopped-database": lambda site, token, _: check_outage(site, token, how="stop", seconds=seconds),
         "killed-database": lambda site, token, _: check_outage(site, token, how="kill", seconds=seconds),
-        # The last: it leaves a database of another version.
+        # Runs last because it leaves a database of another version.
         "upgrade": check_upgrade,
     }
 

@@ -1,4 +1,4 @@
-"""The database goes away and comes back: what is answered meanwhile, and how soon all goes on."""
+"""Stop and restart the database: check the answers during the outage and the time to recovery."""
 
 import threading
 import time
@@ -6,7 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
-from tests.operations.checking import expect, tell
+from tests.operations.checking import expect, print_figures
 from tests.operations.site import Answer, Site, ask
 from tests.support.waiting import eventually
 
@@ -16,7 +16,7 @@ _SECONDS_TO_GO_ON = 5
 
 
 class _Watch:
-    """Asks each path four times a second, whether or not the answer before has come."""
+    """Requests each path four times a second, without waiting for earlier answers."""
 
     def __init__(self, port: int, token: str) -> None:
         self.port, self.token = port, token
@@ -51,7 +51,7 @@ class _Watch:
 
 
 def check_outage(site: Site, token: str, *, how: str, seconds: float) -> None:
-    """Take the database away from a web server and a worker, for so long."""
+    """Take the database away from a web server and a worker for that many seconds."""
     heartbeat = "SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > %s"
     with site.web() as (port, web), site.process("work") as worker, _Watch(port, token) as watch:
         expect(eventually(lambda: site.query("SELECT count(*) FROM procrastinate_workers")), "It works.")
@@ -68,12 +68,12 @@ def check_outage(site: Site, token: str, *, how: str, seconds: float) -> None:
         time.sleep(3)
         survived = web.is_running and worker.is_running
     went_on = watch.last_not_ready() - answers_at
-    # From when the last connection is gone to when the database is asked to start.
+    # From the loss of the last connection to the start of the database.
     meanwhile = {path: watch.between(away_at + 1, back_at, path) for path in PATHS}
     statuses = {path: dict(Counter(answer.status for answer in found)) for path, found in meanwhile.items()}
     ours = [answer for path in PATHS for answer in watch.between(0, time.monotonic(), path)]
     longest = max(answer.seconds for answer in ours)
-    tell(
+    print_figures(
         f"The database {'stopped' if how == 'stop' else 'killed'} for {seconds:g} s",
         [
             *statuses.items(),

@@ -1,4 +1,4 @@
-"""Web servers and workers on a PostgreSQL that can be taken away from them."""
+"""Web servers and workers on a PostgreSQL server that tests can stop and start."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ from tests.support.waiting import eventually, free_port
 
 @dataclass
 class Answer:
-    """What a request came to; status 0 where nothing came back."""
+    """The result of a request. The status is 0 if no answer arrived."""
 
     status: int
     body: bytes = b""
@@ -31,7 +31,7 @@ class Answer:
 
 
 def ask(port: int, path: str, *, timeout: float = 20, **headers: str) -> Answer:
-    """GET a path over a connection of its own."""
+    """GET a path over a new connection."""
     begin = time.monotonic()
     connection = HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
@@ -48,7 +48,7 @@ def ask(port: int, path: str, *, timeout: float = 20, **headers: str) -> Answer:
 
 @dataclass
 class Site:
-    """One database; as many processes on it as are started."""
+    """A database and any number of processes that use it."""
 
     data_dir: Path
     postgres: embedded.Server
@@ -83,14 +83,14 @@ class Site:
 
     @contextmanager
     def web(self) -> Iterator[tuple[int, Process]]:
-        """Run a web server that is ready: its port and its process."""
+        """Run a web server and yield its port and process once it is ready."""
         port = free_port()
         with self.process("serve", f"--port={port}") as process:
             process.wait_until(lambda: ask(port, "/readyz").status == 200)
             yield port, process
 
     def token(self, name: str, role: str) -> str:
-        """A token of somebody new."""
+        """Create a user with this role and return an API token for them."""
         program = (
             "from django.contrib.auth.models import Group; from reviews.models import User;"
             f" User.objects.create_user('{name}').groups.add(Group.objects.get(name='{role}'))"
@@ -105,13 +105,13 @@ class Site:
         return "\n".join(said)
 
     def query(self, statement: str, *values: Any) -> Any:
-        """The first value that a statement gives."""
+        """Return the first value of a statement's result."""
         with psycopg.connect(self.database.url, autocommit=True) as connection:
             row = connection.execute(statement.encode(), values).fetchone()
         return row[0] if row else None
 
     def take_database_away(self, *, how: str) -> None:
-        """`stop` it as an operator would, or `kill` it."""
+        """Shut the database down (`how="stop"`) or kill its main process (`how="kill"`)."""
         with self.postgres.gate():
             if how == "kill":
                 pid = (self.postgres.cluster / "postmaster.pid").read_text().split()[0]
@@ -127,7 +127,7 @@ class Site:
 
 @contextmanager
 def running(data_dir: Path, **settings: str) -> Iterator[Site]:
-    """A site with its tables and static files, and no process yet."""
+    """Yield a site with migrated tables and collected static files, but no running process."""
     data_dir.mkdir(exist_ok=True)
     with ExitStack() as stack:
         postgres = stack.enter_context(embedded.running(data_dir, disposable=True))

@@ -1,4 +1,4 @@
-"""Processes told to stop while there is work: no request fails, and a job goes on elsewhere."""
+"""Stop processes under load: no request fails, and another worker finishes an interrupted job."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import psutil
 import requests
 
 from reviews.demo.run import demo_lines
-from tests.operations.checking import expect, tell
+from tests.operations.checking import expect, print_figures
 from tests.operations.site import Answer, Site, ask
 from tests.operations.traffic import Proxy, flowing
 from tests.support.processes import Process
@@ -38,7 +38,7 @@ def check_rolling_restart(site: Site, token: str, *, workers: int) -> None:
                 webs.append(stack.enter_context(site.web()))
                 proxy.ports[:] = [port for port, _ in webs]
                 time.sleep(1)
-    tell(
+    print_figures(
         f"Two web servers of {workers} processes, restarted in turn",
         [
             ("requests sent", traffic.sent),
@@ -52,14 +52,14 @@ def check_rolling_restart(site: Site, token: str, *, workers: int) -> None:
 
 
 def check_up(site: Site, token: str) -> None:
-    """Stop `up` under load: whoever was let in is answered, and then nobody is let in."""
+    """Stop `up` under load: open requests are answered, and new ones are refused."""
     port = free_port()
     with site.process("up", f"--port={port}") as process:
         expect(eventually(lambda: ask(port, "/readyz").status == 200), "It gets ready.")
         with flowing(Proxy([port]), token) as traffic:
             time.sleep(4)
             took = _stop(process)
-    tell(
+    print_figures(
         "`up` stopped under load",
         [
             ("requests sent", traffic.sent),
@@ -73,14 +73,14 @@ def check_up(site: Site, token: str) -> None:
 
 
 def _stop(process: Process) -> float:
-    """Seconds from SIGTERM to the end, by itself and without an error."""
+    """Send SIGTERM and return the seconds until the process exits without an error."""
     begin = time.monotonic()
     expect(process.stop(seconds=30) == 0, "A stopped process ends with status 0.")
     return time.monotonic() - begin
 
 
 def check_counting_together(site: Site) -> None:
-    """All processes of a web server count together, also past the end of one of them."""
+    """Check that all processes of a web server share their counters, even after one of them exits."""
     site.settings |= {"COGNIREVIEW_WEB_WORKERS": "2", "COGNIREVIEW_METRICS_TOKEN": METRICS}
     with site.web() as (port, process):
         for _ in range(20):
@@ -93,7 +93,7 @@ def check_counting_together(site: Site) -> None:
         for _ in range(10):
             eventually(lambda: ask(port, "/login/").status == 200)
         counted = _counted(_scrape(port))
-    tell("Metrics of a web server of two processes, one of them killed", [("requests counted", counted)])
+    print_figures("Metrics of a web server of two processes, one of them killed", [("requests counted", counted)])
     expect(counted >= 30, "What a process counted that is no more still counts.")
 
 
@@ -109,10 +109,10 @@ def _counted(scrape: Answer) -> float:
 
 
 def check_worker(site: Site, token: str, folder: Path) -> None:
-    """Stop a worker within an import; the next one takes the import up."""
+    """Stop a worker during an import; the next worker finishes the import."""
     run = f"stopped-{time.time_ns()}"
     records = b"".join(demo_lines())
-    # As many as make an import of some seconds; each id is one of its own.
+    # Enough unique records for an import of a few seconds.
     body = b"".join(
         records.replace(b'"evaluation_id": "', b'"evaluation_id": "%d-' % copy) for copy in range(180)
     )
@@ -128,7 +128,7 @@ def check_worker(site: Site, token: str, folder: Path) -> None:
         with site.process("work"):
             done = eventually(lambda: site.query(state, job) == "done", within=120)
     lines = site.query("SELECT lines FROM import WHERE id = %s", job)
-    tell(
+    print_figures(
         "A worker stopped within an import, and another started",
         [("stopped within", f"{took:.1f} s"), ("the import then", between), ("in the end", f"{lines} lines")],
     )
@@ -138,7 +138,7 @@ def check_worker(site: Site, token: str, folder: Path) -> None:
 
 
 def _send(port: int, token: str, run: str, path: Path) -> int:
-    """Send a file to be imported; the key of the import."""
+    """Upload a file and return the primary key of its import."""
     with path.open("rb") as file:
         answer = requests.post(
             f"http://127.0.0.1:{port}/api/v1/runs/{run}/imports",

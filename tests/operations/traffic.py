@@ -1,4 +1,4 @@
-"""Requests without pause, sent in turn to the web servers that are ready: a small proxy and its clients."""
+"""Continuous requests, sent in turn to the web servers that are ready: a small proxy and its clients."""
 
 import random
 import threading
@@ -15,12 +15,12 @@ SECONDS_BETWEEN_PROBES = 0.25
 
 
 class Refused(Exception):
-    """Nobody listens there; nothing was sent."""
+    """The connection was refused, so no request was sent."""
 
 
 @dataclass
 class Proxy:
-    """Sends to each of the ports in turn, but to none that is not ready or does not listen."""
+    """Chooses ports in turn, skipping servers that are not ready or do not listen."""
 
     ports: list[int]
     ready: set[int] = field(default_factory=set)
@@ -42,7 +42,7 @@ class Proxy:
 
 
 class Client(threading.Thread):
-    """Sends one request after the other over connections that are kept, one to each web server."""
+    """Sends requests one after another over persistent connections, one for each web server."""
 
     def __init__(self, proxy: Proxy, until: threading.Event, token: str) -> None:
         super().__init__(daemon=True)
@@ -61,7 +61,7 @@ class Client(threading.Thread):
             try:
                 self.answers[str(self._send(port))] += 1
             except Refused:
-                # A proxy goes to the next one then: no web server has seen anything of it.
+                # A proxy tries the next server: this one has not seen the request.
                 self.proxy.ready.discard(port)
                 self.answers["refused"] += 1
             except (OSError, HTTPException) as error:
@@ -89,7 +89,7 @@ class Client(threading.Thread):
         return response.status
 
     def _send_slowly(self, connection: HTTPConnection) -> None:
-        """A body in pieces that takes a second: filters that fit no run, and so change nothing."""
+        """Send a body in pieces over one second. Its filters match no run, so nothing changes."""
         body = b'{"run": "' + b"no such run " * 8 + b'"}'
         connection.putrequest("POST", "/api/v1/claims")
         for name, value in {
@@ -106,7 +106,7 @@ class Client(threading.Thread):
 
 @dataclass
 class Traffic:
-    """What the clients met so far."""
+    """The answers to all clients so far."""
 
     proxy: Proxy
     clients: list[Client]
@@ -121,13 +121,13 @@ class Traffic:
 
     @property
     def failed(self) -> dict[str, int]:
-        """What was sent and not answered as it should be; 404 answers a claim in a run that is none."""
+        """Count requests with an unexpected answer. Claims in a run that does not exist expect 404."""
         return {name: count for name, count in self.answers.items() if name not in {"200", "404", "refused"}}
 
 
 @contextmanager
 def flowing(proxy: Proxy, token: str, *, clients: int = 12) -> Iterator[Traffic]:
-    """Traffic for the length of the block."""
+    """Generate traffic for the length of the block."""
     until = threading.Event()
     watch = threading.Thread(target=proxy.watch, args=[until], daemon=True)
     senders = [Client(proxy, until, token) for _ in range(clients)]

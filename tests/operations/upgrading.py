@@ -1,4 +1,4 @@
-"""A newer version's migration goes in while this version serves, and people go on."""
+"""Run the migrations of a newer version while this version serves requests."""
 
 import os
 import shutil
@@ -13,13 +13,13 @@ from pathlib import Path
 import psycopg
 
 from cognireview.environment import BASE_DIR
-from tests.operations.checking import expect, tell
+from tests.operations.checking import expect, print_figures
 from tests.operations.site import Site, ask
 from tests.operations.traffic import Proxy, flowing
 from tests.support.processes import running_manage_py
 from tests.support.waiting import eventually, free_port
 
-# What the rules of docs/upgrading.md let migrations do to tables that are at work.
+# The operations that docs/upgrading.md allows on tables in use.
 _NEXT = {
     "9995_next": 'migrations.AddField("Evaluation", "colour", models.TextField(null=True))',
     "9996_next": 'migrations.AddField("Run", "size", models.IntegerField(db_default=0))',
@@ -47,7 +47,7 @@ _LONGEST_WAIT = 3
 
 
 def check_upgrade(site: Site, token: str, folder: Path) -> None:
-    """Migrate twice at once, behind a long query, under load on the version before."""
+    """Migrate twice at once, behind a long query, while the old version is under load."""
     _make_next_version(folder)
     next_version = site.environment | {
         "DJANGO_SETTINGS_MODULE": "next_settings",
@@ -66,7 +66,7 @@ def check_upgrade(site: Site, token: str, folder: Path) -> None:
             time.sleep(1)
         new_is_ready = eventually(lambda: ask(next_port, "/readyz").status == 200, within=20)
     longest = max(client.longest for client in traffic.clients)
-    tell(
+    print_figures(
         "A newer version's migrations, applied twice at once behind a long query",
         [
             ("migrate ended with", statuses),
@@ -87,7 +87,7 @@ def check_upgrade(site: Site, token: str, folder: Path) -> None:
 
 
 def _make_next_version(folder: Path) -> None:
-    """The code of this version with some migrations more."""
+    """Copy this version's migrations and add the operations of `_NEXT`."""
     package = folder / "next_migrations"
     shutil.copytree(
         BASE_DIR / "reviews" / "migrations", package, ignore=shutil.ignore_patterns("__pycache__")
@@ -115,7 +115,7 @@ def _serving(environment: dict[str, str]) -> Iterator[int]:
 
 @contextmanager
 def _long_query(site: Site) -> Iterator[None]:
-    """Somebody reads a table that is to be changed for some seconds."""
+    """Read a table that the migration changes, for some seconds."""
     may_end = threading.Event()
 
     def read() -> None:

@@ -1,8 +1,8 @@
 """Find transactions of the program that write to a domain table and leave no audit event.
 
-Triggers, which only the tests' database has, note each table that a transaction writes to. The check looks
-at the notes whenever a transaction that the program itself began is about to commit. Writes by tests and
-their factories are not checked.
+Triggers in the tests' database note each table that a transaction writes to. The check reads the notes
+before each commit of a transaction that the program began. Writes by tests and their factories are not
+checked.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from django.db.transaction import Atomic
 from psycopg.pq import TransactionStatus
 
 EVENTS = "audit_event"
-# Tables whose rows need no event, by the reason.
+# Tables whose rows need no event, grouped by reason.
 EXEMPT_TABLES = {
     "the audit log itself": {"audit_seal"},
     "derived from other tables": {
@@ -55,7 +55,7 @@ EXEMPT_COLUMNS = {
     "evaluation": {"claim_is_prefetched", "claimed_until"},
     "person": {"last_login", "password"},
 }
-# Tables from which rows that expired are removed without an event.
+# Tables whose expired rows are removed without an event.
 EXEMPT_DELETIONS = {"one_time_link", "upload"}
 
 _FUNCTION = """
@@ -84,7 +84,7 @@ _RESET = "SELECT set_config('audit_check.writes', '', false)"
 
 
 def install_triggers(connection: Any) -> None:
-    """Create the triggers on every table of ours that is not exempt."""
+    """Create the triggers on every table of the app that is not exempt."""
     exempt = set().union(*EXEMPT_TABLES.values())
     tables = {model._meta.db_table for model in apps.get_app_config("reviews").get_models()}
     assert exempt <= tables, exempt - tables
@@ -97,13 +97,13 @@ def install_triggers(connection: Any) -> None:
 
 
 class AuditCheck:
-    """Collects the transactions without an event, each with the place in the program that began it."""
+    """Collects transactions without an event, each with the place in the program that began it."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
 
     def begin_block(self, connection: Any, *, is_fixture: bool) -> None:
-        """Note who begins a transaction. To be called before the transaction begins."""
+        """Note the code that begins a transaction. Call it before the transaction begins."""
         blocks = connection.__dict__.setdefault("audit_check_blocks", [])
         opener = "" if is_fixture or any(blocks) else _opener() or _entry_point()
         blocks.append(opener)
@@ -111,14 +111,14 @@ class AuditCheck:
             _ask(connection, _RESET)
 
     def end_block(self, connection: Any, *, commits: bool) -> None:
-        """Check the transaction that ends, if the program began it. To be called before it commits."""
+        """Check a transaction that the program began. Call it before the commit."""
         opener = connection.audit_check_blocks.pop()
         if commits and opener not in {"", _TEST}:
             self._look(connection, opener)
 
     @contextmanager
     def statement(self, connection: Any, sql: str) -> Iterator[None]:
-        """Check a statement that the program sends outside a transaction of its own."""
+        """Check a statement that the program sends outside a transaction."""
         place = ""
         if not any(connection.__dict__.get("audit_check_blocks", ())) and not sql.startswith(_NO_WRITE):
             place = _entry_point()
@@ -135,7 +135,7 @@ class AuditCheck:
 
 
 def _ask(connection: Any, question: str) -> Any:
-    """Return the answer to a question that no query count and no log sees; None after an error."""
+    """Query without a trace in query counts and logs. Return None after an error."""
     connection.ensure_connection()
     driver = connection.connection
     if driver.info.transaction_status == TransactionStatus.INERROR:
@@ -145,12 +145,12 @@ def _ask(connection: Any, question: str) -> Any:
 
 
 def _callers() -> Iterator[tuple[str, str]]:
-    """Yield module and place of each caller up to the test's own, the innermost first."""
+    """Yield module and place of each caller up to the test, the innermost first."""
     frame: FrameType | None = sys._getframe(1)
     while frame:
         module, place = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname
         if frame.f_code.co_name == "inner" and frame.f_code.co_filename == contextlib.__file__:
-            # `@transaction.atomic`: the block belongs to the function that it decorates.
+            # For `@transaction.atomic`, the block belongs to the decorated function.
             function = frame.f_locals["func"]
             module, place = function.__module__, function.__qualname__
         if module not in {__name__, "contextlib"}:
@@ -161,7 +161,7 @@ def _callers() -> Iterator[tuple[str, str]]:
 
 
 def _opener() -> str:
-    """Return the place in the program that begins a block, `_TEST` if a test does, "" if a library does."""
+    """Return the place in the program that begins a block, `_TEST` for a test, "" for a library."""
     module, place = next(_callers())
     if module.startswith("tests."):
         return _TEST
@@ -169,7 +169,7 @@ def _opener() -> str:
 
 
 def _entry_point() -> str:
-    """Return the innermost place in the program, if a request, a command or a job is under way."""
+    """Return the innermost place in the program during a request, a command or a job."""
     callers = list(_callers())
     if any(module.startswith(_ENTRY_POINTS) for module, _ in callers):
         return next(place for module, place in callers if module.startswith(_PROGRAM))

@@ -1,4 +1,4 @@
-"""Commands as an operator runs them: arguments in, exit status and output out."""
+"""Run commands as an operator does, and return exit status and output."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from cognireview.environment import BASE_DIR
 
 
 class Finished(NamedTuple):
-    """How a command ended. A command that gave up says why in `err`, as `manage.py` prints it."""
+    """The result of a command. `err` holds the message of a failed command, as `manage.py` prints it."""
 
     status: int
     out: bytes
@@ -34,7 +34,7 @@ def manage(capture: pytest.CaptureFixture[bytes], *arguments: str) -> Finished:
 
 
 def manage_py(data_dir: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run `manage.py` as a process, on the embedded PostgreSQL of a folder unless variables say another."""
+    """Run `manage.py` as a process, on a folder's embedded PostgreSQL unless `variables` name another."""
     without = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],

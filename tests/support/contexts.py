@@ -1,4 +1,4 @@
-"""Files of task context for tests."""
+"""Build and import task context files."""
 
 import json
 from typing import Any
@@ -17,12 +17,12 @@ TASK: dict[str, Any] = {
 
 
 def task(**changes: Any) -> dict[str, Any]:
-    """One task; a change to `...` leaves the key out."""
+    """Return one task; a change to `...` removes the key."""
     return {key: value for key, value in {**TASK, **changes}.items() if value is not ...}
 
 
 def bring(*tasks: Any, run: str | None = None, actor: User | None = None) -> ContextImport:
-    """Import these entries (bytes are entries as they are spelled) as JSONL."""
+    """Import these entries as JSONL. Entries of bytes are written verbatim."""
     lines = [entry if isinstance(entry, bytes) else json.dumps(entry).encode() for entry in tasks]
     return bring_file(b"\n".join(lines), run=run, actor=actor)
 

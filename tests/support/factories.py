@@ -1,4 +1,4 @@
-"""Rows for tests, believable by default. A kept file comes only with a real import, not from here."""
+"""Factories for rows with believable defaults. Only a real import has a kept source file."""
 
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -19,7 +19,7 @@ SCORES = {
 
 
 class UserFactory(DjangoModelFactory[User]):
-    """`role="lead"` puts the user in that group; without it they have no role."""
+    """`role="lead"` adds the user to that group; without `role`, the user has no role."""
 
     class Meta:
         model = User
@@ -51,7 +51,7 @@ class ImportFactory(DjangoModelFactory[Import]):
 
 
 class EvaluationFactory(DjangoModelFactory[Evaluation]):
-    """A record in the queue; each one is a line of its own in one import of its run."""
+    """A record in the queue, on its own line of its run's one import."""
 
     class Meta:
         model = Evaluation
@@ -93,7 +93,7 @@ class ExportProgressFactory(DjangoModelFactory[ExportProgress]):
 
 
 class ExportFactory(DjangoModelFactory[Export]):
-    """An export of all lines that no job has taken up yet."""
+    """A queued export of all lines."""
 
     class Meta:
         model = Export

@@ -1,10 +1,10 @@
-"""Any JSON there can be, as text: for what must not depend on how a line is spelled."""
+"""Hypothesis strategies for JSON text in any valid spelling."""
 
 import json
 
 from hypothesis import strategies as st
 
-# Half of a surrogate pair is no text; a line feed cannot stand in a line, and JSON escapes it.
+# Excludes lone surrogates, which are not valid text. JSON escapes line feeds.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 strings = st.builds(json.dumps, texts, ensure_ascii=st.booleans())
 numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,4})?([eE][+-]?[0-9]{1,4})?", fullmatch=True)
@@ -23,7 +23,7 @@ def arrays(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def objects(values: st.SearchStrategy[str], keys: st.SearchStrategy[str] = strings) -> st.SearchStrategy[str]:
-    """Objects with any of those keys (as they are spelled), some of them more than once."""
+    """Objects with keys from `keys` (verbatim), possibly with duplicates."""
     members = st.builds("{}{}:{}{}".format, keys, spaces, spaces, values)
     return st.builds(_enclosed, st.lists(members, max_size=5), spaces, st.just("{}"))
 

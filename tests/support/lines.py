@@ -1,4 +1,4 @@
-"""Files for tests: their lines, their way into a run, and their way out again."""
+"""Build the lines of test files, and import and export them."""
 
 import json
 from io import BytesIO
@@ -38,10 +38,9 @@ RECORD: dict[str, Any] = {
 
 
 def line(evaluation_id: Any = "eval_1", **changes: Any) -> bytes:
-    """A record as one line, without line end.
+    """Return a record as one line without line end.
 
-    A change to bytes is JSON as it is to be spelled, a change to `...` leaves the key out, and keys
-    that a record does not have come last.
+    A change to bytes is written as JSON verbatim, a change to `...` removes the key, and new keys come last.
     """
     fields = {"evaluation_id": evaluation_id, **RECORD, **changes}
     members = (
@@ -55,12 +54,12 @@ def _spelled(value: Any) -> bytes:
 
 
 def file_of(*lines: bytes) -> bytes:
-    """A file of those lines that ends with a line end."""
+    """Join lines into a file that ends with a line end."""
     return b"".join(one + b"\n" for one in lines)
 
 
 def bring_in(data: bytes, *, run: str = "evaluations", strict: bool = False) -> Import:
-    """Import a file from this machine, as the command does."""
+    """Import a local file as the command does."""
     blocks = chunks.read_blocks(BytesIO(data))
     with transaction.atomic():
         return importer.import_stream(
@@ -69,5 +68,5 @@ def bring_in(data: bytes, *, run: str = "evaluations", strict: bool = False) -> 
 
 
 def take_out(*, run: str = "evaluations", **options: Any) -> bytes:
-    """Export a run; `options` are those of `exporter.export`."""
+    """Export a run; `options` go to `exporter.export`."""
     return b"".join(jsonl.export_lines(Run.objects.get(name=run), **options))

@@ -1,6 +1,6 @@
-"""A small OpenID Connect provider for tests: one person, who is logged in there already.
+"""A small OpenID Connect provider for tests, where one person is already logged in.
 
-It speaks the code flow with PKCE and signs with RS256. What it says of the person stands in `claims`.
+It implements the code flow with PKCE and signs with RS256. `claims` describes the person.
 """
 
 import base64
@@ -23,7 +23,7 @@ CLIENT, SECRET = "cognireview", "a secret of tests"
 
 @dataclass
 class Provider:
-    """What the server says. `refuses` is an error it sends back instead of a code."""
+    """The provider's answers. `refuses` is an error code to return instead of an authorization code."""
 
     issuer: str = ""
     claims: dict[str, Any] = field(default_factory=lambda: {"sub": "4711", "preferred_username": "ana"})
@@ -47,7 +47,7 @@ class Provider:
         return {"keys": [public | {"kid": "one", "alg": "RS256", "use": "sig"}]}
 
     def authorize(self, asked: dict[str, str]) -> str:
-        """Where the browser goes on to."""
+        """Return the address to which the browser is redirected."""
         if self.refuses:
             answer = {"error": self.refuses}
         else:
@@ -67,7 +67,7 @@ class Provider:
 
 @contextmanager
 def running() -> Iterator[Provider]:
-    """The provider, as long as the server runs."""
+    """Run the provider for the length of the block."""
     provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):
@@ -98,7 +98,7 @@ def running() -> Iterator[Provider]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Suppress the request log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     provider.issuer = f"http://127.0.0.1:{server.server_port}"

@@ -1,4 +1,4 @@
-"""What tests of pages send and read: an uploaded file, and the text of an answer."""
+"""Helpers for page tests: addresses, form data, uploads and response text."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ def url(name: str, row: Model) -> str:
 
 
 def form_of(record: Evaluation, **changes: Any) -> dict[str, Any]:
-    """The form as a browser posts it, every criterion agreed with."""
+    """Return the posted review form of a reviewer who agrees with every criterion."""
     data = {"version": record.version, "submission": uuid4(), "comments": ""}
     for number, (name, judged) in enumerate(record.parsed_rubric_scores.items()):
         data |= {f"criteria-{number}-{key}": judged.get(key, "") for key in ("score", "justification")}
@@ -37,7 +37,7 @@ def text(response: Any) -> str:
 
 
 def filled_in(response: Any) -> dict[str, str]:
-    """What a browser posts for the review form of a page as it stands there."""
+    """Return the values that a browser would post for the review form of a page."""
     form = response.context["form"]
     posted = {name: str(form[name].value()) for name in ("version", "submission")}
     posted["comments"] = form.comment
@@ -48,5 +48,5 @@ def filled_in(response: Any) -> dict[str, str]:
 
 
 def seen_on(response: Any) -> dict[str, str]:
-    """What the form on a page posts of what the judge said then."""
+    """Return the form fields that identify the judge's values shown on the page."""
     return {f"{row.prefix}-seen": row.fingerprint for row in response.context["form"].rows}

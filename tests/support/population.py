@@ -1,16 +1,16 @@
-"""Populations for tests of estimates: how many records a run has, and how many decisions say what of them."""
+"""Strata and decisions for tests of estimates."""
 
 from collections.abc import Mapping
 
 from reviews.models import JudgedCount, Run, RunCount, Stratum, StratumCount, User
 from reviews.records.status import NOT_REQUIRED
 
-# The judge's verdict (empty for none) -> how many records have it.
+# Judge's verdict (empty for none) -> number of records.
 Verdicts = Mapping[str, int]
 
 
 def stratum(run: Run, verdicts: Verdicts, *, is_flagged: bool = True, **names: str) -> Stratum:
-    """Records of one judge, prompt and model, as an import counts them."""
+    """Create the stratum of a judge, prompt and model, as an import counts it."""
     usual = {
         "judge_llm_model": "judge-1",
         "judge_prompt_template_path": "prompts/judge.txt",
@@ -34,9 +34,9 @@ def decided(
     is_sampled: bool | None = None,
     is_blind: bool = False,
 ) -> None:
-    """So many decisions put the human's verdict (or JSON score) in the place of the judge's.
+    """Count reviews in which the human's verdict (or JSON score) replaces the judge's.
 
-    Records that were not flagged are sampled ones, unless the test says otherwise.
+    Unflagged records count as sampled unless the test sets otherwise.
     """
     JudgedCount.objects.create(
         stratum=of,

@@ -1,4 +1,4 @@
-"""Start processes of the program, or of others, for the length of a block."""
+"""Run processes of the program or of other software for the length of a block."""
 
 import os
 import signal
@@ -20,11 +20,11 @@ _OUR_SETTINGS = ("COGNIREVIEW_", "DATABASE_", "GRANIAN_", "DJANGO_SETTINGS_MODUL
 
 @dataclass(frozen=True)
 class Process:
-    """A running process in a session of its own."""
+    """A running process in its own session."""
 
-    #: Its exit status and its pid.
+    #: The handle with exit status and pid.
     popen: "subprocess.Popen[bytes]"
-    #: The file of its output.
+    #: The file with the output.
     log: Path
 
     @property
@@ -39,7 +39,7 @@ class Process:
         return self.log.read_text(errors="replace")
 
     def wait_until(self, is_ready: Callable[[], object], *, seconds: float = PATIENCE) -> None:
-        """Wait for a condition. Raises `AssertionError` if the process ends or the time is over."""
+        """Wait for a condition. Raises `AssertionError` if the process ends or the time runs out."""
         end = time.monotonic() + seconds
         while not is_ready():
             assert self.is_running, self.output()
@@ -47,7 +47,7 @@ class Process:
             time.sleep(0.05)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to the process and to all processes that it started."""
+        """Send a signal to the process and its children."""
         os.killpg(self.pid, number)
 
     def stop(self, *, seconds: float = SECONDS_TO_END) -> int:
@@ -56,7 +56,7 @@ class Process:
         return self.popen.wait(seconds)
 
     def end(self) -> None:
-        """Stop the process if it still runs, and kill whatever it leaves behind."""
+        """Stop the process if it still runs, and kill its remaining children."""
         with suppress(subprocess.TimeoutExpired):
             self.stop()
         with suppress(ProcessLookupError):
@@ -66,7 +66,7 @@ class Process:
 
 @contextmanager
 def running(command: Sequence[str | Path], log: Path, **options: Any) -> Iterator[Process]:
-    """Run a command, with `options` of `subprocess.Popen`. Its output goes to the log."""
+    """Run a command with `options` of `subprocess.Popen` and write its output to the log."""
     with log.open("wb") as output:
         popen = subprocess.Popen(
             command,
@@ -92,6 +92,6 @@ def running_manage_py(arguments: Sequence[str], log: Path, environment: dict[str
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Return the variables of this process with these in place of all settings of the program."""
+    """Return this process's environment with the program's settings replaced by these variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_OUR_SETTINGS)}
     return kept | {"PYTHONUNBUFFERED": "1"} | variables

@@ -1,4 +1,4 @@
-"""A small receiver of webhooks for tests: a real server on this machine, which says what it is told to."""
+"""A real local HTTP server that receives webhooks and answers with chosen statuses."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Received(NamedTuple):
-    """A request, whose headers are by their names in small letters."""
+    """A received request, with header names in lower case."""
 
     path: str
     headers: dict[str, str]
@@ -18,7 +18,7 @@ class Received(NamedTuple):
 
 @dataclass
 class Receiver:
-    """What the server got, and the statuses it answers with: the last one again and again."""
+    """The received requests and the statuses to answer with; the last status repeats."""
 
     port: int = 0
     statuses: list[int] = field(default_factory=lambda: [204])
@@ -28,7 +28,7 @@ class Receiver:
 
     @property
     def host(self) -> str:
-        """As an entry of the list of hosts."""
+        """Return the host as an entry of the allow-list."""
         return f"localhost:{self.port}"
 
     @property
@@ -41,7 +41,7 @@ class Receiver:
 
 @contextmanager
 def running() -> Iterator[Receiver]:
-    """The receiver, as long as the server runs."""
+    """Run the receiver for the length of the block."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -57,7 +57,7 @@ def running() -> Iterator[Receiver]:
             self.wfile.write(b"what a server has to say")
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Suppress the request log."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         receiver.port = server.server_port

@@ -1,4 +1,4 @@
-"""Files as the CogniBench pipeline wrote them: a generated one, and the public sample if it is at hand.
+"""Files in the format of the CogniBench pipeline: a generated one, and the public sample if available.
 
 In both, 75 records of 5 models on 15 tasks were flagged because the judge's output failed to parse: 71 lack
 the key "evaluation", 4 have LaTeX with single backslashes. 49 answers were verified against an empty
@@ -21,15 +21,15 @@ CRITERIA = (
     "accuracy_of_intermediate_results",
     "validity_of_assumptions",
 )
-# The places of justifications with LaTeX, by the number of the record.
+# Record number -> positions of justifications with LaTeX.
 WITH_LATEX = {3: (3,), 20: (0, 1), 41: (1, 2), 60: (2, 3)}
-# Numbers of records: the judge accepts the answer; no answer was extracted.
+# Numbers of the records whose answer the judge accepts, and of those without an extracted answer.
 ACCEPTED = range(13)
 SKIPPED = (0, 1, *range(51, 75))
 
 
 def generated() -> bytes:
-    """Return a file with the shape and the counts of the public sample."""
+    """Return a file with the structure and the counts of the public sample."""
     return file_of(*(_record(number) for number in range(75)))
 
 

@@ -1,7 +1,7 @@
-"""Servers as tests need real ones: a replica of PostgreSQL, PgBouncer, web servers and workers.
+"""Real servers for tests: a PostgreSQL replica, PgBouncer, web servers and workers.
 
-Each is a context manager whose block has the server answering, and none left behind it. They listen on
-127.0.0.1 or on a socket of their own.
+Each is a context manager whose block starts once the server answers, and which stops the server at the
+end. Servers listen on 127.0.0.1 or on a socket of their own.
 """
 
 import os
@@ -26,10 +26,10 @@ from tests.support.processes import Process, environment, running, running_manag
 from tests.support.waiting import free_port
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
-# Web servers that start together share the folder of static files.
+# Web servers that start at the same time share the folder of static files.
 _COLLECTING = threading.Lock()
 
-# Debian's 1.18 and later. Whoever connects is the owner of the database.
+# For Debian's 1.18 and later. Every client connects as the owner of the database.
 _PGBOUNCER = """
 [databases]
 * = host='{host}' port={port} user={user}
@@ -47,7 +47,7 @@ query_wait_timeout = 30
 
 
 class Place(NamedTuple):
-    """Where a PostgreSQL server, or what stands for one, takes connections."""
+    """The address of a PostgreSQL server, or of a pooler before it."""
 
     name: str
     user: str
@@ -56,17 +56,17 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> "Place":
-        """The place that Django's connection settings name."""
+        """Return the place that Django's connection settings name."""
         return cls(*(str(given[name]) for name in ("NAME", "USER", "HOST", "PORT")))
 
     @property
     def url(self) -> str:
-        """As `DATABASE_URL` takes it; the host may be the folder of a socket."""
+        """Return the place as a `DATABASE_URL`; the host may be a socket folder."""
         where = urlencode({"user": self.user, "host": self.host, "port": self.port}, quote_via=quote)
         return f"postgresql:///{quote(self.name)}?{where}"
 
     def ask(self, question: str) -> Any:
-        """The one value that a statement gives, if any, by a connection of its own."""
+        """Return the first value of a statement's result, if any, over a new connection."""
         with psycopg.connect(self.url, autocommit=True) as connection:
             answer = connection.execute(question.encode())
             row = answer.fetchone() if answer.description else None
@@ -77,13 +77,13 @@ class Server(NamedTuple):
     """A web server or a worker."""
 
     process: Process
-    #: Of a web server.
+    #: The base URL; only web servers have one.
     url: str = ""
 
 
 @contextmanager
 def replica(primary: Place, folder: Path) -> Iterator[Place]:
-    """A streaming replica of an embedded PostgreSQL, from a base backup on."""
+    """Run a streaming replica of an embedded PostgreSQL, made from a base backup."""
     programs = embedded.bin_dir()
     assert programs
     account = server_account()
@@ -107,7 +107,7 @@ def replica(primary: Place, folder: Path) -> Iterator[Place]:
 
 @contextmanager
 def pgbouncer(primary: Place, folder: Path, *, pool_size: int) -> Iterator[Place]:
-    """PgBouncer in transaction mode, with so many connections to each database of the server."""
+    """Run PgBouncer in transaction mode with `pool_size` connections to each database."""
     assert PGBOUNCER
     account, port = server_account(), free_port()
     account.grant_traversal(folder)
@@ -130,7 +130,7 @@ def pgbouncer(primary: Place, folder: Path, *, pool_size: int) -> Iterator[Place
 
 @contextmanager
 def web(database: str, folder: Path, name: str = "web", **variables: str) -> Iterator[Server]:
-    """Run a web server on the database with that URL; `variables` are more settings."""
+    """Run a web server on the database with that URL; `variables` are further settings."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     settings = _settings(database, COGNIREVIEW_PUBLIC_URL=url, **variables)
@@ -148,7 +148,7 @@ def web(database: str, folder: Path, name: str = "web", **variables: str) -> Ite
 
 @contextmanager
 def worker(database: str, folder: Path, name: str = "worker", **variables: str) -> Iterator[Server]:
-    """Run a job worker on the database with that URL; `variables` are more settings."""
+    """Run a job worker on the database with that URL; `variables` are further settings."""
     settings = _settings(database, **variables)
     with running_manage_py(["work"], folder / f"{name}.log", settings) as process:
         process.wait_until(lambda: "Starting worker" in process.output())
@@ -162,7 +162,7 @@ def _settings(database: str, **variables: str) -> dict[str, str]:
 
 
 def _collect_static_files(settings: dict[str, str]) -> None:
-    """Collect the static files if they have changed."""
+    """Collect the static files if any have changed."""
     program = (
         "import django; django.setup(); from cognireview.web import static_files; static_files.collect()"
     )

@@ -1,4 +1,4 @@
-"""Copy the tests' database from a migrated template, which is made once for each state of the schema."""
+"""Copy the tests' database from a migrated template, built once for each version of the schema."""
 
 import hashlib
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from cognireview.environment import BASE_DIR
 from tests.support import audit_check
 
 _PREFIX = "template_"
-# `migrate` and the receivers of post_migrate run these; pyproject.toml pins the apps that bring tables.
+# `migrate` and the receivers of post_migrate run these files; pyproject.toml pins third-party apps.
 _SOURCES = (
     "pyproject.toml",
     "cognireview/settings.py",
@@ -29,7 +29,7 @@ _SOURCES = (
 
 @contextmanager
 def test_database_from_template() -> Iterator[None]:
-    """Let Django copy its test database from the template; the first time, make the template of it."""
+    """Make Django copy its test database from the template, which the first call builds."""
     create_and_migrate = DatabaseCreation.create_test_db
 
     def create(self: Any, *args: Any, **options: Any) -> str:

@@ -1,6 +1,6 @@
-"""What happens at once: threads with a database connection of their own, as two web processes have.
+"""Run code concurrently in threads with their own database connections, like two web processes.
 
-Whoever uses this is marked `django_db(transaction=True)`: other connections see only what is committed.
+Tests that use these helpers need `django_db(transaction=True)`: other connections see only committed rows.
 """
 
 import threading
@@ -24,7 +24,7 @@ def together(*actions: Callable[[], T]) -> list[T]: ...
 @overload
 def together(*actions: Callable[[], T], expecting: type[E]) -> list[T | E]: ...
 def together(*actions: Callable[[], Any], expecting: type[Exception] | tuple[()] = ()) -> list[Any]:
-    """Run all actions at the same time; what each returned, or raised of what is expected, in order."""
+    """Run all actions at the same time. Return their results or expected exceptions, in order."""
     barrier = threading.Barrier(len(actions), timeout=30)
 
     def outcome(action: Callable[[], Any]) -> Any:
@@ -39,7 +39,7 @@ def together(*actions: Callable[[], Any], expecting: type[Exception] | tuple[()]
 
 
 def start_and_wait_for_lock(action: Callable[[], T]) -> Future[T]:
-    """Start an action on another connection and return once it waits for a lock this connection holds."""
+    """Start an action on another connection and return once it waits for a lock of this connection."""
     pool = ThreadPoolExecutor(1)
     future = pool.submit(_apart, action)
     pool.shutdown(wait=False)
@@ -53,7 +53,7 @@ def start_and_wait_for_lock(action: Callable[[], T]) -> Future[T]:
 
 
 def _apart(action: Callable[..., T], *arguments: object) -> T:
-    """Run an action in a thread and close the connection it opened. Who waits for ever fails."""
+    """Run an action in a thread and close its connection. A lock wait of over 20 seconds fails."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SET lock_timeout = '20s'")

@@ -1,4 +1,4 @@
-"""What tests of real processes need: a port that nobody has, and patience."""
+"""Helpers for tests of real processes: a free port, and waiting for a condition."""
 
 import socket
 import time
@@ -14,7 +14,7 @@ def free_port() -> int:
 
 
 def eventually(condition: Callable[[], object], *, within: float = PATIENCE) -> bool:
-    """Whether the condition comes true in so many seconds."""
+    """Return whether the condition becomes true within that many seconds."""
     end = time.monotonic() + within
     while not condition():
         if time.monotonic() > end:

@@ -1,4 +1,4 @@
-"""What tests do again and again: fill the queue of a run, decide a record, let a claim run out."""
+"""Common steps of tests: fill a run's queue, decide a record, let a claim expire."""
 
 import datetime as dt
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ ORIGINS = {"Clarity": "judge", "Conclusion Accuracy": "human"}
 
 
 def evaluations(run: Run, *, tasks: Iterable[str | None], **values: Any) -> list[Evaluation]:
-    """The evaluations that one more file brings into a run: one for each task, in that order."""
+    """Add the records of another import to a run, one for each task in that order."""
     source = ImportFactory.create(run=run)
     lines = [EvaluationFactory.build(run=run, first_import=source, task_id=task, **values) for task in tasks]
     return Evaluation.objects.bulk_create(lines)
@@ -30,7 +30,7 @@ def evaluations(run: Run, *, tasks: Iterable[str | None], **values: Any) -> list
 def decide(
     evaluation: Evaluation, reviewer: User, *, by: Callable[..., Review] = submit, **other: Any
 ) -> Review:
-    """Submit (or revise) a review of the record as it was loaded; `other` replaces what is sent."""
+    """Submit or revise a review of the record as loaded; `other` overrides arguments."""
     sent: dict[str, Any] = {
         "version": evaluation.version,
         "scores": SCORES,
@@ -42,7 +42,7 @@ def decide(
 
 
 def agree(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
-    """Submit a review that leaves all that the judge said as it is; `other` as for `decide`."""
+    """Submit a review that agrees with the judge; `other` as for `decide`."""
     offered = read_proposals(evaluation, definition.of(evaluation.run))
     said: dict[str, Any] = {
         "scores": {proposal.criterion: dict(proposal.given) for proposal in offered},
@@ -53,7 +53,7 @@ def agree(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
 
 
 def restore_version(evaluation: Evaluation, actor: User, number: int = 1, **other: Any) -> Review:
-    """Restore a version of the record as it was loaded; `other` replaces what is sent."""
+    """Restore a version of the record as loaded; `other` overrides arguments."""
     sent: dict[str, Any] = {
         "version": evaluation.version,
         "submission": uuid4(),
@@ -64,13 +64,13 @@ def restore_version(evaluation: Evaluation, actor: User, number: int = 1, **othe
 
 
 def end_claim(evaluation: Evaluation) -> None:
-    """Let the claim on a record run out."""
+    """Let the claim on a record expire."""
     ended = timezone.now() - dt.timedelta(seconds=1)
     Evaluation.objects.filter(pk=evaluation.pk).update(claimed_until=ended)
 
 
 def held_until(evaluation: Evaluation | None) -> dt.datetime:
-    """The end of the claim on a record that somebody holds."""
+    """Return when the claim on a claimed record expires."""
     assert evaluation
     assert evaluation.claimed_until
     return evaluation.claimed_until
