@@ -93,7 +93,9 @@ def check_counting_together(site: Site) -> None:
         for _ in range(10):
             eventually(lambda: ask(port, "/login/").status == 200)
         counted = _counted(_scrape(port))
-    print_figures("Metrics of a web server of two processes, one of them killed", [("requests counted", counted)])
+    print_figures(
+        "Metrics of a web server of two processes, one of them killed", [("requests counted", counted)]
+    )
     expect(counted >= 30, "What a process counted that is no more still counts.")
 
 
