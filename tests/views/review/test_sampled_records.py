@@ -83,7 +83,7 @@ class TestTheScreen:
         place = reverse("line", args=[drawn.pk])
         response = as_ana.get(place)
         assert response.status_code == 403
-        assert "it can be downloaded once the record is decided" in text(response)
+        assert "You can download it once the record is decided" in text(response)
         agree(drawn, ana)
         assert as_ana.get(place).status_code == 200
 
