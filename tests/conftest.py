@@ -1,4 +1,4 @@
-"""What every test stands on: a PostgreSQL of the tests' own, the people, and gates no test can pass by."""
+"""Shared fixtures: a private PostgreSQL server, the known people, and checks that apply to every test."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ from tests.support.template_database import test_database_from_template
 examples.register_profile("patient", deadline=None)
 examples.load_profile("patient")
 
-# Who wants no bytecode in the tree gets it elsewhere: most of a start of `manage.py` would be compiling.
+# With PYTHONDONTWRITEBYTECODE, cache bytecode elsewhere: `manage.py` would mostly compile at each start.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(settings.DATA_DIR / "tests" / "bytecode"))
 
@@ -86,7 +86,7 @@ def _alone(data_dir: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _settings_for_tests() -> Iterator[None]:
-    """Static files as they stand in the tree, without collectstatic; passwords hashed in no time."""
+    """Serve static files from the source tree without collectstatic, and hash passwords quickly."""
     storages = settings.STORAGES | {
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
@@ -163,7 +163,7 @@ def ana(db: None) -> User:
 
 @pytest.fixture
 def bo(db: None) -> User:
-    """Reviews beside ana."""
+    """A second reviewer."""
     return UserFactory.create(username="bo", role="reviewer")
 
 

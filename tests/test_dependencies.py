@@ -1,6 +1,6 @@
-"""What the program is built on: pinned, as pinned, under licences that it may be given on with, and audited.
+"""Dependencies are pinned, installed as pinned, audited, and licensed for redistribution.
 
-All of this holds without asking anybody; `.ci/audit` asks a vulnerability service where one can be reached.
+These checks need no network. `.ci/audit` queries a vulnerability service where one can be reached.
 """
 
 import json
@@ -26,7 +26,7 @@ RUN_TIME = [
 ]
 DIRECT = [*RUN_TIME, *PYPROJECT["dependency-groups"]["dev"], *PYPROJECT["build-system"]["requires"]]
 BEHIND = PYPROJECT["tool"]["uv"]["constraint-dependencies"]
-# What brings others along, and is no part of the environment's pinned set.
+# Packages that have dependencies and are not in the pinned set of the environment.
 TOOLS = {"cognireview", "pip", "setuptools", "wheel", "uv"}
 # By SPDX, and as packages without an SPDX expression call them.
 LICENCES = re.compile(
@@ -68,7 +68,7 @@ def behind(requirements: list[str]) -> dict[str, Distribution]:
 
 
 def licences_of(package: Distribution) -> list[str]:
-    """What a package says of its licence: an SPDX expression, or else its classifiers, or else a field."""
+    """The licences in a package's metadata: an SPDX expression, else its classifiers, else a field."""
     told = package.metadata
     if "License-Expression" in told:
         return re.split(r"\s+(?:OR|AND)\s+", re.sub(r"[()]", "", told["License-Expression"]))
@@ -84,7 +84,7 @@ def test_every_requirement_is_of_one_version(requirement: str) -> None:
 
 
 def test_what_is_installed_is_what_is_pinned() -> None:
-    """Nothing else, in no other version: what the tests say is said of these."""
+    """Test results apply to the pinned versions only if exactly these are installed."""
     installed = {canonicalize_name(one.name): one.version for one in distributions()}
     wanted = pinned()
     ours = {name: version for name, version in installed.items() if name not in TOOLS}
@@ -117,7 +117,7 @@ class TestTheFrontEnd:
 
 
 class TestTheAudit:
-    """`.ci/audit`: a finding fails, and what could not be asked is told and is not passed off as fine."""
+    """`.ci/audit` fails on a finding and reports packages that it could not check."""
 
     @pytest.fixture
     def audit(self) -> SimpleNamespace:

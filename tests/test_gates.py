@@ -1,4 +1,4 @@
-"""What no test passes by, whatever it is about."""
+"""Checks that apply to every test."""
 
 import warnings
 

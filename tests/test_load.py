@@ -46,7 +46,7 @@ DATA = file_of(line("eval_1"), line("eval_2"))
 
 
 def decided(ana: User) -> Accepted:
-    """A decision as a program made it, and what the site told of it."""
+    """A decision sent by a program, with the site's response."""
     record = Evaluation.objects.get(evaluation_id="eval_1")
     review = decide(record, ana, comments=KEY, submission=uuid.uuid5(_SUBMISSIONS, f"{ana.pk} {KEY}"))
     scores = {name: entry["score"] for name, entry in SCORES.items()}

@@ -1,4 +1,4 @@
-"""What is built and shipped: the front-end packages, the image, the server install."""
+"""Build and release: front-end packages, the container image and the server installation."""
 
 import json
 import os
@@ -102,7 +102,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ask(installed: Path, program: str, cwd: Path, **variables: str) -> list[str]:
-    """What a program prints that imports the installed package, called in that folder."""
+    """Run a program against the installed package in the given folder and return its output lines."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("COGNIREVIEW_")}
     done = subprocess.run(
         [sys.executable, "-P", "-c", program],

@@ -1,4 +1,4 @@
-"""What SECURITY.md promises of the code itself, and that each promise has its tests (docs/security.md)."""
+"""Promises of SECURITY.md about the code, and the tests of each promise (docs/security.md)."""
 
 import ast
 import json
@@ -221,7 +221,7 @@ def test_a_file_is_held_to_the_same_rules_whichever_way_it_comes(way: str, max: 
 
 
 def rows(title: str) -> dict[str, list[str]]:
-    """The rows of a table of docs/security.md: what is promised, or happened, and the tests that hold it."""
+    """Map the promise or incident in each row of a docs/security.md table to its tests."""
     section = HELD_BY.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     found = re.findall(r"^\| (.+?) \| (.+) \|$", section, re.MULTILINE)
     return {name: re.findall(r"`(\S+?)`", tests) for name, tests in found if "`" in tests}

@@ -22,7 +22,7 @@ class Program:
         self.text = text
 
     def ask(self, method: str, path: str, body: Any = None, *, kind: str = JSON, **headers: str) -> Any:
-        """Send a request to a path below /api/v1; what is no bytes is sent as JSON."""
+        """Send a request to a path below /api/v1. Bodies other than bytes are sent as JSON."""
         data = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         address = f"/api/v1/{path}"

@@ -264,7 +264,7 @@ class TestReview:
 
 
 class TestBlind:
-    """What the judge said is hidden until scores are committed, whichever way one asks."""
+    """Every endpoint hides the judge's scores until the reviewer locks in their own."""
 
     @pytest.fixture
     def record(self) -> Evaluation:

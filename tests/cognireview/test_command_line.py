@@ -1,4 +1,4 @@
-"""What `manage.py` does around a command."""
+"""Behaviour of `manage.py` shared by all commands."""
 
 import os
 import re
@@ -153,7 +153,7 @@ def test_help_lists_our_commands_first_with_a_line_each() -> None:
 
 @pytest.mark.slow
 def test_up_reports_before_it_imports_and_lets_its_children_write_bytecode() -> None:
-    """A module that stands in for the command line prints what it finds."""
+    """Replace the command line module with one that prints its environment."""
     code = """
         import os, sys, types
         stub = types.ModuleType("cognireview.command_line")

@@ -1,4 +1,4 @@
-"""The settings: what stands in the environment, typed, and every wrong value named at once."""
+"""Typed settings from environment variables. One error lists all invalid values."""
 
 import os
 from pathlib import Path

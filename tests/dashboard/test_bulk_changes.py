@@ -1,4 +1,4 @@
-"""Changes of many records: what was announced is done, and can be undone."""
+"""Bulk changes match their preview and can be undone."""
 
 import datetime as dt
 

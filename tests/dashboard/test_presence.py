@@ -1,4 +1,4 @@
-"""Who is working now."""
+"""Presence: the reviewers who are active now."""
 
 import pytest
 from django.conf import settings

@@ -1,4 +1,4 @@
-"""Figures about reviewers: what each counts, and that the sums beside the reviews are their sums."""
+"""Figures about reviewers: their definitions, and stored sums that match the reviews."""
 
 import datetime as dt
 import random
@@ -264,7 +264,7 @@ class TestDays:
 
 
 class Work:
-    """What people and files may do to a few records, in any order."""
+    """Random sequences of reviewer actions and imports on a few records."""
 
     def __init__(self, seed: int, people: list[User]) -> None:
         self.chance = random.Random(seed)
@@ -272,7 +272,7 @@ class Work:
         self.bring_in()
 
     def go_on(self) -> None:
-        """Do anything; what is refused changes nothing."""
+        """Take one random action. Rejected actions change nothing."""
         often, seldom = [self.submit, self.restore], [self.revise, self.undo, self.reopen, self.bring_in]
         action = self.chance.choice([*often * 3, *seldom])
         with suppress(Conflict, Denied):
@@ -324,7 +324,7 @@ class Work:
 
 
 def recounted() -> dict[tuple[Any, ...], list[int]]:
-    """The sums of `CriterionDay`, counted anew from the reviews that were not taken back."""
+    """The sums of `CriterionDay`, recomputed from the reviews that were not undone."""
     sums: dict[tuple[Any, ...], list[int]] = {}
     for review in Review.objects.filter(withdrawal=None, judged__isnull=False):
         for name, score in (review.judged or {}).items():

@@ -1,4 +1,4 @@
-"""Spot checks: what is drawn, and what becomes of it."""
+"""Spot checks: drawing decisions and settling them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a new installation gets: the way in, and with `--demo` people and a run to try."""
+"""The first start of an installation: its setup link and, with `--demo`, sample people and a sample run."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,7 +31,7 @@ class TestTheAddress:
 
 @pytest.fixture(scope="class")
 def said(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[str]]:
-    """What the demonstration says. It takes seconds, so it is there for a class, and gone after that."""
+    """The output of creating the demo. Creation takes seconds, so one class shares the result."""
     with django_db_blocker.unblock(), transaction.atomic(), override_settings(BLIND_SHARE=0):
         yield first_start.create_demo()
         transaction.set_rollback(True)

@@ -149,7 +149,7 @@ def same_colour(red: int, blue: int) -> Fraction:
 
 
 def looks(n: int) -> int:
-    """How often a binary search halves what is left, at the worst."""
+    """The maximum number of halvings in a binary search over `n` values."""
     count = 0
     while n:
         n, count = n // 2, count + 1

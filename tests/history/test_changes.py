@@ -1,4 +1,4 @@
-"""What a file changed in a record: which fields, and in them which words."""
+"""Changes that a file made to a record, by field and word."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a reviewer did of late."""
+"""Recent work of a reviewer."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What happened to a record: files, holds, decisions and questions, in one order, page by page."""
+"""The paginated timeline of a record: imports, claims, decisions and escalations in one order."""
 
 import pytest
 from django.db import connection
@@ -43,12 +43,12 @@ def entries(record: Evaluation) -> list[Entry]:
 
 
 def told(record: Evaluation) -> list[str]:
-    """Who did what, the first thing first."""
+    """List actors and events of the record, oldest first."""
     return [f"{entry.who} {entry.what}" for entry in reversed(entries(record))]
 
 
 def shown(entry: Entry) -> dict[str, str]:
-    """What changed, as it is written: [-gone-] and [+come+]."""
+    """Format the changes of an entry as [-removed-] and [+added+]."""
     marks = {"same": "{}", "removed": "[-{}-]", "added": "[+{}+]"}
     return {
         change.label: "".join(marks[piece.kind].format(piece.text) for piece in change.pieces)
@@ -138,7 +138,7 @@ class TestWhatHappened:
 
 class TestHolds:
     def hold(self, record: Evaluation, number: int = 0) -> tuple[bool, str]:
-        """Of a claim on the record, the latest first: whether its end is known, and how it ended."""
+        """Return whether a claim has a known end, and the end itself. Claim 0 is the latest."""
         held = [entry.hold for entry in entries(record) if entry.hold]
         return held[number].until is not None, held[number].end
 

@@ -1,4 +1,4 @@
-"""The judge against people, by the decisions in force."""
+"""Judge accuracy measured by current decisions."""
 
 import json
 from collections.abc import Mapping

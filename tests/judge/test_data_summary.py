@@ -1,4 +1,4 @@
-"""What a run's records tell about its judge before anybody reviewed one."""
+"""Facts about a judge that are known before any record is reviewed."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def facts_of(*lines: bytes) -> DataSummary:
 
 
 def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:
-    """A record whose scores stand in its raw output alone."""
+    """A record whose scores exist only in its raw output."""
     raw = {"raw_content": RAW % score}
     return line(
         evaluation_id, parsed_rubric_scores={}, aggregated_score=None, raw_judge_output=raw, **changes

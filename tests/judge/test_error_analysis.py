@@ -1,4 +1,4 @@
-"""What reviewers say is wrong with a judge's prompts: ranked, quoted, as Markdown and as examples."""
+"""Error analysis of judge prompts: ranked causes, quotes, Markdown and few-shot examples."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What each reason for asking a human is worth."""
+"""The precision and cost of each flag reason."""
 
 import pytest
 

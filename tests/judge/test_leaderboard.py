@@ -139,7 +139,7 @@ class TestSwaps:
         assert (board(run).ranking_disagreements, board(run).pairs) == ((), 1)
 
     def test_are_held_to_more_with_many_models(self, run: Run, ana: User) -> None:
-        """What would be a real swap of two models is none among twenty."""
+        """A difference that is significant for two models is not significant among twenty."""
         self.rated(run, ana, "o1", judged=60, passed=50, records=100)
         self.rated(run, ana, "o3", judged=55, passed=66, records=100)
         assert [swap.is_significant for swap in board(run).ranking_disagreements] == [True]

@@ -1,4 +1,4 @@
-"""What the flags miss, told by a sample of what nobody flagged."""
+"""Errors that the flags miss, estimated from a random sample of unflagged records."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is required of a judge: in the words of the report, and by the end of an interval."""
+"""Quality gates: their syntax, and the interval bound that decides them."""
 
 from contextlib import suppress
 from itertools import chain, product

@@ -1,4 +1,4 @@
-"""What scores count as and which is the better one, whatever a run is judged by."""
+"""Scale positions and order of scores under any rubric."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`manage.py import_run`: what it prints, what it leaves behind, and its exit status."""
+"""`manage.py import_run`: its output, stored rows and exit status."""
 
 import io
 import json

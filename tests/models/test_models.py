@@ -1,4 +1,4 @@
-"""What the tables themselves guarantee, and what can be read off one row."""
+"""Database constraints and properties of single rows."""
 
 from typing import Any
 from uuid import uuid4

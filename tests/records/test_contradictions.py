@@ -26,7 +26,7 @@ JSON = st.recursive(
 
 @dataclass
 class Judged:
-    """What a judge and a verifier left in a record."""
+    """The output of a judge and a verifier for one record."""
 
     aggregated_score: str | None = None
     final_answer_verified: bool | None = None

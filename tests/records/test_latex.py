@@ -1,4 +1,4 @@
-"""Backslashes of LaTeX in JSON text, doubled before a parser eats them."""
+"""LaTeX backslashes in JSON text, escaped before parsing."""
 
 import json
 

@@ -54,7 +54,7 @@ def pairs(text: bytes) -> Any:
 
 
 def without_values(line: bytes, keys: set[str]) -> list[bytes]:
-    """What stands around the values of those keys."""
+    """Split a line at the values of the given keys and drop the values."""
     parts, position = [], 0
     for member in members(line):
         if member.key in keys:

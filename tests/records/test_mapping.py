@@ -1,4 +1,4 @@
-"""Lines of other tools: read by a mapping, reviewed, and given back in the tool's own lines."""
+"""Lines of other tools: imported through a mapping, reviewed, and exported in the tool's own format."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Scores read out of raw judge output, and none that do not stand there."""
+"""Score extraction from raw judge output, without inventing scores."""
 
 import json
 from typing import Any
@@ -267,7 +267,7 @@ class TestDamage:
 
 
 class TestRepairs:
-    """Each shows a piece of the text as it stands, and what was read in its place."""
+    """Each repair lists the original text and its replacement."""
 
     @pytest.mark.parametrize(
         ("text", "repair"),

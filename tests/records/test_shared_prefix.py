@@ -1,4 +1,4 @@
-"""Files of a run that repeat each other: an export holds what they share once, and can be verified."""
+"""Files of a run with shared content: an export contains shared lines once and can be verified."""
 
 from functools import partial
 from io import BytesIO

@@ -25,7 +25,7 @@ BEFORE, AFTER = line("eval_before"), line("eval_after")
 
 
 class Rejected(NamedTuple):
-    """A line that does not come in, and what is said of it."""
+    """A rejected line and its error message."""
 
     text: bytes
     field: str
@@ -321,7 +321,7 @@ class TestFiles:
 
 
 def documented() -> dict[str, str]:
-    """The rows of the document's tables on lines and files: what stands in a file, and what becomes of it."""
+    """Map each content in the document's tables of lines and files to its outcome."""
     lines_and_files = DOCUMENT.read_text().partition("\n## Requests\n")[0]
     rows = re.findall(r"^\| (.+?) \| (.+) \|$", lines_and_files, re.MULTILINE)
     return {name: said for name, said in rows if name not in {"In the line", "The file"}}

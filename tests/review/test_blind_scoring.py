@@ -1,4 +1,4 @@
-"""Records that are scored before the judge's scores are shown: which, to whom, and what is kept."""
+"""Blind scoring: selection of records and reviewers, and the stored blind scores."""
 
 from dataclasses import replace
 from typing import Any

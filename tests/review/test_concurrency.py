@@ -29,7 +29,7 @@ def hand_over(evaluation: Evaluation, _reviewer: User) -> None:
 
 
 def claim_all(run: Run, reviewer: User, then: Callable[[Evaluation, User], object]) -> list[Evaluation]:
-    """Claim until nothing is left, doing something with each record; what was claimed."""
+    """Claim records until none are left, call `then` on each, and return them."""
     claimed = []
     while evaluation := claims.claim_next(run=run, reviewer=reviewer):
         then(evaluation, reviewer)
@@ -38,7 +38,7 @@ def claim_all(run: Run, reviewer: User, then: Callable[[Evaluation, User], objec
 
 
 def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
-    """Decide until nothing is left, each time with the record after it fetched ahead; what was decided."""
+    """Decide records until none are left, prefetching the next one each time. Return their ids."""
     decided = []
     while evaluation := claims.claim_next(run=run, reviewer=reviewer, condition=condition):
         spare = claims.prefetch_next(run=run, reviewer=reviewer, current=evaluation.pk, condition=condition)
@@ -121,7 +121,7 @@ class TestTwoClaims:
 
 
 class TestWhoWaitedForTheRecord:
-    """The row was locked; whoever waited sees all that happened to it meanwhile."""
+    """A transaction that waited for a row lock sees all changes made to the row meanwhile."""
 
     def test_learns_who_claimed_it(self, ana: User, bo: User) -> None:
         evaluation = EvaluationFactory.create()

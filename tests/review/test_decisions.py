@@ -1,4 +1,4 @@
-"""A submitted review: what it changes, what it leaves behind, and when it is refused."""
+"""Submitted reviews: their effects, events and errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +37,7 @@ def columns(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def statuses(event: AuditEvent) -> tuple[str, str]:
-    """The status before and after what an event tells of."""
+    """The status before and after an event."""
     human = event.detail["human"]
     return human["before"]["human_review_status"], human["after"]["human_review_status"]
 
@@ -437,7 +437,7 @@ def escalate(evaluation: Evaluation, reviewer: User) -> Escalation:
 class TestRevise:
     @pytest.fixture
     def decided(self, evaluation: Evaluation, ana: User) -> Evaluation:
-        """What ana has decided."""
+        """A record that ana decided."""
         decide(evaluation, ana)
         evaluation.refresh_from_db()
         return evaluation

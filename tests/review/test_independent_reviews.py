@@ -52,7 +52,7 @@ def evaluation(run: Run) -> Evaluation:
 
 @pytest.fixture
 def cy() -> User:
-    """Reviews beside ana and bo."""
+    """A third reviewer."""
     return UserFactory.create(username="cy", role="reviewer")
 
 
@@ -550,7 +550,7 @@ class TestOneThatCameTooLate:
 
 
 def told(evaluation: Evaluation, reader: User) -> list[str]:
-    """Whose decisions the history of the record shows to somebody."""
+    """List the authors whose decisions the reader sees in the history of the record."""
     known = definition.of(evaluation.run)
     page = timeline.page(evaluation, read_proposals(evaluation, known), known, reader=reader)
     return [entry.version.review.reviewer.username for entry in page.entries if entry.version]

@@ -1,4 +1,4 @@
-"""How a run is judged: the usual, what its records bring, what a lead makes of it."""
+"""The rubric of a run: the default, the inferred one, and edits by a lead."""
 
 from dataclasses import replace
 from typing import Any

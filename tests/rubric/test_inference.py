@@ -1,4 +1,4 @@
-"""What a run is judged by is read from its records."""
+"""A run's rubric is inferred from its records."""
 
 import json
 from typing import Any

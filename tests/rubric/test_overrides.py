@@ -1,4 +1,4 @@
-"""A decision against what the judge had said."""
+"""Comparison of a decision with the judge's scores."""
 
 from typing import Any
 

@@ -157,7 +157,7 @@ class TestAShareOfAPopulation:
         assert limits(thin) == limits(stratified_share([StratumSample(2000, 20, 3)]).share)
 
     def test_counts_the_sizes_of_parts_as_chance_where_its_records_are_a_sample(self) -> None:
-        """Of two very different halves the share is hardly surer than without knowing the halves."""
+        """Splitting a sample into two very different halves hardly narrows the interval."""
         halves = [StratumSample(100, 100, 10), StratumSample(100, 40, 36)]
         unknown, found = wilson(100, 200), stratified_share(halves, finite=False).share
         assert limits(found)[1] - limits(found)[0] > limits(unknown)[1] - limits(unknown)[0]

@@ -92,7 +92,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "unskip": {"post": (302, 403, 302, 302, 302)},
     "draft": {"post": (302, 403, 400, 400, 400)},
     "preview": {"post": (302, 403, 200, 200, 200)},
-    # What is decided on it.
+    # Decisions on a record.
     "lock-in": {"post": (302, 403, 422, 422, 422)},
     "submit": {"post": (302, 403, 422, 422, 422)},
     "independent-review": {"post": (302, 403, 404, 404, 404)},

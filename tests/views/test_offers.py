@@ -1,4 +1,4 @@
-"""What pages offer: a form that is shown may be sent, a button that is refused says what the 403 says."""
+"""Pages offer only permitted forms. A disabled button gives the same reason as the 403 response."""
 
 import re
 from html import unescape
@@ -24,7 +24,7 @@ PAGES = [name for name, methods in ACCESS.items() if 200 in methods.get("get", (
 
 
 class Offers(HTMLParser):
-    """The forms of a page that are posted, with their hidden fields, and what it refuses."""
+    """The POST forms of a page with their hidden fields, and its disabled buttons."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Offers(HTMLParser):
 
 
 def sentence_of(response: object) -> str:
-    """What a page about an error says."""
+    """The sentence on an error page."""
     html = unescape(response.content.decode())  # type: ignore[attr-defined]
     found = re.search(r"</h1>\s*<p>(.*?)</p>", html, re.DOTALL)
     assert found

@@ -38,9 +38,9 @@ def succeeded(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def state(data_dir: Path, **variables: str) -> dict[str, str]:
-    """What the world sees of a database: the head of a chain that holds, and the digest of each export.
+    """The observable state of a database: the head of its valid hash chain and the digest of each export.
 
-    An export leaves an event.
+    Exporting appends an audit event.
     """
     audit_log = succeeded(manage_py(data_dir, "verify_audit", **variables))
     digests = {
@@ -50,7 +50,7 @@ def state(data_dir: Path, **variables: str) -> dict[str, str]:
     return digests | {"audit_head": audit_log}
 
 
-# Not as SQL: PostgreSQL spells some conditions otherwise once they were read anew.
+# Do not compare SQL: PostgreSQL rewrites some conditions when a dump is restored.
 DEFINED = """
     SELECT 'relation', relname, relkind::text FROM pg_class WHERE relnamespace = 'public'::regnamespace
     UNION ALL SELECT 'column', table_name || '.' || column_name, data_type || ' ' || is_nullable

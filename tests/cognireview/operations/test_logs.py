@@ -19,7 +19,7 @@ from reviews.models import User
 
 @pytest.fixture
 def lines() -> Iterator[StringIO]:
-    """What a handler with the JSON formatter writes meanwhile."""
+    """Capture the output of a log handler with the JSON formatter."""
     written = StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(logs.JsonFormatter())

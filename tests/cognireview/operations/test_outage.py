@@ -1,4 +1,4 @@
-"""The database away: what counts as that, and what people and programs are told, at once."""
+"""Database outages: detection, and the immediate responses to people and programs."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -123,7 +123,7 @@ def test_a_page_under_which_it_goes_away_is_503_and_starts_the_watch(
 class TestTheLookOut:
     @pytest.fixture
     def answers(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-        """What the database is going to say when it is asked, in turn; at the end it answers."""
+        """The results of the next connection attempts. Once the list is empty, attempts succeed."""
         coming: list[bool] = []
         monkeypatch.setattr(outage, "database_answers", lambda: coming.pop(0) if coming else True)
         return coming
@@ -154,7 +154,7 @@ class TestTheLookOut:
         answers += [False, False, False]
         watch.start()
         wait(lambda: bool(closed))
-        # Whoever waits for the pool is let go while nobody new can come.
+        # Closing the pool releases waiting threads while new ones are rejected.
         assert closed == [True]
         wait(lambda: not watch.is_active)
         assert answers == []

@@ -25,7 +25,7 @@ READY = 60
 
 
 class Up:
-    """A running `manage.py up`, and what it has printed."""
+    """A running `manage.py up` and its output so far."""
 
     def __init__(self, data_dir: Path, port: int, *options: str) -> None:
         self.data_dir, self.port = data_dir, port
@@ -34,7 +34,7 @@ class Up:
         self.reported = ""
 
     def wait_until_ready(self) -> "Up":
-        """Read what it prints, to the line with the address."""
+        """Read the output up to the line with the address."""
         assert self.process.stdout is not None
         while not self.lines or "http" not in self.lines[-1]:
             line = self.process.stdout.readline()
@@ -95,7 +95,7 @@ def start(data_dir: Path, port: int, *options: str) -> "subprocess.Popen[str]":
 
 
 def postmaster(data_dir: Path) -> int:
-    """The process id of the server, or 0 while there is none."""
+    """The process ID of the database server, or 0 if it is not running."""
     path = data_dir / "postgres" / "postmaster.pid"
     return int((path.read_text().split() or ["0"])[0]) if path.exists() else 0
 
@@ -163,7 +163,7 @@ class TestUp:
         assert nobody_left(data_dir)
 
     def test_answers_requests_that_are_none_and_goes_on(self, up: Callable[..., Up]) -> None:
-        """Two lengths, lengths that are none, headers without end: refused or cut off, never two answers."""
+        """Duplicate, invalid and endless headers get one error response or a closed connection."""
         first = up()
         to = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
         of = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -1,4 +1,4 @@
-"""The review form: what a person posts, and what decision that is."""
+"""The review form: from posted fields to a decision."""
 
 import re
 from typing import Any
@@ -33,7 +33,7 @@ def record() -> Evaluation:
 
 
 def posted(record: Evaluation, **changes: Any) -> dict[str, str]:
-    """What a browser posts: the form as it is shown, with changes like `score_1="Yes"`; None leaves out."""
+    """The fields that a browser posts, with changes such as `score_1="Yes"`. None omits a field."""
     form = ReviewForm(record)
     data: dict[str, Any] = {"version": str(record.version), "submission": SUBMISSION, "comments": ""}
     for row in form.rows:

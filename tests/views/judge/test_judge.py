@@ -1,4 +1,4 @@
-"""The pages about the judge: what they say of thin data, where figures lead, and what can be taken along."""
+"""The judge pages: warnings about sparse data, links from figures to records, and downloads."""
 
 import csv
 import io
@@ -32,7 +32,7 @@ def algebra() -> Run:
 def review(
     run: Run, reviewer: User, judge: Any, human: Any, *, blind: Any = None, cause: str = "", **record: Any
 ) -> Evaluation:
-    """A record of the run, decided: a score of the judge's, and what the human puts in its place."""
+    """A decided record of the run with the judge's score and the reviewer's score."""
     [evaluation] = evaluations(run, tasks=["1"], **{"aggregated_score": None} | record)
     if blind is not None:
         BlindScores.objects.create(
@@ -200,7 +200,7 @@ class TestJudgeVsHuman:
 
 class TestACellOfAConfusionTable:
     def cell(self, client: Client, run: Run, said: str, **query: str) -> tuple[int, list[str]]:
-        """What a cell about Clarity counts, and the records it leads to."""
+        """The count in a cell about Clarity and the records it links to."""
         response = client.get(place("judge", run, **query))
         crossings = [
             crossing

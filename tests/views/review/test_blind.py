@@ -19,7 +19,7 @@ from tests.support.work import decide, end_claim
 
 pytestmark = pytest.mark.django_db
 
-# What the judge says, and nobody else: none of it may reach a reviewer before they commit.
+# Texts that only the judge writes. None of them may reach a reviewer before they lock in scores.
 TELLING = (
     "Praises the steps.",
     "Ends with the wrong sign.",
@@ -74,7 +74,7 @@ def held(record: Evaluation, ana: User) -> Evaluation:
 
 
 def entered(page: Any, *scores: str, **changes: Any) -> dict[str, str]:
-    """What a browser posts of the form on a page with those scores chosen."""
+    """The fields that a browser posts from the form on a page, with the given scores."""
     posted = filled_in(page) | {"active_ms": "4000"}
     posted |= {f"criteria-{number}-score": score for number, score in enumerate(scores)}
     return posted | {key.replace("__", "-"): value for key, value in changes.items()}

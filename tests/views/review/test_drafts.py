@@ -1,4 +1,4 @@
-"""What is entered and not submitted: kept on the server, back in any browser, never lost to somebody else."""
+"""Drafts: stored on the server, restored in any browser, never overwritten by another person."""
 
 import pytest
 from django.test import Client

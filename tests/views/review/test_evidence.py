@@ -1,4 +1,4 @@
-"""What stands on the evidence side of a record's page."""
+"""The evidence pane of a record's page."""
 
 import re
 from typing import Any

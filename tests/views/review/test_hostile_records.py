@@ -1,8 +1,8 @@
-"""Records, names and settings that mean harm: no page becomes theirs, no file is opened, nothing is called.
+"""Hostile records, names and settings: they inject no markup, open no file and make no request.
 
-Every text of a record, every name that people or files give and everything that leads set holds markup,
-script addresses, spreadsheet formulas, paths and line ends. Then every address that answers a GET is read, as
-what it says it is: HTML, JSON, JSONL, CSV or Markdown.
+Every text of a record, every name of a person or file and every setting of a lead contains markup,
+script URLs, spreadsheet formulas, paths and line ends. Every response to a GET is then parsed by
+its declared type: HTML, JSON, JSONL, CSV or Markdown.
 """
 
 import csv
@@ -144,7 +144,7 @@ def bring_contradiction(run: Run, actor: User) -> None:
 
 
 class Page(HTMLParser):
-    """What of a page is not ours: elements and attributes made of a probe, and addresses that run code."""
+    """Collect injected parts of a page: elements and attributes made from a probe, and URLs that run code."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ class Page(HTMLParser):
 
 
 def assert_harmless(response: Any) -> str:
-    """Read an answer as what it says it is; returns that."""
+    """Parse a response by its declared content type and return that type."""
     kind, text = response["Content-Type"].partition(";")[0], response.getvalue()
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     if named := response.headers.get("Content-Disposition"):
@@ -194,7 +194,7 @@ def assert_harmless(response: Any) -> str:
 
 @pytest.fixture
 def happened() -> Iterator[list[tuple[str, str]]]:
-    """What Python did meanwhile that has the probe in its arguments: files, processes, connections, code."""
+    """Record audit hook events with the probe in their arguments: files, processes, connections, code."""
     found: list[tuple[str, str]] = []
     watched = (
         "open",
@@ -214,7 +214,7 @@ def happened() -> Iterator[list[tuple[str, str]]]:
         if is_on[0] and event.startswith(watched) and PROBE in str(arguments):
             found.append((event, str(arguments)[:200]))
 
-    sys.addaudithook(listen)  # stays; it is told when to stop listening
+    sys.addaudithook(listen)  # Python cannot remove audit hooks; a flag disables this one.
     yield found
     is_on[0] = False
 

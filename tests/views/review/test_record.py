@@ -1,4 +1,4 @@
-"""The review screen: claim, decide, go on; who sees what, and what is kept when something goes wrong."""
+"""The review page: claims, decisions, the next record, permissions, and entries that survive errors."""
 
 import datetime as dt
 import re

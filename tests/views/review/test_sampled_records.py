@@ -1,4 +1,4 @@
-"""Pages of records drawn by lot: nothing tells them from flagged ones until they are decided."""
+"""Pages of randomly sampled records look like those of flagged records until a decision."""
 
 import re
 
@@ -43,7 +43,7 @@ def page_of(evaluation: Evaluation) -> str:
 
 
 def comparable(client: Client, evaluation: Evaluation) -> list[str]:
-    """The page of a record, tag by tag, without what is its own: its names, keys, tokens and moments."""
+    """The tags of a record's page without unique values such as names, keys, tokens and times."""
     shown = text(client.get(page_of(evaluation)))
     tokens, moments = r"[A-Za-z0-9]{64}|[0-9a-f]{8}-[0-9a-f-]{27}", r"\d{4}-\d\d-\d\dT[\d:.]+|\d\d:\d\d"
     own = rf"record-\d|{tokens}|{moments}|(?<=nonce=\")[^\"]+|\b\d+\b"

@@ -1,4 +1,4 @@
-"""Views of lists, changes of all records in one, and what is suggested while somebody types."""
+"""Saved views, bulk changes of listed records, and search suggestions."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The page of files of other tools: mapping a run, and what is wrong with a mapping."""
+"""The mapping page: mapping files of other tools, and errors in a mapping."""
 
 from typing import Any
 

@@ -32,7 +32,7 @@ def page_of(run: Run) -> str:
 
 
 def filled_in(client: Client, run: Run, **changes: str) -> dict[str, str]:
-    """What a browser posts for the page as it stands, with changes."""
+    """The fields that a browser posts from the current page, with changes."""
     form = client.get(page_of(run)).context["form"]
     values = {name: form[name].value() for name in form.fields}
     return {name: "" if value is None else str(value) for name, value in values.items()} | changes
