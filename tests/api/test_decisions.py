@@ -46,7 +46,7 @@ def errors(answer: Any) -> dict[str, str]:
 
 
 class TestClaim:
-    def test_brings_the_record_that_is_held_from_then_on(self, record: Evaluation, of_ana: Program) -> None:
+    def test_claim_returns_the_claimed_record(self, record: Evaluation, of_ana: Program) -> None:
         claimed = claim(of_ana, record.run).json()
         record.refresh_from_db()
         assert (claimed["evaluation_id"], claimed["claimed_by"]) == (record.evaluation_id, "ana")
@@ -56,12 +56,14 @@ class TestClaim:
         assert of_judge | {"scores": ["Yes", "Partial", "No"]} in claimed["criteria"]
         assert claim(of_ana, record.run).json()["evaluation_id"] == record.evaluation_id
 
-    def test_leaves_nothing_to_the_next(self, record: Evaluation, of_ana: Program, of_lea: Program) -> None:
+    def test_claim_of_last_record_leaves_none(
+        self, record: Evaluation, of_ana: Program, of_lea: Program
+    ) -> None:
         claim(of_ana, record.run)
         answer = claim(of_lea, record.run)
         assert (answer.status_code, answer.content) == (204, b"")
 
-    def test_goes_by_the_filters_of_the_page(self, record: Evaluation, of_ana: Program) -> None:
+    def test_claim_follows_page_filters(self, record: Evaluation, of_ana: Program) -> None:
         other = EvaluationFactory.create(run=record.run, model_id="o1")
         assert claim(of_ana, record.run, model="none").status_code == 204
         found = claim(of_ana, record.run, model=["o1", "o2"], status="done").json()
@@ -75,12 +77,12 @@ class TestClaim:
             ({"task": "\0"}, "is not a valid value for task."),
         ],
     )
-    def test_by_filters_that_are_none_is_refused(
+    def test_claim_with_unknown_filters_is_rejected(
         self, filters: dict[str, Any], sentence: str, record: Evaluation, of_ana: Program
     ) -> None:
         assert sentence in errors(claim(of_ana, record.run, **filters))["filters"]
 
-    def test_is_given_back(self, record: Evaluation, of_ana: Program) -> None:
+    def test_claim_can_be_released(self, record: Evaluation, of_ana: Program) -> None:
         claim(of_ana, record.run)
         assert (
             of_ana.ask(
@@ -97,7 +99,7 @@ class TestClaim:
             == 204
         )
 
-    def test_of_somebody_else_is_for_leads_to_give_back(
+    def test_claim_of_another_reviewer_is_released_by_leads_only(
         self, record: Evaluation, of_ana: Program, of_lea: Program, bo: User
     ) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=bo)
@@ -107,7 +109,7 @@ class TestClaim:
 
 
 class TestReview:
-    def test_puts_a_decision_in_force(self, record: Evaluation, of_ana: Program) -> None:
+    def test_review_becomes_current_decision(self, record: Evaluation, of_ana: Program) -> None:
         sent = DECISION | {"causes": {ACCURACY: "wrong_facts"}, "version": record.version}
         options = claim(of_ana, record.run).json()["causes"]
         cause = next(iter(options))
@@ -124,14 +126,12 @@ class TestReview:
         assert saved["decision"]["causes"] == {ACCURACY: cause}
         assert saved["decision"]["verdict"] == "Pass"
 
-    def test_sent_twice_is_kept_once(self, record: Evaluation, of_ana: Program) -> None:
+    def test_review_sent_twice_is_stored_once(self, record: Evaluation, of_ana: Program) -> None:
         first, again = (review(of_ana, record).json() for _ in range(2))
         assert first == again
         assert Review.objects.count() == 1
 
-    def test_under_a_key_that_was_used_for_another_is_refused(
-        self, record: Evaluation, of_ana: Program
-    ) -> None:
+    def test_review_with_key_of_another_review_is_rejected(self, record: Evaluation, of_ana: Program) -> None:
         review(of_ana, record)
         other = {"corrected_scores": {UNDERSTANDING: {"score": "No"}, ACCURACY: None}}
         assert "Idempotency-Key" in errors(review(of_ana, record, other))
@@ -147,7 +147,7 @@ class TestReview:
             {"corrected_scores": {UNDERSTANDING: {"score": "Yes", "justification": "New."}, ACCURACY: None}},
         ],
     )
-    def test_under_a_key_that_was_used_is_refused_whatever_differs(
+    def test_review_with_reused_key_is_rejected_for_any_difference(
         self, change: dict[str, Any], record: Evaluation, of_ana: Program
     ) -> None:
         cause = next(iter(claim(of_ana, record.run).json()["causes"]))
@@ -155,7 +155,7 @@ class TestReview:
         assert [review(of_ana, record, sent).status_code for _ in range(2)] == [200, 200]
         assert "Idempotency-Key" in errors(review(of_ana, record, sent | change))
 
-    def test_packed_is_refused_as_such(self, record: Evaluation, of_ana: Program) -> None:
+    def test_review_with_content_encoding_is_rejected(self, record: Evaluation, of_ana: Program) -> None:
         path = f"evaluations/{record.evaluation_id}/review?run={record.run.name}"
         sent = gzip.compress(orjson.dumps(DECISION))
         answer = of_ana.ask("PUT", path, sent, Idempotency_Key="one", Content_Encoding="gzip")
@@ -164,11 +164,13 @@ class TestReview:
             "The Content-Encoding is gzip; this takes none.",
         )
 
-    def test_keys_of_two_people_are_two(self, record: Evaluation, of_ana: Program, of_lea: Program) -> None:
+    def test_review_keys_are_scoped_to_the_reviewer(
+        self, record: Evaluation, of_ana: Program, of_lea: Program
+    ) -> None:
         other = EvaluationFactory.create(run=record.run)
         assert [review(of_ana, record).status_code, review(of_lea, other).status_code] == [200, 200]
 
-    def test_says_who_holds_the_record_and_since_when(
+    def test_review_conflict_names_holder_and_time_of_claim(
         self, record: Evaluation, of_ana: Program, bo: User
     ) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=bo)
@@ -180,7 +182,7 @@ class TestReview:
         assert problem["since"].startswith(f"{since:%Y-%m-%dT%H:%M:%S}")
         assert problem["detail"].startswith("bo has been reviewing this since")
 
-    def test_says_who_decided_first_and_how_far_that_is(
+    def test_review_conflict_names_first_decision(
         self, record: Evaluation, of_ana: Program, bo: User
     ) -> None:
         first = decide(record, bo)
@@ -189,11 +191,11 @@ class TestReview:
         assert problem["since"].startswith(f"{first.submitted_at:%Y-%m-%dT%H:%M:%S}")
         assert "You differ on" in problem["detail"]
 
-    def test_of_a_record_that_has_changed_since_is_refused(self, record: Evaluation, of_ana: Program) -> None:
+    def test_review_of_changed_record_is_rejected(self, record: Evaluation, of_ana: Program) -> None:
         assert review(of_ana, record, DECISION | {"version": 7}).status_code == 409
         assert not Review.objects.exists()
 
-    def test_leaves_out_a_criterion_that_is_null(self, record: Evaluation, of_ana: Program) -> None:
+    def test_review_excludes_criterion_with_null(self, record: Evaluation, of_ana: Program) -> None:
         sent = {
             "corrected_scores": {UNDERSTANDING: None, ACCURACY: {"score": "No"}, "Style": {"score": "Yes"}}
         }
@@ -234,14 +236,14 @@ class TestReview:
             (DECISION | {"version": 2**40}, "version", "less than or equal to"),
         ],
     )
-    def test_is_refused_by_field(
+    def test_invalid_review_is_rejected_by_field(
         self, sent: Any, field: str, reason: str, record: Evaluation, of_ana: Program
     ) -> None:
         told = errors(review(of_ana, record, sent))
         assert any(name.startswith(field) and reason in why for name, why in told.items()), told
         assert not Review.objects.exists()
 
-    def test_without_a_key_or_in_no_json_is_refused(self, record: Evaluation, of_ana: Program) -> None:
+    def test_review_without_key_or_json_is_rejected(self, record: Evaluation, of_ana: Program) -> None:
         path = f"evaluations/{record.evaluation_id}/review?run={record.run.name}"
         assert "Idempotency-Key" in errors(of_ana.ask("PUT", path, DECISION))
         for sent in (b"{", b"[[" * 2_000, b'"\\ud800"', b"\xff", b'{"a": 1e999}'):
@@ -249,7 +251,7 @@ class TestReview:
         kind = "text/plain"
         assert of_ana.ask("PUT", path, b"{}", kind=kind, Idempotency_Key="one").status_code == 415
 
-    def test_may_be_one_of_several_independent_reviews(
+    def test_review_counts_as_independent_review(
         self, record: Evaluation, of_ana: Program, of_lea: Program, bo: User
     ) -> None:
         Run.objects.update(overlap_share=1)
@@ -263,7 +265,7 @@ class TestReview:
         assert settled.json()["outcome"] == "in force", settled.content
 
 
-class TestBlind:
+class TestBlindReview:
     """Every endpoint hides the judge's scores until the reviewer locks in their own."""
 
     @pytest.fixture
@@ -279,7 +281,7 @@ class TestBlind:
             "PUT", f"evaluations/{record.evaluation_id}/blind-scores?run={record.run.name}", sent
         )
 
-    def test_nothing_tells_what_the_judge_said(self, record: Evaluation, of_ana: Program) -> None:
+    def test_blind_record_hides_judge_scores(self, record: Evaluation, of_ana: Program) -> None:
         answers = [
             of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}"),
             of_ana.get(f"evaluations?run={record.run.name}"),
@@ -295,7 +297,7 @@ class TestBlind:
         assert told["fields"]["structured_model_response"] == {"final_answer": "2"}
         assert not Review.objects.exists()
 
-    def test_scores_are_committed_and_then_the_decision_is_made(
+    def test_blind_scores_are_locked_in_before_the_decision(
         self, record: Evaluation, of_ana: Program
     ) -> None:
         claim(of_ana, record.run)
@@ -308,18 +310,18 @@ class TestBlind:
         assert review(of_ana, record).json()["outcome"] == "in force"
         assert Review.objects.get().blind_scores == {UNDERSTANDING: "Yes", ACCURACY: "Yes"}
 
-    def test_scores_are_committed_by_who_holds_the_record(self, record: Evaluation, of_ana: Program) -> None:
+    def test_blind_scores_require_the_claim(self, record: Evaluation, of_ana: Program) -> None:
         assert self.commit(of_ana, record).status_code == 409
         claim(of_ana, record.run)
         end_claim(record)
         assert self.commit(of_ana, record).status_code == 200
 
-    def test_scores_that_are_none_are_refused_by_field(self, record: Evaluation, of_ana: Program) -> None:
+    def test_invalid_blind_scores_are_rejected_by_field(self, record: Evaluation, of_ana: Program) -> None:
         claim(of_ana, record.run)
         told = errors(self.commit(of_ana, record, **{ACCURACY: "Perhaps"}))
         assert told == {f"scores.{ACCURACY}": "Choose one of these scores: Yes, Partial, No."}
 
-    def test_a_record_that_is_not_blind_takes_none(self, record: Evaluation, of_ana: Program) -> None:
+    def test_blind_scores_of_ordinary_record_are_rejected(self, record: Evaluation, of_ana: Program) -> None:
         Run.objects.update(blind_share=0)
         claim(of_ana, record.run)
         assert self.commit(of_ana, record).status_code == 409

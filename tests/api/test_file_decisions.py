@@ -33,7 +33,7 @@ def review(program: Program, score: str = "No", **sent: Any) -> Any:
     return program.ask("PUT", "evaluations/a/review?run=evaluations", body, Idempotency_Key="one")
 
 
-def test_claim_and_record_show_it(record: Evaluation, of_ana: Program) -> None:
+def test_claim_and_record_show_file_decision(record: Evaluation, of_ana: Program) -> None:
     expected = {
         "reviewer": "carla",
         "reviewed_at": "2025-05-12T10:00:00+00:00",
@@ -48,7 +48,7 @@ def test_claim_and_record_show_it(record: Evaluation, of_ana: Program) -> None:
         assert found["decision"] is None
 
 
-def test_decision_made_here_takes_its_place(record: Evaluation, of_ana: Program) -> None:
+def test_new_decision_replaces_file_decision(record: Evaluation, of_ana: Program) -> None:
     claim(of_ana)
     assert review(of_ana).status_code == 200
     found = of_ana.get("evaluations/a?run=evaluations").json()
@@ -65,7 +65,7 @@ def test_decision_made_here_takes_its_place(record: Evaluation, of_ana: Program)
         ({"comments": "Mine."}, "Mine."),
     ],
 )
-def test_comments_stay_unless_others_are_sent(
+def test_file_comments_remain_unless_replaced(
     sent: dict[str, Any], comments: str | None, record: Evaluation, of_ana: Program
 ) -> None:
     claim(of_ana)
@@ -78,7 +78,7 @@ def test_comments_stay_unless_others_are_sent(
 @pytest.mark.parametrize(
     ("score", "justification"), [("No", "Step 3 is missing."), ("Yes", r"States \(\frac{1}{2}\).")]
 )
-def test_justification_stays_with_its_score(
+def test_file_justification_remains_with_its_score(
     score: str, justification: str, record: Evaluation, of_ana: Program
 ) -> None:
     claim(of_ana)
@@ -86,7 +86,7 @@ def test_justification_stays_with_its_score(
     assert decided == {"Clarity": {"score": score, "justification": justification}}
 
 
-def test_criterion_that_only_the_file_has_is_not_dropped_unsaid(of_ana: Program) -> None:
+def test_criterion_only_in_file_is_not_dropped_silently(of_ana: Program) -> None:
     scores = {"Clarity": {"score": "No"}, "Style": {"score": "Perhaps", "weight": 2}}
     bring_in(file_of(line("a", human_corrected_scores=scores)))
     claim(of_ana)
@@ -99,14 +99,14 @@ def test_criterion_that_only_the_file_has_is_not_dropped_unsaid(of_ana: Program)
 
 
 @pytest.mark.parametrize("entry", ["No", None, [1], {"score": ["No"]}, {"justification": 5}, 10**30, {}])
-def test_odd_entries_are_shown_and_can_be_replaced(entry: Any, of_ana: Program) -> None:
+def test_odd_file_entries_are_shown_and_replaceable(entry: Any, of_ana: Program) -> None:
     bring_in(file_of(line("a", human_corrected_scores={"Clarity": entry, "Style": entry})))
     assert claim(of_ana)["file_decision"]["corrected_scores"].keys() == {"Clarity", "Style"}
     sent = {"Clarity": {"score": "Yes"}, "Style": None}
     assert review(of_ana, corrected_scores=sent).status_code == 200
 
 
-def test_blind_record_shows_it_once_scores_are_committed(record: Evaluation, of_ana: Program) -> None:
+def test_blind_record_shows_file_decision_after_lock_in(record: Evaluation, of_ana: Program) -> None:
     Run.objects.update(blind_share=1)
     for found in (claim(of_ana), of_ana.get("evaluations/a?run=evaluations").json()):
         assert (found["is_blind"], found["file_decision"]) == (True, None)
@@ -118,7 +118,7 @@ def test_blind_record_shows_it_once_scores_are_committed(record: Evaluation, of_
     assert review(of_ana, "Yes").json()["decision"]["comments"] == "Checked twice."
 
 
-def test_comments_of_a_reopened_decision_stay_as_well(record: Evaluation, of_ana: Program) -> None:
+def test_comments_of_reopened_decision_remain(record: Evaluation, of_ana: Program) -> None:
     claim(of_ana)
     review(of_ana, comments="Mine.")
     bring_in(file_of(line("a", **HUMAN, aggregated_score="Fail")))

@@ -26,7 +26,7 @@ from tests.support.lines import line
 
 
 @pytest.mark.slow
-def test_a_command_of_ours_needs_no_up_before_it(tmp_path: Path) -> None:
+def test_command_runs_without_up(tmp_path: Path) -> None:
     file = tmp_path / "fresh.jsonl"
     file.write_bytes(line("eval_1"))
     imported = manage_py(tmp_path / "var", "import_run", str(file))
@@ -36,7 +36,7 @@ def test_a_command_of_ours_needs_no_up_before_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_database_out_of_reach_is_one_line(tmp_path: Path) -> None:
+def test_unreachable_database_is_reported_in_one_line(tmp_path: Path) -> None:
     refused = manage_py(
         tmp_path / "var", "import_run", __file__, DATABASE_URL="postgresql://nobody@127.0.0.1:1/nothing"
     )
@@ -46,7 +46,7 @@ def test_a_database_out_of_reach_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_all_wrong_settings_are_named_at_once(tmp_path: Path) -> None:
+def test_all_invalid_settings_are_named_at_once(tmp_path: Path) -> None:
     refused = manage_py(tmp_path, "check", COGNIREVIEW_WEB_THREADS="many", COGNIREVIEW_CLAIM_MINUTES="0")
     assert refused.returncode == 2
     assert "COGNIREVIEW_WEB_THREADS: got 'many'" in refused.stderr
@@ -68,7 +68,7 @@ def raising(error: Exception, cause: Exception | None = None) -> Callable[[], No
 
 
 @pytest.mark.usefixtures("_sigterm_as_before")
-class TestWhatTheOperatorHasToPutRight:
+class TestOperatorError:
     @pytest.mark.parametrize(
         ("action", "line"),
         [
@@ -84,7 +84,7 @@ class TestWhatTheOperatorHasToPutRight:
             ),
         ],
     )
-    def test_is_one_line(
+    def test_operator_error_is_one_line(
         self, capsys: pytest.CaptureFixture[str], action: Callable[[], None], line: str
     ) -> None:
         with pytest.raises(SystemExit) as end:
@@ -92,7 +92,7 @@ class TestWhatTheOperatorHasToPutRight:
         assert end.value.code == 2
         assert capsys.readouterr().err == f"cognireview: {line}\n"
 
-    def test_keeps_its_traceback_on_demand(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_operator_error_shows_traceback_on_request(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "argv", ["manage.py", "migrate", "--traceback"])
         with pytest.raises(CannotStart):
             command_line.run(raising(CannotStart("no")), needs_database=False)
@@ -100,25 +100,25 @@ class TestWhatTheOperatorHasToPutRight:
     @pytest.mark.parametrize(
         "action", [raising(ValueError("ours")), raising(OperationalError("deadlock"), DeadlockDetected())]
     )
-    def test_is_not_what_is_our_fault(self, action: Callable[[], None]) -> None:
+    def test_program_error_is_not_an_operator_error(self, action: Callable[[], None]) -> None:
         with pytest.raises((ValueError, OperationalError)):
             command_line.run(action, needs_database=False)
 
 
-class TestTheEmbeddedServer:
+class TestEmbeddedServer:
     @pytest.mark.parametrize(
         "arguments", ["migrate", "shell", "import_run x.jsonl", "export_run x", "add_user ana"]
     )
-    def test_runs_for_commands_that_need_it(self, arguments: str) -> None:
+    def test_embedded_server_runs_for_commands_that_need_it(self, arguments: str) -> None:
         assert command_line._needs_database(arguments.split())
 
     @pytest.mark.parametrize(
         "arguments", ["", "help", "--version", "check --deploy", "collectstatic", "migrate --help", "up"]
     )
-    def test_does_not_run_for_others(self, arguments: str) -> None:
+    def test_embedded_server_does_not_run_for_other_commands(self, arguments: str) -> None:
         assert not command_line._needs_database(arguments.split())
 
-    def test_stops_when_the_command_is_told_to_end(self, tmp_path: Path) -> None:
+    def test_embedded_server_stops_when_command_is_terminated(self, tmp_path: Path) -> None:
         code = """
             import sys, time
             from pathlib import Path
@@ -136,14 +136,16 @@ class TestTheEmbeddedServer:
         assert not embedded.Server(tmp_path, server_account()).is_alive()
 
 
-def test_version_is_ours(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_option_prints_version_of_cognireview(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     for arguments in (["--version"], ["version"]):
         monkeypatch.setattr(sys, "argv", ["cognireview", *arguments])
         command_line.main()
         assert capsys.readouterr().out == f"CogniReview {version('cognireview')}\n"
 
 
-def test_help_lists_our_commands_first_with_a_line_each() -> None:
+def test_help_lists_own_commands_first_with_one_line_each() -> None:
     text = command_line.CommandLine(["cognireview", "help"]).main_help_text()
     ours, _, others = text.partition("Commands of Django:")
     assert re.search(r"^  import_run +Import evaluation files into a run$", ours, re.MULTILINE)
@@ -152,7 +154,7 @@ def test_help_lists_our_commands_first_with_a_line_each() -> None:
 
 
 @pytest.mark.slow
-def test_up_reports_before_it_imports_and_lets_its_children_write_bytecode() -> None:
+def test_up_reports_before_imports_and_children_write_bytecode() -> None:
     """Replace the command line module with one that prints its environment."""
     code = """
         import os, sys, types

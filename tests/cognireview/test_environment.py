@@ -20,10 +20,10 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestSingleSignOn:
-    def test_is_off(self) -> None:
+    def test_single_sign_on_is_off_by_default(self) -> None:
         assert read().oidc_apps == []
 
-    def test_takes_the_provider_and_the_role_of_each_group(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_single_sign_on_reads_provider_and_group_roles(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_OIDC_ISSUER", "https://id.example.org/")
         monkeypatch.setenv("COGNIREVIEW_OIDC_CLIENT_ID", "cognireview")
         monkeypatch.setenv("COGNIREVIEW_OIDC_CLIENT_SECRET", "hush")
@@ -32,7 +32,7 @@ class TestSingleSignOn:
         assert app["settings"] == {"server_url": "https://id.example.org"}
         assert read().roles_of_groups == {"judges": "reviewer", "heads": "lead"}
 
-    def test_says_all_that_is_missing_beside_the_provider(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_single_sign_on_names_all_missing_settings(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_OIDC_ISSUER", "https://id.example.org")
         with pytest.raises(ImproperlyConfigured) as raised:
             read()
@@ -41,7 +41,7 @@ class TestSingleSignOn:
         assert "is required with COGNIREVIEW_OIDC_ISSUER" in str(raised.value)
 
     @pytest.mark.parametrize("roles", ["judges", "judges=owner", "=lead", "a=lead,"])
-    def test_takes_no_role_that_there_is_not(self, monkeypatch: pytest.MonkeyPatch, roles: str) -> None:
+    def test_single_sign_on_rejects_unknown_role(self, monkeypatch: pytest.MonkeyPatch, roles: str) -> None:
         monkeypatch.setenv("COGNIREVIEW_OIDC_ROLES", roles)
         with pytest.raises(ImproperlyConfigured, match="takes group=role"):
             read()
@@ -55,7 +55,7 @@ class TestServers:
     @pytest.mark.parametrize(
         ("variable", "value"), [("COGNIREVIEW_TRANSACTION_POOLER", "true"), ("DATABASE_REPLICA_URL", URL)]
     )
-    def test_are_of_a_server_that_is_named(
+    def test_database_options_match_the_named_server(
         self, variable: str, value: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv(variable, value)
@@ -65,7 +65,7 @@ class TestServers:
         monkeypatch.setenv("DATABASE_URL", self.URL)
         assert read().transaction_pooler or read().database_replica_url == self.URL
 
-    def test_a_pooler_takes_no_options(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_pooler_gets_no_connection_options(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DATABASE_URL", f"{self.URL}?options=-csearch_path%3Dother")
         assert not read().transaction_pooler
         monkeypatch.setenv("COGNIREVIEW_TRANSACTION_POOLER", "true")
@@ -75,7 +75,7 @@ class TestServers:
 
 
 class TestMail:
-    def test_is_sent_by_a_server_with_its_secrets_hidden(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_mail_server_setting_hides_secrets(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_MAIL_URL", "http://max:hush@mail.example.org")
         with pytest.raises(ImproperlyConfigured, match="takes a URL like smtp://") as raised:
             read()
@@ -84,35 +84,31 @@ class TestMail:
         assert "hush" not in repr(read())
 
 
-class TestReading:
-    def test_needs_nothing_to_be_set(self) -> None:
+class TestEnvironment:
+    def test_environment_may_be_empty(self) -> None:
         assert read().data_dir == BASE_DIR / "var"
         assert not read().debug
         assert not read().https
 
-    def test_takes_variables_and_types_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_environment_variables_are_typed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_CLAIM_MINUTES", "30")
         monkeypatch.setenv("COGNIREVIEW_TRUST_PROXY", "true")
         monkeypatch.setenv("DATABASE_URL", "postgresql://cognireview@db.example.org/cognireview")
         assert (read().claim_minutes, read().trust_proxy) == (30, True)
         assert read().database_url.endswith("/cognireview")
 
-    def test_takes_a_file_and_the_environment_before_it(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
+    def test_environment_overrides_env_file(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (tmp_path / ".env").write_text("COGNIREVIEW_WEB_WORKERS=2\nCOGNIREVIEW_WEB_THREADS=2\nOTHER=1\n")
         monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
         monkeypatch.setenv("COGNIREVIEW_WEB_THREADS", "3")
         assert (read().web_workers, read().web_threads) == (2, 3)
 
-    def test_takes_the_example_file_as_it_is(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_example_env_file_is_valid(self, monkeypatch: pytest.MonkeyPatch) -> None:
         before = read()
         monkeypatch.setitem(Environment.model_config, "env_file", BASE_DIR / ".env.example")
         assert read() == before
 
-    def test_takes_what_the_example_file_shows_as_the_defaults(
-        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
+    def test_example_env_file_shows_defaults(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         example = (BASE_DIR / ".env.example").read_text()
         (tmp_path / ".env").write_text(example.replace("# COGNIREVIEW_", "COGNIREVIEW_"))
         before = read()
@@ -122,7 +118,7 @@ class TestReading:
     @pytest.mark.parametrize(
         ("given", "path"), [("data", BASE_DIR / "data"), ("/srv/data", Path("/srv/data"))]
     )
-    def test_starts_relative_paths_at_the_project(
+    def test_relative_paths_start_at_the_project(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, given: str, path: Path
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -136,7 +132,7 @@ class TestReading:
             ("http://localhost:9000", []),
         ],
     )
-    def test_allows_the_public_host_beside_this_machine(
+    def test_public_host_is_allowed_with_local_hosts(
         self, monkeypatch: pytest.MonkeyPatch, url: str, hosts: list[str]
     ) -> None:
         monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", url)
@@ -144,10 +140,8 @@ class TestReading:
         assert not read().public_url.endswith("/")
 
 
-class TestAWrongValue:
-    def test_is_named_with_what_it_got_and_takes_beside_every_other_one(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+class TestInvalidValue:
+    def test_invalid_value_is_named_with_all_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_WEB_WORKERS", "none")
         monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "review.example.org")
         with pytest.raises(ImproperlyConfigured) as caught:
@@ -167,7 +161,7 @@ class TestAWrongValue:
             ("DATABASE_URL", "postgresql://ana:hunter2@localhost/cognireview?colour=blue"),
         ],
     )
-    def test_that_is_a_secret_is_not_shown(
+    def test_invalid_secret_is_not_shown(
         self, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
     ) -> None:
         monkeypatch.setenv(variable, value)
@@ -176,10 +170,10 @@ class TestAWrongValue:
         assert "hunter2" not in str(caught.value)
 
 
-class TestAFile:
+class TestSecretFile:
     """Any variable may name a file instead, by `_FILE` behind its name."""
 
-    def test_holds_the_value_of_a_setting(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def test_secret_file_contains_the_value(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (tmp_path / "key").write_text("k" * 64 + "\n")
         (tmp_path / "url").write_text("postgresql://ana@localhost/reviews\r\n")
         monkeypatch.setenv("COGNIREVIEW_SECRET_KEY_FILE", str(tmp_path / "key"))
@@ -191,7 +185,7 @@ class TestAFile:
         assert settings.database_url == "postgresql://ana@localhost/reviews"
         assert environment.unknown_variables() == []
 
-    def test_that_is_wrong_is_named_beside_every_other_error_and_its_content_is_not_shown(
+    def test_invalid_secret_file_is_named_without_its_content(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         (tmp_path / "threads").write_text("hunter2")
@@ -213,7 +207,7 @@ class TestAFile:
         assert "COGNIREVIEW_PUBLIC_URL: got 'gopher://'" in said
         assert "hunter2" not in said
 
-    def test_beside_the_variable_itself_is_one_too_many(
+    def test_secret_file_with_its_variable_is_rejected(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         (tmp_path / "key").write_text("k" * 64)
@@ -223,7 +217,7 @@ class TestAFile:
             read()
 
 
-def test_a_name_that_is_no_setting_is_told_with_the_one_that_is_meant(
+def test_unknown_setting_is_reported_with_a_suggestion(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("COGNIREVIEW_TRUST_PROXI", "true")
@@ -236,16 +230,16 @@ def test_a_name_that_is_no_setting_is_told_with_the_one_that_is_meant(
     ]
 
 
-class TestTheMetricsToken:
-    def test_is_long_enough_not_to_be_guessed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+class TestMetricsToken:
+    def test_metrics_token_requires_minimum_length(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_METRICS_TOKEN", "hunter2")
         with pytest.raises(ImproperlyConfigured, match="takes 20 characters or more") as caught:
             read()
         assert "hunter2" not in str(caught.value)
 
 
-class TestTheSecretKey:
-    def test_is_made_once_for_its_owner_alone(self, tmp_path: Path) -> None:
+class TestSecretKey:
+    def test_secret_key_is_created_once_and_private(self, tmp_path: Path) -> None:
         path = tmp_path / "var" / "secret_key"
         key = read_or_create(path)
         assert len(key) >= 50

@@ -103,20 +103,20 @@ def before(source: Path, file: Path) -> dict[str, str]:
     return state(source)
 
 
-class TestABackup:
-    def test_is_the_owners_alone_and_says_what_it_lacks(self, source: Path, tmp_path: Path) -> None:
+class TestBackup:
+    def test_backup_is_private_and_lists_what_it_lacks(self, source: Path, tmp_path: Path) -> None:
         said = manage_py(source, "backup", str(tmp_path / "it"))
         assert "it is not in the backup" in said.stderr
         assert [path.name for path in tmp_path.iterdir()] == ["it"]
         assert (tmp_path / "it").stat().st_mode & 0o777 == 0o600
 
-    def test_that_cannot_be_written_leaves_nothing(self, source: Path, tmp_path: Path) -> None:
+    def test_failed_backup_leaves_no_file(self, source: Path, tmp_path: Path) -> None:
         done = manage_py(source, "backup", str(tmp_path / "nowhere" / "it"))
         assert done.returncode == 2
         assert f"{tmp_path / 'nowhere' / 'it'}: No such file or directory" in done.stderr
         assert list(tmp_path.iterdir()) == []
 
-    def test_takes_the_place_of_nothing_but_a_file(self, source: Path, tmp_path: Path) -> None:
+    def test_backup_replaces_regular_files_only(self, source: Path, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         (tmp_path / "link").symlink_to("/dev/null")
         for name in ("/dev/null", str(tmp_path / "pipe"), str(tmp_path / "link"), str(tmp_path)):
@@ -128,7 +128,7 @@ class TestABackup:
         assert (tmp_path / "pipe").is_fifo()
         assert (tmp_path / "link").is_symlink()
 
-    def test_goes_to_standard_output_too(self, source: Path, tmp_path: Path) -> None:
+    def test_backup_can_be_written_to_standard_output(self, source: Path, tmp_path: Path) -> None:
         place = os.environ | {"COGNIREVIEW_DATA_DIR": str(source)}
         place.pop("DATABASE_URL", None)
         with (tmp_path / "it").open("wb") as file:
@@ -139,8 +139,8 @@ class TestABackup:
         assert backup._CHECKSUM_PATTERN.search((tmp_path / "it").read_bytes())
 
 
-class TestARestoredDatabase:
-    def test_exports_the_same_bytes_and_its_chain_holds(
+class TestRestore:
+    def test_restored_database_exports_same_bytes_with_valid_chain(
         self, source: Path, target: Path, file: Path, before: dict[str, str]
     ) -> None:
         said = succeeded(manage_py(target, "restore", str(file)))
@@ -148,7 +148,7 @@ class TestARestoredDatabase:
         assert state(target) == before
         assert definitions(target) == definitions(source)
 
-    def test_is_only_given_up_on_demand(self, target: Path, file: Path) -> None:
+    def test_restore_over_existing_data_requires_confirmation(self, target: Path, file: Path) -> None:
         manage_py(target, "restore", str(file))
         with connect(target) as opened:
             opened.execute("UPDATE run SET name = 'kept' WHERE name = 'Demo'")
@@ -159,7 +159,9 @@ class TestARestoredDatabase:
         succeeded(manage_py(target, "restore", "--replace", str(file)))
         assert names(target) == set(RUNS)
 
-    def test_stays_as_it_is_if_the_file_breaks_off(self, target: Path, file: Path, tmp_path: Path) -> None:
+    def test_restore_of_truncated_file_changes_nothing(
+        self, target: Path, file: Path, tmp_path: Path
+    ) -> None:
         manage_py(target, "restore", str(file))
         whole = file.read_bytes()
         (tmp_path / "half").write_bytes(whole[: len(whole) * 3 // 4])
@@ -169,23 +171,27 @@ class TestARestoredDatabase:
         assert "Traceback" not in refused.stderr
         assert names(target) == set(RUNS)
 
-    def test_is_not_taken_from_under_those_who_use_it(self, target: Path, file: Path) -> None:
+    def test_restore_is_refused_while_database_is_in_use(self, target: Path, file: Path) -> None:
         with connect(target):
             refused = manage_py(target, "restore", "--replace", str(file))
         assert refused.returncode == 2
         assert "The database is in use (1 connection)" in refused.stderr
 
 
-class TestAFileIsRefused:
+class TestInvalidBackup:
     @pytest.mark.parametrize(("content", "why"), [(b"{}\n", "is not a backup"), (None, "There is no file")])
-    def test_that_is_no_backup(self, target: Path, tmp_path: Path, content: bytes | None, why: str) -> None:
+    def test_restore_rejects_file_that_is_not_a_backup(
+        self, target: Path, tmp_path: Path, content: bytes | None, why: str
+    ) -> None:
         if content is not None:
             (tmp_path / "it").write_bytes(content)
         refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
         assert refused.returncode == 2
         assert why in refused.stderr
 
-    def test_that_a_newer_version_wrote(self, source: Path, target: Path, tmp_path: Path) -> None:
+    def test_restore_rejects_backup_of_newer_version(
+        self, source: Path, target: Path, tmp_path: Path
+    ) -> None:
         later = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews', '9999_later', now())"
         with connect(source) as opened:
             opened.execute(later)
@@ -195,7 +201,7 @@ class TestAFileIsRefused:
         assert refused.returncode == 2
         assert "a newer version, which had migrated to 9999_later" in refused.stderr
 
-    def test_whose_end_was_cut_off(self, target: Path, file: Path, tmp_path: Path) -> None:
+    def test_restore_rejects_truncated_backup(self, target: Path, file: Path, tmp_path: Path) -> None:
         whole = file.read_bytes()
         for cut in (1, 10, backup._CHECKSUM_SIZE - 1):
             (tmp_path / "it").write_bytes(whole[:-cut])
@@ -203,7 +209,7 @@ class TestAFileIsRefused:
             assert refused.returncode == 2
             assert "its end is missing" in refused.stderr
 
-    def test_in_which_one_bit_was_changed(self, target: Path, file: Path, tmp_path: Path) -> None:
+    def test_restore_rejects_backup_with_flipped_bit(self, target: Path, file: Path, tmp_path: Path) -> None:
         """In the list of contents, in the contents, and in the checksum."""
         whole = file.read_bytes()
         for place in (5, 2_000, len(whole) // 2, len(whole) - backup._CHECKSUM_SIZE - 1, len(whole) - 10):
@@ -215,14 +221,12 @@ class TestAFileIsRefused:
             assert "is damaged" in refused.stderr
             assert "Traceback" not in refused.stderr
 
-    def test_that_is_a_folder(self, target: Path, tmp_path: Path) -> None:
+    def test_restore_rejects_folder(self, target: Path, tmp_path: Path) -> None:
         refused = manage_py(target, "restore", "--replace", str(tmp_path))
         assert refused.returncode == 2
         assert f"{tmp_path} is a folder" in refused.stderr
 
-    def test_unless_pg_dump_wrote_it_without_a_checksum(
-        self, target: Path, file: Path, tmp_path: Path
-    ) -> None:
+    def test_restore_rejects_dump_without_checksum(self, target: Path, file: Path, tmp_path: Path) -> None:
         (tmp_path / "it").write_bytes(file.read_bytes()[: -backup._CHECKSUM_SIZE])
         done = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
         assert done.returncode == 0
@@ -234,7 +238,7 @@ def names(data_dir: Path) -> set[str]:
         return {name for (name,) in opened.execute("SELECT name FROM run")}
 
 
-class TestAServer:
+class TestExternalServer:
     """`DATABASE_URL` names it; the owner of the database need not be superuser."""
 
     @pytest.fixture
@@ -248,7 +252,7 @@ class TestAServer:
             opened.execute("DROP ROLE owner_of_it")
             opened.execute("DROP ROLE web_of_it")
 
-    def test_gets_the_same_and_gives_the_rights_of_the_web_role_again(
+    def test_restore_to_server_grants_web_role_rights(
         self, source: Path, target: Path, file: Path, url: str, before: dict[str, str]
     ) -> None:
         its = {"DATABASE_URL": url, "COGNIREVIEW_WEB_ROLE": "web_of_it"}
@@ -261,7 +265,9 @@ class TestAServer:
         assert allowed == {"SELECT": (True,), "DELETE": (False,)}
         succeeded(manage_py(target, "restore", "--replace", str(file), **its))
 
-    def test_that_another_program_uses_is_not_emptied(self, target: Path, file: Path, url: str) -> None:
+    def test_restore_does_not_empty_database_of_another_program(
+        self, target: Path, file: Path, url: str
+    ) -> None:
         with connect(target, "elsewhere") as opened:
             opened.execute("CREATE TABLE invoice ()")
         refused = manage_py(target, "restore", str(file), DATABASE_URL=url)
@@ -270,8 +276,8 @@ class TestAServer:
 
 
 @pytest.mark.usefixtures("db")
-class TestWhatItRuns:
-    def test_is_of_the_version_of_the_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
+class TestPostgresTools:
+    def test_pg_dump_has_version_of_the_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(backup, "_folders", lambda _: iter([Path("/nowhere")]))
         major = connection.cursor().connection.info.server_version // 10000
         with pytest.raises(
@@ -279,14 +285,14 @@ class TestWhatItRuns:
         ):
             backup.back_up(Path("never"))
 
-    def test_gets_the_password_where_nobody_looks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_pg_dump_password_is_not_visible(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(connection.settings_dict, "PASSWORD", "hush")
         assert "hush" not in " ".join(backup._connection_options())
         assert backup._environment()["PGPASSWORD"] == "hush"
 
-    def test_finds_nothing_in_a_database_that_was_only_migrated(self) -> None:
+    def test_backup_contents_are_empty_after_migration(self) -> None:
         assert backup.contents() == []
 
-    def test_finds_what_people_would_miss(self, ana: User) -> None:
+    def test_backup_contents_count_runs_and_accounts(self, ana: User) -> None:
         Run.objects.create(name="kept")
         assert backup.contents() == ["1 run", "1 account"]

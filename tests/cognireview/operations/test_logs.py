@@ -37,8 +37,8 @@ def last(written: StringIO) -> dict[str, Any]:
 
 
 @pytest.mark.django_db
-class TestTheLineOfARequest:
-    def test_says_what_was_asked_by_whom_and_how_it_ended(
+class TestRequestLine:
+    def test_request_line_has_request_user_and_status(
         self, client: Client, ana: User, lines: StringIO
     ) -> None:
         client.force_login(ana)
@@ -50,23 +50,21 @@ class TestTheLineOfARequest:
         assert line["level"] == "INFO"
         assert line["at"].endswith("+00:00")
 
-    def test_names_the_route_and_no_secret_of_the_address(self, client: Client, lines: StringIO) -> None:
+    def test_request_line_names_route_without_url_secrets(self, client: Client, lines: StringIO) -> None:
         client.get(f"/welcome/{'a' * 40}/?next=hush")
         line = last(lines)
         assert "welcome/" in line["route"]
         assert "aaaa" not in lines.getvalue()
         assert "hush" not in lines.getvalue()
 
-    def test_knows_nobody_on_a_page_for_everybody_and_asks_no_session(
-        self, client: Client, lines: StringIO
-    ) -> None:
+    def test_request_line_of_public_page_reads_no_session(self, client: Client, lines: StringIO) -> None:
         response = client.get(reverse("login"))
         line = last(lines)
         assert "user_id" not in line
         assert len(line["request_id"]) == 32
         assert line["request_id"] == response.headers["X-Request-ID"]
 
-    def test_says_as_whom_a_program_asked(self, client: Client, ana: User, lines: StringIO) -> None:
+    def test_request_line_names_user_of_api_token(self, client: Client, ana: User, lines: StringIO) -> None:
         token = api_tokens.create(person=ana, scopes=["read"], actor=None).text
         client.get("/api/v1/runs", headers={"Authorization": f"Bearer {token}"})
         assert last(lines)["user_id"] == ana.pk
@@ -76,21 +74,21 @@ class TestTheLineOfARequest:
         assert "user_id" not in last(lines)
         assert token not in lines.getvalue()
 
-    def test_of_an_address_that_is_not_there_has_no_route(self, client: Client, lines: StringIO) -> None:
+    def test_request_line_of_unknown_url_has_no_route(self, client: Client, lines: StringIO) -> None:
         client.get("/nowhere/")
         assert (last(lines)["route"], last(lines)["status"]) == ("", 404)
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("given", ["", "two words", 'x", "level": "', "a" * 129, "é"])
-def test_an_id_that_is_no_word_is_not_taken_over(client: Client, given: str) -> None:
+def test_invalid_request_id_is_replaced(client: Client, given: str) -> None:
     response = client.get(reverse("login"), headers={"x-request-id": given})
     assert response.headers["X-Request-ID"] != given
     assert len(response.headers["X-Request-ID"]) == 32
 
 
-class TestALineAsJson:
-    def test_has_the_traceback_in_itself(self, lines: StringIO) -> None:
+class TestJsonLine:
+    def test_json_line_contains_traceback(self, lines: StringIO) -> None:
         try:
             [].pop()
         except IndexError:
@@ -101,13 +99,13 @@ class TestALineAsJson:
         assert line["error"].endswith("\nIndexError: pop from empty list")
         assert "request_id" not in line
 
-    def test_is_written_whatever_the_text(self) -> None:
+    def test_json_line_is_written_for_any_text(self) -> None:
         record = logging.LogRecord("anywhere", logging.INFO, "", 0, "half a character: %s", ("\ud800",), None)
         written = logs.JsonFormatter().format(record)
         assert written.isascii()
         assert json.loads(written)["message"] == "half a character: \ud800"
 
-    def test_of_a_failing_page_has_its_request_and_user(
+    def test_json_line_of_failing_page_has_request_and_user(
         self, client: Client, ana: User, lines: StringIO, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_: object, **__: object) -> None:
@@ -124,8 +122,8 @@ class TestALineAsJson:
         assert "RuntimeError: broken" in line["error"]
 
 
-class TestTheSetting:
-    def test_takes_two_formats(self, monkeypatch: pytest.MonkeyPatch) -> None:
+class TestLogFormatSetting:
+    def test_log_format_takes_two_values(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_LOG_FORMAT", "json")
         assert environment.read().log_format == "json"
         monkeypatch.setenv("COGNIREVIEW_LOG_FORMAT", "xml")

@@ -24,7 +24,7 @@ def wrapped(cause: Exception) -> OperationalError:
     return error
 
 
-class TestAnOutage:
+class TestOutageDetection:
     @pytest.mark.parametrize(
         "cause",
         [
@@ -39,10 +39,10 @@ class TestAnOutage:
         ],
         ids=lambda cause: type(cause).__name__,
     )
-    def test_is_what_keeps_the_database_from_answering(self, cause: Exception) -> None:
+    def test_outage_is_an_error_without_database_response(self, cause: Exception) -> None:
         assert outage.is_outage(wrapped(cause))
 
-    def test_is_told_from_what_followed_it(self) -> None:
+    def test_consequence_of_outage_counts_as_outage(self) -> None:
         followed = LookupError("nothing there")
         followed.__context__ = wrapped(errors.AdminShutdown())
         assert outage.is_outage(followed)
@@ -60,7 +60,7 @@ class TestAnOutage:
         ],
         ids=repr,
     )
-    def test_is_no_error_of_a_database_that_answers(self, error: Exception | None) -> None:
+    def test_error_of_responding_database_is_no_outage(self, error: Exception | None) -> None:
         assert not outage.is_outage(error)
 
 
@@ -70,33 +70,33 @@ def _away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_away")
-class TestWhileItIsAway:
+class TestDuringOutage:
     """None of these may ask the database, which a test without the mark `django_db` does not let."""
 
-    def test_people_see_a_page(self, client: Client) -> None:
+    def test_outage_shows_page_to_people(self, client: Client) -> None:
         response = client.get(reverse("runs"))
         assert (response.status_code, response["Retry-After"]) == (503, "5")
         assert response["Cache-Control"] == "no-store"
         assert "The database does not answer" in text(response)
         assert "X-Request-ID" in response
 
-    def test_htmx_gets_a_message_alone(self, client: Client) -> None:
+    def test_outage_sends_only_a_message_to_htmx(self, client: Client) -> None:
         response = client.post(reverse("logout"), headers=HTMX)
         assert response.status_code == 503
         assert text(response) == f'<p class="banner error">{outage.MESSAGE}</p>'
 
-    def test_programs_get_a_problem(self, client: Client) -> None:
+    def test_outage_sends_problem_to_programs(self, client: Client) -> None:
         response = client.put("/api/v1/evaluations/a/review?run=one", b"{}", content_type="application/json")
         assert (response.status_code, response["Retry-After"]) == (503, "5")
         assert response["Content-Type"] == "application/problem+json"
         assert response.json()["detail"] == "The database is unavailable. Try again in a moment."
 
-    def test_the_process_lives_and_is_not_ready(self, client: Client) -> None:
+    def test_outage_keeps_process_live_but_not_ready(self, client: Client) -> None:
         assert client.get("/healthz").status_code == 200
         response = client.get("/readyz")
         assert (response.status_code, response.content) == (503, b"The database cannot be reached.")
 
-    def test_static_files_are_there(self, client: Client) -> None:
+    def test_outage_leaves_static_files_available(self, client: Client) -> None:
         response = client.get("/static/app.css")
         assert response.status_code == 200
         assert response.getvalue()
@@ -104,7 +104,7 @@ class TestWhileItIsAway:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("headers", [{}, HTMX])
-def test_a_page_under_which_it_goes_away_is_503_and_starts_the_watch(
+def test_outage_during_a_page_responds_503_and_starts_watch(
     client: Client, ana: User, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -120,7 +120,7 @@ def test_a_page_under_which_it_goes_away_is_503_and_starts_the_watch(
     assert begun
 
 
-class TestTheLookOut:
+class TestOutageWatch:
     @pytest.fixture
     def answers(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
         """The results of the next connection attempts. Once the list is empty, attempts succeed."""
@@ -136,7 +136,9 @@ class TestTheLookOut:
             if thread.name == "outage-watch":
                 thread.join(10)
 
-    def test_ends_at_once_where_the_database_answers(self, watch: outage._Watch, answers: list[bool]) -> None:
+    def test_outage_watch_ends_at_once_if_database_responds(
+        self, watch: outage._Watch, answers: list[bool]
+    ) -> None:
         seen: list[bool] = []
         answers.append(True)
         watch.start()
@@ -144,7 +146,7 @@ class TestTheLookOut:
         seen.append(watch.is_active)
         assert seen == [False]
 
-    def test_is_on_until_the_database_answers_again(
+    def test_outage_watch_runs_until_database_responds(
         self, watch: outage._Watch, answers: list[bool], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         closed: list[bool] = []
@@ -159,7 +161,7 @@ class TestTheLookOut:
         wait(lambda: not watch.is_active)
         assert answers == []
 
-    def test_asks_by_a_connection_of_its_own(
+    def test_outage_watch_uses_its_own_connection(
         self, monkeypatch: pytest.MonkeyPatch, django_db_setup: Any, django_db_blocker: Any
     ) -> None:
         with django_db_blocker.unblock():

@@ -53,7 +53,7 @@ def said_of(error: BaseException, formatter: logging.Formatter) -> str:
 @pytest.mark.parametrize(
     ("error", "words"), [(name, words) for name, (_, words) in FAULTS.items()], indirect=["error"]
 )
-def test_our_log_holds_no_values(error: DatabaseError, words: str) -> None:
+def test_application_log_has_no_values(error: DatabaseError, words: str) -> None:
     for said in (
         describe(error),
         said_of(error, TextFormatter()),
@@ -64,7 +64,7 @@ def test_our_log_holds_no_values(error: DatabaseError, words: str) -> None:
         assert words in said
 
 
-def test_an_error_behind_another_one_holds_no_values(db: None) -> None:
+def test_chained_error_has_no_values(db: None) -> None:
     def fail() -> None:
         try:
             with connection.cursor() as cursor:
@@ -82,13 +82,13 @@ def test_an_error_behind_another_one_holds_no_values(db: None) -> None:
 
 @pytest.mark.skipif(bool(settings.ENVIRONMENT.database_url), reason="the log is that of another server")
 @pytest.mark.parametrize("error", FAULTS, indirect=True)
-def test_postgresqls_log_holds_no_values_of_our_connections(error: DatabaseError) -> None:
+def test_postgresql_log_has_no_values_of_our_connections(error: DatabaseError) -> None:
     assert MARKER not in server_log(settings.DATA_DIR / "tests")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(settings.ENVIRONMENT.database_url), reason="the log is that of another server")
-def test_postgresqls_log_holds_no_statements_of_other_connections(tmp_path: Path) -> None:
+def test_postgresql_log_has_no_statements_of_other_connections(tmp_path: Path) -> None:
     """Another program may use the database too; and the server logs how a connection ended."""
     with embedded.running(tmp_path, disposable=True):
         place = embedded.connection_settings(tmp_path)
@@ -126,7 +126,7 @@ def server_log(data_dir: Path) -> str:
     return (data_dir / "logs" / "postgres.log").read_text(errors="replace")
 
 
-def test_an_uncaught_error_is_printed_without_values(
+def test_uncaught_error_is_printed_without_values(
     db: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(DatabaseError) as caught, connection.cursor() as cursor:
@@ -147,7 +147,7 @@ def test_an_uncaught_error_is_printed_without_values(
         ("log_statement", "ddl", True),
     ],
 )
-def test_migrate_warns_of_a_server_that_logs_contents(
+def test_migrate_warns_about_server_logging_contents(
     db: None, setting: str, value: str, is_safe: bool
 ) -> None:
     with connection.cursor() as cursor:

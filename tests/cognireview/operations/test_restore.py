@@ -28,9 +28,7 @@ def record(first: Review, lea: User) -> Evaluation:
     return decide(first.evaluation, lea, by=revise, scores=OTHER_SCORES).evaluation
 
 
-def test_it_is_a_new_version_with_what_the_older_one_said(
-    record: Evaluation, first: Review, lea: User
-) -> None:
+def test_restore_creates_new_version_with_older_content(record: Evaluation, first: Review, lea: User) -> None:
     review = restore_version(record, lea)
     record.refresh_from_db()
     assert (review.version, record.review) == (3, review)
@@ -41,7 +39,7 @@ def test_it_is_a_new_version_with_what_the_older_one_said(
     assert record.human_review_timestamp == review.submitted_at
 
 
-def test_the_event_says_which_and_why(record: Evaluation, lea: User) -> None:
+def test_restore_event_names_version_and_reason(record: Evaluation, lea: User) -> None:
     restore_version(record, lea)
     event = AuditEvent.objects.get(action="restore")
     assert event.actor == lea
@@ -52,29 +50,29 @@ def test_the_event_says_which_and_why(record: Evaluation, lea: User) -> None:
     assert [human[side]["human_review_status"] for side in ("before", "after")] == ["Completed", "Completed"]
 
 
-def test_whoever_is_overturned_by_it_learns_why(record: Evaluation, max: User) -> None:
+def test_restore_shows_overturned_reviewer_the_reason(record: Evaluation, max: User) -> None:
     review = restore_version(record, max)
     overturned = Overturn.objects.get(actor=max)
     assert (overturned.review.version, overturned.by, overturned.reason) == (2, review, "It was right.")
 
 
-def test_one_may_restore_where_the_decision_in_force_is_ones_own(first: Review, ana: User) -> None:
+def test_restore_of_own_decision_is_allowed(first: Review, ana: User) -> None:
     second = decide(first.evaluation, ana, by=revise, scores=OTHER_SCORES)
     assert restore_version(second.evaluation, ana).corrected_scores == SCORES
 
 
-def test_one_may_not_put_ones_own_over_that_of_a_lead(record: Evaluation, ana: User) -> None:
+def test_restore_over_decision_of_lead_is_denied(record: Evaluation, ana: User) -> None:
     with pytest.raises(Denied, match="You need the lead role"):
         restore_version(record, ana)
 
 
-def test_what_was_taken_back_can_be_restored(first: Review, ana: User) -> None:
+def test_undone_version_can_be_restored(first: Review, ana: User) -> None:
     second = decide(first.evaluation, ana, by=revise, scores=OTHER_SCORES)
     undo(run=second.evaluation.run, reviewer=ana)
     assert restore_version(Evaluation.objects.get(), ana, 2).corrected_scores == OTHER_SCORES
 
 
-def test_one_without_scores_stays_without(ana: User, lea: User) -> None:
+def test_restored_version_without_scores_has_none(ana: User, lea: User) -> None:
     closed = close(evaluation_id=EvaluationFactory.create().pk, actor=lea, comments="Unreadable.")
     revised = decide(closed.evaluation, lea, by=revise)
     restore_version(revised.evaluation, lea)
@@ -82,14 +80,14 @@ def test_one_without_scores_stays_without(ana: User, lea: User) -> None:
     assert (record.human_corrected_scores, record.human_review_comments) == (None, "Unreadable.")
 
 
-def test_undo_takes_it_back(record: Evaluation, lea: User) -> None:
+def test_restore_can_be_undone(record: Evaluation, lea: User) -> None:
     restore_version(record, lea)
     undone = undo(run=record.run, reviewer=lea)
     assert undone.human_corrected_scores == OTHER_SCORES
     assert undone.is_done
 
 
-def test_on_evidence_that_has_changed_since_nothing_is_said_of_the_judge(lea: User) -> None:
+def test_restore_on_changed_evidence_leaves_judge_scores_unknown(lea: User) -> None:
     bring_in(file_of(line("eval_1")))
     decide(Evaluation.objects.get(), lea, judged={"Clarity": "Yes"})
     bring_in(file_of(line("eval_1", aggregated_score="Fail")))
@@ -100,30 +98,30 @@ def test_on_evidence_that_has_changed_since_nothing_is_said_of_the_judge(lea: Us
     assert fourth.judged == {"Clarity": "No"}
 
 
-def test_the_version_in_force_is_a_conflict(record: Evaluation, lea: User) -> None:
+def test_restore_of_current_version_is_a_conflict(record: Evaluation, lea: User) -> None:
     with pytest.raises(Conflict, match=r"^This version is already the current decision\.$"):
         restore_version(record, lea, 2)
 
 
-def test_a_record_in_the_queue_is_a_conflict(record: Evaluation, lea: User) -> None:
+def test_restore_of_record_in_queue_is_a_conflict(record: Evaluation, lea: User) -> None:
     reopen(evaluation_id=record.pk, actor=lea, reason="A second look")
     with pytest.raises(Conflict, match="this record is in the queue"):
         restore_version(Evaluation.objects.get(), lea)
 
 
-def test_a_record_that_has_changed_since_says_what_happened(record: Evaluation, lea: User) -> None:
+def test_restore_of_changed_record_names_the_change(record: Evaluation, lea: User) -> None:
     restore_version(record, lea)
     record.version -= 1
     with pytest.raises(Conflict, match=r"^lea restored an earlier decision on this at "):
         restore_version(record, lea)
 
 
-def test_a_version_that_is_none_does_not_exist(record: Evaluation, lea: User) -> None:
+def test_restore_of_missing_version_is_not_found(record: Evaluation, lea: User) -> None:
     with pytest.raises(Review.DoesNotExist):
         restore_version(record, lea, 9)
 
 
-def test_sent_twice_it_is_one_version(record: Evaluation, lea: User) -> None:
+def test_restore_sent_twice_creates_one_version(record: Evaluation, lea: User) -> None:
     submission = uuid4()
     one, other = (restore_version(record, lea, submission=submission) for _ in range(2))
     assert one == other

@@ -18,7 +18,7 @@ def cursors_while_iterating() -> set[int]:
     return found
 
 
-def test_many_rows_come_piece_by_piece_inside_a_transaction_only() -> None:
+def test_server_side_cursor_is_used_only_inside_transaction() -> None:
     UserFactory.create_batch(3)
     assert cursors_while_iterating() == {0}
     with transaction.atomic():

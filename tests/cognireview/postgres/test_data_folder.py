@@ -72,7 +72,7 @@ def remove(path: Path) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("command", ["verify_audit", "up"])
-def test_damage_is_one_sentence(
+def test_damaged_data_folder_reports_one_sentence(
     data_dir: Path, damage: Callable[[Path], None], sentence: str, command: str
 ) -> None:
     damage(data_dir)
@@ -83,7 +83,7 @@ def test_damage_is_one_sentence(
 
 
 @pytest.mark.parametrize("command", ["verify_audit", "up"])
-def test_a_data_folder_that_is_a_file_is_one_sentence(tmp_path: Path, command: str) -> None:
+def test_file_as_data_folder_reports_one_sentence(tmp_path: Path, command: str) -> None:
     (tmp_path / "data").touch()
     assert "The data folder cannot be written" in refused(tmp_path / "data", command)
 
@@ -104,7 +104,7 @@ def read_only(data_dir: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("command", ["verify_audit", "up", "backup x"])
-def test_a_read_only_file_system_is_one_sentence(read_only: Path, command: str) -> None:
+def test_read_only_file_system_reports_one_sentence(read_only: Path, command: str) -> None:
     sentence = refused(read_only, *command.split())
     assert "The data folder cannot be written" in sentence
     assert "Read-only file system" in sentence
@@ -112,7 +112,7 @@ def test_a_read_only_file_system_is_one_sentence(read_only: Path, command: str) 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take another account")
 @pytest.mark.parametrize("command", ["verify_audit", "up"])
-def test_a_folder_of_another_account_is_one_sentence(data_dir: Path, command: str) -> None:
+def test_data_folder_of_another_account_reports_one_sentence(data_dir: Path, command: str) -> None:
     """As an ordinary account, which the installation is open to."""
     for folder in (data_dir, *data_dir.parents):
         folder.chmod(folder.stat().st_mode | 0o055)
@@ -159,14 +159,14 @@ def full_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("filled", [False, True])
-def test_a_disk_without_space_is_one_sentence(full_disk: Path, filled: bool) -> None:
+def test_full_disk_reports_one_sentence(full_disk: Path, filled: bool) -> None:
     if filled:
         (full_disk / "filler").write_bytes(bytes(8 * 1024**2 - 40 * 1024))
     sentence = refused(full_disk / "data")
     assert "No space left on device" in sentence or "wrote only" in sentence
 
 
-def test_a_key_is_made_once_and_never_beside_a_database(tmp_path: Path) -> None:
+def test_secret_key_is_created_once_and_never_for_existing_database(tmp_path: Path) -> None:
     key = secret_key.read_or_create(tmp_path / "key", tmp_path / "postgres")
     (tmp_path / "postgres").mkdir()
     assert secret_key.read_or_create(tmp_path / "key", tmp_path / "postgres") == key
@@ -180,7 +180,7 @@ def test_a_key_is_made_once_and_never_beside_a_database(tmp_path: Path) -> None:
     ("arguments", "sentence"),
     [("help", "The disk is full"), ("verify_audit", "The disk is full")],
 )
-def test_an_output_that_takes_nothing_is_one_sentence(data_dir: Path, arguments: str, sentence: str) -> None:
+def test_closed_output_reports_one_sentence(data_dir: Path, arguments: str, sentence: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [sys.executable, "manage.py", arguments],
@@ -199,7 +199,7 @@ def test_an_output_that_takes_nothing_is_one_sentence(data_dir: Path, arguments:
 
 
 @pytest.mark.parametrize("command", ["help", "verify_audit", "export_audit"])
-def test_a_reader_that_leaves_is_one_sentence(data_dir: Path, command: str) -> None:
+def test_broken_pipe_reports_one_sentence(data_dir: Path, command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     try:

@@ -59,15 +59,13 @@ def run_and_be_killed(data_dir: Path) -> None:
     assert done.returncode == -signal.SIGKILL
 
 
-class TestDatabase:
-    def test_of_a_folder_is_named_without_touching_it(self, tmp_path: Path) -> None:
+class TestDatabaseUrl:
+    def test_database_url_of_folder_is_built_without_touching_it(self, tmp_path: Path) -> None:
         assert connection_settings(tmp_path / "var")["HOST"] == str(tmp_path / "var" / "socket")
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize("name", ["n" * 120, "one, two"])
-    def test_is_reached_elsewhere_where_libpq_could_not_take_the_path(
-        self, tmp_path: Path, name: str
-    ) -> None:
+    def test_database_socket_moves_if_path_is_too_long(self, tmp_path: Path, name: str) -> None:
         host = connection_settings(tmp_path / name)["HOST"]
         assert len(f"{host}/.s.PGSQL.5432") < 100
         assert "," not in host
@@ -75,33 +73,33 @@ class TestDatabase:
         assert host != connection_settings(tmp_path / f"{name}!")["HOST"]
 
 
-class TestServer:
-    def test_runs_until_the_last_user_leaves(self, data_dir: Path) -> None:
+class TestEmbeddedServer:
+    def test_server_runs_until_last_user_leaves(self, data_dir: Path) -> None:
         with running(data_dir) as server:
             with running(data_dir):
                 assert ask(data_dir, "SELECT 1") == 1
             assert ask(data_dir, "SELECT 2") == 2
         assert not server.is_alive()
 
-    def test_keeps_what_was_written(self, data_dir: Path) -> None:
+    def test_server_keeps_written_data(self, data_dir: Path) -> None:
         with running(data_dir):
             kept = ask(data_dir, "SELECT lo_from_bytea(0, 'a large object')")
         with running(data_dir):
             assert ask(data_dir, f"SELECT lo_get({kept})") == b"a large object"
 
     @pytest.mark.parametrize(("disposable", "fsync"), [(False, "on"), (True, "off")])
-    def test_is_safe_against_a_crash_unless_it_may_be_lost(
+    def test_server_is_crash_safe_unless_data_is_disposable(
         self, data_dir: Path, disposable: bool, fsync: str
     ) -> None:
         with running(data_dir, disposable=disposable):
             assert [ask(data_dir, f"SHOW {name}") for name in ("fsync", "full_page_writes")] == [fsync] * 2
 
-    def test_listens_on_no_network_address_and_to_no_other_user(self, data_dir: Path) -> None:
+    def test_server_listens_on_private_socket_only(self, data_dir: Path) -> None:
         with running(data_dir):
             assert ask(data_dir, "SHOW listen_addresses") == ""
         assert (data_dir / "socket").stat().st_mode & 0o077 == 0
 
-    def test_is_not_steered_by_variables_of_the_environment(
+    def test_server_ignores_environment_variables(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for name, value in {"PGDATA": "/nowhere", "PGPORT": "1", "LC_ALL": "xx_XX", "TZ": "Mars"}.items():
@@ -109,7 +107,7 @@ class TestServer:
         with running(tmp_path, disposable=True):
             assert [ask(tmp_path, f"SHOW {name}") for name in ("port", "timezone")] == ["5432", "UTC"]
 
-    def test_is_stopped_when_its_first_user_gives_up_waiting_for_it(
+    def test_server_stops_if_first_user_gives_up_waiting(
         self, data_dir: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def give_up(server: Server) -> None:
@@ -122,8 +120,8 @@ class TestServer:
         assert not Server(data_dir, server_account()).is_alive()
 
 
-class TestAfterAKill:
-    def test_of_its_user_the_next_one_takes_the_server_over_and_stops_it(self, data_dir: Path) -> None:
+class TestAfterKill:
+    def test_server_of_killed_user_is_taken_over_and_stopped(self, data_dir: Path) -> None:
         run_and_be_killed(data_dir)
         left_behind = postmaster(data_dir)
         with running(data_dir) as server:
@@ -131,7 +129,7 @@ class TestAfterAKill:
             assert ask(data_dir, "SELECT 1") == 1
         assert not server.is_alive()
 
-    def test_of_the_server_it_is_started_again_under_its_users(self, data_dir: Path) -> None:
+    def test_killed_server_is_restarted_for_its_users(self, data_dir: Path) -> None:
         with running(data_dir) as server:
             os.kill(postmaster(data_dir), signal.SIGKILL)
             while server.is_alive():
@@ -139,9 +137,7 @@ class TestAfterAKill:
             server.restart_if_dead()
             assert ask(data_dir, "SELECT 1") == 1
 
-    def test_a_process_id_that_is_another_process_now_keeps_nothing_from_starting(
-        self, data_dir: Path, account: ServerAccount
-    ) -> None:
+    def test_stale_process_id_does_not_block_start(self, data_dir: Path, account: ServerAccount) -> None:
         # PostgreSQL believes in a process of its own user: ours, or any of that account when we are root.
         with subprocess.Popen(["sleep", "60"], **account.subprocess_options) as other:
             for path in (
@@ -155,14 +151,14 @@ class TestAfterAKill:
             assert other.poll() is None
             other.kill()
 
-    def test_of_its_making_it_is_made_anew(self, tmp_path: Path) -> None:
+    def test_interrupted_cluster_creation_is_repeated(self, tmp_path: Path) -> None:
         (tmp_path / "postgres.new").mkdir()
         (tmp_path / "postgres.new" / "PG_VERSION").write_text("18")
         with running(tmp_path, disposable=True):
             assert ask(tmp_path, "SELECT 1") == 1
 
 
-class TestCannotStart:
+class TestStartFailure:
     """One line says why."""
 
     @pytest.fixture
@@ -179,7 +175,7 @@ class TestCannotStart:
         yield path
         assert not Server(tmp_path, account).is_alive()
 
-    def test_on_a_cluster_of_another_version(self, tmp_path: Path, cluster: Path) -> None:
+    def test_server_rejects_cluster_of_another_version(self, tmp_path: Path, cluster: Path) -> None:
         (cluster / "PG_VERSION").write_text("17\n")
         with (
             pytest.raises(CannotStart, match="was written by PostgreSQL 17; this one is 18"),
@@ -187,7 +183,7 @@ class TestCannotStart:
         ):
             pass
 
-    def test_on_a_broken_cluster_and_names_the_log(self, tmp_path: Path, cluster: Path) -> None:
+    def test_server_rejects_broken_cluster_and_names_log(self, tmp_path: Path, cluster: Path) -> None:
         reason = r"FATAL: .* \(see .*postgres\.log\)$"
         with pytest.raises(CannotStart, match=reason) as caught, running(tmp_path):
             pass
@@ -202,7 +198,7 @@ class TestCannotStart:
             (b"eighteen", "PG_VERSION contains no version"),
         ],
     )
-    def test_on_a_cluster_without_a_version_of_its_own(
+    def test_server_rejects_cluster_without_version(
         self, tmp_path: Path, cluster: Path, content: bytes | None, reason: str
     ) -> None:
         (cluster / "PG_VERSION").unlink()
@@ -211,18 +207,18 @@ class TestCannotStart:
         with pytest.raises(CannotStart, match=reason), running(tmp_path):
             pass
 
-    def test_on_a_cluster_without_its_control_file(self, tmp_path: Path, cluster: Path) -> None:
+    def test_server_rejects_cluster_without_control_file(self, tmp_path: Path, cluster: Path) -> None:
         (cluster / "global" / "pg_control").unlink()
         with pytest.raises(CannotStart, match="pg_control is missing"), running(tmp_path):
             pass
 
-    def test_on_a_cluster_of_which_nothing_is_left(self, tmp_path: Path, account: ServerAccount) -> None:
+    def test_server_rejects_empty_cluster(self, tmp_path: Path, account: ServerAccount) -> None:
         (tmp_path / "postgres").mkdir(mode=0o700)
         account.chown(tmp_path / "postgres")
         with pytest.raises(CannotStart, match="PG_VERSION is missing"), running(tmp_path):
             pass
 
-    def test_on_a_cluster_whose_databases_are_gone(self, tmp_path: Path, account: ServerAccount) -> None:
+    def test_server_rejects_cluster_without_databases(self, tmp_path: Path, account: ServerAccount) -> None:
         with running(tmp_path, disposable=True):
             pass
         (tmp_path / "postgres" / "base").rename(tmp_path / "base")
@@ -233,12 +229,12 @@ class TestCannotStart:
         assert "\n" not in str(caught.value)
         assert not Server(tmp_path, account).is_alive()
 
-    def test_with_a_socket_folder_that_others_may_enter(self, tmp_path: Path) -> None:
+    def test_server_rejects_socket_folder_open_to_others(self, tmp_path: Path) -> None:
         (tmp_path / "socket").mkdir(mode=0o777)
         with pytest.raises(CannotStart, match="belongs to another user"), running(tmp_path):
             pass
 
-    def test_in_a_folder_that_is_a_file(self, tmp_path: Path) -> None:
+    def test_server_rejects_folder_that_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "var").touch()
         with pytest.raises(CannotStart, match="cannot be written"), running(tmp_path / "var"):
             pass

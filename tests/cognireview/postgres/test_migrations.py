@@ -15,7 +15,7 @@ _RECORD = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews',
 
 
 @pytest.mark.django_db
-def test_the_old_version_stays_ready_in_a_database_of_the_new_one(client: Client) -> None:
+def test_previous_version_stays_ready_after_migration(client: Client) -> None:
     with connection.cursor() as cursor:
         cursor.execute(_RECORD)
     assert client.get("/readyz").status_code == 200
@@ -24,8 +24,8 @@ def test_the_old_version_stays_ready_in_a_database_of_the_new_one(client: Client
 
 
 @pytest.mark.django_db(transaction=True)
-class TestMigrating:
-    def test_waits_for_another_process_that_migrates(self) -> None:
+class TestMigrate:
+    def test_migrate_waits_for_another_migration(self) -> None:
         order = []
 
         def second() -> None:
@@ -41,7 +41,7 @@ class TestMigrating:
         thread.join(10)
         assert order == ["first", "second"]
 
-    def test_gives_way_to_who_uses_a_table_and_comes_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_migrate_yields_to_table_users_and_retries(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(migrations, "_SET_LOCK_TIMEOUT", "SET lock_timeout = '100ms'")
         monkeypatch.setattr(migrations, "_RETRY_SECONDS", 0.1)
         reads, may_end, said = threading.Event(), threading.Event(), []
@@ -74,7 +74,7 @@ class TestMigrating:
             cursor.execute("SHOW lock_timeout")
             assert cursor.fetchone() == ("0",)
 
-    def test_waits_with_an_index_that_nobody_waits_behind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_migrate_builds_index_without_blocking_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(migrations, "_SET_LOCK_TIMEOUT", "SET lock_timeout = '100ms'")
         began, statement = threading.Event(), "CREATE INDEX CONCURRENTLY of_a_test ON run (name)"
 
@@ -99,7 +99,7 @@ class TestMigrating:
             assert cursor.fetchone() == (True,)
             cursor.execute("DROP INDEX of_a_test")
 
-    def test_ends_with_a_sentence_where_that_does_not_help(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_migrate_fails_with_a_sentence_after_retries(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(migrations, "_ATTEMPTS", 2)
         monkeypatch.setattr(time, "sleep", lambda _seconds: None)
 
@@ -110,7 +110,7 @@ class TestMigrating:
         with pytest.raises(CommandError, match="A table to be changed stays in use"):
             migrations.retry_on_lock_timeout(connection, fail, lambda _sentence: None)
 
-    def test_hides_no_other_error(self) -> None:
+    def test_migrate_raises_other_errors(self) -> None:
         def fail() -> None:
             with connection.cursor() as cursor:
                 cursor.execute("DO $$ BEGIN RAISE SQLSTATE '57014'; END $$")

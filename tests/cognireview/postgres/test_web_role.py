@@ -44,8 +44,8 @@ def make_role() -> None:
         web_role.grant_privileges(using="default")
 
 
-class TestTheWebRole:
-    def test_does_all_that_people_and_jobs_do(self, ana: User, lea: User, max: User) -> None:
+class TestWebRole:
+    def test_web_role_can_do_all_work_of_people_and_jobs(self, ana: User, lea: User, max: User) -> None:
         """Their ways into most tables, and the seals at the end."""
         make_role()
         execute(f"SET LOCAL ROLE {ROLE}")
@@ -98,10 +98,10 @@ REFUSED = {
 }
 
 
-class TestIsRefused:
+class TestWebRoleDenial:
     @pytest.mark.parametrize("table", ["audit_event", "audit_seal", "review"])
     @pytest.mark.parametrize("what", REFUSED)
-    def test_whatever_would_change_what_was_written(
+    def test_web_role_cannot_change_append_only_data(
         self, web: psycopg.Connection[Any], what: str, table: str
     ) -> None:
         names = {
@@ -132,11 +132,13 @@ class TestIsRefused:
             "DELETE FROM django_migrations",
         ],
     )
-    def test_every_way_around(self, web: psycopg.Connection[Any], statement: str) -> None:
+    def test_web_role_cannot_bypass_append_only_rules(
+        self, web: psycopg.Connection[Any], statement: str
+    ) -> None:
         with pytest.raises(InsufficientPrivilege):
             web.execute(statement)
 
-    def test_a_chain_of_its_own(self, web: psycopg.Connection[Any]) -> None:
+    def test_web_role_cannot_forge_hash_chain(self, web: psycopg.Connection[Any]) -> None:
         """A temporary table of that name is passed over."""
         web.execute("CREATE TEMPORARY TABLE audit_seal (LIKE audit_seal)")
         web.execute(
@@ -149,15 +151,15 @@ class TestIsRefused:
 
 
 class TestMigrate:
-    def test_leaves_everything_as_it_is_where_no_role_is_named(self, db: None) -> None:
+    def test_migrate_without_web_role_changes_nothing(self, db: None) -> None:
         web_role.grant_privileges(using="default")
 
     @override_settings(WEB_ROLE="nobody's")
-    def test_says_that_there_is_no_such_role(self, db: None) -> None:
+    def test_migrate_reports_missing_web_role(self, db: None) -> None:
         with pytest.raises(ImproperlyConfigured, match='PostgreSQL has no role "nobody\'s"'):
             web_role.grant_privileges(using="default")
 
-    def test_refuses_a_role_that_can_act_as_the_owner(self, db: None) -> None:
+    def test_migrate_rejects_web_role_with_owner_rights(self, db: None) -> None:
         with (
             override_settings(WEB_ROLE=connection.settings_dict["USER"]),
             pytest.raises(ImproperlyConfigured, match="can act as the owner"),

@@ -49,15 +49,13 @@ def tend(program: SupervisedProgram, clock: SimpleNamespace, seconds: int) -> No
         clock.now += 0.5
 
 
-def test_pauses_double_up_to_a_minute() -> None:
+def test_restart_pauses_double_up_to_a_minute() -> None:
     assert [backoff._delay(failures) for failures in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10_000)] == [
         *(0, 1, 2, 4, 8, 16, 32, 60, 60, 60)
     ]
 
 
-def test_a_program_that_cannot_run_is_started_ever_more_rarely(
-    tmp_path: Path, clock: SimpleNamespace
-) -> None:
+def test_broken_program_is_restarted_ever_more_rarely(tmp_path: Path, clock: SimpleNamespace) -> None:
     program = Program(tmp_path / "log", dies_at_once=True)
     program.try_start()
     tend(program, clock, 3600)
@@ -66,9 +64,7 @@ def test_a_program_that_cannot_run_is_started_ever_more_rarely(
     assert len(program.lines) == 1
 
 
-def test_a_program_that_is_killed_now_and_then_is_started_at_once(
-    tmp_path: Path, clock: SimpleNamespace
-) -> None:
+def test_program_killed_occasionally_is_restarted_at_once(tmp_path: Path, clock: SimpleNamespace) -> None:
     program = Program(tmp_path / "log")
     program.try_start()
     for _ in range(20):
@@ -79,9 +75,7 @@ def test_a_program_that_is_killed_now_and_then_is_started_at_once(
     assert program.starts == 21
 
 
-def test_a_failure_is_reported_with_its_log_once_until_it_changes(
-    tmp_path: Path, clock: SimpleNamespace
-) -> None:
+def test_failure_is_reported_with_log_once_until_it_changes(tmp_path: Path, clock: SimpleNamespace) -> None:
     log = tmp_path / "worker.log"
     log.write_text("first\nNo module named x\n")
     program = Program(log, dies_at_once=True)
@@ -99,7 +93,7 @@ def test_a_failure_is_reported_with_its_log_once_until_it_changes(
     assert program.lines[2:] == ["The worker runs again."]
 
 
-def test_a_fault_at_the_start_is_a_failure_like_any_other(tmp_path: Path, clock: SimpleNamespace) -> None:
+def test_startup_error_counts_as_failure(tmp_path: Path, clock: SimpleNamespace) -> None:
     program = Program(tmp_path / "log")
     program.fault = "/data/logs: No space left on device"
     program.try_start()
@@ -114,7 +108,7 @@ def test_a_fault_at_the_start_is_a_failure_like_any_other(tmp_path: Path, clock:
 @pytest.mark.parametrize(
     ("content", "line"), [(b"", ""), (b"a\nb \n\n", "b"), (b"\xff\n", "\ufffd"), (None, "")]
 )
-def test_the_last_line_of_a_log_is_found_in_any_log(tmp_path: Path, content: bytes | None, line: str) -> None:
+def test_last_log_line_is_found_in_any_log(tmp_path: Path, content: bytes | None, line: str) -> None:
     log = tmp_path / "log"
     if content is not None:
         log.write_bytes(content)

@@ -31,7 +31,7 @@ def headers_of(app: Any) -> list[tuple[str, str]]:
 
 
 @pytest.mark.django_db
-def test_a_process_about_to_stop_is_not_ready_and_lives(client: Client, flag: SimpleNamespace) -> None:
+def test_stopping_process_is_live_but_not_ready(client: Client, flag: SimpleNamespace) -> None:
     assert client.get("/readyz").status_code == 200
     flag.value = 1
     response = client.get("/readyz")
@@ -39,19 +39,19 @@ def test_a_process_about_to_stop_is_not_ready_and_lives(client: Client, flag: Si
     assert client.get("/healthz").status_code == 200
 
 
-def test_answers_close_their_connections_from_then_on(flag: SimpleNamespace) -> None:
+def test_responses_close_connections_during_shutdown(flag: SimpleNamespace) -> None:
     app = graceful_shutdown.close_connections(application)
     assert headers_of(app) == [("Content-Type", "text/plain")]
     flag.value = 1
     assert headers_of(app)[-1] == ("Connection", "close")
 
 
-class TestTheSignal:
+class TestShutdownSignal:
     @pytest.fixture
     def server(self, monkeypatch: pytest.MonkeyPatch) -> web_server._WebServer:
         return web_server._WebServer("x:y", drain_seconds=60)
 
-    def test_tells_every_process_first_and_a_second_one_ends_the_wait(
+    def test_first_signal_reaches_every_process_and_second_ends_wait(
         self, server: web_server._WebServer
     ) -> None:
         server.signal_handler_interrupt(signal.SIGTERM)
@@ -59,17 +59,17 @@ class TestTheSignal:
         server.signal_handler_interrupt(signal.SIGTERM)
         assert server.interrupt_signal
 
-    def test_stops_after_the_wait(self) -> None:
+    def test_process_stops_after_the_wait(self) -> None:
         server = web_server._WebServer("x:y", drain_seconds=0.01)
         server.signal_handler_interrupt(signal.SIGTERM)
         assert server.main_loop_interrupt.wait(10)
         assert server.interrupt_signal
 
-    def test_stops_at_once_without_one(self) -> None:
+    def test_process_without_wait_stops_at_once(self) -> None:
         server = web_server._WebServer("x:y", drain_seconds=0)
         server.signal_handler_interrupt(signal.SIGTERM)
         assert (server.flag.value, server.interrupt_signal) == (1, True)
 
 
-def test_there_is_time_to_drain_by_default() -> None:
+def test_default_drain_time_is_positive() -> None:
     assert Environment.model_fields["drain_seconds"].default > 0

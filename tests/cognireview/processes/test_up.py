@@ -147,7 +147,7 @@ def up(data_dir: Path, port: int) -> Iterator[Callable[..., Up]]:
 
 @pytest.mark.slow
 class TestUp:
-    def test_prints_the_one_time_link_first_and_ctrl_c_stops_everything(
+    def test_up_prints_setup_link_first_and_stops_on_ctrl_c(
         self, up: Callable[..., Up], data_dir: Path
     ) -> None:
         first = up()
@@ -162,7 +162,7 @@ class TestUp:
         assert all(step in first.reported for step in (*steps, "Starting the web server and the worker..."))
         assert nobody_left(data_dir)
 
-    def test_answers_requests_that_are_none_and_goes_on(self, up: Callable[..., Up]) -> None:
+    def test_up_rejects_malformed_requests_and_continues(self, up: Callable[..., Up]) -> None:
         """Duplicate, invalid and endless headers get one error response or a closed connection."""
         first = up()
         to = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
@@ -182,9 +182,7 @@ class TestUp:
             assert len(answers) <= 1, (head[:80], answers)
         assert first.status("/readyz") == 200
 
-    def test_refuses_a_second_on_the_same_data_and_the_first_goes_on(
-        self, up: Callable[..., Up], data_dir: Path
-    ) -> None:
+    def test_up_rejects_second_instance_on_same_data(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
         second = start(data_dir, first.port + 1)
         _, said = second.communicate(timeout=READY)
@@ -193,7 +191,7 @@ class TestUp:
         assert f"{supervisor._public_url(first.port)} (process {first.process.pid})" in said
         assert first.status("/readyz") == 200
 
-    def test_starts_again_what_was_killed(self, up: Callable[..., Up], data_dir: Path) -> None:
+    def test_up_restarts_killed_processes(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
         killed = [*first.children("web"), *first.children("worker")]
         server = postmaster(data_dir)
@@ -205,7 +203,7 @@ class TestUp:
         assert eventually(lambda: bool(first.children("worker")))
         assert not set(killed) & {*first.children("web"), *first.children("worker")}
 
-    def test_up_keeps_the_site_while_the_worker_dies_again_and_again(self, up: Callable[..., Up]) -> None:
+    def test_up_keeps_site_running_if_worker_keeps_failing(self, up: Callable[..., Up]) -> None:
         """More deaths than `up` once took before it ended; then it stops in the middle of a pause."""
         first = up()
         [worker] = first.children("worker")
@@ -219,7 +217,7 @@ class TestUp:
         assert first.reported.count(killed) == 1
         assert str(first.data_dir / "logs" / "worker.log") in first.reported
 
-    def test_up_starts_the_database_again_once_it_can(self, up: Callable[..., Up], data_dir: Path) -> None:
+    def test_up_restarts_database_once_possible(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
         control = data_dir / "postgres" / "global" / "pg_control"
         aside = control.rename(control.with_name("aside"))
@@ -236,7 +234,7 @@ class TestUp:
         assert eventually(lambda: first.status("/readyz") == 200)
 
     @pytest.mark.parametrize("with_it", [[], ["web", "worker", "postgres"]])
-    def test_starts_at_once_after_it_was_killed(
+    def test_up_starts_at_once_after_a_kill(
         self, up: Callable[..., Up], data_dir: Path, with_it: list[str]
     ) -> None:
         first = up()
@@ -248,7 +246,7 @@ class TestUp:
             os.kill(pid, signal.SIGKILL)
         assert up().status("/readyz") == 200
 
-    def test_brings_people_and_a_run_to_try(self, up: Callable[..., Up]) -> None:
+    def test_up_demo_creates_people_and_run(self, up: Callable[..., Up]) -> None:
         first = up("--demo")
         assert [line.partition(" logs in with ")[0] for line in first.lines[:-1]] == [
             "ana (reviewer)",
@@ -260,7 +258,7 @@ class TestUp:
         assert first.end(signal.SIGTERM)[0] == 0
 
 
-def test_a_log_that_is_full_is_put_aside_under_the_process_that_writes_it(
+def test_full_log_is_rotated_under_its_writing_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "_MAX_LOG_BYTES", 10)
@@ -278,7 +276,7 @@ def test_a_log_that_is_full_is_put_aside_under_the_process_that_writes_it(
     [(["127.0.0.1"], "localhost"), (["10.0.0.7"], "127.0.0.1"), ([], "127.0.0.1")],
     ids=["to us", "elsewhere", "not at all"],
 )
-def test_the_address_has_a_name_for_passkeys_where_the_name_leads_here(
+def test_printed_url_uses_localhost_name_for_passkeys_if_it_resolves(
     resolved: list[str], host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def look_up(*_: object) -> list[tuple[object, ...]]:
@@ -291,10 +289,10 @@ def test_the_address_has_a_name_for_passkeys_where_the_name_leads_here(
 
 
 @pytest.mark.slow
-class TestCannotStart:
+class TestUpStartFailure:
     """One line, and an exit status that tells a mistake of the operator from a running site."""
 
-    def test_on_a_port_that_another_program_has(self, tmp_path: Path) -> None:
+    def test_up_rejects_port_of_another_program(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other:
             port = other.getsockname()[1]
             process = start(tmp_path, port)
@@ -302,15 +300,13 @@ class TestCannotStart:
         assert process.returncode == 2
         assert re.search(rf"^.*\n.*Port {port} cannot be used: .*\n\Z", said)
 
-    def test_waits_for_a_port_that_the_up_before_is_about_to_leave(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_up_waits_for_port_of_stopping_instance(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with socket.create_server(("127.0.0.1", 0), reuse_port=True) as left_behind:
             port = left_behind.getsockname()[1]
             monkeypatch.setattr("time.sleep", lambda _seconds: left_behind.close())
             supervisor._check_port(port, patient=True)
 
-    def test_with_a_wrong_setting(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_up_rejects_invalid_setting(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "gopher://")
         process = start(tmp_path, 8000)
         _, said = process.communicate(timeout=READY)
@@ -318,7 +314,7 @@ class TestCannotStart:
         assert "COGNIREVIEW_PUBLIC_URL: got 'gopher://'" in said
         assert "Traceback" not in said
 
-    def test_without_the_front_end_packages(self, tmp_path: Path) -> None:
+    def test_up_rejects_missing_front_end_packages(self, tmp_path: Path) -> None:
         remedy = "uv sync --reinstall-package cognireview"
         with (
             override_settings(STATICFILES_DIRS=[tmp_path]),
