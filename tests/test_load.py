@@ -70,28 +70,29 @@ class TestTheChecks:
         accepted, original, exported = decided(ana), brought(tmp_path), tmp_path / "exported.jsonl"
         exported.write_bytes(take_out())
         assert list(after([accepted], [original], once=True)) == []
-        assert list(invariants.of_export([original], exported, [accepted])) == []
+        assert list(invariants.check_export([original], exported, [accepted])) == []
 
     def test_find_a_decision_that_is_lost_and_one_that_nobody_knows_of(self, ana: User) -> None:
         accepted = decided(ana)
         lost = Accepted("eval_2", "ana", "ana-2", 1, accepted.scores)
-        [found, not_in_force] = invariants.of_decisions([accepted, lost], once=True)
+        [found, not_current] = invariants.check_decisions([accepted, lost], once=True)
         assert found == "the decision ana-2 on eval_2 was accepted, and is lost"
-        assert not_in_force == "the decision ana-2 on eval_2 is not in force"
-        [untold, decided_all_the_same] = invariants.of_decisions([], once=True)
-        assert untold.startswith(f"nobody was told that the decision {KEY} ")
-        assert decided_all_the_same == "eval_1 is decided, and nobody was told"
+        assert not_current == "the decision ana-2 on eval_2 is not the current one"
+        [unaccepted, decided_all_the_same] = invariants.check_decisions([], once=True)
+        assert unaccepted.startswith(f"the decision {KEY} on ")
+        assert unaccepted.endswith(" is saved, but was not accepted")
+        assert decided_all_the_same == "eval_1 is decided, but no decision was accepted"
 
     def test_find_a_decision_that_is_another(self, ana: User) -> None:
         accepted = decided(ana)
         other = Accepted("eval_1", "ana", KEY, 1, accepted.scores | {"Clarity": "No"})
-        assert list(invariants.of_decisions([other], once=True)) == [
+        assert list(invariants.check_decisions([other], once=True)) == [
             f"the decision {KEY} on eval_1 is not as it was accepted"
         ]
 
     def test_find_a_record_that_was_decided_twice(self, ana: User) -> None:
         accepted = decided(ana)
-        twice = list(invariants.of_decisions([accepted, accepted], once=True))
+        twice = list(invariants.check_decisions([accepted, accepted], once=True))
         assert f"eval_1 was decided by {KEY} and by {KEY}" in twice
 
     def test_find_a_version_that_is_missing_and_a_submit_that_the_audit_log_lacks(self, ana: User) -> None:
@@ -99,7 +100,7 @@ class TestTheChecks:
         record = Evaluation.objects.get(evaluation_id="eval_1")
         beside = {"evaluation": record, "run": record.run, "reviewer": ana, "submitted_at": timezone.now()}
         Review.objects.create(version=3, comments="by nobody", **beside)
-        found = "\n".join(invariants.of_decisions([accepted], once=True))
+        found = "\n".join(invariants.check_decisions([accepted], once=True))
         assert "reviews whose versions have a gap" in found
         assert "reviews that the audit log does not have once" in found
 
@@ -120,14 +121,14 @@ class TestTheChecks:
         self, changes: dict[str, object], sentence: str, tmp_path: Path
     ) -> None:
         Import.objects.update(**changes)
-        assert sentence in "\n".join(imports.of_imports([brought(tmp_path)]))
+        assert sentence in "\n".join(imports.check_imports([brought(tmp_path)]))
 
     def test_find_what_is_held_and_what_is_left_to_do(self, ana: User) -> None:
         record = Evaluation.objects.get(evaluation_id="eval_1")
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         Export.objects.create(run=record.run, with_rejected=False, created_by=ana)
-        assert list(invariants.of_claims()) == ["eval_1 is still held by ana"]
-        assert "is unfinished" in "\n".join(invariants.of_jobs())
+        assert list(invariants.check_claims()) == ["eval_1 is still claimed by ana"]
+        assert "is unfinished" in "\n".join(invariants.check_jobs())
 
     @pytest.mark.parametrize(
         ("statement", "what"),
@@ -142,18 +143,18 @@ class TestTheChecks:
     )
     def test_find_a_count_that_is_wrong(self, statement: str, what: str, ana: User) -> None:
         agree(Evaluation.objects.get(evaluation_id="eval_1"), ana)
-        assert list(recounts.of_counts()) == []
+        assert list(recounts.check_counts()) == []
         with connection.cursor() as cursor:
             cursor.execute(statement)
-        assert what in "\n".join(recounts.of_counts())
+        assert what in "\n".join(recounts.check_counts())
 
     def test_find_a_line_of_an_export_that_is_not_as_it_was_decided(self, ana: User, tmp_path: Path) -> None:
         accepted, original = decided(ana), brought(tmp_path)
-        found = list(invariants.of_export([original], original, [accepted]))
+        found = list(invariants.check_export([original], original, [accepted]))
         assert found == [
             f"the export has another decision on eval_1 than {KEY}",
             "0 lines are not as they came, and 1 records were decided",
         ]
         torn = tmp_path / "torn.jsonl"
         torn.write_bytes(DATA.replace(b"eval_2", b"eval_3"))
-        assert "line 2 of the export is not in the original" in invariants.of_export([original], torn, [])
+        assert "line 2 of the export is not in the original" in invariants.check_export([original], torn, [])

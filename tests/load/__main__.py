@@ -1,4 +1,4 @@
-"""`python -m tests.load reviewers|kill`: load the program, or kill its parts; exit 1 if anything is lost."""
+"""`python -m tests.load reviewers|kill`: load the program, or kill its processes; exit 1 after any loss."""
 
 import argparse
 import os
@@ -16,7 +16,7 @@ from django.db import connection
 
 from cognireview.postgres import embedded
 
-# What to run, its module, and the usual records, reviewers and kills of each part.
+# The module of each test and its default number of records, reviewers and kills per target.
 _TESTS = {"reviewers": ("tests.load.reviewers", 100_000, 25, 0), "kill": ("tests.load.kill", 60_000, 12, 20)}
 SHOWN = 20
 
@@ -37,7 +37,7 @@ def main() -> None:
     options = parser.parse_args()
     folder = (options.folder or Path(tempfile.mkdtemp(prefix="cognireview-load-"))).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    # After an error nothing is deleted either: it is the evidence.
+    # The folder is also kept after an error, as evidence.
     problems = _run(options, folder)
     for problem in problems[:SHOWN]:
         print(problem, file=sys.stderr)  # noqa: T201
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _run(options: argparse.Namespace, folder: Path) -> list[str]:
-    """Run it on an embedded server of its own, as durable as the one people use."""
+    """Run a test on a separate embedded server with the durability settings of production."""
     os.environ.pop("DATABASE_URL", None)
     data_dir = folder / "var"
     os.environ |= {
@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace, folder: Path) -> list[str]:
     }
     django.setup()
     module, *usual = _TESTS[options.test]
-    # Its models can be imported from here on only.
+    # Models can be imported only after Django is set up.
     site, test = import_module("tests.load.site"), import_module(module)
     begin = time.monotonic()
     chosen = (options.records, options.reviewers, options.kills)
@@ -77,11 +77,11 @@ def _run(options: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def _found(problems: Iterator[str]) -> list[str]:
-    """All of them; that the rest could not be looked at is one of its own."""
+    """Return all problems. An error of the check itself is one of them."""
     found: list[str] = []
     try:
         found.extend(problems)
-    except Exception as error:  # noqa: BLE001 whatever it is, figures and problems so far are to be seen
+    except Exception as error:  # noqa: BLE001 show the figures and problems so far after any error
         found.append("".join(traceback.format_exception(error)))
     return found
 

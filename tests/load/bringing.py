@@ -1,4 +1,4 @@
-"""A program that brings files by the API, and waits for what becomes of them."""
+"""Upload files over the API and wait for their imports."""
 
 import time
 from contextlib import suppress
@@ -15,7 +15,7 @@ UNFINISHED = ("queued", "running")
 
 
 class Bringing:
-    """Brings files into one run. What must not happen, and did, stands in `wrong`."""
+    """Uploads files into one run. `wrong` lists unexpected answers."""
 
     def __init__(self, client: Client, run: str) -> None:
         self._client = client
@@ -23,26 +23,26 @@ class Bringing:
         self.wrong: list[str] = []
 
     def bring(self, file: Path) -> dict[str, Any]:
-        """Bring a file, again where no answer came; returns its import as soon as it is over.
+        """Upload a file, again if no answer arrives, and return its finished import.
 
         Raises `GaveUp`.
         """
         return self.wait_for(self.send(file), file)
 
     def wait_for(self, begun: dict[str, Any], file: Path) -> dict[str, Any]:
-        """The import of a file as soon as it is over. Raises `GaveUp`."""
+        """Return the import of a file once it has finished. Raises `GaveUp`."""
         end = time.monotonic() + SECONDS_TO_IMPORT
         while time.monotonic() < end:
-            told = self._client.ask_until_answered("progress", "GET", f"imports/{begun['id']}").body
-            if told["state"] not in UNFINISHED:
-                if told["state"] != "done":
-                    self.wrong.append(f"the import of {file.name} is {told['state']}: {told['error']}")
-                return dict(told)
+            progress = self._client.ask_until_answered("progress", "GET", f"imports/{begun['id']}").body
+            if progress["state"] not in UNFINISHED:
+                if progress["state"] != "done":
+                    self.wrong.append(f"the import of {file.name} is {progress['state']}: {progress['error']}")
+                return dict(progress)
             time.sleep(SECONDS_BETWEEN_LOOKS)
-        raise GaveUp(f"the import of {file.name} is {told['state']} for {SECONDS_TO_IMPORT} seconds")
+        raise GaveUp(f"the import of {file.name} is {progress['state']} for {SECONDS_TO_IMPORT} seconds")
 
     def send(self, file: Path) -> dict[str, Any]:
-        """Send a file; returns its import. One that was taken twice brings nothing the second time."""
+        """Upload a file and return its import. A second upload of the same file adds nothing."""
         path = f"runs/{self._run}/imports?{urlencode({'file_name': file.name})}"
         headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(file.stat().st_size)}
         end = time.monotonic() + SECONDS_TO_COME_BACK

@@ -1,4 +1,4 @@
-"""A program's way to the API: one connection for each request, timed, and what comes of broken ones."""
+"""An API client that opens a connection for each request, times it and reports broken connections."""
 
 import http.client
 import json
@@ -14,23 +14,23 @@ from typing import Any
 
 HOST = "127.0.0.1"
 SECONDS_TO_ANSWER = 60
-# How long a program asks again that gets no answer.
+# How long a client repeats a request that gets no answer.
 SECONDS_TO_COME_BACK = 120
 JSON = "application/json"
 _BROKEN = (OSError, http.client.HTTPException)
 
 
 class Unknown(Exception):
-    """No answer came: whether the request did anything is not known. The message says what happened."""
+    """No answer arrived, so the effect of the request is unknown. The message says what happened."""
 
 
 class GaveUp(Exception):
-    """The site did not answer for `SECONDS_TO_COME_BACK`, or answered what it must not."""
+    """The site did not answer for `SECONDS_TO_COME_BACK`, or its answer was not allowed."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The status of an answer, its JSON if it has any, and whether it was asked for before, without one."""
+    """Status and JSON body, if any, and whether the request repeats one without an answer."""
 
     status: int
     body: Any = None
@@ -39,11 +39,11 @@ class Answer:
 
 @dataclass
 class Times:
-    """Milliseconds and statuses by kind of request, and each request that got no answer or a 5xx."""
+    """Milliseconds and statuses by kind of request, and each request without an answer or with a 5xx."""
 
     taken: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     statuses: Counter[tuple[str, int]] = field(default_factory=Counter)
-    # When (`time.monotonic`), and what.
+    # The time (`time.monotonic`) and the reason of each interruption.
     interrupted: list[tuple[float, str]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -57,7 +57,7 @@ class Times:
             self.interrupted.append((time.monotonic(), f"{kind}: {why}"))
 
     def table(self) -> Iterator[str]:
-        """A line for each kind of request: how many, and the percentiles of how long they took."""
+        """Yield a row for each kind of request with its count and percentiles of its duration."""
         yield f"{'':10} {'requests':>9} {'p50 ms':>8} {'p95 ms':>8} {'p99 ms':>8}"
         for kind, taken in sorted(self.taken.items()):
             cuts = quantiles(taken, n=100, method="inclusive") if len(taken) > 1 else taken * 99
@@ -76,7 +76,7 @@ class Client:
     def ask(
         self, kind: str, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Ask once. Raises `Unknown`."""
+        """Send a request once. Raises `Unknown`."""
         begin = time.monotonic()
         connection = http.client.HTTPConnection(HOST, self._port, timeout=SECONDS_TO_ANSWER)
         try:
@@ -98,7 +98,7 @@ class Client:
     def ask_until_answered(
         self, kind: str, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        """Ask again while it is not known what came of it: for what can be sent twice. Raises `GaveUp`."""
+        """Repeat an idempotent request until it is answered. Raises `GaveUp`."""
         end = time.monotonic() + SECONDS_TO_COME_BACK
         is_repeated = False
         while time.monotonic() < end:
@@ -109,17 +109,17 @@ class Client:
         raise GaveUp(f"{method} {path}: no answer for {SECONDS_TO_COME_BACK} seconds")
 
     def hang_up(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> None:
-        """Send a request, or half of one, and end the connection without waiting for an answer."""
+        """Send a request, or half of one, and close the connection without waiting for an answer."""
         connection = http.client.HTTPConnection(HOST, self._port, timeout=SECONDS_TO_ANSWER)
         with suppress(*_BROKEN):
             self._send(connection, method, path, body, headers)
             if connection.sock and self._chance.random() < 0.5:
-                # Perhaps in the middle of the work, perhaps of the answer.
+                # The connection may close during the work or during the answer.
                 time.sleep(self._chance.uniform(0, 0.05))
         connection.close()
 
     def download(self, kind: str, path: str) -> Iterator[bytes]:
-        """A file in blocks as they come. Raises `Unknown`, also for one that breaks off."""
+        """Yield the blocks of a file as they arrive. Raises `Unknown`, also for an incomplete file."""
         connection = http.client.HTTPConnection(HOST, self._port, timeout=SECONDS_TO_ANSWER)
         begin = time.monotonic()
         try:

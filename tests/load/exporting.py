@@ -1,4 +1,4 @@
-"""Exports while everything else goes on: built by jobs, and streamed over the API."""
+"""Export a run under load, with jobs and as streams over the API."""
 
 import hashlib
 import random
@@ -23,13 +23,13 @@ from reviews.models import AuditEvent, Export, ExportPart, Import, Run, User
 from tests.load.client import SECONDS_TO_COME_BACK, Client, GaveUp, Unknown
 
 SECONDS_TO_BUILD = 120
-# Of those that were built, the last so many are compared with their originals and the audit log.
+# The number of built exports, counted from the last, to compare with originals and audit log.
 CHECKED = 8
 T = TypeVar("T")
 
 
 def patiently(ask: Callable[[], T]) -> T:
-    """Ask the database, again while it is away. Raises `GaveUp`."""
+    """Repeat a database query while the database is away. Raises `GaveUp`."""
     end = time.monotonic() + SECONDS_TO_COME_BACK
     while time.monotonic() < end:
         try:
@@ -42,7 +42,7 @@ def patiently(ask: Callable[[], T]) -> T:
 
 @dataclass
 class Exporting:
-    """Asks for exports of a run. What must not happen, and did, stands in `wrong`."""
+    """Requests exports of a run. `wrong` lists unexpected answers."""
 
     client: Client
     run: str
@@ -82,7 +82,7 @@ class Exporting:
         return jobs.enqueue(ExportOptions(Run.objects.get(name=self.run)), User.objects.get(username="max"))
 
     def problems(self, originals: list[Path], folder: Path) -> Iterator[str]:
-        """What was streamed to its end is whole, and what was built is original + audit log."""
+        """Report incomplete streams, and built exports that differ from original + audit log."""
         whole = set(AuditEvent.objects.filter(action="export").values_list("detail__sha256", flat=True))
         for digest in self.streamed:
             if digest not in whole:
@@ -96,31 +96,31 @@ class Exporting:
 
 
 def _compared(export: Export, by_name: dict[str, Path], written: Path) -> list[str]:
-    """List faults of an export, compared with its receipt and with an audit log written later."""
+    """List the faults of an export compared with its receipt and with an audit log written later."""
     exported, receipt = written.with_name("built.jsonl"), written.with_name("built.receipt.json")
     exported.write_bytes(
         b"".join(stored_files.stored_range(export, ExportPart.Kind.FILE, 0, export.size - 1))
     )
     receipt.write_bytes(b"".join(stored_files.stored_receipt(export)))
-    told = read_receipt(receipt)
-    inputs = [by_name[Import.objects.get(pk=one["import_id"]).file_name] for one in told["inputs"]]
-    inputs = _with_moved_lines(told, inputs, written.parent)
+    contents = read_receipt(receipt)
+    inputs = [by_name[Import.objects.get(pk=one["import_id"]).file_name] for one in contents["inputs"]]
+    inputs = _with_moved_lines(contents, inputs, written.parent)
     with written.open("rb") as file:
         opened = AuditLogFile(file, str(written))
-        return verify_log.verify_with_log(opened, inputs, exported, settings.LIMITS, told).problems
+        return verify_log.verify_with_log(opened, inputs, exported, settings.LIMITS, contents).problems
 
 
-def _with_moved_lines(told: dict[str, Any], originals: list[Path], folder: Path) -> list[Path]:
-    """The originals with each line that a later file updated in the place of the record's first line.
+def _with_moved_lines(contents: dict[str, Any], originals: list[Path], folder: Path) -> list[Path]:
+    """Copy the originals with each updated line in the place of the record's first line.
 
     `verify_export` compares a record with its first line only. The receipt says which line of which file an
-    export holds instead; `told` gets the hashes of the files that are made here.
+    export contains instead. `contents` gets the hashes of the copies.
     """
-    moved = {one["evaluation_id"]: one["source"] for one in told["changed"] if "source" in one}
-    by_import = {one["import_id"]: path for one, path in zip(told["inputs"], originals, strict=True)}
+    moved = {one["evaluation_id"]: one["source"] for one in contents["changed"] if "source" in one}
+    by_import = {one["import_id"]: path for one, path in zip(contents["inputs"], originals, strict=True)}
     texts = {name: _line(by_import[one["import_id"]], one["line"]) for name, one in moved.items()}
     made = []
-    for source, original in zip(told["inputs"], originals, strict=True):
+    for source, original in zip(contents["inputs"], originals, strict=True):
         found = {}
         with original.open("rb") as lines:
             for number, line in enumerate(lines):
@@ -146,7 +146,7 @@ def _line(path: Path, number: int) -> bytes:
 
 
 def _id_in(line: bytes) -> str | None:
-    """The id of the record in a line, if it holds one."""
+    """Return the id of the record in a line, or None."""
     try:
         return str(orjson.loads(line)["evaluation_id"])
     except (orjson.JSONDecodeError, TypeError, KeyError):

@@ -1,4 +1,4 @@
-"""The files that are brought: by the generator beside the checkout where there is one, else by our own."""
+"""Create the uploaded files with an external generator if available, else with the benchmarks' own."""
 
 import json
 import random
@@ -18,7 +18,7 @@ CHANGED, DISPUTED = 0.05, 0.8
 
 
 def write(path: Path, count: int, *, seed: int) -> Path:
-    """Write so many records. The same count and seed always give the same bytes."""
+    """Write `count` records. The same count and seed always give the same bytes."""
     if not _GENERATOR.exists():
         return dataset.write(path, count, seed=seed)
     subprocess.run([sys.executable, _GENERATOR, str(count), path, "--seed", str(seed)], check=True)
@@ -26,7 +26,7 @@ def write(path: Path, count: int, *, seed: int) -> Path:
 
 
 def cut(whole: Path, sizes: Iterable[int]) -> list[Path]:
-    """The lines of a file as files of so many lines, one after the other."""
+    """Split a file into consecutive files with these numbers of lines."""
     parts = []
     with whole.open("rb") as lines:
         for number, size in enumerate(sizes):
@@ -38,7 +38,7 @@ def cut(whole: Path, sizes: Iterable[int]) -> list[Path]:
 
 
 def spoil(before: Path, path: Path, chance: random.Random) -> Path:
-    """The same records in another file, with lines among them that are blank or no records."""
+    """Copy a file and insert lines that are blank or invalid records."""
     with before.open("rb") as lines, path.open("wb") as file:
         for line in lines:
             if chance.random() < SPOILED:
@@ -50,7 +50,7 @@ def spoil(before: Path, path: Path, chance: random.Random) -> Path:
 def revise(
     before: Path, path: Path, *, lines_taken: int | None, decided: Collection[str], chance: random.Random
 ) -> Path:
-    """Copy the first lines of a file, or all, with new evidence and other decisions on decided records."""
+    """Copy a file's first lines, or all, with new evidence, and with other decisions on decided records."""
     with before.open("rb") as lines, path.open("wb") as file:
         for line in islice(lines, lines_taken):
             changes = _changes(chance)
@@ -59,7 +59,7 @@ def revise(
 
 
 def _changes(chance: random.Random) -> dict[str, Any]:
-    """New values for a record: mostly none."""
+    """Return new values for a record, mostly none."""
     number = chance.getrandbits(32)
     changes: dict[str, Any] = {}
     if chance.random() < CHANGED:
@@ -75,7 +75,7 @@ def _changes(chance: random.Random) -> dict[str, Any]:
 
 
 def _revised(line: bytes, changes: dict[str, Any], decided: Collection[str]) -> bytes:
-    """The line with new values; other decisions only where there is one. Lines without a record stay."""
+    """Return the line with new values; only decided records get another decision. Other lines stay."""
     try:
         record = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Check imports: none is half there, and every line of every file has exactly one outcome, the right one."""
+"""Check that imports are complete and that every line of every file has exactly one correct outcome."""
 
 import hashlib
 from collections import Counter
@@ -24,7 +24,7 @@ NEW, UNCHANGED, UPDATED, CONFLICT, REJECTED = OUTCOMES = (
     "rejected",
 )
 SHOWN_PROBLEMS = 5
-# Imports that are visible in part: done without some of their records, or not done and already there.
+# Partly visible imports: finished without some of their records, or unfinished with visible records.
 _HALF_IMPORTS = """
     SELECT import.id, state, new, records.count FROM import
     CROSS JOIN LATERAL (SELECT count(*) FROM evaluation WHERE first_import_id = import.id) records
@@ -36,7 +36,7 @@ _HALF_IMPORTS = """
             OR EXISTS (SELECT FROM file_conflict WHERE source_id = import.id)
     END
 """
-# The counts of all imports and the lines behind them, in one statement and so in one snapshot.
+# The counts of all imports and the lines behind them, in one statement and therefore one snapshot.
 _LISTED = """
     SELECT import.id, file_name, state, error, sha256, import.lines, blank,
            ARRAY[import.new, import.unchanged, import.updated, import.conflicts, import.rejected],
@@ -90,15 +90,15 @@ class Listed(NamedTuple):
 
 
 def half_imports() -> Iterator[str]:
-    """Report imports that are visible in part."""
+    """Report partly visible imports."""
     with connection.cursor() as cursor:
         cursor.execute(_HALF_IMPORTS)
         for pk, state, new, records in cursor.fetchall():
             yield f"half of import {pk} can be seen: it is {state}, {new} records are new, and {records} show"
 
 
-def of_imports(files: Iterable[Path]) -> Iterator[str]:
-    """Compare the imports with the files that were brought."""
+def check_imports(files: Iterable[Path]) -> Iterator[str]:
+    """Compare the imports with the uploaded files."""
     by_name = {file.name: file for file in files}
     digests = {name: _sha256(file) for name, file in by_name.items()}
     listed = {one.pk: one for one in _listed()}
@@ -128,7 +128,7 @@ def _listed() -> Iterator[Listed]:
 
 
 def _sums(one: Listed) -> Iterator[str]:
-    """Report counts of an import that its lists of lines do not confirm."""
+    """Report counts of an import that differ from its lists of lines."""
     if sum(one.counted.values()) + one.blank != one.lines:
         yield f"{one} has {one.lines} lines and accounts for {one.counted} and {one.blank} blank ones"
     for outcome, numbers in one.numbers.items():
@@ -139,7 +139,7 @@ def _sums(one: Listed) -> Iterator[str]:
 
 
 def _counted_each_way(pk: int, outcome: str) -> str:
-    """Count the rows of an outcome by a scan of the table and by its index: a damaged index shows."""
+    """Count the rows of an outcome by a table scan and by the index, which detects a damaged index."""
     counts = []
     with transaction.atomic(), connection.cursor() as cursor:
         for way, disabled in _WAYS_TO_COUNT.items():
@@ -159,25 +159,25 @@ def _kept(one: Listed) -> str:
 
 @dataclass
 class _Current:
-    """The expected state of a record after the files so far."""
+    """The expected state of a record after the files read so far."""
 
     import_id: int
     line: int
     hash: bytes
     evidence: bytes
-    # The hash of the line whose decision is in dispute, and how many lines have been.
+    # The hash of the line with the disputed decision, and the number of disputed lines.
     disputed: bytes = b""
     conflicts: int = 0
 
 
 @dataclass
 class _Replay:
-    """Follow the records through the files, in the order of their imports, without the program's own code."""
+    """Replay the files in the order of their imports, without the program's own code."""
 
     records: dict[str, _Current] = field(default_factory=dict)
 
     def take(self, one: Listed, file: Path) -> Iterator[str]:
-        """Read the file of an import. Yields lines without exactly one outcome, and wrong outcomes."""
+        """Read the file of an import. Yields lines without exactly one outcome and wrong outcomes."""
         outcomes: dict[int, list[str]] = {}
         for outcome, numbers in one.numbers.items():
             for number in numbers:
@@ -225,7 +225,7 @@ class _Replay:
         return [[UPDATED], [CONFLICT]] if is_new_evidence else [[UPDATED], [CONFLICT], [UNCHANGED]]
 
     def end(self) -> Iterator[str]:
-        """Report records and conflicts that are not as the files leave them."""
+        """Report records and conflicts that differ from the files."""
         wrong = []
         conflicts = Counter(FileConflict.objects.values_list("evaluation__evaluation_id", flat=True))
         is_open = FileConflict.objects.filter(outcome=FileConflict.Outcome.OPEN)
@@ -261,7 +261,7 @@ def _spelled(outcomes: list[str]) -> str:
 
 
 def _ranges(numbers: list[int]) -> str:
-    """Sorted numbers as ranges: 3-7, 9."""
+    """Format sorted numbers as ranges: 3-7, 9."""
     ranges: list[list[int]] = []
     for number in numbers:
         if ranges and number == ranges[-1][1] + 1:

@@ -1,4 +1,4 @@
-"""What must hold, whatever happened: each function gives a sentence for each thing that does not."""
+"""Check the invariants of decisions, jobs, claims, audit log and exports; yield a sentence per violation."""
 
 import uuid
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,7 @@ _GAPS = """
     SELECT evaluation_id, array_agg(version ORDER BY version) FROM review
     GROUP BY evaluation_id HAVING max(version) <> count(*) OR min(version) <> 1
 """
-# A submit is in the audit log once, with what it left of the record.
+# Reviews without exactly one matching submit event in the audit log.
 _SUBMITS_IN_LOG = """
     SELECT review.id, review.version, count(event.id) FROM review
     LEFT JOIN audit_event event ON event.evaluation_id = review.evaluation_id AND event.action = 'submit'
@@ -33,8 +33,8 @@ _SUBMITS_IN_LOG = """
 """
 
 
-def of_decisions(accepted: Iterable[Accepted], *, once: bool) -> Iterator[str]:
-    """Each decision the site said it has is there once, and no other; `once`, one of a record at most."""
+def check_decisions(accepted: Iterable[Accepted], *, once: bool) -> Iterator[str]:
+    """Check that exactly the accepted decisions are saved; `once` allows one decision per record."""
     people = dict(User.objects.values_list("username", "pk"))
     reviews = {review.submission: review for review in Review.objects.select_related("evaluation")}
     last: dict[str, Accepted] = {}
@@ -42,35 +42,35 @@ def of_decisions(accepted: Iterable[Accepted], *, once: bool) -> Iterator[str]:
         review = reviews.pop(uuid.uuid5(_SUBMISSIONS, f"{people[one.reviewer]} {one.key}"), None)
         if review is None:
             yield f"the decision {one.key} on {one.evaluation_id} was accepted, and is lost"
-        elif not _is_as_told(review, one):
+        elif not _is_as_accepted(review, one):
             yield f"the decision {one.key} on {one.evaluation_id} is not as it was accepted"
         if once and one.evaluation_id in last:
             yield f"{one.evaluation_id} was decided by {last[one.evaluation_id].key} and by {one.key}"
         if one.evaluation_id not in last or last[one.evaluation_id].version < one.version:
             last[one.evaluation_id] = one
     for review in reviews.values():
-        yield f"nobody was told that the decision {review.comments} on {review.evaluation} was accepted"
-    yield from _in_force(last)
-    yield from _told("reviews whose versions have a gap", _rows(_GAPS))
-    yield from _told("reviews that the audit log does not have once", _rows(_SUBMITS_IN_LOG))
+        yield f"the decision {review.comments} on {review.evaluation} is saved, but was not accepted"
+    yield from _check_current(last)
+    yield from _violations("reviews whose versions have a gap", _rows(_GAPS))
+    yield from _violations("reviews that the audit log does not have once", _rows(_SUBMITS_IN_LOG))
     submits, kept = AuditEvent.objects.filter(action="submit").count(), Review.objects.count()
     if submits != kept:
         yield f"the audit log has {submits:,} submits of {kept:,} reviews"
 
 
-def _in_force(last: dict[str, Accepted]) -> Iterator[str]:
+def _check_current(last: dict[str, Accepted]) -> Iterator[str]:
     decided = Evaluation.objects.filter(review__isnull=False).values_list(
         "evaluation_id", "human_review_comments", "review__version"
     )
-    in_force = {record: (comments, version) for record, comments, version in decided.iterator()}
+    current = {record: (comments, version) for record, comments, version in decided.iterator()}
     for record, one in last.items():
-        if in_force.pop(record, None) != (one.key, one.version):
-            yield f"the decision {one.key} on {record} is not in force"
-    for record in in_force:
-        yield f"{record} is decided, and nobody was told"
+        if current.pop(record, None) != (one.key, one.version):
+            yield f"the decision {one.key} on {record} is not the current one"
+    for record in current:
+        yield f"{record} is decided, but no decision was accepted"
 
 
-def _is_as_told(review: Review, one: Accepted) -> bool:
+def _is_as_accepted(review: Review, one: Accepted) -> bool:
     kept = (
         review.evaluation.evaluation_id,
         review.version,
@@ -84,8 +84,8 @@ def _scores(corrected: dict[str, Any] | None) -> dict[str, Any]:
     return {name: entry["score"] for name, entry in (corrected or {}).items()}
 
 
-def of_jobs() -> Iterator[str]:
-    """No job is left, and none has failed: those that run by the clock aside, which come again."""
+def check_jobs() -> Iterator[str]:
+    """Check that no job is left or has failed. Periodic jobs are exempt because they come again."""
     for export in Export.objects.exclude(state=Export.State.DONE):
         yield f"export {export.pk} is {export.state}: {export.error}"
     periodic = {"reviews.tasks.retry_stalled_jobs", "reviews.tasks.remove_expired_rows"}
@@ -95,20 +95,20 @@ def of_jobs() -> Iterator[str]:
         yield f"{left} cannot be found by facets and words"
 
 
-def of_claims() -> Iterator[str]:
-    """Nothing is held by anybody any more: each program has given back what it had."""
+def check_claims() -> Iterator[str]:
+    """Check that every claim has been released."""
     held = Evaluation.objects.filter(claimed_by__isnull=False)
     for record, name in held.values_list("evaluation_id", "claimed_by__username"):
-        yield f"{record} is still held by {name}"
+        yield f"{record} is still claimed by {name}"
 
 
-def of_audit_log() -> Iterator[str]:
-    """As `manage.py verify_audit`."""
+def check_audit_log() -> Iterator[str]:
+    """Verify the audit log as `manage.py verify_audit` does."""
     yield from log.verify(ChainVerifier())
 
 
-def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted]) -> Iterator[str]:
-    """A line is byte for byte as it came, or holds the last decision that was accepted on its record."""
+def check_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted]) -> Iterator[str]:
+    """Check that each line is a copy of the original or has the last accepted decision on its record."""
     last: dict[str, Accepted] = {}
     for one in sorted(accepted, key=lambda one: one.version):
         last[one.evaluation_id] = one
@@ -121,8 +121,8 @@ def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted
             one = last[record["evaluation_id"]]
             missing.discard(one.evaluation_id)
             scores = _scores(record["human_corrected_scores"])
-            told = (record["human_review_comments"], record["human_reviewer_id"], scores)
-            if told != (one.key, one.reviewer, one.scores):
+            found = (record["human_review_comments"], record["human_reviewer_id"], scores)
+            if found != (one.key, one.reviewer, one.scores):
                 yield f"the export has another decision on {one.evaluation_id} than {one.key}"
     yield from (f"the export lacks {record}" for record in missing)
     compared = compare(
@@ -133,7 +133,7 @@ def of_export(originals: list[Path], exported: Path, accepted: Iterable[Accepted
         yield f"{compared.changed:,} lines are not as they came, and {len(last):,} records were decided"
 
 
-def _told(what: str, rows: list[tuple[Any, ...]]) -> Iterator[str]:
+def _violations(what: str, rows: list[tuple[Any, ...]]) -> Iterator[str]:
     yield from (f"{what}: {row}" for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""Worker, web server and database are killed while people review, files come in and exports go out."""
+"""Kill worker, web server and database during reviews, imports and exports."""
 
 import random
 import re
@@ -24,13 +24,13 @@ from tests.load.reviewers import Options, after
 from tests.load.site import Broken, Site, wait_until
 
 RUN = "killed"
-# Of the records, those that are there before anything is killed.
+# The share of the records that exist before the first kill.
 SHARE_TO_REVIEW = 0.2
 LARGEST_FILE = 4_000
 SECONDS_TO_BE_QUIET = 240
-# The share of files that came before, and among them the share with new evidence and other decisions.
+# The share of repeated files, and among them the share with new evidence and other decisions.
 AGAIN, REVISED = 0.4, 0.5
-# What processes raise when they, or what they talk to, are killed.
+# Exceptions that processes raise when they, or their peers, are killed.
 _EXPECTED = {
     "OperationalError",
     "InterfaceError",
@@ -39,7 +39,7 @@ _EXPECTED = {
     "PoolClosed",
     "ConnectorException",
 }
-# A handled exception that another one followed: only the last of a chain was raised.
+# The handled exceptions of a chained traceback, to be removed; only the last one was raised.
 _CHAINED = re.compile(
     r"^Traceback .*\n(?:(?!\d{4}-\d\d-\d\d ).*\n)*?\n(?:During handling of|The above exception was) .*\n",
     re.MULTILINE,
@@ -48,7 +48,7 @@ _RAISED = re.compile(r"^(?:[a-z_]\w*\.)+([A-Z]\w*)\b.*", re.MULTILINE)
 
 
 class Load:
-    """One run of the test on a site that is ready."""
+    """A run of the test on a site that is ready."""
 
     def __init__(self, site: Site, folder: Path, options: Options) -> None:
         self._site, self._folder = site, folder
@@ -65,14 +65,14 @@ class Load:
         self._wrong: list[str] = []
 
     def _files(self, records: int, seed: int) -> list[Path]:
-        """A file to begin with, and files of very different lengths that come meanwhile."""
+        """Create the initial file and further files of very different lengths."""
         sizes = [max(int(records * SHARE_TO_REVIEW), 1)]
         while left := records - sum(sizes):
             sizes.append(min(left, self._chance.randint(1, LARGEST_FILE)))
         return files.cut(files.write(self._folder / "records.jsonl", records, seed=seed), sizes)
 
     def work(self) -> Iterator[str]:
-        """Go through with it and print the figures; gives what went wrong."""
+        """Run the test, print its figures and yield the problems."""
         self._bring(self._waiting.pop(0))
         stopped = threading.Event()
         with ThreadPoolExecutor(len(self._reviewers) + 2) as pool:
@@ -89,7 +89,7 @@ class Load:
             for one in working:
                 one.result()
         self._site.check_runs()
-        # The last that was killed may be the database.
+        # The last kill may have hit the database.
         wait_until(lambda: patiently(_is_quiet), SECONDS_TO_BE_QUIET, "all jobs are done")
         for reviewer in self._reviewers:
             reviewer.end()
@@ -100,7 +100,7 @@ class Load:
         yield from self._logged()
 
     def check(self) -> Iterator[str]:
-        """What does not hold once the site is stopped."""
+        """Check the stopped site and yield the problems."""
         for outcome in ("updated", "conflicts") if self._accepted else ("updated",):
             if not Import.objects.filter(**{f"{outcome}__gt": 0}).exists():
                 yield f"no line of any file has the outcome {outcome!r}: nothing was tested of it"
@@ -112,14 +112,14 @@ class Load:
         self._bringing.bring(file)
 
     def _bring_until(self, stopped: threading.Event) -> None:
-        """Bring one file after the other, and now and then one that was brought before, with other lines."""
+        """Upload files one after another, sometimes an earlier file with changed lines."""
         try:
             for number in count():
                 if stopped.wait(self._chance.uniform(0, 2)):
                     break
                 again = not self._waiting or (self._brought[1:] and self._chance.random() < AGAIN)
                 self._bring(self._again(number) if again else self._waiting.pop(0))
-            # With all decisions there are: however few kills, some lines are updated and some conflict.
+            # After the last decision: even with few kills, some lines are updates and some are conflicts.
             self._bring(self._revised(self._brought[0], "last", lines=None))
         except GaveUp as error:
             self._wrong.append(str(error))
@@ -128,7 +128,7 @@ class Load:
         if self._chance.random() < REVISED:
             lines = self._chance.randint(1, LARGEST_FILE)
             return self._revised(self._chance.choice(self._brought), str(number), lines=lines)
-        # The first one takes long to send.
+        # The first file takes long to upload.
         before = self._chance.choice(self._brought[1:] or self._brought)
         return files.spoil(before, before.with_name(f"again-{number}.jsonl"), self._chance)
 
@@ -138,11 +138,11 @@ class Load:
         return files.revise(before, path, lines_taken=lines, decided=decided, chance=self._chance)
 
     def _look(self) -> None:
-        """Right after a kill, or as soon as the database is back, nothing is there by half."""
+        """Check that no import is partly visible after a kill, as soon as the database is available."""
         self._wrong += patiently(lambda: list(imports.half_imports()))
 
     def _logged(self) -> Iterator[str]:
-        """Errors in the logs that are not of a database that was away."""
+        """Yield logged errors that an unavailable database does not explain."""
         for name in ("web", "worker"):
             for raised in _RAISED.finditer(_CHAINED.sub("", self._site.log(name))):
                 if raised[1] not in _EXPECTED:
@@ -167,13 +167,13 @@ class Load:
 
 
 def _outcomes() -> str:
-    """How many lines of the files had each outcome."""
+    """Count the lines of the files by outcome."""
     sums = Import.objects.aggregate(**{name: Sum(name) for name in Import.OUTCOMES})
     return ", ".join(f"{count:,} {name}" for name, count in sums.items())
 
 
 def _is_quiet() -> bool:
-    """Whether no import, export or job of one is left."""
+    """Whether no import, export or related job is left."""
     return not (
         Import.objects.filter(state__in=Import.UNFINISHED).exists()
         or Export.objects.filter(state=Export.State.UNFINISHED).exists()

@@ -1,4 +1,4 @@
-"""Kills worker, web server and database at random moments, each as often, and notes when and what."""
+"""Kill worker, web server and database equally often at random moments, and record each kill."""
 
 import random
 import signal
@@ -14,16 +14,16 @@ from tests.load.client import Times
 from tests.load.site import Broken, Site
 
 WEB, WORKER, DATABASE = TARGETS = ("web", "worker", "database")
-# From one kill to the next, of the longest pause: shorter than some restarts take, longer than others.
+# The shortest pause as a share of the longest: shorter than some restarts take, longer than others.
 LEAST_PAUSE = 0.25
 SECONDS_TO_BE_THERE = 120
-# Of all that follows a kill of web server or database, nothing may fail later.
+# Requests may fail for this long after a kill of web server or database.
 SECONDS_TO_RECOVER = 30
 
 
 @dataclass(frozen=True)
 class Kill:
-    """When (`time.monotonic`), which part, and what of it: all its processes, the first or another one."""
+    """Time (`time.monotonic`), target and killed processes: all of them, the first or another one."""
 
     at: float
     target: str
@@ -32,18 +32,18 @@ class Kill:
 
 @dataclass
 class Killer:
-    """Kills each target so often, in an order and at moments of chance, at most `pause` seconds apart."""
+    """Kills each target `times` times, in random order, at most `pause` seconds apart."""
 
     site: Site
     times: int
     pause: float
     chance: random.Random
-    # Called after each kill, with the site perhaps not there.
+    # Called after each kill; the site may be unavailable.
     look: Callable[[], None]
     kills: list[Kill] = field(default_factory=list)
 
     def run(self) -> None:
-        """Kill them all. Raises `Broken` when one does not come back."""
+        """Kill all targets in turn. Raises `Broken` if one does not come back."""
         for target in self._targets():
             time.sleep(self.chance.uniform(LEAST_PAUSE, 1) * self.pause)
             self._kill(target)
@@ -66,14 +66,14 @@ class Killer:
         raise Broken(f"the {target} does not come back within {SECONDS_TO_BE_THERE} seconds")
 
     def _killed(self, target: str) -> str:
-        """Kill something of a target; what that was, or nothing where it is not there."""
+        """Kill processes of a target. Return which ones, or an empty string if the target is not running."""
         first = self.site.postmaster() if target == DATABASE else self.site.child(target)
-        # A database that still recovers from the kill before is not there yet.
+        # A database that still recovers from the last kill does not count as running.
         if first is None or (target == DATABASE and not self.site.database_answers()):
             return ""
         below = first.children(recursive=True)
         ways = [("the first process", [first])]
-        # A part of the worker parses; the worker itself does what one that is killed leaves undone.
+        # The worker's child only parses; the worker itself finishes the job of a killed one.
         if below and target != WORKER:
             ways += [("all its processes", [first, *below]), ("one below", [self.chance.choice(below)])]
         what, processes = self.chance.choice(ways)
@@ -83,21 +83,21 @@ class Killer:
         return what
 
     def report(self, times: Times) -> Iterator[str]:
-        """A line for each target: how often, and for how long requests failed then."""
+        """Yield a row for each target: number of kills, and how long requests failed afterwards."""
         yield f"{'killed':10} {'times':>6} {'requests failed for (median, longest)':>40}"
         for target in TARGETS:
             spans = [span for kill, span in self._spans(times) if kill.target == target]
             yield f"{target:10} {len(spans):6} {median(spans or [0]):34.1f} {max(spans, default=0):5.1f} s"
 
     def unexplained(self, times: Times) -> Iterator[str]:
-        """Requests that failed though neither web server nor database had been killed shortly before."""
+        """Yield requests that failed without a recent kill of web server or database."""
         harmful = [kill.at for kill in self.kills if kill.target != WORKER]
         for at, why in times.interrupted:
             if not any(0 <= at - killed <= SECONDS_TO_RECOVER for killed in harmful):
                 yield f"without a kill before: {why}"
 
     def _spans(self, times: Times) -> Iterator[tuple[Kill, float]]:
-        """For each kill, how long after it the last request failed, up to the next kill."""
+        """Yield each kill with the seconds to the last request that failed before the next kill."""
         ends = [kill.at for kill in self.kills[1:]] + [float("inf")]
         for kill, end in zip(self.kills, ends, strict=True):
             failed = [at - kill.at for at, _ in times.interrupted if kill.at <= at < end]

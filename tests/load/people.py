@@ -1,4 +1,4 @@
-"""Who programs act as, each with a token of its own."""
+"""Create users with API tokens for the programs of a load test."""
 
 import random
 
@@ -8,13 +8,13 @@ from tests.load.reviewer import Reviewer
 
 
 def token_of(name: str, role: str, *scopes: str) -> str:
-    """Add somebody, and make a token."""
+    """Create a user and return an API token for them."""
     person = people.add_user(username=name, password=None, role=role, actor=None)
     return api_tokens.create(person=person, scopes=scopes, days=1, actor=None).text
 
 
 def team(port: int, run: str, size: int, times: Times, chance: random.Random) -> list[Reviewer]:
-    """So many programs that review a run, each with chances of its own."""
+    """Create `size` programs that review a run, each with its own random generator."""
     return [_reviewer(port, run, f"reviewer{number}", times, chance) for number in range(size)]
 
 

@@ -1,4 +1,4 @@
-"""What triggers and jobs have counted, against a count of the rows themselves."""
+"""Compare the counts that triggers and jobs maintain with counts of the rows themselves."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from reviews.models import Run
 from reviews.search import indexing
 
-# Both sides of each pair have to give the same rows.
+# Both queries of a pair must return the same rows.
 _SUMS = {
     "records by status": (
         "SELECT run_id, status, sum(evaluations) FROM run_count GROUP BY 1, 2 HAVING sum(evaluations) <> 0",
@@ -74,7 +74,7 @@ _SUMS = {
         "SELECT id FROM evaluation",
     ),
 }
-# Written anew as a whole at the end of an import.
+# Rewritten completely at the end of an import.
 _COUNTED = {
     "records by stratum": "SELECT stratum_id, verdict, evaluations, answered FROM stratum_count",
     "records by facet": "SELECT run_id, name, value, evaluations FROM facet_count",
@@ -82,14 +82,14 @@ _COUNTED = {
 _DIFFERENCE = "(({0}) EXCEPT ALL ({1})) UNION ALL (({1}) EXCEPT ALL ({0})) LIMIT 5"
 
 
-def of_counts() -> Iterator[str]:
-    """A sentence for each kind of count that is not what is there."""
+def check_counts() -> Iterator[str]:
+    """Yield a sentence for each kind of count that differs from the rows."""
     with connection.cursor() as cursor:
         for what, (kept, counted) in _SUMS.items():
             cursor.execute(_DIFFERENCE.format(kept, counted))
             differing = cursor.fetchall()
             if differing:
-                yield f"{what} are not as counted anew: {differing}"
+                yield f"{what} differ from a recount: {differing}"
     before = _counted()
     with transaction.atomic():
         for run in Run.objects.all():
@@ -98,7 +98,7 @@ def of_counts() -> Iterator[str]:
         transaction.set_rollback(True)
     for what, rows in before.items():
         if rows != after[what]:
-            yield f"{what} are not as counted anew: {sorted(rows ^ after[what], key=str)[:5]}"
+            yield f"{what} differ from a recount: {sorted(rows ^ after[what], key=str)[:5]}"
 
 
 def _counted() -> dict[str, set[tuple[object, ...]]]:

@@ -1,4 +1,4 @@
-"""A program that reviews: it claims a record, sometimes gives it back, and mostly decides it."""
+"""A program that claims records, releases some of them and decides most."""
 
 import random
 import threading
@@ -12,14 +12,14 @@ from tests.load.client import Answer, Client, GaveUp
 OK, NOTHING, FORBIDDEN, CONFLICT = 200, 204, 403, 409
 GIVES_BACK = 0.1
 DISAGREES = 0.2
-# How a decision is sent: once; the same again after the answer; or again after the connection was cut.
+# How often a decision is sent: once, twice, or again after the connection was cut.
 WAYS, WEIGHTS = ("once", "twice", "cut"), (80, 10, 10)
 _SECONDS_WITHOUT_WORK = 0.2
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """A decision that the site said it has: what was sent, and the version of it that was answered."""
+    """A decision that the site has accepted, with the sent values and the returned version."""
 
     evaluation_id: str
     reviewer: str
@@ -30,16 +30,16 @@ class Accepted:
 
 @dataclass
 class Reviewer:
-    """A program of its own, with the token of one person. Each is for one thread."""
+    """A program with one person's token. Use each instance in one thread only."""
 
     name: str
     run: str
     client: Client
     chance: random.Random
     accepted: list[Accepted] = field(default_factory=list)
-    # What must not happen, and did.
+    # Unexpected answers.
     wrong: list[str] = field(default_factory=list)
-    # Decisions that were refused because somebody or some file was first.
+    # Decisions that were refused because another decision or file came first.
     refused: int = 0
     given_back: int = 0
 
@@ -51,7 +51,7 @@ class Reviewer:
             self.wrong.append(f"{self.name}: {error}")
 
     def go_on(self) -> None:
-        """Claim a record and do something with it."""
+        """Claim a record and decide or release it."""
         record = self._claimed()
         if record is None:
             time.sleep(_SECONDS_WITHOUT_WORK)
@@ -63,7 +63,7 @@ class Reviewer:
             self._decide(record)
 
     def end(self) -> None:
-        """Give back what the last claim brought, answered or not."""
+        """Release the last claimed record, even if the answer to its claim was lost."""
         record = self._claimed()
         if record:
             self._give_back(record)
@@ -79,7 +79,7 @@ class Reviewer:
         answer = self.client.ask_until_answered(
             "give back", "DELETE", f"{_address(record)}/claim{_run(record)}"
         )
-        # It had been given back already, and somebody else has it by now.
+        # The first request released the claim, and somebody else has claimed the record since.
         is_of_others = answer.is_repeated and answer.status == FORBIDDEN
         if not is_of_others:
             self._expect(answer, NOTHING)
@@ -92,7 +92,7 @@ class Reviewer:
             "blind", "PUT", f"{_address(record)}/blind-scores{_run(record)}", body
         )
         if answer.status == CONFLICT:
-            # They were committed, and the answer was lost: other scores are refused.
+            # The scores were locked in, but the answer was lost: other scores are refused.
             answer = self.client.ask_until_answered("read", "GET", _address(record) + _run(record))
         return self._expect(answer, OK) or record
 
@@ -117,12 +117,12 @@ class Reviewer:
             self.wrong.append(f"{self.name} sent {key} and was answered {decision['comments']}")
         if way == "twice":
             again = self.client.ask_until_answered("submit", *request, headers)
-            told = self._expect(again, OK)
-            if told and told["decision"] != decision:
-                self.wrong.append(f"{key} sent twice: {decision} and then {told['decision']}")
+            repeated = self._expect(again, OK)
+            if repeated and repeated["decision"] != decision:
+                self.wrong.append(f"{key} sent twice: {decision} and then {repeated['decision']}")
 
     def _decision(self, record: dict[str, Any], key: str) -> dict[str, Any]:
-        """Mostly what the judge said, else another score and perhaps why; the key as its comment."""
+        """Return a decision that mostly agrees with the judge; its comment is the key."""
         scores, causes = {}, {}
         for one in record["criteria"]:
             name, judged = one["criterion"], one["score"]
@@ -141,7 +141,7 @@ class Reviewer:
         return self.chance.choice(scores)
 
     def _expect(self, answer: Answer, *statuses: int) -> Any:
-        """The body of such an answer; another one is noted as wrong."""
+        """Return the body of an answer with one of these statuses; note other answers as wrong."""
         if answer.status in statuses:
             return answer.body
         self.wrong.append(f"{self.name} was answered {answer.status}: {str(answer.body)[:300]}")

@@ -1,4 +1,4 @@
-"""Reviewers by the API while a large file comes in: no error, nothing lost, nothing twice."""
+"""Review over the API during a large import: no request fails, nothing is lost or done twice."""
 
 import random
 import threading
@@ -18,16 +18,16 @@ from tests.load.reviewer import Accepted
 from tests.load.site import Site, wait_until
 
 RUN, OTHER_RUN = "reviewed", "alone"
-# Of the records, those that are there to be reviewed before the others come.
+# The share of the records that are imported before the large file.
 SHARE_TO_REVIEW = 0.2
 LEAST_TO_REVIEW = 300
-# How long reviewers are at it before the file comes.
+# How long reviewers work before the upload of the large file.
 SECONDS_BEFORE = 2
 SECONDS_TO_INDEX = 600
 
 
 class Options(NamedTuple):
-    """What the command line says."""
+    """The options of the command line."""
 
     records: int
     reviewers: int
@@ -37,7 +37,7 @@ class Options(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """How a file came in: records, seconds to send it, and seconds from then until it was imported."""
+    """An import's number of records, the seconds of its upload, and the seconds from then to its end."""
 
     records: int
     sent_in: float
@@ -49,7 +49,7 @@ class Measured(NamedTuple):
 
 
 class Load:
-    """One run of the test on a site that is ready."""
+    """A run of the test on a site that is ready."""
 
     def __init__(self, site: Site, folder: Path, options: Options) -> None:
         self._options = options
@@ -67,7 +67,7 @@ class Load:
         self._exported = folder / "exported.jsonl"
 
     def work(self) -> Iterator[str]:
-        """Go through with it and print the figures; gives what went wrong."""
+        """Run the test, print its figures and yield the problems."""
         alone = self._import_alone()
         self._bringing.bring(self._files[0])
         wait_until(_is_indexed, SECONDS_TO_INDEX, "all records can be found")
@@ -133,20 +133,20 @@ class Load:
             yield "a reviewer has decided nothing"
 
     def check(self) -> Iterator[str]:
-        """What does not hold once the site is stopped."""
-        yield from invariants.of_export(self._files, self._exported, self._accepted)
+        """Check the stopped site and yield the problems."""
+        yield from invariants.check_export(self._files, self._exported, self._accepted)
         yield from after(self._accepted, [*self._files, self._alone], once=True)
 
 
 def after(accepted: list[Accepted], brought: list[Path], *, once: bool) -> Iterator[str]:
-    """Check what holds after any load, in one snapshot of the database."""
+    """Check all invariants in one snapshot of the database."""
     with imports.snapshot():
-        yield from invariants.of_decisions(accepted, once=once)
-        yield from imports.of_imports(brought)
-        yield from invariants.of_claims()
-        yield from invariants.of_jobs()
-        yield from invariants.of_audit_log()
-        yield from recounts.of_counts()
+        yield from invariants.check_decisions(accepted, once=once)
+        yield from imports.check_imports(brought)
+        yield from invariants.check_claims()
+        yield from invariants.check_jobs()
+        yield from invariants.check_audit_log()
+        yield from recounts.check_counts()
 
 
 def _is_indexed() -> bool:

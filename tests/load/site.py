@@ -1,4 +1,4 @@
-"""The program as people run it: `manage.py up` on a scratch folder, and the processes below it."""
+"""Run `manage.py up` on a scratch folder, and find its child processes."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from tests.support.waiting import eventually, free_port
 
 SECONDS_TO_START = 300
 SECONDS_TO_STOP = 40
-# Two web processes, and a worker that died counts as dead sooner than usual.
+# Two web processes. A dead worker is detected sooner than by default.
 _VARIABLES = {
     "COGNIREVIEW_WEB_WORKERS": "2",
     "COGNIREVIEW_STALLED_WORKER_SECONDS": "5",
@@ -24,11 +24,11 @@ _VARIABLES = {
 
 
 class Broken(Exception):
-    """The site does not do what the test needs to go on; the message says what."""
+    """The site is not in the state that the test needs. The message says why."""
 
 
 class Site:
-    """A running `manage.py up`: web server, worker and PostgreSQL, started again when one of them dies."""
+    """A running `manage.py up` with web server, worker and PostgreSQL, which it restarts after a crash."""
 
     def __init__(self, process: Process, data_dir: Path, port: int) -> None:
         self.data_dir, self.port = data_dir, port
@@ -45,14 +45,14 @@ class Site:
             )
 
     def stop(self) -> None:
-        """Stop `up` as its operator does. Raises `Broken` if it does not end."""
+        """Stop `up` as an operator does. Raises `Broken` if it does not end."""
         try:
             self._process.stop(seconds=SECONDS_TO_STOP)
         except subprocess.TimeoutExpired:
             raise Broken(f"`up` does not end within {SECONDS_TO_STOP} seconds of SIGTERM") from None
 
     def child(self, name: str) -> psutil.Process | None:
-        """The process that `up` has started as `name`, web or worker; None while there is none."""
+        """Return the child that `up` has started as `name` (web or worker), or None if it is not running."""
         with suppress(psutil.NoSuchProcess):
             for process in psutil.Process(self._process.pid).children():
                 if name in process.cmdline():
@@ -60,7 +60,7 @@ class Site:
         return None
 
     def postmaster(self) -> psutil.Process | None:
-        """The first process of PostgreSQL; None while there is none."""
+        """Return the main process of PostgreSQL, or None if it is not running."""
         with suppress(OSError, IndexError, ValueError, psutil.NoSuchProcess):
             pid = int((self.data_dir / "postgres" / "postmaster.pid").read_text().split()[0])
             process = psutil.Process(pid)
@@ -68,13 +68,13 @@ class Site:
         return None
 
     def database_answers(self) -> bool:
-        """Whether PostgreSQL takes connections: it does not while it recovers."""
+        """Return whether PostgreSQL accepts connections, which it refuses during recovery."""
         place = embedded.connection_settings(self.data_dir)
         parameters = {"host": place["HOST"], "port": place["PORT"], "user": place["USER"]}
         return pq.PGconn.ping(make_conninfo(dbname=place["NAME"], **parameters).encode()) == pq.Ping.OK
 
     def log(self, name: str) -> str:
-        """What a process has said, of which no more is kept than its last 32 MB."""
+        """Return the last 32 MB of a process's log."""
         path = self.data_dir / "logs" / f"{name}.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
@@ -92,6 +92,6 @@ def running(data_dir: Path) -> Iterator[Site]:
 
 
 def wait_until(happens: Callable[[], bool], seconds: float, what: str = "the site starts") -> None:
-    """Wait for it. Raises `Broken` when that takes longer."""
+    """Wait for a condition. Raises `Broken` after `seconds`."""
     if not eventually(happens, within=seconds):
         raise Broken(f"waited {seconds:.0f} seconds, and not yet: {what}")
