@@ -63,13 +63,12 @@ def template_texts(source: str) -> Iterator[str]:
 
 
 def python_texts(source: str) -> Iterator[str]:
-    """The string literals with a space, formatted ones included, without docstrings."""
+    """The string literals, formatted ones included, without docstrings."""
     tree = ast.parse(source)
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
     docstrings = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, kinds)}
     for node in ast.walk(tree):
-        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if is_text and " " in node.value and node.value not in docstrings:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings:
             yield node.value
 
 
