@@ -108,7 +108,7 @@ class TestAJobThatLosesTheDatabase:
 
     def test_export_is_restarted_after_an_outage(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
         export = jobs.enqueue(output.ExportOptions(bring_in(file_of(line("eval_1"))).run), lea)
-        lose_the_database(monkeypatch, jobs, "_parts", times=2)
+        lose_the_database(monkeypatch, stored_files, "_parts", times=2)
         work()
         export.refresh_from_db()
         assert (export.state, export.error) == (Export.State.DONE, "")
