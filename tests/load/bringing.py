@@ -36,7 +36,9 @@ class Bringing:
             progress = self._client.ask_until_answered("progress", "GET", f"imports/{begun['id']}").body
             if progress["state"] not in UNFINISHED:
                 if progress["state"] != "done":
-                    self.wrong.append(f"the import of {file.name} is {progress['state']}: {progress['error']}")
+                    self.wrong.append(
+                        f"the import of {file.name} is {progress['state']}: {progress['error']}"
+                    )
                 return dict(progress)
             time.sleep(SECONDS_BETWEEN_LOOKS)
         raise GaveUp(f"the import of {file.name} is {progress['state']} for {SECONDS_TO_IMPORT} seconds")
