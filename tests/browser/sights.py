@@ -540,13 +540,13 @@ def submit_nothing(page: Page) -> None:
 
 
 def save_more_than_all(page: Page) -> None:
-    page.get_by_label("Scored blind, in per cent").fill("101")
+    page.get_by_label("Blind review (%)").fill("101")
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Enter a share from 0 to 100%").wait_for()
 
 
 def save_a_mean_of_nothing(page: Page) -> None:
-    page.get_by_label("the mean of all scores").check()
+    page.get_by_label("Mean of all scores").check()
     page.get_by_role("button", name="Save").click()
     page.locator(".errorlist").first.wait_for()
 
@@ -578,7 +578,7 @@ def log_in_without_cookies(page: Page) -> None:
 
 
 def ask_what_a_figure_is(page: Page) -> None:
-    page.get_by_role("button", name="What is “Faster than reading”?").click()
+    page.get_by_role("button", name="What is “Faster than reading time”?").click()
 
 
 def ask_what_kappa_is(page: Page) -> None:
@@ -587,12 +587,12 @@ def ask_what_kappa_is(page: Page) -> None:
 
 def reopen_without_a_word(page: Page) -> None:
     page.get_by_role("button", name="Reopen").click()
-    page.get_by_text("Say in a few words").wait_for()
+    page.get_by_text("Enter the reason for reopening").wait_for()
 
 
 def answer_without_a_word(page: Page) -> None:
     page.get_by_role("button", name="Answer and return to queue").first.click()
-    page.get_by_text("Write an answer").wait_for()
+    page.get_by_text("Enter an answer").wait_for()
 
 
 def add_a_webhook_nowhere(page: Page) -> None:

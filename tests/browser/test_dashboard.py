@@ -57,7 +57,7 @@ def test_a_chart_is_drawn_in_the_colours_of_the_theme(desk: Page) -> None:
 
 
 def test_a_question_mark_says_what_a_figure_is(desk: Page) -> None:
-    why = desk.get_by_role("button", name="What is “Faster than reading”?")
+    why = desk.get_by_role("button", name="What is “Faster than reading time”?")
     why.focus()
     why.press("Enter")
     expect(desk.get_by_text("words a minute")).to_be_visible()

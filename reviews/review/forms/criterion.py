@@ -47,7 +47,7 @@ class CriterionForm(forms.Form):
     Rows are numbered from 0. The row that the page copies to add another has the number `__n__`.
     """
 
-    name = forms.CharField(required=False, strip=False)
+    name = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
     score = forms.CharField(required=False, strip=False)
     cause = forms.CharField(required=False, strip=False)
     justification = forms.CharField(required=False, strip=False, widget=forms.Textarea(attrs={"rows": 2}))

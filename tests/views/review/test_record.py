@@ -236,6 +236,13 @@ class TestTheScreen:
         assert "No scores could be extracted. See the raw output." in page
         assert 'name="criteria-0-name" value=""' in page
 
+    def test_names_of_known_criteria_are_hidden_fields(self, as_ana: Client, run: Run, ana: User) -> None:
+        record = EvaluationFactory.create(run=run)
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        page = text(as_ana.get(url("evaluation", record)))
+        assert '<input type="hidden" name="criteria-0-name"' in page
+        assert '<input type="text" name="criteria-0-name"' not in page
+
     def test_offers_the_criteria_of_the_run_blank_where_nothing_could_be_read(
         self, as_ana: Client, run: Run, ana: User
     ) -> None:
