@@ -27,21 +27,21 @@ from tests.support.lines import bring_in, file_of, line
 from tests.test_architecture import MODULES, calls, place, tree
 
 SECURITY = (BASE_DIR / "SECURITY.md").read_text()
-HELD_BY = (BASE_DIR / "docs" / "security.md").read_text()
+SECURITY_TESTS = (BASE_DIR / "docs" / "security.md").read_text()
 
 PROGRAMS = [*MODULES.values(), *sorted((BASE_DIR / "cognireview").rglob("*.py"))]
-# Modules that reach out of the process, each with what for. One more is to be looked at, and written here.
+# Modules that reach out of the process, with the reason. Review a new one before you add it here.
 REACH_OUT = {
     "cognireview/operations/backup.py": "runs pg_dump and pg_restore",
     "cognireview/postgres/embedded.py": "runs PostgreSQL",
-    "cognireview/postgres/server_account.py": "makes an account for it",
-    "cognireview/processes/supervisor.py": "runs web server and worker, and asks the one whether it is ready",
-    "cognireview/processes/web_server.py": "runs its processes",
-    "reviews/imports/parser_pool.py": "parses in processes of its own, and talks with them by pickle",
-    "reviews/views/accounts/invitations.py": "sends mail, by the server of the settings",
-    "reviews/views/accounts/single_sign_on.py": "asks the provider of the settings",
+    "cognireview/postgres/server_account.py": "creates the operating system account of the server",
+    "cognireview/processes/supervisor.py": "runs the web server and the worker, and probes readiness",
+    "cognireview/processes/web_server.py": "runs the web processes",
+    "reviews/imports/parser_pool.py": "parses in separate processes, which exchange pickles",
+    "reviews/views/accounts/invitations.py": "sends mail through the configured server",
+    "reviews/views/accounts/single_sign_on.py": "sends requests to the configured provider",
     "reviews/webhooks/sender.py": "sends messages to hosts that the operator allows",
-    "reviews/webhooks/allowlist.py": "looks up what addresses their names have",
+    "reviews/webhooks/allowlist.py": "resolves their names",
 }
 REACHING = re.compile(
     r"(requests|urllib3|httpx|aiohttp|socket|smtplib|ftplib|http\.client|urllib\.request|xmlrpc|subprocess|pickle"
@@ -55,8 +55,8 @@ NAME_COLUMNS = {
     "dashboard.reviewer_activity": "the fields of a selection",
     "exports.line_plan": "the human_* columns",
     "imports.jobs": "the columns of a job's progress",
-    "judge.accuracy": "the fields of a scope",
-    "judge.drilldown": "judge and human",
+    "judge.scope": "the fields of a scope",
+    "judge.drilldown": "the judge's and the human's score",
     "queue.claim_columns": "the columns of a claim",
     "review.blind_scoring": "the place of a record's evidence",
     "review.decisions": "the columns of an open escalation",
@@ -76,8 +76,8 @@ def relative(path: Path) -> str:
     return str(path.relative_to(BASE_DIR))
 
 
-class TestTheCode:
-    def test_reaches_out_in_a_few_places_that_are_known(self) -> None:
+class TestCode:
+    def test_only_known_modules_reach_out_of_the_process(self) -> None:
         found = set()
         for path in PROGRAMS:
             for node in ast.walk(tree(path)):
@@ -87,12 +87,12 @@ class TestTheCode:
                 found |= {relative(path) for name in named if REACHING.match(name)}
         assert found == set(REACH_OUT)
 
-    def test_opens_files_for_commands_alone(self) -> None:
+    def test_only_commands_open_files(self) -> None:
         opening = {"open", "read_bytes", "read_text", "write_bytes", "write_text", "listdir", "fdopen"}
         others = [path for module, path in MODULES.items() if not module.startswith(OPEN_FILES)]
         assert [place(call, path) for path in others for call in calls(path, opening)] == []
 
-    def test_makes_no_code_of_text(self) -> None:
+    def test_no_module_runs_text_as_code(self) -> None:
         running = {"eval", "exec", "__import__", "system", "popen", "literal_eval"}
         found = [place(call, path) for path in PROGRAMS for call in calls(path, running)]
         shells = [
@@ -109,8 +109,8 @@ class TestTheCode:
         ]
         assert found == shells == imported == []
 
-    def test_gives_the_database_names_of_its_own(self) -> None:
-        """No key of a record or a request becomes a look-up, an alias or `_connector`."""
+    def test_only_known_modules_pass_column_names_in_a_dict(self) -> None:
+        """Keys of a record or a request never become a look-up, an alias or `_connector`."""
         found = {
             module
             for module, path in MODULES.items()
@@ -119,40 +119,38 @@ class TestTheCode:
         }
         assert found == set(NAME_COLUMNS)
 
-    def test_holds_no_secret(self) -> None:
+    def test_repository_contains_no_secret(self) -> None:
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=BASE_DIR, check=True, capture_output=True)
         files = [BASE_DIR / name.decode() for name in listed.stdout.split(b"\0") if name]
-        ours = [path for path in files if path.is_file() and not relative(path).startswith("tests/")]
-        texts = {relative(path): path.read_text(errors="replace") for path in ours}
+        checked = [path for path in files if path.is_file() and not relative(path).startswith("tests/")]
+        texts = {relative(path): path.read_text(errors="replace") for path in checked}
         assert {"cognireview/settings.py", ".env.example", "docker-compose.yml"} <= set(texts)
         assert [name for name, text in texts.items() if SECRETS.search(text)] == []
         assert SECRETS.search("SECRET_KEY = 'django-insecure-0123456789'")
 
 
-class TestANewInstallation:
-    def test_has_a_key_of_its_own(self, tmp_path: Path) -> None:
+class TestNewInstallation:
+    def test_each_installation_creates_another_secret_key(self, tmp_path: Path) -> None:
         assert read_or_create(tmp_path / "one") != read_or_create(tmp_path / "another")
 
-    def test_shows_no_error_to_others(self) -> None:
+    def test_debug_pages_and_proxy_trust_are_off_by_default(self) -> None:
         assert Environment.model_fields["debug"].default is False
         assert Environment.model_fields["trust_proxy"].default is False
         assert Environment.model_fields["secret_key"].default is None
 
     @pytest.mark.django_db
-    def test_has_no_account(self) -> None:
+    def test_new_installation_has_no_account(self) -> None:
         assert not User.objects.exists()
 
 
 @pytest.mark.django_db
-class TestASecondFactor:
-    def test_is_not_to_be_read_in_the_database(self, ana: User) -> None:
+class TestSecondFactor:
+    def test_second_factor_secret_is_encrypted_in_the_database(self, ana: User) -> None:
         secret = generate_totp_secret()
         TOTP.activate(ana, secret)
         assert secret not in json.dumps(Authenticator.objects.get().data)
 
-    def test_fits_no_code_under_another_key_and_breaks_nothing(
-        self, ana: User, settings: LazySettings
-    ) -> None:
+    def test_second_factor_accepts_no_code_under_another_key(self, ana: User, settings: LazySettings) -> None:
         secret = generate_totp_secret()
         TOTP.activate(ana, secret)
         code = f"{hotp_value(secret, next(iter(yield_hotp_counters_from_time()))):06}"
@@ -160,14 +158,14 @@ class TestASecondFactor:
         assert not Authenticator.objects.get().wrap().validate_code(code)
 
 
-def by_form(data: bytes, max: User) -> None:
+def import_by_form(data: bytes, max: User) -> None:
     upload = jobs.enqueue_import(
         run_name="evaluations", file_name="a.jsonl", blocks=[data], strict=False, actor=max
     )
     jobs.import_upload(upload.pk)
 
 
-def in_parts(data: bytes, max: User) -> None:
+def import_in_parts(data: bytes, max: User) -> None:
     begun = uploads.begin(
         file_name="a.jsonl", run_name="evaluations", strict=False, size=len(data), actor=max
     )
@@ -176,7 +174,7 @@ def in_parts(data: bytes, max: User) -> None:
     jobs.import_upload(Import.objects.get().pk)
 
 
-def by_the_api(data: bytes, max: User) -> None:
+def import_by_api(data: bytes, max: User) -> None:
     token = api_tokens.create(person=max, scopes=["import"], actor=None).text
     program = Client(headers={"Authorization": f"Bearer {token}"})
     sent = program.post("/api/v1/runs/evaluations/imports", data, content_type="application/x-ndjson")
@@ -184,23 +182,23 @@ def by_the_api(data: bytes, max: User) -> None:
     jobs.import_upload(Import.objects.get().pk)
 
 
-def as_an_array(data: bytes, max: User) -> None:
+def import_as_array(data: bytes, max: User) -> None:
     bring_in(b"[%b]" % data.strip().replace(b"\n", b","))
 
 
-WAYS_IN: dict[str, Callable[[bytes, User], object]] = {
-    "by a command": lambda data, _: bring_in(data),
-    "by the form": by_form,
-    "in parts": in_parts,
-    "by the API": by_the_api,
-    "as an array": as_an_array,
+IMPORT_PATHS: dict[str, Callable[[bytes, User], object]] = {
+    "command": lambda data, _: bring_in(data),
+    "form": import_by_form,
+    "upload in parts": import_in_parts,
+    "API": import_by_api,
+    "array": import_as_array,
 }
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("way", WAYS_IN)
-def test_a_file_is_held_to_the_same_rules_whichever_way_it_comes(way: str, max: User) -> None:
-    """Rows go in by COPY, past the validation of models: the one parser lets them pass, or nobody."""
+@pytest.mark.parametrize("path", IMPORT_PATHS)
+def test_every_import_path_rejects_the_same_lines(path: str, max: User) -> None:
+    """COPY bypasses the validation of models, so the parser has to reject invalid lines on every path."""
     bad = [
         line("eval_2", aggregated_score="fine"),
         line("eval_3", created_at="infinity"),
@@ -208,7 +206,7 @@ def test_a_file_is_held_to_the_same_rules_whichever_way_it_comes(way: str, max: 
         line("eval_4", parsed_rubric_scores=[]),
         line("eval_5", x=rb'"\ud800"'),
     ]
-    WAYS_IN[way](file_of(line("eval_1"), *bad), max)
+    IMPORT_PATHS[path](file_of(line("eval_1"), *bad), max)
     assert [record.evaluation_id for record in Evaluation.objects.all()] == ["eval_1"]
     rejected = ImportLine.objects.filter(outcome=ImportLine.Outcome.REJECTED).order_by("line")
     assert list(rejected.values_list("line", "field")) == [
@@ -222,13 +220,13 @@ def test_a_file_is_held_to_the_same_rules_whichever_way_it_comes(way: str, max: 
 
 def rows(title: str) -> dict[str, list[str]]:
     """Map the promise or incident in each row of a docs/security.md table to its tests."""
-    section = HELD_BY.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    section = SECURITY_TESTS.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     found = re.findall(r"^\| (.+?) \| (.+) \|$", section, re.MULTILINE)
     return {name: re.findall(r"`(\S+?)`", tests) for name, tests in found if "`" in tests}
 
 
 def names_in(path: Path) -> Iterator[str]:
-    """The names of a test file as pytest has them: its functions, classes, and methods of those."""
+    """Yield the names in a test file as pytest writes them: functions, classes, and `Class::method`."""
     for node in tree(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
@@ -236,17 +234,17 @@ def names_in(path: Path) -> Iterator[str]:
             yield from (f"{node.name}::{one.name}" for one in node.body if isinstance(one, ast.FunctionDef))
 
 
-class TestThePromises:
+class TestPromises:
     TITLES = ("Promises", "Vulnerabilities of other programs", "Attacks", "Unusual input")
 
-    def test_of_the_security_page_are_each_held_by_tests(self) -> None:
+    def test_every_promise_has_tests(self) -> None:
         section = SECURITY.partition("\n## What the program promises\n")[2].partition("\n## ")[0]
         promised = re.findall(r"^- \*\*(.+?)\.?\*\*", section, re.MULTILINE)
         assert len(promised) > 12
         assert list(rows("Promises")) == promised
 
     @pytest.mark.parametrize("title", TITLES)
-    def test_name_tests_that_are_there(self, title: str) -> None:
+    def test_named_tests_exist(self, title: str) -> None:
         named = [test for tests in rows(title).values() for test in tests]
         assert len(rows(title)) > 6
         assert [test for test in named if not self.is_there(test)] == []
@@ -256,7 +254,7 @@ class TestThePromises:
         path = BASE_DIR / "tests" / name
         return path.is_file() and (not inside or inside in set(names_in(path)))
 
-    def test_that_name_no_test_would_be_noticed(self) -> None:
-        assert self.is_there("test_security.py::TestThePromises")
-        assert not self.is_there("test_security.py::TestNothing")
-        assert not self.is_there("test_nothing.py")
+    def test_missing_test_is_found(self) -> None:
+        assert self.is_there("test_security.py::TestPromises")
+        assert not self.is_there("test_security.py::TestMissing")
+        assert not self.is_there("test_missing.py")

@@ -109,7 +109,7 @@ REJECTED: dict[str, list[Rejected]] = {
     "a timestamp before the year 1900": [
         Rejected(line(created_at="0001-01-01T00:00:00Z"), "created_at", "is in the year 1, before 1900")
     ],
-    "an id that stands in an earlier line": [
+    "an id of an earlier line": [
         Rejected(line("eval_before", task_id="other"), "evaluation_id", "is already in line 1")
     ],
 }
