@@ -201,11 +201,11 @@ REQUESTS: dict[str, tuple[Callable[[Client, Evaluation], Any], int]] = {
     "has more than 1,000 form fields": (many_fields, 400),
     "is a form in another encoding than UTF-8": (another_encoding, 400),
     "has U+0000 in a form field": (null_in_a_field, 422),
-    "has a query that makes no sense (`after=%00`, a page of 10^19)": (senseless_query, 200),
-    "asks for a record or a run of any number that is none": (no_such_record, 404),
-    "has a conflict or a choice that was not offered": (not_offered, 400),
-    "filters a list by what there is none of": (unknown_filter, 200),
-    "is an upload that breaks off": (broken_off, 422),
+    "has an invalid cursor (`after=%00`) or page (10^19)": (senseless_query, 200),
+    "names a record or a run that does not exist, by any number": (no_such_record, 404),
+    "resolves an unknown conflict, or has a choice that was not offered": (not_offered, 400),
+    "has an unknown filter or an invalid value of a filter": (unknown_filter, 200),
+    "is an upload that is interrupted": (broken_off, 422),
 }
 LOST_CONNECTION = "comes after the database closed its connection"
 

@@ -47,7 +47,7 @@ REJECTED: dict[str, list[Rejected]] = {
             b"\0",
         )
     ],
-    "JSON that is no object": [
+    "JSON that is not an object": [
         Rejected(b"[%b]" % line(), "", "is not a JSON object but an array"),
         Rejected(b"null", "", "is not a JSON object but null"),
         Rejected(b'"eval_1"', "", "is not a JSON object but a string"),
@@ -98,7 +98,7 @@ REJECTED: dict[str, list[Rejected]] = {
         Rejected(line(structured_ideal_response=[]), "structured_ideal_response", "is an array, but takes"),
         Rejected(line(created_at=1744422923), "created_at", "is a number, but takes a string"),
     ],
-    "a status or a verdict of another word": [
+    "an unknown status or verdict": [
         Rejected(line(human_review_status="Done"), "human_review_status", "is 'Done', but takes one of"),
         Rejected(line(aggregated_score="pass"), "aggregated_score", "is 'pass', but takes one of"),
     ],
@@ -140,7 +140,7 @@ ACCEPTED: dict[str, list[bytes]] = {
     "numbers like -0, 1.10 and 1E5": [
         line(x=b"[-0, -0.0, 1.10, 1E5, 1e308, 5e-324, 0.1, 18446744073709551615, -9223372036854775808]")
     ],
-    "a key that stands twice": [
+    "a repeated key": [
         line(task_id=b'1, "task_id": "2"'),
         line(human_review_status=b'"Completed", "human_review_status": "Needs Review"'),
         line(human_reviewer_id=b'null, "human_reviewer_id": null', x=b'1, "x": {"a": 1, "a": 2}'),
@@ -148,7 +148,7 @@ ACCEPTED: dict[str, list[bytes]] = {
     "U+2028, U+2029 or U+0085 in text": [
         line(parsing_error=b'"a%bb"' % character.encode()) for character in "\u2028\u2029\u0085\x7f\ufeff"
     ],
-    "escapes that need not be": [line(rb'"\u0065val_\/"'), line(rb'"a"', x=rb'"\u00e9\u002f\/\""')],
+    "unnecessary escapes": [line(rb'"\u0065val_\/"'), line(rb'"a"', x=rb'"\u00e9\u002f\/\""')],
     "a pair of surrogates": [line(x=rb'"\ud83d\ude00 \uDBFF\uDFFF"'), line(x='"😀"'.encode())],
     "unknown keys": [
         line(run="a", notes=[1, {"deep": None}], id=1, pk="x"),
@@ -215,7 +215,7 @@ FILES: dict[str, list[tuple[bytes, dict[str, int], bytes]]] = {
         (b"\n", {"lines": 1, "blank": 1}, b"\n"),
     ],
     "has no final line end": [(BEFORE + b"\n" + AFTER, {"lines": 2, "new": 2}, BEFORE + b"\n" + AFTER)],
-    "is cut in its last line": [
+    "is cut off in its last line": [
         (file_of(BEFORE) + AFTER[:size], {"lines": 2, "new": 1, "rejected": 1}, file_of(BEFORE))
         for size in (1, 100, len(AFTER) - 1)
     ],
