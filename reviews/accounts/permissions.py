@@ -16,7 +16,7 @@ ROLES: dict[str, list[str]] = {
     "lead": [
         "review_evaluation",
         "lead_review",
-        "settle_conflict",
+        "resolve_conflict",
         "configure_run",
         "read_audit",
         "export_run",
@@ -24,7 +24,7 @@ ROLES: dict[str, list[str]] = {
     "admin": [
         "review_evaluation",
         "lead_review",
-        "settle_conflict",
+        "resolve_conflict",
         "configure_run",
         "read_audit",
         "export_run",
@@ -40,7 +40,7 @@ _SENTENCES = {
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
     "read_audit": "Only a lead or an admin can read the audit log.",
     "lead_review": "You need the lead role for this.",
-    "settle_conflict": "Only a lead or an admin can resolve conflicts.",
+    "resolve_conflict": "Only a lead or an admin can resolve conflicts.",
     "configure_run": "Only a lead or an admin can change the settings of a run.",
     "import_context": "Only an admin can import task context.",
     "manage_people": "Only an admin can manage accounts.",

@@ -82,7 +82,7 @@ def _filters(wanted: ClaimIn) -> Filters:
     response={204: None},
     problems=(404,),
 )
-def give_back(request: ApiRequest, evaluation_id: str, run: str) -> Status[Any]:
+def release(request: ApiRequest, evaluation_id: str, run: str) -> Status[Any]:
     """Give a record back; a lead also what somebody else holds. What nobody holds stays as it is."""
     claims.release(evaluation_id=get_record(run, evaluation_id).pk, actor=request.user)
     return Status(204, None)
@@ -156,7 +156,7 @@ def _saved(made: Review) -> dict[str, Any]:
     record = Evaluation.objects.get(pk=made.evaluation_id)
     outcome = "disagreement" if record.is_escalated else "independent review"
     return {
-        "outcome": "in force" if record.review_id == made.pk else outcome,
+        "outcome": "current" if record.review_id == made.pk else outcome,
         "status": record.shown_status,
         "version": record.version,
         "decision": shapes.decision_out(made),

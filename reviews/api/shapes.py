@@ -191,7 +191,7 @@ class RecordOut(Schema):
 class SavedOut(Schema):
     """What became of a decision that was sent."""
 
-    outcome: Literal["in force", "independent review", "disagreement"] = Field(
+    outcome: Literal["current", "independent review", "disagreement"] = Field(
         description="An independent review waits for those of others, a disagreement for a lead."
     )
     status: str
@@ -223,7 +223,7 @@ def import_out(source: Import) -> dict[str, Any]:
 
 
 def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
-    is_held = record.is_claimed
+    is_claimed = record.is_claimed
     human_verdict = definition.of(record.run).rule.verdict(record.human_corrected_scores)
     names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
     more = ("version", "created_at", "is_escalated", "is_stale")
@@ -233,8 +233,8 @@ def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
         "status": record.shown_status,
         "judge_verdict": None if is_hidden else record.aggregated_score,
         "human_verdict": None if is_hidden else human_verdict,
-        "claimed_by": _name(record.claimed_by) if is_held else None,
-        "claimed_until": record.claimed_until if is_held else None,
+        "claimed_by": _name(record.claimed_by) if is_claimed else None,
+        "claimed_until": record.claimed_until if is_claimed else None,
         "assigned_to": _name(record.assigned_to),
         "reviewer": record.human_reviewer_id,
         "reviewed_at": record.human_review_timestamp,
@@ -245,14 +245,14 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
     """The record as the review screen shows it to that person."""
     is_blind = blind_scoring.is_hidden(record, reader)
     sheet = load_sheet(record, is_blind=is_blind)
-    is_held = record.is_claimed
+    is_claimed = record.is_claimed
     return {
         "evaluation_id": record.evaluation_id,
         "run": record.run.name,
         "version": record.version,
         "status": record.shown_status,
-        "claimed_by": _name(record.claimed_by) if is_held else None,
-        "claimed_until": record.claimed_until if is_held else None,
+        "claimed_by": _name(record.claimed_by) if is_claimed else None,
+        "claimed_until": record.claimed_until if is_claimed else None,
         "is_blind": is_blind,
         "fields": dict(evidence_record.visible_fields(record, is_blind=is_blind)),
         "criteria": [_criterion(proposal, sheet) for proposal in sheet.proposals],

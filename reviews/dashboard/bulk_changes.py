@@ -49,7 +49,7 @@ class BulkPreview(NamedTuple):
 
     #: None for more than `MOST_AT_ONCE`.
     changes: int | None
-    held: int
+    claimed: int
 
 
 class UndoResult(NamedTuple):
@@ -65,8 +65,8 @@ def preview(order: BulkOrder) -> BulkPreview:
     """Count the records that a change would affect. Raises `listing.TooSlow`."""
     with listing.time_limit():
         changes = _changing(order)[: MOST_AT_ONCE + 1].count()
-        held = _held_by_others(order)[: MOST_AT_ONCE + 1].count() if order.kind == Kind.ASSIGN else 0
-    return BulkPreview(changes if changes <= MOST_AT_ONCE else None, held)
+        claimed = _claimed_by_others(order)[: MOST_AT_ONCE + 1].count() if order.kind == Kind.ASSIGN else 0
+    return BulkPreview(changes if changes <= MOST_AT_ONCE else None, claimed)
 
 
 @transaction.atomic
@@ -137,9 +137,9 @@ def _changing(order: BulkOrder) -> QuerySet[Evaluation]:
     return found.filter(UNCLAIMED | Q(claimed_by=order.assigned_to)).filter(Q(assigned_to=None) | ~theirs)
 
 
-def _held_by_others(order: BulkOrder) -> QuerySet[Evaluation]:
-    held = listing.matching_records(order.run, order.filters, None).filter(STATUSES["claimed"])
-    return held.exclude(claimed_by=order.assigned_to) if order.assigned_to else held
+def _claimed_by_others(order: BulkOrder) -> QuerySet[Evaluation]:
+    claimed = listing.matching_records(order.run, order.filters, None).filter(STATUSES["claimed"])
+    return claimed.exclude(claimed_by=order.assigned_to) if order.assigned_to else claimed
 
 
 def _as_changed(change: BulkChange) -> QuerySet[Evaluation]:

@@ -42,7 +42,7 @@ class ActiveReviewer(NamedTuple):
 def active_reviewers(run: Run | None = None) -> list[ActiveReviewer]:
     """Return reviewers with a claim or recent activity, last active first, in one run or in all."""
     claims: dict[int, list[Evaluation]] = {}
-    for evaluation in _held(run):
+    for evaluation in _claimed_records(run):
         claims.setdefault(evaluation.claimed_by_id or 0, []).append(evaluation)
     since = timezone.now() - RECENTLY
     parameters: dict[str, Any] = {"run": run.pk if run else None, "claim_length": settings.CLAIM_LENGTH}
@@ -54,7 +54,7 @@ def active_reviewers(run: Run | None = None) -> list[ActiveReviewer]:
     return sorted(present, key=lambda one: one.last_seen, reverse=True)
 
 
-def _held(run: Run | None) -> list[Evaluation]:
+def _claimed_records(run: Run | None) -> list[Evaluation]:
     rows = run.evaluations.all() if run else Evaluation.objects.all()
     claimed = rows.in_queue().claimed().order_by("claimed_until")
     return list(claimed.select_related("run").without_large_columns())

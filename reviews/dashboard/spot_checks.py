@@ -84,7 +84,7 @@ def open_checks(actor: User) -> list[SpotCheck]:
 def settled(selection: WorkSelection) -> list[SpotCheck]:
     """Return the latest completed checks, by the day of the decision."""
     found = SpotCheck.objects.filter(selection.of_reviews()).exclude(outcome=Outcome.OPEN)
-    return list(_loaded(found).order_by("-settled_at", "-pk")[:LISTED])
+    return list(_loaded(found).order_by("-resolved_at", "-pk")[:LISTED])
 
 
 def _open(check_id: int, actor: User) -> SpotCheck:
@@ -102,11 +102,11 @@ def _open(check_id: int, actor: User) -> SpotCheck:
 
 def _settle(spot_check: SpotCheck, outcome: Outcome, actor: User, note: str) -> None:
     spot_check.outcome, spot_check.note = outcome, note
-    spot_check.settled_by, spot_check.settled_at = actor, timezone.now()
-    spot_check.save(update_fields=["outcome", "note", "settled_by", "settled_at"])
+    spot_check.resolved_by, spot_check.resolved_at = actor, timezone.now()
+    spot_check.save(update_fields=["outcome", "note", "resolved_by", "resolved_at"])
 
 
 def _loaded(checks: QuerySet[SpotCheck]) -> QuerySet[SpotCheck]:
     """Load everything a page shows, without large columns."""
-    checks = checks.select_related("review__evaluation__run", "review__reviewer", "settled_by")
+    checks = checks.select_related("review__evaluation__run", "review__reviewer", "resolved_by")
     return checks.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))

@@ -31,11 +31,11 @@ class Decision:
         return self.review.evaluation
 
     @property
-    def state(self) -> Literal["in force", "superseded", "taken back", "independent review"]:
+    def state(self) -> Literal["current", "superseded", "undone", "independent review"]:
         if hasattr(self.review, "withdrawal"):
-            return "taken back"
+            return "undone"
         if self.evaluation.review_id == self.review.pk:
-            return "in force"
+            return "current"
         return "independent review" if hasattr(self.review, "independent_review") else "superseded"
 
     @property
@@ -43,7 +43,7 @@ class Decision:
         """Whether it is in force, or an independent review that nothing in force came after."""
         in_force = self.evaluation.review_id or 0
         is_aside = self.state == "independent review" and in_force < self.review.pk
-        return is_aside or self.state == "in force"
+        return is_aside or self.state == "current"
 
 
 class Page(NamedTuple):
@@ -93,7 +93,7 @@ def _escalations(reviewer: User, run: Run | None) -> list[Escalation]:
     raised = Escalation.objects.filter(_in_run(run), raised_by=reviewer)
     raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN).order_by("-pk")
     raised = raised.exclude(kind=Escalation.Kind.DISAGREEMENT)
-    return list(_without_large(raised.select_related("evaluation__run", "settled_by"))[:LISTED])
+    return list(_without_large(raised.select_related("evaluation__run", "resolved_by"))[:LISTED])
 
 
 def _in_run(run: Run | None) -> Q:

@@ -51,8 +51,8 @@ _ENDS = {
     "submit": "submitted",
     "independent review": "an independent review was given",
     "close": "closed",
-    "settle conflict": "a conflict was settled",
-    "settle escalation": "the question was answered",
+    "resolve conflict": "a conflict was settled",
+    "resolve escalation": "the question was answered",
 }
 _FILES = {
     "new": "brought this record",
@@ -315,7 +315,7 @@ def _brings_version(event: AuditEvent, made: dict[int, Version]) -> bool:
     if event.action == "reopen":
         version = made.get(event.detail.get("version") or 0)
         return version is not None and version.review.is_from_file and version.review.conflict_id is None
-    return event.action in _DECIDE | {"settle conflict"}
+    return event.action in _DECIDE | {"resolve conflict"}
 
 
 def _sentence(event: AuditEvent) -> str:
@@ -336,7 +336,7 @@ def _sentence(event: AuditEvent) -> str:
         "unskip": "took the skip back",
         "escalate": f"handed it to a lead. {reason}".rstrip(". "),
         "withdraw escalation": "took it back from the lead",
-        "settle escalation": f"answered: {outcome}",
+        "resolve escalation": f"answered: {outcome}",
         "submit": f"submitted {number}",
         "independent review": f"gave an independent review: {number}",
         "resolve": f"settled it: all independent reviews agree, and {number} is in force",
@@ -349,9 +349,9 @@ def _sentence(event: AuditEvent) -> str:
         "undo": f"took {number} back",
         "reopen": f"reopened it; {number} stands until there is a newer one",
         "agree to spot check": "agreed with it in a spot check",
-        "settle conflict": (
+        "resolve conflict": (
             f"let the file's decision hold: {number}"
-            if detail.get("holds") == "theirs"
+            if detail.get("kept") == "theirs"
             else "let the decision made here hold"
         ),
     }

@@ -21,7 +21,7 @@ class Change(NamedTuple):
 
 
 class Version(NamedTuple):
-    """One review. `state` is "in force", "superseded", "taken back" or "independent review".
+    """One review. `state` is "current", "superseded", "undone" or "independent review".
 
     `before` is the decision that was in force until then, if any.
     """
@@ -98,9 +98,9 @@ def _before(review: Review, reviews: list[Review]) -> Review | None:
 
 def _state(evaluation: Evaluation, review: Review) -> str:
     if review.pk == evaluation.review_id:
-        return "in force"
+        return "current"
     if hasattr(review, "withdrawal"):
-        return "taken back"
+        return "undone"
     return "independent review" if hasattr(review, "independent_review") else "superseded"
 
 

@@ -76,7 +76,7 @@ def _note_conflicts(target: Import, disputed: dict[int, IncomingRecord]) -> None
         if bytes(conflict.content_hash) == disputed[conflict.evaluation_id].content_hash:
             del disputed[conflict.evaluation_id]
     replaced = is_open.filter(evaluation__in=disputed)
-    replaced.update(outcome=FileConflict.Outcome.REPLACED, settled_at=timezone.now())
+    replaced.update(outcome=FileConflict.Outcome.REPLACED, resolved_at=timezone.now())
     FileConflict.objects.bulk_create(
         FileConflict(
             evaluation_id=evaluation,

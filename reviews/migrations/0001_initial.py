@@ -829,7 +829,7 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("settled_at", models.DateTimeField(null=True)),
+                ("resolved_at", models.DateTimeField(null=True)),
                 (
                     "evaluation",
                     models.ForeignKey(
@@ -840,7 +840,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "settled_by",
+                    "resolved_by",
                     models.ForeignKey(
                         db_index=False,
                         null=True,
@@ -1452,7 +1452,7 @@ class Migration(migrations.Migration):
                     ("review_evaluation", "Can review evaluations"),
                     ("read_audit", "Can read the audit log"),
                     ("lead_review", "Can release claims of others"),
-                    ("settle_conflict", "Can settle conflicts"),
+                    ("resolve_conflict", "Can resolve conflicts"),
                     ("configure_run", "Can change how a run is judged"),
                     ("import_context", "Can import task context"),
                     ("manage_people", "Can manage accounts"),
@@ -1733,7 +1733,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("answer", models.TextField(blank=True, db_default="")),
-                ("settled_at", models.DateTimeField(null=True)),
+                ("resolved_at", models.DateTimeField(null=True)),
                 (
                     "raised_by",
                     models.ForeignKey(
@@ -1743,7 +1743,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "settled_by",
+                    "resolved_by",
                     models.ForeignKey(
                         db_index=False,
                         null=True,
@@ -2049,7 +2049,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("note", models.TextField(blank=True, db_default="")),
-                ("settled_at", models.DateTimeField(null=True)),
+                ("resolved_at", models.DateTimeField(null=True)),
                 (
                     "drawn_by",
                     models.ForeignKey(
@@ -2086,7 +2086,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "settled_by",
+                    "resolved_by",
                     models.ForeignKey(
                         db_index=False,
                         null=True,

@@ -83,8 +83,8 @@ class SpotCheck(models.Model):
     drawn_at = models.DateTimeField(db_default=Now())
     outcome = models.CharField(max_length=10, choices=Outcome, db_default=Outcome.OPEN)
     note = models.TextField(blank=True, db_default="")
-    settled_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
-    settled_at = models.DateTimeField(null=True)
+    resolved_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    resolved_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "spot_check"

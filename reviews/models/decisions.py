@@ -31,8 +31,8 @@ class FileConflict(models.Model):
     content_hash = models.BinaryField(help_text="Of that line, as in the evaluation.")
     human = models.JSONField(help_text="The five human_* values of that line; the timestamp in ISO 8601.")
     outcome = models.CharField(max_length=10, choices=Outcome, db_default=Outcome.OPEN)
-    settled_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
-    settled_at = models.DateTimeField(null=True)
+    resolved_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    resolved_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "file_conflict"
@@ -220,8 +220,8 @@ class Escalation(models.Model):
     raised_at = models.DateTimeField(db_default=Now())
     outcome = models.CharField(max_length=10, choices=Outcome, db_default=Outcome.OPEN)
     answer = models.TextField(blank=True, db_default="")
-    settled_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
-    settled_at = models.DateTimeField(null=True)
+    resolved_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    resolved_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "escalation"

@@ -64,7 +64,7 @@ class Run(models.Model):
             ("review_evaluation", "Can review evaluations"),
             ("read_audit", "Can read the audit log"),
             ("lead_review", "Can release claims of others"),
-            ("settle_conflict", "Can settle conflicts"),
+            ("resolve_conflict", "Can resolve conflicts"),
             ("configure_run", "Can change how a run is judged"),
             ("import_context", "Can import task context"),
             ("manage_people", "Can manage accounts"),

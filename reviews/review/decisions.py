@@ -134,7 +134,7 @@ def _decide(
     `waiting` are the keys of the open independent reviews that it closes, if the caller has them.
     """
     escalation, settled = (
-        _settle_escalation(evaluation, reviewer),
+        _resolve_escalation(evaluation, reviewer),
         independent_reviews.close(evaluation, waiting),
     )
     review = review_versions.add(
@@ -160,7 +160,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
         raise Conflict("You have no decision in this run to undo.")
     evaluation = claims.lock_evaluation(last.evaluation_id)
     if independent_reviews.is_aside(evaluation, last):
-        independent_reviews.take_back(evaluation, last)
+        independent_reviews.withdraw(evaluation, last)
         return evaluation
     check_current(evaluation, last)
     check_undisputed(evaluation)
@@ -189,7 +189,7 @@ def _restore(evaluation: Evaluation, review: Review) -> None:
     evaluation.is_stale = before["is_stale"]
     if before["escalation"]:
         evaluation.is_escalated = True
-        open_again = {"outcome": Escalation.Outcome.OPEN, "settled_by": None, "settled_at": None}
+        open_again = {"outcome": Escalation.Outcome.OPEN, "resolved_by": None, "resolved_at": None}
         Escalation.objects.filter(pk=before["escalation"]).update(**open_again)
     independent_reviews.reopen(review)
 
@@ -226,14 +226,14 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
 
 
 @transaction.atomic
-def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User) -> None:
+def resolve_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User) -> None:
     """Resolve a conflict for the decision of the file (`theirs`) or for the one made here.
 
     The file's five human_* values become a review version by the actor. `version` is the record's version
     that the actor saw. Raises `Conflict` if the record has changed, or if the conflict was resolved or
     replaced by a newer file.
     """
-    check(actor, "settle_conflict")
+    check(actor, "resolve_conflict")
     conflict = FileConflict.objects.get(pk=conflict_id)
     # An import, a submit or another lead may change the record until it is locked.
     evaluation = claims.lock_evaluation(conflict.evaluation_id)
@@ -246,15 +246,15 @@ def settle_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User
     if theirs:
         _take_from_file(evaluation, conflict, actor)
     conflict.outcome = FileConflict.Outcome.THEIRS if theirs else FileConflict.Outcome.OURS
-    conflict.settled_by, conflict.settled_at = actor, timezone.now()
-    conflict.save(update_fields=["outcome", "settled_by", "settled_at"])
+    conflict.resolved_by, conflict.resolved_at = actor, timezone.now()
+    conflict.save(update_fields=["outcome", "resolved_by", "resolved_at"])
     events.record(
-        "settle conflict",
+        "resolve conflict",
         actor=actor,
         run=evaluation.run,
         source=conflict.source,
         evaluation=evaluation,
-        holds=conflict.outcome,
+        kept=conflict.outcome,
         version=evaluation.review.version if theirs and evaluation.review else None,
         line=conflict.line,
         theirs=conflict.human,
@@ -269,18 +269,18 @@ def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User)
     evaluation.human = human
     evaluation.is_stale = evaluation.is_sampled = False
     if evaluation.is_done:
-        _settle_escalation(evaluation, actor)
+        _resolve_escalation(evaluation, actor)
         independent_reviews.close(evaluation)
     save_decision(evaluation)
 
 
-def _settle_escalation(evaluation: Evaluation, reviewer: User) -> int | None:
+def _resolve_escalation(evaluation: Evaluation, reviewer: User) -> int | None:
     """Resolve the open escalation of a record. Return its key, for undo."""
     if not evaluation.is_escalated:
         return None
     escalation = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
     escalation.outcome = Escalation.Outcome.DECIDED
-    escalation.settled_by, escalation.settled_at = reviewer, timezone.now()
-    escalation.save(update_fields=["outcome", "settled_by", "settled_at"])
+    escalation.resolved_by, escalation.resolved_at = reviewer, timezone.now()
+    escalation.save(update_fields=["outcome", "resolved_by", "resolved_at"])
     evaluation.is_escalated = False
     return escalation.pk

@@ -78,7 +78,7 @@ def withdraw(*, escalation_id: int, actor: User) -> Evaluation:
 
 
 @transaction.atomic
-def settle(*, escalation_id: int, actor: User, outcome: str, answer: str) -> None:
+def resolve(*, escalation_id: int, actor: User, outcome: str, answer: str) -> None:
     """Answer an escalation: "returned" to the queue, or "closed" because nobody can judge the record.
 
     Closed, it is completed without scores, with the reason and the answer as its comments. Where independent
@@ -104,7 +104,7 @@ def settle(*, escalation_id: int, actor: User, outcome: str, answer: str) -> Non
         claims.clear_claim(evaluation)
     _end(escalation, evaluation, Outcome(outcome), actor, answer)
     events.record(
-        "settle escalation",
+        "resolve escalation",
         actor=actor,
         run=evaluation.run,
         evaluation=evaluation,
@@ -121,7 +121,7 @@ def find_open(evaluation: Evaluation) -> Escalation | None:
 def find_answer(evaluation: Evaluation) -> Escalation | None:
     """The last escalation that a lead returned to the queue with an answer."""
     returned = evaluation.escalations.filter(outcome=Outcome.RETURNED).exclude(kind=Kind.DISAGREEMENT)
-    return returned.select_related("raised_by", "settled_by").order_by("-pk").first()
+    return returned.select_related("raised_by", "resolved_by").order_by("-pk").first()
 
 
 def _open(escalation_id: int) -> tuple[Escalation, Evaluation]:
@@ -137,7 +137,7 @@ def _end(
     escalation: Escalation, evaluation: Evaluation, outcome: Escalation.Outcome, actor: User, answer: str = ""
 ) -> None:
     escalation.outcome, escalation.answer = outcome, answer
-    escalation.settled_by, escalation.settled_at = actor, timezone.now()
-    escalation.save(update_fields=["outcome", "answer", "settled_by", "settled_at"])
+    escalation.resolved_by, escalation.resolved_at = actor, timezone.now()
+    escalation.save(update_fields=["outcome", "answer", "resolved_by", "resolved_at"])
     evaluation.is_escalated = False
     evaluation.save(update_fields=["is_escalated"])

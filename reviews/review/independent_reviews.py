@@ -210,9 +210,9 @@ def reopen(review: Review) -> None:
     )
 
 
-def recount(evaluation: Evaluation, taken_back: Review) -> None:
+def recount(evaluation: Evaluation, undone: Review) -> None:
     """Remove a record from the counts if the undone review was counted."""
-    if evaluation.independent_reviews.filter(review=taken_back, is_counted=True).exists():
+    if evaluation.independent_reviews.filter(review=undone, is_counted=True).exists():
         agreement_counts.uncount(evaluation)
 
 
@@ -228,7 +228,7 @@ def is_aside(evaluation: Evaluation, review: Review) -> bool:
     return is_newest and IndependentReview.objects.filter(review=review).exists()
 
 
-def take_back(evaluation: Evaluation, review: Review) -> None:
+def withdraw(evaluation: Evaluation, review: Review) -> None:
     """Withdraw an independent review of a locked record and restore its entries as a draft.
 
     The reviewer gets the record back if nobody has claimed it. Raises `RecordUnavailable` if a lead has.
@@ -287,7 +287,7 @@ def _hand_to_lead(evaluation: Evaluation, actor: User, action: str = "disagreeme
 
 def _end_disagreement(evaluation: Evaluation, actor: User) -> None:
     disagreement = {"kind": Escalation.Kind.DISAGREEMENT, "outcome": Escalation.Outcome.OPEN}
-    ended = {"outcome": Escalation.Outcome.WITHDRAWN, "settled_by": actor, "settled_at": timezone.now()}
+    ended = {"outcome": Escalation.Outcome.WITHDRAWN, "resolved_by": actor, "resolved_at": timezone.now()}
     if evaluation.escalations.filter(**disagreement).update(**ended):
         evaluation.is_escalated = False
         evaluation.save(update_fields=["is_escalated"])

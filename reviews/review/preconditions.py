@@ -15,7 +15,7 @@ _CHANGES = {
     "close": "closed this",
     "undo": "undid a decision on this",
     "reopen": "reopened this",
-    "settle conflict": "resolved a conflict on this",
+    "resolve conflict": "resolved a conflict on this",
 }
 
 

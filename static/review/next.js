@@ -24,7 +24,7 @@ async function prefetch() {
   if (prefetched() || sending || !fields || !one("#skip") || !isClaimed(screen)) return;
   const body = new FormData();
   for (const name of ["csrfmiddlewaretoken", "queue"]) body.set(name, fields[name].value);
-  body.set("beside", screen.dataset.pk);
+  body.set("current", screen.dataset.pk);
   fetching = new AbortController();
   const options = { method: "POST", body, headers: { "HX-Request": "true" }, signal: fetching.signal };
   try {

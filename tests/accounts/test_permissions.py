@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 MAY = {
     "review_evaluation": {"ana", "lea", "max"},
     "lead_review": {"lea", "max"},
-    "settle_conflict": {"lea", "max"},
+    "resolve_conflict": {"lea", "max"},
     "configure_run": {"lea", "max"},
     "read_audit": {"lea", "max"},
     "export_run": {"lea", "max"},
@@ -40,7 +40,7 @@ MAY = {
 SENTENCES = {
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
     "lead_review": "You need the lead role for this.",
-    "settle_conflict": "Only a lead or an admin can resolve conflicts.",
+    "resolve_conflict": "Only a lead or an admin can resolve conflicts.",
     "configure_run": "Only a lead or an admin can change the settings of a run.",
     "read_audit": "Only a lead or an admin can read the audit log.",
     "export_run": "Only a lead or an admin can export a run.",

@@ -122,7 +122,7 @@ class TestReview:
         assert (record.human_review_status, record.human_reviewer_id) == ("Completed", "ana")
         assert answer.status_code == 200
         saved = answer.json()
-        assert (saved["outcome"], saved["status"]) == ("in force", "Completed")
+        assert (saved["outcome"], saved["status"]) == ("current", "Completed")
         assert saved["decision"]["causes"] == {ACCURACY: cause}
         assert saved["decision"]["verdict"] == "Pass"
 
@@ -262,7 +262,7 @@ class TestReview:
         assert review(program_of(bo), record, other).json()["outcome"] == "disagreement"
         assert len(independent_reviews.open_on(record)) == 2
         settled = review(of_lea, record)
-        assert settled.json()["outcome"] == "in force", settled.content
+        assert settled.json()["outcome"] == "current", settled.content
 
 
 class TestBlindReview:
@@ -307,7 +307,7 @@ class TestBlindReview:
         assert {one["criterion"]: one["score"] for one in shown.json()["criteria"]}[ACCURACY] == "No"
         assert self.commit(of_ana, record).status_code == 200
         assert self.commit(of_ana, record, **{ACCURACY: "No"}).status_code == 409
-        assert review(of_ana, record).json()["outcome"] == "in force"
+        assert review(of_ana, record).json()["outcome"] == "current"
         assert Review.objects.get().blind_scores == {UNDERSTANDING: "Yes", ACCURACY: "Yes"}
 
     def test_blind_scores_require_the_claim(self, record: Evaluation, of_ana: Program) -> None:

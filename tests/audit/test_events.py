@@ -184,12 +184,12 @@ class TestActions:
         escalations.withdraw(escalation_id=escalation.pk, actor=ana)
         claims.claim(evaluation_id=claimed.pk, reviewer=ana)
         escalation = escalations.escalate(evaluation_id=claimed.pk, reviewer=ana, **said)
-        escalations.settle(escalation_id=escalation.pk, actor=lea, outcome="returned", answer="Read it.")
+        escalations.resolve(escalation_id=escalation.pk, actor=lea, outcome="returned", answer="Read it.")
         assert [action for action in actions() if action != "claim"] == [
             "escalate",
             "withdraw escalation",
             "escalate",
-            "settle escalation",
+            "resolve escalation",
         ]
 
     def test_dashboard_names_its_actions(self, run: Run, claimed: Evaluation, ana: User, lea: User) -> None:

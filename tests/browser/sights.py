@@ -371,7 +371,7 @@ def eventful_record() -> int:
     )
     record, ana, lea = Evaluation.objects.get(), *(User.objects.get(username=name) for name in ("ana", "lea"))
     asked = escalations.escalate(evaluation_id=record.pk, reviewer=ana, kind="question", reason="", note=LONG)
-    escalations.settle(escalation_id=asked.pk, actor=lea, outcome="returned", answer=LONG)
+    escalations.resolve(escalation_id=asked.pk, actor=lea, outcome="returned", answer=LONG)
     claims.claim(evaluation_id=record.pk, reviewer=ana)
     decided = decide(record, ana, causes={"Clarity": "too strict"}).evaluation
     scores = {"Clarity": {"score": "No", "justification": r"Ends with \(\frac{1}{3}\)."}}

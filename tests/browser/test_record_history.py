@@ -35,7 +35,7 @@ def test_a_lead_restores_an_older_version(
     page.keyboard.press("Enter")
     page.get_by_label("Reason for restoring it").fill("It was clear.")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Version 1 is in force again, as version 3.")
+    expect(page.get_by_role("status")).to_contain_text("Version 1 is current again, as version 3.")
     expect(page.get_by_role("listitem").first).to_contain_text("restored version 1 as version 3")
     expect(page.get_by_role("listitem").first).to_contain_text("It was clear.")
     revised.refresh_from_db()

@@ -80,7 +80,7 @@ class TestSettling:
     def test_agree_leaves_the_decision_and_keeps_the_note(self, drawn: SpotCheck, lea: User) -> None:
         spot_checks.agree(check_id=drawn.pk, actor=lea, note="Well argued.")
         [settled] = spot_checks.settled(WorkSelection(drawn.run))
-        assert (settled.outcome, settled.note, settled.settled_by) == ("agreed", "Well argued.", lea)
+        assert (settled.outcome, settled.note, settled.resolved_by) == ("agreed", "Well argued.", lea)
         assert settled.review.evaluation.is_done
         assert spot_checks.open_checks(lea) == []
 

@@ -105,7 +105,7 @@ def closed(ana: User, lea: User) -> None:
     raised = escalations.escalate(
         evaluation_id=record().pk, reviewer=ana, kind="cannot judge", reason="no response", note=""
     )
-    escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="Nobody can.")
+    escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="closed", answer="Nobody can.")
 
 
 def settled_for_the_file(ana: User, lea: User) -> None:
@@ -113,7 +113,7 @@ def settled_for_the_file(ana: User, lea: User) -> None:
     theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla"}
     bring_in(file_of(splice(A, theirs)))
     conflict = record().conflicts.get()
-    review_decisions.settle_conflict(
+    review_decisions.resolve_conflict(
         conflict_id=conflict.pk, version=record().version, theirs=True, actor=lea
     )
 

@@ -58,7 +58,7 @@ def run(ana: User) -> Run:
 
 
 def settle(actor: User, *, theirs: bool, version: int | None = None) -> None:
-    decisions.settle_conflict(
+    decisions.resolve_conflict(
         conflict_id=open_conflict().pk,
         version=evaluation().version if version is None else version,
         theirs=theirs,
@@ -173,15 +173,15 @@ class TestSettledForTheReview:
 
 
 class TestSettling:
-    @pytest.mark.parametrize(("theirs", "holds"), [(True, "theirs"), (False, "ours")])
+    @pytest.mark.parametrize(("theirs", "kept"), [(True, "theirs"), (False, "ours")])
     def test_leaves_an_event_that_tells_both_sides(
-        self, run: Run, lea: User, theirs: bool, holds: str
+        self, run: Run, lea: User, theirs: bool, kept: str
     ) -> None:
         conflict = open_conflict()
         settle(lea, theirs=theirs)
-        event = AuditEvent.objects.get(action="settle conflict")
+        event = AuditEvent.objects.get(action="resolve conflict")
         assert (event.actor, event.source, event.evaluation) == (lea, conflict.source, evaluation())
-        assert (event.detail["holds"], event.detail["line"]) == (holds, 1)
+        assert (event.detail["kept"], event.detail["line"]) == (kept, 1)
         assert event.detail["theirs"]["human_reviewer_id"] == "carla"
         assert event.detail["human"]["before"]["human_corrected_scores"] == SCORES
 
@@ -189,7 +189,7 @@ class TestSettling:
         conflict = open_conflict()
         settle(lea, theirs=False)
         with pytest.raises(Conflict, match="no longer open"):
-            decisions.settle_conflict(
+            decisions.resolve_conflict(
                 conflict_id=conflict.pk, version=evaluation().version, theirs=True, actor=lea
             )
         assert evaluation().human_reviewer_id == "ana"
@@ -266,7 +266,7 @@ class TestThePage:
 
     def test_settles_those_that_are_ticked(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
-        page = self.settle(as_lea, run, holds="ours", which=[self.key("eval_1"), self.key("eval_3")])
+        page = self.settle(as_lea, run, keep="ours", which=[self.key("eval_1"), self.key("eval_3")])
         assert "2 resolved: the decision made here was kept." in page
         assert open_conflict("eval_2")
         assert file_conflicts.count(run) == 1
@@ -274,7 +274,7 @@ class TestThePage:
     def test_settles_all_of_the_run(self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 1)
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
-        page = self.settle(as_lea, run, holds="theirs", all="on")
+        page = self.settle(as_lea, run, keep="theirs", all="on")
         assert "3 resolved" in page
         assert "No open conflicts." in page
 
@@ -284,27 +284,27 @@ class TestThePage:
         monkeypatch.setattr(views, "MOST_AT_ONCE", 2)
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         assert "the oldest 2 at a time" in text(as_lea.get(reverse("conflicts", args=[run.pk])))
-        assert "2 resolved" in self.settle(as_lea, run, holds="theirs", all="on")
+        assert "2 resolved" in self.settle(as_lea, run, keep="theirs", all="on")
         assert file_conflicts.count(run) == 1
 
     def test_says_why_one_is_not_settled(self, as_lea: Client, run: Run) -> None:
         key = f"{open_conflict().pk}-{evaluation().version - 1}"
-        page = self.settle(as_lea, run, holds="theirs", which=[key, "999999-1"])
+        page = self.settle(as_lea, run, keep="theirs", which=[key, "999999-1"])
         assert "1 not resolved. This record has changed since you opened the page." in page
         assert "1 not resolved. The conflict does not exist." in page
 
     def test_says_that_none_was_chosen(self, as_lea: Client, run: Run) -> None:
-        assert "Select at least one conflict." in self.settle(as_lea, run, holds="ours")
+        assert "Select at least one conflict." in self.settle(as_lea, run, keep="ours")
 
     @pytest.mark.parametrize(
         "posted",
         [
-            {"holds": "mine", "all": "on"},
-            {"holds": "ours", "which": "x"},
-            {"holds": "ours", "which": f"{10**19}-1"},
+            {"keep": "mine", "all": "on"},
+            {"keep": "ours", "which": "x"},
+            {"keep": "ours", "which": f"{10**19}-1"},
             {"one": "theirs-"},
             {"one": "\0-1-1"},
-            {"holds": "open", "all": "on"},
+            {"keep": "open", "all": "on"},
         ],
     )
     def test_refuses_what_it_did_not_offer(self, as_lea: Client, run: Run, posted: dict[str, str]) -> None:

@@ -59,7 +59,7 @@ class TestDecisions:
         decisions.undo(run=run, reviewer=ana)
         decide(Evaluation.objects.get(pk=made[0].pk), lea, by=decisions.revise)
         states = [one.state for one in recent.decisions(reviewer=ana).decisions]
-        assert states == ["taken back", "in force", "superseded"]
+        assert states == ["undone", "current", "superseded"]
 
     def test_come_in_pages(self, run: Run, ana: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 51):
@@ -90,17 +90,17 @@ class TestDecisions:
                 (one.state, one.evaluation.run.name, one.evaluation.task_id) for one in page.decisions
             ]
             shown += [(one.evaluation.run.name, one.evaluation.task_id) for one in page.skips]
-            shown += [(one.evaluation.run.name, one.settled_by) for one in page.escalations]
+            shown += [(one.evaluation.run.name, one.resolved_by) for one in page.escalations]
         assert len(shown) == 3 * count
 
 
 def test_skips_are_those_that_still_hold(run: Run, ana: User, bo: User) -> None:
-    waits, decided, taken_back, others = evaluations(run, tasks=["1"] * 4)
-    for evaluation in (waits, decided, taken_back):
+    waits, decided, unskipped, others = evaluations(run, tasks=["1"] * 4)
+    for evaluation in (waits, decided, unskipped):
         claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
     claims.skip(evaluation_id=others.pk, reviewer=bo)
     decide(decided, bo)
-    claims.unskip(evaluation_id=taken_back.pk, reviewer=ana)
+    claims.unskip(evaluation_id=unskipped.pk, reviewer=ana)
     assert [one.evaluation for one in recent.decisions(reviewer=ana).skips] == [waits]
 
 
@@ -108,5 +108,5 @@ def test_escalations_are_open_or_settled_but_not_withdrawn(run: Run, ana: User, 
     waits, settled, withdrawn = evaluations(run, tasks=["1"] * 3)
     raised = {evaluation.pk: raise_it(evaluation, ana) for evaluation in (waits, settled, withdrawn)}
     escalations.withdraw(escalation_id=raised[withdrawn.pk].pk, actor=ana)
-    escalations.settle(escalation_id=raised[settled.pk].pk, actor=lea, outcome="returned", answer="")
+    escalations.resolve(escalation_id=raised[settled.pk].pk, actor=lea, outcome="returned", answer="")
     assert [one.evaluation for one in recent.decisions(reviewer=ana).escalations] == [settled, waits]

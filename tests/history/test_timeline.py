@@ -93,7 +93,7 @@ class TestWhatHappened:
             reason="no reference",
             note="See above.",
         )
-        escalations.settle(escalation_id=asked.pk, actor=lea, outcome="returned", answer="It is 2.")
+        escalations.resolve(escalation_id=asked.pk, actor=lea, outcome="returned", answer="It is 2.")
         answered, question, _file = entries(record)
         assert (question.what, question.note) == (
             "handed it to a lead. There is no reference answer",

@@ -179,7 +179,7 @@ def no_such_record(client: Client, _: Evaluation) -> Any:
 
 def not_offered(client: Client, evaluation: Evaluation) -> Any:
     address = reverse("resolve-conflicts", args=[evaluation.run_id])
-    return client.post(address, {"holds": "mine", "all": "on"})
+    return client.post(address, {"keep": "mine", "all": "on"})
 
 
 def unknown_filter(client: Client, evaluation: Evaluation) -> Any:

@@ -56,7 +56,7 @@ class Reviewer:
         if record is None:
             time.sleep(_SECONDS_WITHOUT_WORK)
         elif self.chance.random() < GIVES_BACK:
-            self._give_back(record)
+            self._release(record)
         else:
             if record["is_blind"]:
                 record = self._committed(record)
@@ -66,7 +66,7 @@ class Reviewer:
         """Release the last claimed record, even if the answer to its claim was lost."""
         record = self._claimed()
         if record:
-            self._give_back(record)
+            self._release(record)
 
     def _claimed(self) -> dict[str, Any] | None:
         answer = self.client.ask_until_answered("claim", "POST", "claims", {"run": self.run})
@@ -75,7 +75,7 @@ class Reviewer:
             self.wrong.append(f"{self.name} claimed {record['evaluation_id']} of {record['claimed_by']}")
         return record
 
-    def _give_back(self, record: dict[str, Any]) -> None:
+    def _release(self, record: dict[str, Any]) -> None:
         answer = self.client.ask_until_answered(
             "give back", "DELETE", f"{_address(record)}/claim{_run(record)}"
         )

@@ -141,7 +141,7 @@ class TestHidden:
         claims.claim(evaluation_id=record.pk, reviewer=lea)
         assert not blind_scoring.is_hidden(record, lea)
         # The lead returns it for one more independent review, and cannot give that independent review.
-        escalations.settle(
+        escalations.resolve(
             escalation_id=Escalation.objects.get().pk, actor=lea, outcome="returned", answer="One more."
         )
         with pytest.raises(RecordUnavailable, match="You have read the reviews of others"):

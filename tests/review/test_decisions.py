@@ -189,7 +189,7 @@ def decided_and_taken_back_by_bo(evaluation: Evaluation, bo: User) -> str:
     return f"bo undid a decision on this at {at:%H:%M} UTC. Check it again."
 
 
-def settled_by_a_file(evaluation: Evaluation, _bo: User) -> str:
+def resolved_by_a_file(evaluation: Evaluation, _bo: User) -> str:
     Evaluation.objects.filter(pk=evaluation.pk).update(human_review_status="Not Required")
     return "This record is not in the queue: its status is Not Required."
 
@@ -209,7 +209,7 @@ class TestConflict:
             decided_otherwise_by_bo,
             handed_to_a_lead_by_bo,
             decided_and_taken_back_by_bo,
-            settled_by_a_file,
+            resolved_by_a_file,
             changed_by_a_file,
         ],
     )
@@ -295,7 +295,7 @@ class TestAFileImportedAgain:
         raised = escalate(self.imported(line()), ana)
         decided = self.imported(line(human_review_status="Completed", human_reviewer_id="ann"))
         assert (decided.is_done, progress.run_progress(decided.run).escalated) == (True, 0)
-        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         decided.refresh_from_db()
         assert (decided.is_done, decided.is_escalated) == (True, False)
 
@@ -387,7 +387,7 @@ class TestUndo:
         decide(evaluation, lea)
         assert self.undo(evaluation, lea).is_escalated
         raised.refresh_from_db()
-        assert (raised.outcome, raised.settled_by) == ("open", None)
+        assert (raised.outcome, raised.resolved_by) == ("open", None)
 
     def test_is_for_ones_own_decisions(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         decide(evaluation, ana)

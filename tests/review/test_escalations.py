@@ -30,7 +30,7 @@ def raise_it(evaluation: Evaluation, reviewer: User, reason: str = "no reference
 
 
 def settle(raised: Escalation, actor: User, outcome: str, answer: str = "") -> None:
-    escalations.settle(escalation_id=raised.pk, actor=actor, outcome=outcome, answer=answer)
+    escalations.resolve(escalation_id=raised.pk, actor=actor, outcome=outcome, answer=answer)
 
 
 class TestEscalate:
@@ -109,7 +109,7 @@ class TestSettle:
         assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
         answered = escalations.find_answer(evaluation)
         assert answered
-        assert (answered.answer, answered.settled_by) == ("The reference is in the task.", lea)
+        assert (answered.answer, answered.resolved_by) == ("The reference is in the task.", lea)
 
     def test_closes_a_record_that_nobody_can_judge(
         self, evaluation: Evaluation, ana: User, lea: User
@@ -134,7 +134,7 @@ class TestSettle:
         evaluation.refresh_from_db()
         decide(evaluation, lea)
         raised.refresh_from_db()
-        assert (raised.outcome, raised.settled_by) == ("decided", lea)
+        assert (raised.outcome, raised.resolved_by) == ("decided", lea)
         assert drafts.find_draft(evaluation, lea) is None
 
     @pytest.mark.parametrize("outcome", ["returned", "closed"])

@@ -261,7 +261,7 @@ class TestThoseThatDiffer:
         after = now(evaluation)
         assert (after.review, after.is_escalated, after.human_reviewer_id) == (review, False, "lea")
         raised.refresh_from_db()
-        assert (raised.outcome, raised.settled_by) == ("decided", lea)
+        assert (raised.outcome, raised.resolved_by) == ("decided", lea)
         assert list(IndependentReview.objects.values_list("is_open", flat=True)) == [False, False]
         assert not hasattr(review, "independent_review")
 
@@ -287,7 +287,7 @@ class TestThoseThatDiffer:
         self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
     ) -> None:
         raised = differ(evaluation, ana, bo)
-        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         assert claims.claim_next(run=evaluation.run, reviewer=bo) is None
         assert claims.claim_next(run=evaluation.run, reviewer=cy) == evaluation
         assert escalations.find_answer(evaluation) is None
@@ -299,7 +299,7 @@ class TestThoseThatDiffer:
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         raised = differ(evaluation, ana, bo)
-        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="No reference.")
+        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="closed", answer="No reference.")
         assert (now(evaluation).human_review_status, independent_reviews.open_on(evaluation)) == (
             "Completed",
             [],
@@ -350,7 +350,7 @@ class TestTakingBack:
         person = {"ana": ana, "bo": bo}[who]
         decisions.undo(run=evaluation.run, reviewer=person)
         raised.refresh_from_db()
-        assert (raised.outcome, raised.settled_by) == ("withdrawn", person)
+        assert (raised.outcome, raised.resolved_by) == ("withdrawn", person)
         assert (now(evaluation).is_escalated, now(evaluation).claimed_by) == (False, person)
 
     def test_one_that_a_lead_decides_on_is_too_late(
@@ -405,7 +405,7 @@ class TestALeadWhoWaitsNoLonger:
         decide(evaluation, ana)
         independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
         raised = Escalation.objects.get()
-        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
 
     def test_is_a_lead(self, evaluation: Evaluation, ana: User, bo: User) -> None:
@@ -481,8 +481,8 @@ class TestOneThatCameTooLate:
         add(decided, bo, scores=OTHER)
         raised = Escalation.objects.get()
         with pytest.raises(Conflict, match="let the decision stand, or revise it"):
-            escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
-        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="upheld", answer="")
+            escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="upheld", answer="")
         after = now(decided)
         assert (after.human, after.is_escalated, independent_reviews.open_on(after)) == (
             decided.human,
@@ -595,7 +595,7 @@ class TestBeforeTheyAreSettled:
         assert told(now(evaluation), ana) == ["lea", "bo", "ana"]
         known = definition.of(evaluation.run)
         made = versions.versions(now(evaluation), read_proposals(evaluation, known), known, reader=ana)
-        assert [version.state for version in made] == ["in force", "independent review", "independent review"]
+        assert [version.state for version in made] == ["current", "independent review", "independent review"]
 
     def test_ones_own_list_says_what_they_are(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
@@ -689,7 +689,7 @@ class TestAgreementOfReviewers:
         self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
     ) -> None:
         raised = differ(evaluation, ana, bo)
-        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         decide(now(evaluation), cy)
         assert self.pattern(evaluation.run) == {("No", "No", "Yes"): 1}
 

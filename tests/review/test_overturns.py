@@ -72,7 +72,7 @@ class TestOverturned:
             content_hash=b"",
             human=dict.fromkeys(HUMAN_FIELDS) | {"human_review_status": "Reviewed"},
         )
-        review_decisions.settle_conflict(
+        review_decisions.resolve_conflict(
             conflict_id=conflict.pk, version=decided.version, theirs=True, actor=lea
         )
         assert kinds(ana) == ["file"]

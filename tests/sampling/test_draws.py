@@ -313,7 +313,7 @@ class TestDecisionsOnSampledRecords:
         raised = escalations.escalate(
             evaluation_id=evaluation.pk, reviewer=ana, kind="cannot judge", reason="no reference", note=""
         )
-        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="So it is.")
+        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="closed", answer="So it is.")
         assert again(evaluation).is_confirmed
         assert summed(run) == 0
 
@@ -607,7 +607,7 @@ class TestReimports:
         decide(one_drawn(), ana, scores=CORRECTED)
         disputed = self.bring(human_review_comments="No.")
         conflict = FileConflict.objects.get()
-        decisions.settle_conflict(conflict_id=conflict.pk, version=disputed.version, theirs=True, actor=lea)
+        decisions.resolve_conflict(conflict_id=conflict.pk, version=disputed.version, theirs=True, actor=lea)
         settled = again(disputed)
         assert (settled.human_review_status, settled.human_review_comments) == ("Not Required", "No.")
         assert not settled.is_sampled

@@ -113,7 +113,7 @@ class TestARunIsTold:
         asked: dict[str, Any] = {"kind": "question", "reason": "question", "note": ""}
         raised = escalations.escalate(evaluation_id=record.pk, reviewer=ana, **asked)
         assert told() == []
-        escalations.settle(escalation_id=raised.pk, actor=lea, outcome="closed", answer="Nobody can.")
+        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="closed", answer="Nobody can.")
         assert told() == ["nightly"]
 
     def test_webhook_is_notified_when_independent_reviews_complete_a_run(
@@ -141,7 +141,7 @@ class TestARunIsTold:
             human=decided.evaluation.human | {"human_review_status": "Reviewed"},
         )
         version = fresh(record).version
-        decisions.settle_conflict(conflict_id=conflict.pk, version=version, theirs=True, actor=lea)
+        decisions.resolve_conflict(conflict_id=conflict.pk, version=version, theirs=True, actor=lea)
         assert told() == ["nightly"]
 
     @pytest.mark.parametrize("end", ["confirmed", "put back"])

@@ -58,7 +58,7 @@ def open_escalations(request: Request, run_pk: int) -> HttpResponse:
     if not form.is_valid():
         return _page(request, run, answered=(raised.pk, form))
     try:
-        escalations.settle(escalation_id=raised.pk, actor=request.user, **form.cleaned_data)
+        escalations.resolve(escalation_id=raised.pk, actor=request.user, **form.cleaned_data)
     except Conflict as conflict:
         messages.error(request, conflict.reason)
     else:

@@ -120,7 +120,7 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
         "reviewer": reviewer,
         "is_own": is_own,
         "scope": scope,
-        "desk_url": scope.address(reverse("dashboard")),
+        "dashboard_url": scope.address(reverse("dashboard")),
         "decisions_url": scope.address(reverse("decisions"), reviewer=reviewer.username),
         "chosen": scope.chosen,
         "intro": dashboard_tables.SIGNALS_NOT_VERDICTS,

@@ -68,7 +68,7 @@ def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:
 def spot_check(request: Request, pk: int) -> HttpResponse:
     """Show a drawn decision with its evidence. POST agrees with it, or reopens it with a reason."""
     check(request.user, "lead_review")
-    rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "settled_by")
+    rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "resolved_by")
     drawn = get_object_or_404(rows, pk=pk)
     form = SettleForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():

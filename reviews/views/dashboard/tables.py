@@ -94,7 +94,7 @@ def now(scope: DashboardFilters) -> Table:
         Column("reviewer", "Reviewer", is_number=False),
         Column("record", "Record", is_number=False),
         Column("run", "Run", is_number=False),
-        Column("held_until", "Reserved until", is_number=False),
+        Column("claimed_until", "Reserved until", is_number=False),
         Column("last_seen", "Last active", "The time of the last action, in UTC.", is_number=False),
         Column("release", "Release", is_number=False, is_action=True),
     ]
@@ -102,13 +102,13 @@ def now(scope: DashboardFilters) -> Table:
     for present in active_reviewers(run=scope.selection.run):
         seen = moment(present.last_seen)
         person = _person(present.reviewer, scope)
-        claims = [_held(claim) for claim in present.claims] or [[words("none"), Cell(""), Cell("")]]
+        claims = [_claim_cells(claim) for claim in present.claims] or [[words("none"), Cell(""), Cell("")]]
         releases = [Cell("Release", post=_release(claim, scope)) for claim in present.claims] or [Cell("")]
         rows += [[person, *claim, seen, release] for claim, release in zip(claims, releases, strict=True)]
     return Table("now", "Working now", columns, rows, "Nobody is active right now.")
 
 
-def _held(claim: Evaluation) -> list[Cell]:
+def _claim_cells(claim: Evaluation) -> list[Cell]:
     until = f"{claim.claimed_until:%H:%M} UTC" if claim.claimed_until else ""
     run = reverse("run", args=[claim.run_id])
     return [_record(claim), words(claim.run.name, url=f"{run}?status=claimed"), words(until)]
@@ -264,9 +264,9 @@ def checks(scope: DashboardFilters) -> Table:
             _record(check.review.evaluation),
             _person(check.review.reviewer, scope),
             words(check.get_outcome_display().capitalize()),
-            words(check.settled_by.name if check.settled_by else ""),
+            words(check.resolved_by.name if check.resolved_by else ""),
             words(check.note),
-            moment(check.settled_at) if check.settled_at else NOTHING,
+            moment(check.resolved_at) if check.resolved_at else NOTHING,
         ]
         for check in spot_checks.settled(scope.selection)
     ]

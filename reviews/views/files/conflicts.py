@@ -19,7 +19,7 @@ from reviews.review import decisions
 
 # The most conflicts per request, so that it ends in reasonable time.
 MOST_AT_ONCE = 1000
-HOLDS = (FileConflict.Outcome.THEIRS, FileConflict.Outcome.OURS)
+KEEP = (FileConflict.Outcome.THEIRS, FileConflict.Outcome.OURS)
 _KEY = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 
@@ -27,7 +27,7 @@ _KEY = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 @never_cache
 def conflict_list(request: Request, run_pk: int) -> HttpResponse:
     """List the open conflicts of a run, with cursor pagination (`?after=`)."""
-    check(request.user, "settle_conflict")
+    check(request.user, "resolve_conflict")
     run = get_object_or_404(Run, pk=run_pk)
     after = request.GET.get("after", "")
     page = file_conflicts.page(run, after=int(after) if re.fullmatch("[0-9]{1,18}", after) else 0)
@@ -43,22 +43,22 @@ def conflict_list(request: Request, run_pk: int) -> HttpResponse:
 
 
 @require_POST
-def settle_conflicts(request: Request, run_pk: int) -> HttpResponse:
-    """Settle the posted conflicts: `one` is a single one and `which` of them are ticked, as KEY-VERSION.
+def resolve_conflicts(request: Request, run_pk: int) -> HttpResponse:
+    """Resolve the posted conflicts: keep the decision made here (`ours`) or the imported one (`theirs`).
 
-    `holds` is theirs or ours, for `one` part of its value. With `all` every open conflict of the run is
-    settled, as far as one request goes.
+    `one` is a single conflict as KEEP-KEY-VERSION. Otherwise `keep` applies to the selected conflicts
+    (`which`, as KEY-VERSION), or with `all` to the first `MOST_AT_ONCE` open conflicts of the run.
     """
-    check(request.user, "settle_conflict")
+    check(request.user, "resolve_conflict")
     run = get_object_or_404(Run, pk=run_pk)
-    holds, keys = _posted(request, run)
-    if holds not in HOLDS:
+    keep, keys = _posted(request, run)
+    if keep not in KEEP:
         raise BadRequest
     if not keys:
         messages.error(request, "Select at least one conflict.")
-    settled, refused = _settle(request, keys, theirs=holds == FileConflict.Outcome.THEIRS)
-    if settled:
-        messages.success(request, f"{settled:,} resolved: {FileConflict.Outcome(holds).label}.")
+    resolved, refused = _resolve(request, keys, theirs=keep == FileConflict.Outcome.THEIRS)
+    if resolved:
+        messages.success(request, f"{resolved:,} resolved: {FileConflict.Outcome(keep).label}.")
     for reason in dict.fromkeys(refused):
         messages.error(request, f"{refused.count(reason):,} not resolved. {reason}")
     return redirect("conflicts", run.pk)
@@ -67,12 +67,12 @@ def settle_conflicts(request: Request, run_pk: int) -> HttpResponse:
 def _posted(request: Request, run: Run) -> tuple[str, list[tuple[int, int]]]:
     one = request.POST.get("one", "")
     if one:
-        holds, _, key = one.partition("-")
-        return holds, [_key(key)]
-    holds = request.POST.get("holds", "")
+        keep, _, key = one.partition("-")
+        return keep, [_key(key)]
+    keep = request.POST.get("keep", "")
     if "all" in request.POST:
-        return holds, file_conflicts.oldest(run, limit=MOST_AT_ONCE)
-    return holds, [_key(key) for key in request.POST.getlist("which")]
+        return keep, file_conflicts.oldest(run, limit=MOST_AT_ONCE)
+    return keep, [_key(key) for key in request.POST.getlist("which")]
 
 
 def _key(text: str) -> tuple[int, int]:
@@ -82,16 +82,16 @@ def _key(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _settle(request: Request, keys: Iterable[tuple[int, int]], *, theirs: bool) -> tuple[int, list[str]]:
+def _resolve(request: Request, keys: Iterable[tuple[int, int]], *, theirs: bool) -> tuple[int, list[str]]:
     """Resolve conflicts. Return how many were resolved, and the reason for each of the others."""
-    settled, refused = 0, []
+    resolved, refused = 0, []
     for key, version in keys:
         try:
-            decisions.settle_conflict(conflict_id=key, version=version, theirs=theirs, actor=request.user)
+            decisions.resolve_conflict(conflict_id=key, version=version, theirs=theirs, actor=request.user)
         except Conflict as conflict:
             refused.append(conflict.reason)
         except FileConflict.DoesNotExist:
             refused.append("The conflict does not exist.")
         else:
-            settled += 1
-    return settled, refused
+            resolved += 1
+    return resolved, refused

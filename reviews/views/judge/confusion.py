@@ -36,7 +36,7 @@ class ConfusionTable(NamedTuple):
     totals: tuple[int, ...]
     n: int
     #: Counts of pairs that are not in the table, with the reason.
-    beside: list[tuple[str, Cell]]
+    excluded: list[tuple[str, Cell]]
 
 
 def confusion_table(figures: AccuracyFigures, filters: JudgeFilters) -> ConfusionTable:
@@ -52,7 +52,7 @@ def confusion_table(figures: AccuracyFigures, filters: JudgeFilters) -> Confusio
         lines,
         table.column_totals,
         table.n,
-        _beside(figures, filters),
+        _excluded(figures, filters),
     )
 
 
@@ -68,7 +68,7 @@ def _crossings(
     return found
 
 
-def _beside(figures: AccuracyFigures, filters: JudgeFilters) -> list[tuple[str, Cell]]:
+def _excluded(figures: AccuracyFigures, filters: JudgeFilters) -> list[tuple[str, Cell]]:
     removed = (
         "the reviewer came to no verdict"
         if figures.criterion is None

@@ -1,4 +1,4 @@
-"""What a reviewer enters, saved while they do; and the sign of life that keeps the record theirs."""
+"""Save drafts while reviewers type, and renew the claims of open records."""
 
 import re
 from http import HTTPStatus
@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from reviews.http.request import Request
-from reviews.models import Draft, Evaluation
+from reviews.models import Evaluation
 from reviews.queue import claims
 from reviews.records.conflicts import DraftOutdated, RecordUnavailable
 from reviews.review import drafts
@@ -21,10 +21,10 @@ _REVISION = re.compile(r"[1-9][0-9]{0,8}")
 
 @require_POST
 def draft(request: Request, pk: int) -> HttpResponse:
-    """Keep the fields of the form as revision `revision`: 204, or 409 with a banner.
+    """Save the fields of the form as revision `revision`: 204, or 409 with a banner.
 
-    Nothing is saved of a record that they do not hold, nor a revision that is older than the saved one. With
-    `action=discard` the draft is dropped.
+    Nothing is saved if another reviewer has claimed the record, or if a newer revision is saved already.
+    `action=discard` removes the draft.
     """
     record = screen.load(request, pk)
     if request.POST.get("action") == "discard":
@@ -44,24 +44,25 @@ def draft(request: Request, pk: int) -> HttpResponse:
         return screen.lost(request, pk, problem, is_outdated=True)
     except RecordUnavailable as taken:
         return screen.lost(request, pk, taken.reason)
-    response = _held(request, record)
-    _tell_of(saved, response)
+    response = _renewed(request, record)
+    response.headers["X-Draft-Revision"] = str(saved.revision)
+    response.headers["X-Draft-Saved-At"] = screen.iso(saved.saved_at)
     return response
 
 
 @require_POST
 def renew(request: Request, pk: int) -> HttpResponse:
-    """Hold on to a record while its page is open: 204, or 409 with a banner that says who has it."""
+    """Renew the claim of an open record: 204, or 409 with a banner that names the other reviewer."""
     record = screen.load(request, pk)
     try:
         claims.renew(evaluation_id=record.pk, reviewer=request.user)
     except RecordUnavailable as taken:
         return screen.lost(request, pk, taken.reason)
-    return _held(request, record)
+    return _renewed(request, record)
 
 
-def _held(request: Request, before: Evaluation) -> HttpResponse:
-    """204 and until when; 200 with a banner where the claim had run out, as `before` shows."""
+def _renewed(request: Request, before: Evaluation) -> HttpResponse:
+    """Return 204 with the end of the claim, or 200 with a banner if the claim in `before` had expired."""
     regained = claims.expired_claim_notice(before, request.user)
     if regained:
         response = render(request, "review/notices/regained.html", {"sentence": regained})
@@ -70,11 +71,6 @@ def _held(request: Request, before: Evaluation) -> HttpResponse:
     until = Evaluation.objects.values_list("claimed_until", flat=True).get(pk=before.pk)
     response.headers["X-Claim-Until"] = screen.iso(until)
     return response
-
-
-def _tell_of(saved: Draft, response: HttpResponse) -> None:
-    response.headers["X-Draft-Revision"] = str(saved.revision)
-    response.headers["X-Draft-Saved-At"] = screen.iso(saved.saved_at)
 
 
 def _revision(posted: QueryDict) -> int:

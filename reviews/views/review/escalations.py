@@ -69,7 +69,7 @@ def withdraw_escalation(request: Request, pk: int) -> HttpResponse:
 
 
 @require_POST
-def settle_escalation(request: Request, pk: int) -> HttpResponse:
+def resolve_escalation(request: Request, pk: int) -> HttpResponse:
     """As a lead, send a record back with an answer, or close it because nobody can judge it."""
     check(request.user, "lead_review")
     raised = _load(request, pk)
@@ -82,7 +82,7 @@ def settle_escalation(request: Request, pk: int) -> HttpResponse:
         record, status = screen.load(request, raised.evaluation_id), HTTPStatus.UNPROCESSABLE_ENTITY
         return screen.record_screen(request, record, problem=problem, status=status)
     try:
-        escalations.settle(escalation_id=pk, actor=request.user, outcome=outcome, answer=answer)
+        escalations.resolve(escalation_id=pk, actor=request.user, outcome=outcome, answer=answer)
     except Conflict as conflict:
         return screen.refused(request, conflict.reason, reverse("evaluation", args=[raised.evaluation_id]))
     return screen.show(request, raised.evaluation)

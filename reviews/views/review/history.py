@@ -59,7 +59,7 @@ def restore(request: Request, pk: int) -> HttpResponse:
         form.add_error(None, conflict.reason)
         return _page(request, screen.load(request, pk), form=form, status=HTTPStatus.CONFLICT)
     messages.success(
-        request, f"Version {form.cleaned_data['restored']} is in force again, as version {review.version}."
+        request, f"Version {form.cleaned_data['restored']} is current again, as version {review.version}."
     )
     return redirect("record-history", pk)
 

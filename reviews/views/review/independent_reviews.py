@@ -35,7 +35,7 @@ def add_review(request: Request, pk: int) -> HttpResponse:
     except Conflict as conflict:
         return screen.conflict(request, record, conflict)
     record = screen.load(request, pk)
-    outcome = "A lead says which holds." if record.is_escalated else "It agrees with the decision in force."
+    outcome = "A lead says which holds." if record.is_escalated else "It agrees with the current decision."
     messages.success(request, f"Your independent review on {record.title} is saved. {outcome}")
     return screen.go_on(request, record.run)
 

@@ -22,7 +22,7 @@ def claim_next(request: Request, run_pk: int) -> HttpResponse:
 
 
 @require_POST
-def take_back_skips(request: Request, run_pk: int) -> HttpResponse:
+def unskip_all(request: Request, run_pk: int) -> HttpResponse:
     """Restore the records that the reviewer skipped, and show the next one."""
     run = screen.load_run(request, run_pk)
     claims.unskip_all(run=run, reviewer=request.user)
@@ -30,18 +30,18 @@ def take_back_skips(request: Request, run_pk: int) -> HttpResponse:
 
 
 @require_POST
-def spare(request: Request, run_pk: int) -> HttpResponse:
+def prefetch_next(request: Request, run_pk: int) -> HttpResponse:
     """Prefetch the record after `beside` and send its screen; 204 if none is available."""
     run, beside = screen.load_run(request, run_pk), screen.posted_key(request, "beside")
     condition = screen.working_condition(request, run)
     found = claims.prefetch_next(run=run, reviewer=request.user, current=beside or 0, condition=condition)
     if found is None:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    return screen.record_screen(request, screen.load(request, found.pk), is_spare=True)
+    return screen.record_screen(request, screen.load(request, found.pk), is_prefetched=True)
 
 
 @require_POST
-def release_spares(request: Request, run_pk: int) -> HttpResponse:
+def release_prefetched(request: Request, run_pk: int) -> HttpResponse:
     """Release the prefetched records when the page is closed."""
     claims.release_prefetched(run=screen.load_run(request, run_pk), reviewer=request.user)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

@@ -18,7 +18,7 @@ def recent(request: Request, run_pk: int) -> HttpResponse:
     after = request.GET.get("after", "")
     page = history.decisions(reviewer=request.user, run=run, after=after)
     # Undo takes back the last decision that was not taken back, whichever page it stands on.
-    standing = (one for one in page.decisions if one.state != "taken back")
+    standing = (one for one in page.decisions if one.state != "undone")
     last = None if after else next(standing, None)
     return render(
         request, "review/recent/page.html", {"run": run, "page": page, "after": after, "last": last}

@@ -137,7 +137,7 @@ def record_screen(
     problem: str = "",
     status: HTTPStatus = HTTPStatus.OK,
     is_revision: bool = False,
-    is_spare: bool = False,
+    is_prefetched: bool = False,
 ) -> HttpResponse:
     """The screen of a record: the form for who holds it, and as long as there is typed text to keep.
 
@@ -151,7 +151,7 @@ def record_screen(
         "query": query,
         "problem": problem,
         "is_revision": is_revision,
-        "is_spare": is_spare,
+        "is_prefetched": is_prefetched,
         "renew_every": round(renewal_interval(record.run).total_seconds()),
     }
     is_open = context["own"] or is_revision
@@ -199,9 +199,9 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
     """Who holds a record, and what the person may do with it."""
     user = request.user
     leads = can(user, "lead_review")
-    is_held = record.in_queue and record.is_claimed
-    own = is_held and record.claimed_by_id == user.pk
-    held = is_held and not own
+    is_claimed = record.in_queue and record.is_claimed
+    own = is_claimed and record.claimed_by_id == user.pk
+    claimed_by_other = is_claimed and not own
     standing = independent_reviews.standing(record, user)
     # Who gave an independent review waits for others, unless a lead decides.
     is_theirs = leads if record.is_escalated else standing.own is None
@@ -209,10 +209,10 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
         "evaluation": record,
         "run": record.run,
         "own": own,
-        "held": held,
-        "can_submit": record.in_queue and not held and is_theirs,
+        "claimed_by_other": claimed_by_other,
+        "can_submit": record.in_queue and not claimed_by_other and is_theirs,
         "can_revise": can_revise(user, record),
-        "may_free": held and leads,
+        "can_release": claimed_by_other and leads,
         "leads": leads,
         "standing": standing,
         "can_add_review": _can_add_review(request, record),

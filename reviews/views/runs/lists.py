@@ -161,16 +161,16 @@ def _context(run: Run, filters: Filters, order: bulk_changes.BulkOrder | None = 
 
 def _announced(order: bulk_changes.BulkOrder, plan: bulk_changes.BulkPreview) -> str:
     """Describe the effect of an action in a sentence."""
-    held = _held(plan.held)
+    claimed = _claimed_elsewhere(plan.claimed)
     if plan.changes == 0:
-        return f"No records to {_verb(order)}{held}."
+        return f"No records to {_verb(order)}{claimed}."
     records = _records(bulk_changes.MOST_AT_ONCE if plan.changes is None else plan.changes)
     to = f" to {_name(order.assigned_to)}" if order.kind == bulk_changes.Kind.ASSIGN else ""
     more = "" if plan.changes is not None else " (the first of more; repeat the action for the rest)"
-    return f"This will {_verb(order)} {records}{to}{more}{held}."
+    return f"This will {_verb(order)} {records}{to}{more}{claimed}."
 
 
-def _held(number: int) -> str:
+def _claimed_elsewhere(number: int) -> str:
     if not number:
         return ""
     return (

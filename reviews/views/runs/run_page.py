@@ -157,7 +157,7 @@ def _around(request: Request, run: Run) -> dict[str, Any]:
         "imports": run.imports.order_by("-pk"),
         "may_import": can(request.user, "import_file"),
         "may_export": can(request.user, "export_run"),
-        "conflicts": file_conflicts.count(run) if can(request.user, "settle_conflict") else 0,
+        "conflicts": file_conflicts.count(run) if can(request.user, "resolve_conflict") else 0,
         "card": judge_card(run) if can(request.user, "lead_review") else None,
     }
 

@@ -56,7 +56,7 @@ def test_an_answer_takes_it_off_the_list(as_lea: Client, ana: User, lea: User, a
     assert notes(response) == []
     assert "No open escalations." in text(response)
     raised.refresh_from_db()
-    assert (raised.outcome, raised.answer, raised.settled_by) == ("returned", "It is.", lea)
+    assert (raised.outcome, raised.answer, raised.resolved_by) == ("returned", "It is.", lea)
     assert not Evaluation.objects.get(pk=raised.evaluation_id).is_escalated
 
 
@@ -89,7 +89,7 @@ def test_keeps_what_was_typed_where_something_is_missing(
 
 def test_says_when_somebody_was_quicker(as_lea: Client, ana: User, max: User, algebra: Run) -> None:
     raised = asked(algebra, ana)
-    escalations.settle(escalation_id=raised.pk, actor=max, outcome="returned", answer="Yes.")
+    escalations.resolve(escalation_id=raised.pk, actor=max, outcome="returned", answer="Yes.")
     form = {"which": raised.pk, "outcome": "returned", "answer": "No."}
     response = as_lea.post(url("open-escalations", algebra), form, follow=True)
     assert "This is settled already: back to the queue." in text(response)

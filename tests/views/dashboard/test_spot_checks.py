@@ -71,7 +71,7 @@ def test_agreeing_leads_to_the_next_and_at_the_end_back(
     response = as_lea.post(url("spot-check", first), {"outcome": "agreed", "note": "Careful work."})
     assert response["Location"] == url("spot-check", second)
     first.refresh_from_db()
-    assert (first.outcome, first.note, first.settled_by) == ("agreed", "Careful work.", lea)
+    assert (first.outcome, first.note, first.resolved_by) == ("agreed", "Careful work.", lea)
     last = as_lea.post(url("spot-check", second), {"outcome": "agreed"}, follow=True)
     assert last.redirect_chain[-1][0] == url("reviewer-activity", ana)
     assert "All spot checks are done." in text(last)

@@ -264,7 +264,7 @@ class TestDecisions:
         decide(record, ana, scores={CLARITY: {"score": "Yes"}}, origins={}, judged=both)
         response = as_lea.get(url("judge", algebra))
         [confusion] = [one for one in response.context["sections"][0].confusions if one.title == "Depth"]
-        [(why, cell)] = confusion.beside
+        [(why, cell)] = confusion.excluded
         assert (why, cell.text) == ("the reviewer removed the criterion", "1")
         [line] = as_lea.get(cell.url).context["table"].lines
         assert [one.text for _, one in line[1:4]] == ["No", "none", "none"]

@@ -153,7 +153,7 @@ class TestWhileItIsHidden:
 
     def test_the_spare_record_tells_nothing_either(self, as_ana: Client, run: Run, held: Evaluation) -> None:
         make(run, model_id="o3")
-        response = as_ana.post(url("prefetch", run), {"beside": held.pk}, headers=HTMX)
+        response = as_ana.post(url("prefetch", run), {"current": held.pk}, headers=HTMX)
         assert "Task 7 · o3" in text(response)
         tells_nothing(response)
 

@@ -74,7 +74,7 @@ class TestTheSpareRecord:
     def test_comes_as_a_screen_to_keep(
         self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
     ) -> None:
-        response = as_ana.post(url("prefetch", held.run), {"beside": held.pk}, headers=HTMX)
+        response = as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX)
         page = text(response)
         assert page.startswith('<div id="screen"')
         assert f'data-url="{url("evaluation", spare)}"' in page
@@ -84,12 +84,12 @@ class TestTheSpareRecord:
         assert spare.claimed_by == ana
 
     def test_may_not_exist(self, as_ana: Client, held: Evaluation) -> None:
-        assert as_ana.post(url("prefetch", held.run), {"beside": held.pk}, headers=HTMX).status_code == 204
+        assert as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX).status_code == 204
 
     def test_that_is_on_the_screen_is_claimed_with_the_submit(
         self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
     ) -> None:
-        as_ana.post(url("prefetch", held.run), {"beside": held.pk}, headers=HTMX)
+        as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX)
         response = as_ana.post(url("submit", held), form_of(held) | {"next": spare.pk}, headers=HTMX)
         page = text(response)
         assert response["HX-Reswap"] == "none"
@@ -100,9 +100,9 @@ class TestTheSpareRecord:
         spare.refresh_from_db()
         assert spare.claimed_by == ana
 
-    @pytest.mark.parametrize("beside", ["", "x", "9" * 40])
-    def test_is_asked_for_beside_nonsense(self, as_ana: Client, held: Evaluation, beside: str) -> None:
-        assert as_ana.post(url("prefetch", held.run), {"beside": beside}, headers=HTMX).status_code in {
+    @pytest.mark.parametrize("current", ["", "x", "9" * 40])
+    def test_is_asked_for_beside_nonsense(self, as_ana: Client, held: Evaluation, current: str) -> None:
+        assert as_ana.post(url("prefetch", held.run), {"current": current}, headers=HTMX).status_code in {
             200,
             204,
         }
@@ -119,7 +119,7 @@ class TestTheSpareRecord:
     def test_is_given_back_when_the_page_goes(
         self, as_ana: Client, held: Evaluation, spare: Evaluation
     ) -> None:
-        as_ana.post(url("prefetch", held.run), {"beside": held.pk}, headers=HTMX)
+        as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX)
         assert as_ana.post(url("release-prefetched", held.run)).status_code == 204
         for record, is_held in ((held, True), (spare, False)):
             record.refresh_from_db()
@@ -169,7 +169,7 @@ class TestRevising:
         page = text(as_ana.get(url("evaluation", done)))
         for shown in (
             "Versions",
-            "in force · Pass",
+            "current · Pass",
             "superseded · Partial",
             "Completeness: No → Partial (Too strict)",
         ):

@@ -80,7 +80,7 @@ class TestThePage:
 class TestRestoring:
     def test_makes_a_new_version(self, as_ana: Client, record: Evaluation) -> None:
         response = as_ana.post(url("restore", record), posted(record), follow=True)
-        assert "Version 1 is in force again, as version 3." in text(response)
+        assert "Version 1 is current again, as version 3." in text(response)
         assert "restored version 1 as version 3" in text(response)
         record.refresh_from_db()
         assert record.human_corrected_scores == SCORES

@@ -229,10 +229,10 @@ class TestOneThatComesTooLate:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         posted = filled_in(refused) | {"criteria-1-score": "Yes"}
         response = as_bo.post(url("independent-review", decided), posted, follow=True)
-        assert "It agrees with the decision in force." in text(response)
+        assert "It agrees with the current decision." in text(response)
         assert IndependentReview.objects.count() == 2
 
-    def test_is_read_and_settled_by_a_lead(
+    def test_is_read_and_resolved_by_a_lead(
         self, as_bo: Client, as_lea: Client, decided: Evaluation, bo: User
     ) -> None:
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
@@ -276,7 +276,7 @@ class TestOneThatComesTooLate:
         assert response.status_code == 409
         assert "ana submitted this at" in text(response)
         again = as_bo.post(url("independent-review", decided), filled_in(response), follow=True)
-        assert "It agrees with the decision in force." in text(again)
+        assert "It agrees with the current decision." in text(again)
 
 
 class TestTheFile:
