@@ -11,9 +11,9 @@ from reviews.api.bodies import Body
 from reviews.api.problems import Problem
 from reviews.models import BlindScores, Evaluation, Review
 from reviews.records.scores import score_of
-from reviews.review.decision import Decision, Entry, EntryError, InvalidDecision, find_choice
+from reviews.review.decision import CriterionEntry, Decision, EntryError, InvalidDecision, find_choice
 from reviews.review.file_decisions import justification_of
-from reviews.review.forms.fields import Row, encode_fields
+from reviews.review.forms.fields import FormRow, encode_fields
 from reviews.review.sheet import ReviewSheet, load_sheet
 
 
@@ -64,9 +64,9 @@ def decision_arguments(
     """Return the arguments of `decisions.submit`. Raises `Problem` (422) with the errors by field."""
     sheet = load_sheet(record, blind_scores=blind_scores)
     entries = {
-        name: Entry(name, None, is_excluded=True)
+        name: CriterionEntry(name, None, is_excluded=True)
         if entry is None
-        else Entry(name, entry.score, entry.justification, sent.causes.get(name, ""))
+        else CriterionEntry(name, entry.score, entry.justification, sent.causes.get(name, ""))
         for name, entry in sent.corrected_scores.items()
     }
     unknown = [name for name in sent.causes if sent.corrected_scores.get(name) is None]
@@ -87,7 +87,10 @@ def _comments(sheet: ReviewSheet, sent: DecisionIn, errors: list[tuple[str, str]
 def lock_in_arguments(record: Evaluation, sent: BlindIn) -> dict[str, Any]:
     """Return the arguments of `blind_scoring.lock_in`. Raises `Problem` (422) with the errors by field."""
     sheet = load_sheet(record, is_blind=True)
-    entries = {name: Entry(name, score, "", is_excluded=score is None) for name, score in sent.scores.items()}
+    entries = {
+        name: CriterionEntry(name, score, "", is_excluded=score is None)
+        for name, score in sent.scores.items()
+    }
     decision = _build(sheet, entries, "scores", [])
     rows = [_row_after_reveal(sheet, entry) for entry in entries.values()]
     return {
@@ -98,15 +101,15 @@ def lock_in_arguments(record: Evaluation, sent: BlindIn) -> dict[str, Any]:
     }
 
 
-def _row_after_reveal(sheet: ReviewSheet, entry: Entry) -> Row:
+def _row_after_reveal(sheet: ReviewSheet, entry: CriterionEntry) -> FormRow:
     choice = find_choice(sheet.choices(entry.criterion), entry.score)
     text = sheet.judged_texts.get(entry.criterion, "")
-    return Row(entry.criterion, choice.value if choice else "", text, is_removed=entry.is_excluded)
+    return FormRow(entry.criterion, choice.value if choice else "", text, is_removed=entry.is_excluded)
 
 
 def _build(
     sheet: ReviewSheet,
-    entries: Mapping[str, Entry],
+    entries: Mapping[str, CriterionEntry],
     field: str,
     errors: list[tuple[str, str]],
     comments: str = "",

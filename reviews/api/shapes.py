@@ -15,7 +15,7 @@ from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
 from reviews.queue.progress import Progress
 from reviews.review import blind_scoring
 from reviews.review.sheet import ReviewSheet, load_sheet
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import Proposal
 
 
@@ -106,7 +106,7 @@ class EvaluationOut(Schema):
     claimed_until: dt.datetime | None
     assigned_to: str | None
     is_escalated: bool
-    is_stale: bool
+    is_outdated: bool
     reviewer: str | None
     reviewed_at: dt.datetime | None
 
@@ -224,9 +224,9 @@ def import_out(source: Import) -> dict[str, Any]:
 
 def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
     is_claimed = record.is_claimed
-    human_verdict = definition.of(record.run).rule.verdict(record.human_corrected_scores)
+    human_verdict = run_rubric(record.run).rule.verdict(record.human_corrected_scores)
     names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
-    more = ("version", "created_at", "is_escalated", "is_stale")
+    more = ("version", "created_at", "is_escalated", "is_outdated")
     return {
         **{name: getattr(record, name) for name in (*names, *more)},
         "run": record.run.name,

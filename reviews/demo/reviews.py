@@ -20,7 +20,7 @@ from reviews.queue import claims
 from reviews.records import extracted_scores
 from reviews.records.scores import is_score
 from reviews.review import blind_scoring, decisions
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import Proposal, read_proposals
 
 REVIEWED_RUN = "Demo, reviewed"
@@ -62,7 +62,7 @@ class _Work:
         return evaluation is not None
 
     def decide(self, evaluation: Evaluation, reviewer: User) -> None:
-        proposals = read_proposals(evaluation, definition.of(evaluation.run))
+        proposals = read_proposals(evaluation, run_rubric(evaluation.run))
         words = count_words_to_read(evaluation, proposals)
         active_ms = int(words * MS_PER_WORD * self._rng.uniform(0.8, 2.5))
         own = self._own_scores(evaluation, proposals)

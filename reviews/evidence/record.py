@@ -16,7 +16,7 @@ from reviews.records.schema import FIELDS
 from reviews.records.score_extraction import raw_text
 from reviews.records.scores import criterion_title, format_score, score_of
 from reviews.records.verdict import VerdictRule, Verification, read_verification
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import Proposal
 
 _MAX_REASONS = 30
@@ -218,7 +218,7 @@ def _contradictions(
 ) -> list[Contradiction]:
     """Return the contradictions in a record, except a missing reference, which `verification` states."""
     scores = {proposal.criterion: proposal.given for proposal in proposals}
-    found = find_contradictions(evaluation, scores, definition.of(evaluation.run).rule, of_task.criteria)
+    found = find_contradictions(evaluation, scores, run_rubric(evaluation.run).rule, of_task.criteria)
     return [contradiction for contradiction in found if contradiction.kind != "no reference"]
 
 
@@ -262,7 +262,7 @@ def summarise_decision(evaluation: Evaluation, proposals: list[Proposal]) -> Dec
     """Compare the judge's scores with the current decision, if there is one."""
     review = evaluation.review if evaluation.is_confirmed else None
     human = (review.corrected_scores if review else evaluation.human_corrected_scores) or {}
-    rule = definition.of(evaluation.run).rule
+    rule = run_rubric(evaluation.run).rule
     offered = {proposal.criterion: proposal for proposal in proposals}
     rows = [_judged(rule, name, offered.get(name), human.get(name)) for name in {**offered, **human}]
     judged = (proposal.score for proposal in proposals if proposal.origin != "rubric")

@@ -11,7 +11,7 @@ from django.db.models.functions import Left
 
 from reviews.models import Evaluation, User
 from reviews.records.verdict import VerdictRule, read_verification
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.search.hidden_records import hidden_from
 
 MAX_SIBLINGS = 100
@@ -84,7 +84,7 @@ def find_siblings(evaluation: Evaluation, reader: User | None = None) -> Sibling
     """
     if evaluation.task_id is None or evaluation.pk is None:
         return Siblings()
-    rule = definition.of(evaluation.run).rule
+    rule = run_rubric(evaluation.run).rule
     rows = list(_rows(evaluation, reader)[: MAX_SIBLINGS + 1])
     answers: dict[str, Answer] = {}
     criteria: dict[str, None] = {}

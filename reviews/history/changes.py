@@ -28,14 +28,14 @@ _MAX_COMPARED = 400_000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """One field, or what the judge said of one criterion, as it was and as it is, in pieces."""
 
     label: str
     pieces: list[DiffPiece]
 
 
-def since_review(evaluation: Evaluation) -> list[Change]:
+def changes_since_review(evaluation: Evaluation) -> list[FieldChange]:
     """What differs from the line the review in force was made on; nothing where that is not kept."""
     review = evaluation.review
     if review is None or review.source_import_id is None or review.source_line is None:
@@ -49,18 +49,18 @@ def since_review(evaluation: Evaluation) -> list[Change]:
     except CorruptData as damaged:
         corruption.log_corruption(damaged)
         return []
-    found = changes(before, after)
+    found = compare_records(before, after)
     return without_flag(found) if evaluation.hides_reasons else found
 
 
-def without_flag(found: Iterable[Change]) -> list[Change]:
+def without_flag(found: Iterable[FieldChange]) -> list[FieldChange]:
     """The changes that do not tell why a record is in the queue."""
     return [change for change in found if change.label not in _FLAG]
 
 
-def changes(before: Record, after: Record) -> list[Change]:
+def compare_records(before: Record, after: Record) -> list[FieldChange]:
     """What differs between two versions of a record, people's own values apart."""
-    return of_texts(
+    return compare_texts(
         text
         for name in Record._fields
         if name not in HUMAN_FIELDS
@@ -68,13 +68,13 @@ def changes(before: Record, after: Record) -> list[Change]:
     )
 
 
-def of_texts(texts: Iterable[tuple[str, str, str]]) -> list[Change]:
+def compare_texts(texts: Iterable[tuple[str, str, str]]) -> list[FieldChange]:
     """What differs of texts: (label, the text before, the text after)."""
     differing = ((label, old, new) for label, old, new in texts if old != new)
     changes, left = [], _MAX_COMPARED
     for label, old, new in islice(differing, _MAX_CHANGES):
         left -= len(old) + len(new)
-        changes.append(Change(label, _pieces(old, new) if left >= 0 else _replaced(old, new)))
+        changes.append(FieldChange(label, _pieces(old, new) if left >= 0 else _replaced(old, new)))
     return changes
 
 

@@ -11,7 +11,7 @@ from reviews.models import Evaluation, FileConflict, Run
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.scores import criterion_title, format_score
 from reviews.records.verdict import VerdictRule
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 
 PAGE_SIZE = 20
 # What the page does not show. A row may hold megabytes of it.
@@ -25,7 +25,7 @@ _LARGE_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ConflictSide:
     """One decision: who made it, when, and what it says. Empty where the file (or the record) has nothing."""
 
     status: str
@@ -36,13 +36,13 @@ class Side:
     verdict: str
 
     @classmethod
-    def of(cls, human: Mapping[str, Any], rule: VerdictRule) -> "Side":
+    def from_human(cls, human: Mapping[str, Any], rule: VerdictRule) -> "ConflictSide":
         status, reviewer, at, scores, comments = (human[name] for name in HUMAN_FIELDS)
         moment = dt.datetime.fromisoformat(at) if isinstance(at, str) else at
         return cls(status, reviewer or "", moment, scores or {}, comments or "", rule.verdict(scores) or "")
 
 
-class Criterion(NamedTuple):
+class ConflictCriterion(NamedTuple):
     """A criterion on both sides: the judge's word, and of each side its word and its justification."""
 
     title: str
@@ -58,40 +58,40 @@ class Criterion(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ConflictComparison:
     """An open conflict and both its sides."""
 
     conflict: FileConflict
     evaluation: Evaluation
-    ours: Side
-    theirs: Side
-    criteria: list[Criterion]
+    ours: ConflictSide
+    theirs: ConflictSide
+    criteria: list[ConflictCriterion]
 
 
-class Page(NamedTuple):
+class ConflictPage(NamedTuple):
     """Conflicts of a list; `next_after` is the key to ask for the page behind it with, None on the last."""
 
-    comparisons: list[Comparison]
+    comparisons: list[ConflictComparison]
     next_after: int | None
 
 
-def count(run: Run) -> int:
+def count_open(run: Run) -> int:
     """How many conflicts of a run are open."""
     return _open(run).count()
 
 
-def page(run: Run, *, after: int = 0) -> Page:
+def load_page(run: Run, *, after: int = 0) -> ConflictPage:
     """The open conflicts of a run, oldest first, behind the one of that key."""
     rows = _open(run).filter(pk__gt=after).select_related("evaluation", "source").defer(*_LARGE_COLUMNS)
     found = list(rows.order_by("pk")[: PAGE_SIZE + 1])
     shown = found[:PAGE_SIZE]
-    rule = definition.of(run).rule
-    return Page(
+    rule = run_rubric(run).rule
+    return ConflictPage(
         [_compare(conflict, rule) for conflict in shown], shown[-1].pk if len(found) > PAGE_SIZE else None
     )
 
 
-def oldest(run: Run, *, limit: int) -> list[tuple[int, int]]:
+def oldest_open(run: Run, *, limit: int) -> list[tuple[int, int]]:
     """The keys of that many open conflicts, each with the version of its record now."""
     rows = _open(run).order_by("pk").values_list("pk", "evaluation__version")
     return list(rows[:limit])
@@ -101,13 +101,13 @@ def _open(run: Run) -> QuerySet[FileConflict]:
     return FileConflict.objects.filter(run=run, outcome=FileConflict.Outcome.OPEN)
 
 
-def _compare(conflict: FileConflict, rule: VerdictRule) -> Comparison:
+def _compare(conflict: FileConflict, rule: VerdictRule) -> ConflictComparison:
     evaluation = conflict.evaluation
-    ours = Side.of({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rule)
-    theirs = Side.of(conflict.human, rule)
+    ours = ConflictSide.from_human({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rule)
+    theirs = ConflictSide.from_human(conflict.human, rule)
     judged = evaluation.parsed_rubric_scores
     names = {**judged, **ours.scores, **theirs.scores}
-    return Comparison(
+    return ConflictComparison(
         conflict=conflict,
         evaluation=evaluation,
         ours=ours,
@@ -119,10 +119,10 @@ def _compare(conflict: FileConflict, rule: VerdictRule) -> Comparison:
     )
 
 
-def _criterion(name: str, judged: Any, ours: Any, theirs: Any) -> Criterion:
+def _criterion(name: str, judged: Any, ours: Any, theirs: Any) -> ConflictCriterion:
     words = [format_score(_part(entry, "score")) for entry in (judged, ours, theirs)]
     texts = [_part(entry, "justification") for entry in (ours, theirs)]
-    return Criterion(
+    return ConflictCriterion(
         criterion_title(name), *words, *(text if isinstance(text, str) else "" for text in texts)
     )
 

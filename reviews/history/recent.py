@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from reviews.models import Escalation, Evaluation, Review, Run, Skip, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.verdict import Verdict, VerdictRule
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 
 PAGE_SIZE = 50
 # How many skips and escalations are listed, the newest.
@@ -19,7 +19,7 @@ _CURSOR = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RecentDecision:
     """A review and the verdicts before and after it (the judge's, where nobody had decided before)."""
 
     review: Review
@@ -46,19 +46,19 @@ class Decision:
         return is_aside or self.state == "current"
 
 
-class Page(NamedTuple):
+class RecentPage(NamedTuple):
     """`next_after` is the cursor of the page behind it, empty on the last.
 
     `skips` are those that still hold, and `escalations` all but the withdrawn ones; both newest first.
     """
 
-    decisions: list[Decision]
+    decisions: list[RecentDecision]
     next_after: str
     skips: list[Skip]
     escalations: list[Escalation]
 
 
-def decisions(*, reviewer: User, run: Run | None = None, after: str = "") -> Page:
+def load_page(*, reviewer: User, run: Run | None = None, after: str = "") -> RecentPage:
     """A page of what the reviewer decided, newest first; in a run or in all.
 
     A cursor that is none gives the first page.
@@ -69,8 +69,8 @@ def decisions(*, reviewer: User, run: Run | None = None, after: str = "") -> Pag
         reviews = reviews.filter(pk__lt=int(after))
     found = list(reviews[: PAGE_SIZE + 1])
     shown = found[:PAGE_SIZE]
-    rules = {one.run_id: definition.of(one.run).rule for one in (review.evaluation for review in shown)}
-    return Page(
+    rules = {one.run_id: run_rubric(one.run).rule for one in (review.evaluation for review in shown)}
+    return RecentPage(
         [_decision(review, rules[review.evaluation.run_id]) for review in shown],
         str(shown[-1].pk) if len(found) > PAGE_SIZE else "",
         _skips(reviewer, run),
@@ -78,10 +78,10 @@ def decisions(*, reviewer: User, run: Run | None = None, after: str = "") -> Pag
     )
 
 
-def _decision(review: Review, rule: VerdictRule) -> Decision:
+def _decision(review: Review, rule: VerdictRule) -> RecentDecision:
     decided_before = rule.verdict((review.before or {})["human_corrected_scores"])
     before = decided_before or review.evaluation.aggregated_score or ""
-    return Decision(review, before, rule.verdict(review.corrected_scores))
+    return RecentDecision(review, before, rule.verdict(review.corrected_scores))
 
 
 def _skips(reviewer: User, run: Run | None) -> list[Skip]:

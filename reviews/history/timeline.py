@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from reviews.history.changes import Change, changes, without_flag
-from reviews.history.versions import Version, differences_of, versions
+from reviews.history.changes import FieldChange, compare_records, without_flag
+from reviews.history.versions import Version, list_versions, version_changes
 from reviews.models import (
     AuditEvent,
     BulkChange,
@@ -29,8 +29,8 @@ from reviews.models import (
 )
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review.escalations import REASONS
-from reviews.rubric.definition import Rubric
-from reviews.rubric.proposals import Proposal
+from reviews.rubric.definition import run_rubric
+from reviews.rubric.proposals import read_proposals
 from reviews.storage import corruption, unchanged_ranges
 from reviews.storage.corruption import CorruptData
 from reviews.storage.line_reader import LineReader
@@ -62,7 +62,7 @@ _FILES = {
 }
 
 
-class Hold(NamedTuple):
+class ClaimPeriod(NamedTuple):
     """How long a claim went on: until when, None for no longer than until the next one, and why it ended."""
 
     until: dt.datetime | None
@@ -70,7 +70,7 @@ class Hold(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TimelineEntry:
     """One thing that happened. `who` is a person, a file or empty; `what` goes on from there.
 
     `note` is what they wrote. `version` is the decision that came of it, `changes` what differs from the
@@ -82,15 +82,15 @@ class Entry:
     what: str
     note: str = ""
     source: Import | None = None
-    changes: Sequence[Change] = ()
+    changes: Sequence[FieldChange] = ()
     version: Version | None = None
-    hold: Hold | None = None
+    claim: ClaimPeriod | None = None
 
 
-class Page(NamedTuple):
+class TimelinePage(NamedTuple):
     """`next_after` is the cursor of the page behind it, empty on the last."""
 
-    entries: list[Entry]
+    entries: list[TimelineEntry]
     next_after: str
 
 
@@ -107,14 +107,7 @@ class _Row(NamedTuple):
     of: AuditEvent | ImportLine | BulkChangeItem
 
 
-def page(
-    evaluation: Evaluation,
-    proposals: list[Proposal],
-    rubric: Rubric,
-    *,
-    reader: User | None = None,
-    after: str = "",
-) -> Page:
+def load_page(evaluation: Evaluation, *, reader: User | None = None, after: str = "") -> TimelinePage:
     """A page of what happened, behind the place `after`; a cursor that is none gives the first page.
 
     What others say in independent reviews that wait for a decision is not told to the reader. Costs at most
@@ -123,21 +116,24 @@ def page(
     place = _place_of(after)
     rows = _rows(evaluation, place)
     shown = rows[:PAGE_SIZE]
-    told = versions(evaluation, proposals, rubric, reader=reader)
-    made = {version.review.version: version for version in told}
-    holds = _holds(evaluation, shown, place)
+    rubric = run_rubric(evaluation.run)
+    made = {
+        version.review.version: version
+        for version in list_versions(evaluation, read_proposals(evaluation, rubric), rubric, reader=reader)
+    }
+    periods = _claim_periods(evaluation, shown, place)
     kept = LineReader()
-    entries: list[Entry] = []
+    entries: list[TimelineEntry] = []
     for number, row in enumerate(shown, start=1):
-        entries.append(_entry(row, rows[number:], made, holds, kept))
+        entries.append(_entry(row, rows[number:], made, periods, kept))
         if sum(len(entry.changes) for entry in entries) >= _MOST_CHANGES:
             break
     if evaluation.hides_reasons:
         entries = [_without_flag(entry) for entry in entries]
-    return Page(entries, _cursor(place, rows[: len(entries)]) if len(rows) > len(entries) else "")
+    return TimelinePage(entries, _cursor(place, rows[: len(entries)]) if len(rows) > len(entries) else "")
 
 
-def _without_flag(entry: Entry) -> Entry:
+def _without_flag(entry: TimelineEntry) -> TimelineEntry:
     """Leave out the changes that a file made to the flag and its reasons."""
     if entry.source is None:
         return entry
@@ -217,17 +213,17 @@ def _cursor(before: _Place, shown: Iterable[_Row]) -> str:
 # Who held the record, from when to when
 
 
-def _holds(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[int, Hold]:
+def _claim_periods(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[int, ClaimPeriod]:
     """How long each claim on the page went on, by the key of its event."""
-    found: dict[int, Hold] = {}
+    found: dict[int, ClaimPeriod] = {}
     newer = evaluation.events.filter(pk__gte=before.event, action__in=_ENDS)
     behind = newer.order_by("pk").first()
     end: tuple[dt.datetime, str] | None = (behind.at, behind.action) if behind else None
     for row in shown:
         one = row.of
         if isinstance(one, AuditEvent):
-            if _begins_hold(one):
-                found[one.pk] = _hold(evaluation, one, end)
+            if _begins_claim(one):
+                found[one.pk] = _claim_period(evaluation, one, end)
             if one.action in _ENDS:
                 end = (one.at, one.action)
         elif isinstance(one, BulkChangeItem) and one.change.kind == BulkChange.Kind.RELEASE:
@@ -235,51 +231,55 @@ def _holds(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[in
     return found
 
 
-def _begins_hold(event: AuditEvent) -> bool:
+def _begins_claim(event: AuditEvent) -> bool:
     after = event.detail.get("human", {}).get("after", {})
     is_undone = event.action == "undo" and after.get("human_review_status") in QUEUE_STATUSES
     return is_undone or event.action in {"claim", "withdraw escalation", "adjudicate"}
 
 
-def _hold(evaluation: Evaluation, claim: AuditEvent, end: tuple[dt.datetime, str] | None) -> Hold:
+def _claim_period(
+    evaluation: Evaluation, claim: AuditEvent, end: tuple[dt.datetime, str] | None
+) -> ClaimPeriod:
     if end:
         at, action = end
-        return Hold(None if action == "claim" else at, _ENDS[action])
+        return ClaimPeriod(None if action == "claim" else at, _ENDS[action])
     if evaluation.claimed_by_id == claim.actor_id and evaluation.claimed_until:
-        return Hold(evaluation.claimed_until, "not over yet" if evaluation.is_claimed else "the hold ran out")
-    return Hold(None, "given back unseen" if claim.detail.get("prefetched") else "given back")
+        return ClaimPeriod(
+            evaluation.claimed_until, "not over yet" if evaluation.is_claimed else "the hold ran out"
+        )
+    return ClaimPeriod(None, "given back unseen" if claim.detail.get("prefetched") else "given back")
 
 
 # What each says
 
 
 def _entry(
-    row: _Row, older: list[_Row], made: dict[int, Version], holds: dict[int, Hold], kept: LineReader
-) -> Entry:
+    row: _Row, older: list[_Row], made: dict[int, Version], periods: dict[int, ClaimPeriod], kept: LineReader
+) -> TimelineEntry:
     one = row.of
     if isinstance(one, ImportLine):
         earlier = next((each.of for each in older if isinstance(each.of, ImportLine)), None)
         return _of_file(one, earlier, kept)
     if isinstance(one, BulkChangeItem):
-        return Entry(row.at, one.change.actor.name, _of_list(one.change))
+        return TimelineEntry(row.at, one.change.actor.name, _of_list(one.change))
     detail = one.detail
     version = made.get(detail.get("version") or 0) if _brings_version(one, made) else None
     note = detail.get("reason", "") if one.action in {"reopen", "restore"} else ""
     note = note or detail.get("note") or detail.get("answer") or ""
-    return Entry(
+    return TimelineEntry(
         at=row.at,
         who=one.actor.name if one.actor else "",
         what=_sentence(one),
         note=note,
-        changes=differences_of(version) if version else [],
+        changes=version_changes(version) if version else [],
         version=version,
-        hold=holds.get(one.pk),
+        claim=periods.get(one.pk),
     )
 
 
-def _of_file(line: ImportLine, earlier: ImportLine | None, kept: LineReader) -> Entry:
+def _of_file(line: ImportLine, earlier: ImportLine | None, kept: LineReader) -> TimelineEntry:
     is_other = line.outcome in {ImportLine.Outcome.UPDATED, ImportLine.Outcome.CONFLICT}
-    return Entry(
+    return TimelineEntry(
         at=_moment(line.source),
         who=line.source.file_name,
         what=f"{_FILES[line.outcome]}, in line {line.line:,}",
@@ -289,7 +289,7 @@ def _of_file(line: ImportLine, earlier: ImportLine | None, kept: LineReader) -> 
     )
 
 
-def _changes(line: ImportLine, earlier: ImportLine, kept: LineReader) -> list[Change]:
+def _changes(line: ImportLine, earlier: ImportLine, kept: LineReader) -> list[FieldChange]:
     """What a line says of the record otherwise than the line before it; nothing where one is not kept."""
     try:
         before, after = (kept.record(one.source_id, one.line) for one in (earlier, line))
@@ -298,7 +298,7 @@ def _changes(line: ImportLine, earlier: ImportLine, kept: LineReader) -> list[Ch
     except CorruptData as damaged:
         corruption.log_corruption(damaged)
         return []
-    return changes(before, after)
+    return compare_records(before, after)
 
 
 def _of_list(change: BulkChange) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from reviews.history import changes as history_changes
+from reviews.history.changes import FieldChange, compare_texts
 from reviews.models import Evaluation, Review, User
 from reviews.records.scores import criterion_title, format_score, score_of
 from reviews.rubric.definition import Rubric
@@ -11,7 +11,7 @@ from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 
 
-class Change(NamedTuple):
+class ScoreChange(NamedTuple):
     """What a person made of a criterion. `before` is the judge's score, empty where it gave none."""
 
     title: str
@@ -29,11 +29,11 @@ class Version(NamedTuple):
     review: Review
     state: str
     verdict: str
-    changes: list[Change]
+    changes: list[ScoreChange]
     before: Review | None
 
 
-def versions(
+def list_versions(
     evaluation: Evaluation, proposals: list[Proposal], rubric: Rubric, *, reader: User | None = None
 ) -> list[Version]:
     """Every review of a record, the latest first (one query).
@@ -66,11 +66,11 @@ def _is_sealed(evaluation: Evaluation, review: Review, reader: User | None) -> b
     return is_open and review.reviewer != reader
 
 
-def differences_of(version: Version) -> list[history_changes.Change]:
+def version_changes(version: Version) -> list[FieldChange]:
     """What a version says otherwise than the decision before it: scores, justifications and the comments."""
     if version.before is None:
         return []
-    return history_changes.of_texts(_texts(version.before, version.review))
+    return compare_texts(_texts(version.before, version.review))
 
 
 def _texts(before: Review, after: Review) -> Iterator[tuple[str, str, str]]:
@@ -104,7 +104,7 @@ def _state(evaluation: Evaluation, review: Review) -> str:
     return "independent review" if hasattr(review, "independent_review") else "superseded"
 
 
-def _changes(review: Review, judged: dict[str, Any], rubric: Rubric) -> list[Change]:
+def _changes(review: Review, judged: dict[str, Any], rubric: Rubric) -> list[ScoreChange]:
     found = []
     for name, entry in (review.corrected_scores or {}).items():
         before, after = judged.get(name), score_of(entry)
@@ -112,5 +112,5 @@ def _changes(review: Review, judged: dict[str, Any], rubric: Rubric) -> list[Cha
         if cause or not is_same_score(before, after):
             known = rubric.cause(cause)
             title = known.title if known else cause
-            found.append(Change(criterion_title(name), format_score(before), format_score(after), title))
+            found.append(ScoreChange(criterion_title(name), format_score(before), format_score(after), title))
     return found

@@ -36,7 +36,7 @@ def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
                 values["extracted_scores"] = encode_extracted(
                     one.values.parsed_rubric_scores, one.values.raw_judge_output
                 )
-                stands = {name: getattr(one, name) for name in ("is_sampled", "is_stale", "keeps_review")}
+                stands = {name: getattr(one, name) for name in ("is_sampled", "is_outdated", "keeps_review")}
                 changed.append(place | values | stands)
                 if one.reopens:
                     human: dict[str, Any] = {

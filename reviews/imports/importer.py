@@ -146,7 +146,7 @@ def _finish(done: Import, totals: ContentTotals) -> None:
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
     indexing.lock_before_run(done)
-    inference.learn(done.run)
+    inference.infer_rubric(done.run)
     indexing.index_import(done)
     draws.draw_after_import(done)
 

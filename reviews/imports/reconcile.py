@@ -87,7 +87,7 @@ class Reconciled(NamedTuple):
     #: The new values of the record's columns. None: unchanged.
     values: Record | None = None
     is_sampled: bool = False
-    is_stale: bool = False
+    is_outdated: bool = False
     #: Whether the current decision stays.
     keeps_review: bool = True
     #: The human_* values of a decision that becomes outdated or is no longer current.
@@ -251,7 +251,7 @@ def _settle_reviewed(
         takes=incoming,
         values=values,
         is_sampled=known.is_sampled and not values.needs_human_review,
-        is_stale=values.human_review_status in QUEUE_STATUSES,
+        is_outdated=values.human_review_status in QUEUE_STATUSES,
         reopens=known.human if values.human_review_status != known.human["human_review_status"] else None,
         disputes=incoming if disputed else None,
     )

@@ -19,6 +19,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import JudgedCount
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.overrides import is_same_score
 from reviews.statistics import agreement as coefficients
 from reviews.statistics.agreement import ConfusionMatrix
@@ -207,7 +208,7 @@ class _Row(NamedTuple):
 def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     """Compute all figures of a scope. Takes two queries, whatever the size of the run."""
     rows = _rows(scope)
-    kept = definition.of(scope.run)
+    kept = run_rubric(scope.run)
     scales = _scales(kept, rows)
     order = _order(kept, scales)
     together, apart = (

@@ -12,7 +12,7 @@ from django.utils.http import urlencode
 
 from reviews.models import FacetCount, Run, RunFacet, StratumCount
 from reviews.review import blind_scoring
-from reviews.review.blind_scoring import Possibility
+from reviews.review.blind_scoring import BlindFeasibility
 from reviews.search import strata
 from reviews.search.filters import FILTERS
 
@@ -59,7 +59,7 @@ class DataSummary:
     verifications: tuple[DataCount, ...]
     contradictions: tuple[DataCount, ...]
     families: tuple[DataCount, ...]
-    blind: Possibility
+    blind: BlindFeasibility
     is_counted: bool
 
     @property
@@ -87,7 +87,7 @@ def summarize_data(run: Run) -> DataSummary:
     """Summarise the records of a run."""
     if strata.why_not_counted(run):
         return DataSummary(
-            None, None, None, None, (), (), (), blind_scoring.possibility(run), is_counted=False
+            None, None, None, None, (), (), (), blind_scoring.blind_feasibility(run), is_counted=False
         )
     counted = StratumCount.objects.filter(stratum__run=run)
     strata_rows = list(counted.values_list("stratum__is_flagged", "verdict", "evaluations"))
@@ -102,7 +102,7 @@ def summarize_data(run: Run) -> DataSummary:
         verifications=tuple(fact for fact in found if fact.name == "verified"),
         contradictions=tuple(fact for fact in found if fact.name == "contradiction"),
         families=tuple(fact for fact in found if fact.name == "reason"),
-        blind=blind_scoring.possibility(run),
+        blind=blind_scoring.blind_feasibility(run),
         is_counted=True,
     )
 

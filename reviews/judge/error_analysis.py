@@ -15,8 +15,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Review, Stratum
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.scores import criterion_title, format_score, score_of
-from reviews.rubric import definition
-from reviews.rubric.definition import Rubric
+from reviews.rubric.definition import Rubric, run_rubric
 from reviews.search import indexing
 
 DEFINITIONS = {
@@ -163,7 +162,7 @@ def find_mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
 
 def analyse_errors(scope: JudgeScope, *, examples: int = 2) -> ErrorAnalysis:
     """Rank the causes of a scope, each with at most `examples` examples. Takes four queries at any size."""
-    kept = definition.of(scope.run)
+    kept = run_rubric(scope.run)
     rows = find_mentions(scope).values_list("stratum", "cause", "criterion").annotate(Count("review"))
     rows = rows.order_by("stratum", "cause", "criterion")
     named = {_Named(*row): count for *row, count in rows}

@@ -113,8 +113,8 @@ def describe_shares(run: Run) -> ShareDescriptions:
 
     The cost does not grow with the run, except for counting the sample.
     """
-    possibility = blind_scoring.possibility(run)
-    obstacles = (possibility.sentence if run.blind_share else "", independent_reviews.problem(run))
+    possibility = blind_scoring.blind_feasibility(run)
+    obstacles = (possibility.sentence if run.blind_share else "", independent_reviews.reviewer_shortage(run))
     return ShareDescriptions(
         blind=_blind(run, possibility),
         sample=_sample(run),
@@ -123,7 +123,7 @@ def describe_shares(run: Run) -> ShareDescriptions:
     )
 
 
-def _blind(run: Run, possibility: blind_scoring.Possibility) -> str:
+def _blind(run: Run, possibility: blind_scoring.BlindFeasibility) -> str:
     if not possibility.is_possible:
         return ""
     if possibility.answered is None:

@@ -9,7 +9,7 @@ from reviews.judge.scales import Scale
 from reviews.models import Run
 from reviews.records.scores import criterion_title
 from reviews.review import agreement_counts
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.statistics import reliability as coefficients
 from reviews.statistics.intervals import Estimate
 
@@ -41,8 +41,8 @@ def measure_reviewer_agreement(run: Run) -> tuple[ReviewerAgreement, ...]:
 
     The result is empty without a second independent review.
     """
-    kept = definition.of(run)
-    patterns = agreement_counts.agreement(run)
+    kept = run_rubric(run)
+    patterns = agreement_counts.load_patterns(run)
     known = {name: place for place, name in enumerate(kept.criteria)}
     names = sorted(
         patterns, key=lambda name: (name is not None, known.get(name or "", len(known)), name or "")

@@ -109,7 +109,7 @@ class Migration(migrations.Migration):
                     models.IntegerField(db_default=1, help_text="Grows with every change of the record."),
                 ),
                 (
-                    "is_stale",
+                    "is_outdated",
                     models.BooleanField(
                         db_default=False,
                         help_text="The current decision is outdated: a file has changed its evidence since.",
@@ -1215,7 +1215,7 @@ class Migration(migrations.Migration):
                 (
                     "before",
                     models.JSONField(
-                        help_text="State before it, for undo: the five human_* values, the current decision, is_stale.",
+                        help_text="State before it, for undo: the five human_* values, the current decision, is_outdated.",
                         null=True,
                     ),
                 ),
@@ -2742,7 +2742,7 @@ class Migration(migrations.Migration):
                 models.F("run"),
                 models.F("claimed_until"),
                 condition=models.Q(("claimed_by__isnull", False)),
-                name="evaluation_held",
+                name="evaluation_claim_expiry",
             ),
         ),
         migrations.AddIndex(
@@ -2831,7 +2831,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="evaluation",
             index=models.Index(
-                models.F("run"), condition=models.Q(("is_stale", True)), name="evaluation_stale"
+                models.F("run"), condition=models.Q(("is_outdated", True)), name="evaluation_outdated"
             ),
         ),
         migrations.AddIndex(

@@ -123,7 +123,7 @@ class Review(models.Model):
     origin = models.CharField(max_length=10, choices=Origin, db_default=Origin.REVIEWER)
     before = models.JSONField(
         null=True,
-        help_text="State before it, for undo: the five human_* values, the current decision, is_stale.",
+        help_text="State before it, for undo: the five human_* values, the current decision, is_outdated.",
     )
     conflict = models.OneToOneField(
         FileConflict,

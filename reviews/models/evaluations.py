@@ -134,7 +134,7 @@ class Evaluation(models.Model):
     review = models.ForeignKey(
         "Review", models.PROTECT, null=True, related_name="+", help_text="The current decision."
     )
-    is_stale = models.BooleanField(
+    is_outdated = models.BooleanField(
         db_default=False, help_text="The current decision is outdated: a file has changed its evidence since."
     )
     was_shown = models.BooleanField(
@@ -177,7 +177,7 @@ class Evaluation(models.Model):
             models.Index(
                 "run",
                 "claimed_until",
-                name="evaluation_held",
+                name="evaluation_claim_expiry",
                 condition=models.Q(claimed_by__isnull=False),
             ),
             models.Index("run", "human_review_status", name="evaluation_progress"),
@@ -206,7 +206,7 @@ class Evaluation(models.Model):
                 condition=models.Q(assigned_to__isnull=False),
             ),
             models.Index("run", name="evaluation_escalated", condition=models.Q(is_escalated=True)),
-            models.Index("run", name="evaluation_stale", condition=models.Q(is_stale=True)),
+            models.Index("run", name="evaluation_outdated", condition=models.Q(is_outdated=True)),
             models.Index("run", name="evaluation_sampled", condition=models.Q(is_sampled=True)),
             models.Index(
                 "first_import",
@@ -270,7 +270,7 @@ class Evaluation(models.Model):
     @property
     def hides_reasons(self) -> bool:
         """Whether its flag reasons are hidden, because its run has sampled records in the queue."""
-        return self.in_queue and self.run.draws
+        return self.in_queue and self.run.draws_samples
 
     @property
     def shown_status(self) -> str:

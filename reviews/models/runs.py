@@ -75,7 +75,7 @@ class Run(models.Model):
         return self.name
 
     @cached_property
-    def draws(self) -> bool:
+    def draws_samples(self) -> bool:
         """Whether records in its queue were drawn at random. Nobody may tell those from flagged ones."""
         if self.sample_share > 0 or self.pk is None:
             return self.sample_share > 0

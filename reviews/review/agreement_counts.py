@@ -48,7 +48,7 @@ def uncount(evaluation: Evaluation) -> None:
         evaluation.independent_reviews.filter(is_counted=True).update(is_counted=False)
 
 
-def agreement(run: Run) -> Patterns:
+def load_patterns(run: Run) -> Patterns:
     """Return how many completely reviewed records got which scores, by criterion.
 
     A criterion that somebody left out has fewer scores there than there were people, but two at least.

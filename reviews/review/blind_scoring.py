@@ -172,7 +172,7 @@ def _same(before: BlindScores, scores: Mapping[str, Any]) -> BlindScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Possibility:
+class BlindFeasibility:
     """What there is to judge in a run without what its judge said.
 
     `answered` counts the records with an answer of their own, None until all are counted.
@@ -207,15 +207,15 @@ _ANSWER_IN_CONTEXT = """
 """
 
 
-def possibility(run: Run) -> Possibility:
+def blind_feasibility(run: Run) -> BlindFeasibility:
     """What of a run can be reviewed blind, from what was counted when its files came in."""
     if strata.why_not_counted(run):
-        return Possibility(None, by_context=False)
+        return BlindFeasibility(None, by_context=False)
     counts = StratumCount.objects.filter(stratum__run=run)
     answered: int | None = counts.aggregate(sum=Sum("answered"))["sum"]
     if answered:
-        return Possibility(answered, by_context=False)
+        return BlindFeasibility(answered, by_context=False)
     with connection.cursor() as cursor:
         cursor.execute(_ANSWER_IN_CONTEXT, {"run": run.pk})
         (by_context,) = cursor.fetchone() or (False,)
-    return Possibility(answered, by_context)
+    return BlindFeasibility(answered, by_context)

@@ -19,7 +19,7 @@ def make_current(
     """Make a version the current decision of a locked record, and audit it. `also` adds to the event."""
     before, reviewer = evaluation.human, review.reviewer
     entered: dict[str, Any] = {}
-    if review_versions.corrects_nothing(evaluation, review):
+    if review_versions.confirms_judge(evaluation, review):
         _leave_line(evaluation)
         # The record keeps the values of its line, so the event has the reviewer's.
         entered = {"scores": review.corrected_scores, "comments": review.comments}
@@ -29,7 +29,7 @@ def make_current(
         evaluation.human_review_timestamp = review.submitted_at
         evaluation.human_corrected_scores = review.corrected_scores
         evaluation.human_review_comments = review.comments
-    evaluation.review, evaluation.is_stale = review, False
+    evaluation.review, evaluation.is_outdated = review, False
     save_decision(evaluation)
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
     events.record(
@@ -65,5 +65,5 @@ def save_decision(evaluation: Evaluation, claimed_by: User | None = None) -> Non
     """Save the columns that a decision changes in a locked record, and claim or release the record."""
     evaluation.version += 1
     claim = assign_claim(evaluation, start_claim(evaluation.run, claimed_by) if claimed_by else NO_CLAIM)
-    columns = ("review", "is_sampled", "is_stale", "is_escalated", "version")
+    columns = ("review", "is_sampled", "is_outdated", "is_escalated", "version")
     evaluation.save(update_fields=[*HUMAN_FIELDS, *columns, *claim])

@@ -54,7 +54,7 @@ class EarlierScore:
     is_in_file: bool = False
 
 
-class Entry(NamedTuple):
+class CriterionEntry(NamedTuple):
     """One criterion as it was entered."""
 
     criterion: str
@@ -124,7 +124,7 @@ def find_choice(choices: Iterable[Choice], score: Any) -> Choice | None:
 
 def build_decision(
     proposals: Sequence[Proposal],
-    entries: Sequence[Entry],
+    entries: Sequence[CriterionEntry],
     rubric: Rubric,
     *,
     earlier: Mapping[str, EarlierScore],
@@ -155,7 +155,7 @@ def build_decision(
 
 
 def _errors_of_all(
-    wanted: Iterable[str], entries: Sequence[Entry], checked: "Sequence[_CheckedEntry]"
+    wanted: Iterable[str], entries: Sequence[CriterionEntry], checked: "Sequence[_CheckedEntry]"
 ) -> list[EntryError]:
     given = {entry.criterion for entry in entries}
     missing = "Missing: give a score, or exclude the criterion."
@@ -177,7 +177,7 @@ class _CheckedEntry:
     """An entry with the judge's proposal and the earlier score of its criterion."""
 
     position: int
-    entry: Entry
+    entry: CriterionEntry
     rubric: Rubric
     proposal: Proposal | None
     earlier: EarlierScore | None

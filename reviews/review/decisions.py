@@ -42,7 +42,7 @@ def submit(
     check_decidable(evaluation, reviewer, decision["scores"])
     check_version(evaluation, version)
     blind_scoring.check_locked_in(evaluation, reviewer)
-    waiting = independent_reviews.waiting_on(evaluation)
+    waiting = independent_reviews.open_keys(evaluation)
     if independent_reviews.are_wanted(evaluation, waiting):
         return independent_reviews.submit(evaluation, reviewer, submission, decision)
     return _decide("submit", evaluation, reviewer, submission, waiting=waiting, **decision)
@@ -89,7 +89,7 @@ def restore(
     }
     detail = {"restored": restored, "reason": reason}
     review = _decide("restore", evaluation, actor, submission, detail, **decision)
-    overturns.note(in_force, overturns.Kind.REVISED, actor=actor, reason=reason, by=review)
+    overturns.record_overturn(in_force, overturns.Kind.REVISED, actor=actor, reason=reason, by=review)
     return review
 
 
@@ -141,7 +141,7 @@ def _decide(
         evaluation, reviewer, submission, decision, escalation=escalation, independent_reviews=settled
     )
     if action == "revise":
-        overturns.note_revision(evaluation.review, by=review)
+        overturns.record_revision(evaluation.review, by=review)
     make_current(action, evaluation, review, also)
     return review
 
@@ -159,7 +159,7 @@ def undo(*, run: Run, reviewer: User) -> Evaluation:
     if last is None:
         raise Conflict("You have no decision in this run to undo.")
     evaluation = claims.lock_evaluation(last.evaluation_id)
-    if independent_reviews.is_aside(evaluation, last):
+    if independent_reviews.is_pending(evaluation, last):
         independent_reviews.withdraw(evaluation, last)
         return evaluation
     check_current(evaluation, last)
@@ -186,7 +186,7 @@ def _restore(evaluation: Evaluation, review: Review) -> None:
     before = review.before or {}
     evaluation.human = before
     evaluation.review_id = before["review"]
-    evaluation.is_stale = before["is_stale"]
+    evaluation.is_outdated = before["is_outdated"]
     if before["escalation"]:
         evaluation.is_escalated = True
         open_again = {"outcome": Escalation.Outcome.OPEN, "resolved_by": None, "resolved_at": None}
@@ -207,9 +207,9 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
         raise Conflict("This record has no decision to reopen.")
     if evaluation.review is None:
         # The export needs a version to show that the record is open again: its line says it is decided.
-        evaluation.review = review_versions.from_file(evaluation, evaluation.human, actor, conflict=None)
+        evaluation.review = review_versions.add_from_file(evaluation, evaluation.human, actor, conflict=None)
     decided, before = evaluation.review, evaluation.human
-    overturns.note(decided, overturns.Kind.REOPENED, actor=actor, reason=reason)
+    overturns.record_overturn(decided, overturns.Kind.REOPENED, actor=actor, reason=reason)
     if evaluation.is_confirmed:
         evaluation.review = None  # the line of an open sample is exported unchanged
     evaluation.human_review_status = TRANSITIONS["reopen", evaluation.human_review_status]
@@ -264,10 +264,10 @@ def resolve_conflict(*, conflict_id: int, version: int, theirs: bool, actor: Use
 
 def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User) -> None:
     human, ours = conflict.human, evaluation.review
-    evaluation.review = review_versions.from_file(evaluation, human, actor, conflict)
-    overturns.note(ours, overturns.Kind.FILE, actor=actor, by=evaluation.review)
+    evaluation.review = review_versions.add_from_file(evaluation, human, actor, conflict)
+    overturns.record_overturn(ours, overturns.Kind.FILE, actor=actor, by=evaluation.review)
     evaluation.human = human
-    evaluation.is_stale = evaluation.is_sampled = False
+    evaluation.is_outdated = evaluation.is_sampled = False
     if evaluation.is_done:
         _resolve_escalation(evaluation, actor)
         independent_reviews.close(evaluation)

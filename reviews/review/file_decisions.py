@@ -14,7 +14,7 @@ from reviews.records.scores import criterion_title, format_score, score_of
 MOST_ROWS = 150
 
 
-class Row(NamedTuple):
+class FileScore(NamedTuple):
     """A criterion of the decision, as people read it."""
 
     title: str
@@ -36,11 +36,11 @@ class FileDecision:
     comments: str
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[FileScore]:
         """The first criteria, at most `MOST_ROWS`."""
         shown = [*self.scores.items()][:MOST_ROWS]
         return [
-            Row(criterion_title(name), format_score(score_of(entry)), justification_of(entry))
+            FileScore(criterion_title(name), format_score(score_of(entry)), justification_of(entry))
             for name, entry in shown
         ]
 

@@ -25,7 +25,7 @@ from reviews.review.decision import Decision
 from reviews.review.preconditions import check_decidable
 
 
-class Standing(NamedTuple):
+class ReviewProgress(NamedTuple):
     """Progress of a record that needs independent reviews: submitted, wanted, and the user's own."""
 
     given: int
@@ -33,7 +33,7 @@ class Standing(NamedTuple):
     own: IndependentReview | None
 
 
-def waiting_on(evaluation: Evaluation) -> list[int]:
+def open_keys(evaluation: Evaluation) -> list[int]:
     """Return the keys of the open independent reviews."""
     waiting = evaluation.independent_reviews.filter(is_open=True)
     return list(waiting.order_by("pk").values_list("pk", flat=True))
@@ -50,7 +50,7 @@ def are_wanted(evaluation: Evaluation, waiting: Sequence[int]) -> bool:
     return wanted > 1 or bool(waiting)
 
 
-def open_on(evaluation: Evaluation) -> list[IndependentReview]:
+def open_reviews(evaluation: Evaluation) -> list[IndependentReview]:
     """The independent reviews that wait for a decision, the oldest first, with their reviewers."""
     found = evaluation.independent_reviews.filter(is_open=True).select_related("review__reviewer", "reviewer")
     return list(found.order_by("review__version"))
@@ -62,12 +62,12 @@ def readable_by(evaluation: Evaluation, reader: User) -> list[IndependentReview]
     Before, they could still give an independent review themselves.
     """
     is_over = evaluation.is_decided or reveals.has_read_independent_reviews(evaluation, reader)
-    return open_on(evaluation) if is_over else []
+    return open_reviews(evaluation) if is_over else []
 
 
-def standing(evaluation: Evaluation, user: User) -> Standing:
+def review_progress(evaluation: Evaluation, user: User) -> ReviewProgress:
     """Of a record that waits for its first decision; of any other, that no independent review is given."""
-    given = open_on(evaluation) if evaluation.in_queue and evaluation.review_id is None else []
+    given = open_reviews(evaluation) if evaluation.in_queue and evaluation.review_id is None else []
     wanted = max(
         allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id), len(given) + 1
     )
@@ -75,10 +75,10 @@ def standing(evaluation: Evaluation, user: User) -> Standing:
         (independent_review for independent_review in given if independent_review.reviewer_id == user.pk),
         None,
     )
-    return Standing(len(given), wanted, own)
+    return ReviewProgress(len(given), wanted, own)
 
 
-def agree(reviews: Iterable[Review]) -> bool:
+def all_agree(reviews: Iterable[Review]) -> bool:
     """Return whether all reviews have the same criteria and scores."""
     first, *others = (_scores(review) for review in reviews)
     return all(other == first for other in others)
@@ -89,7 +89,7 @@ def _scores(review: Review) -> dict[str, Any]:
     return {name: identity(score) if is_score(score) else score for name, score in scores.items()}
 
 
-def problem(run: Run) -> str:
+def reviewer_shortage(run: Run) -> str:
     """Explain why a run cannot get the independent reviews it requires; empty if it can."""
     people = User.objects.filter(is_active=True, groups__permissions__codename="review_evaluation")
     count = people.distinct().count()
@@ -108,20 +108,20 @@ def submit(evaluation: Evaluation, reviewer: User, submission: UUID, decision: D
     The last one that the run requires becomes the current decision if all agree. If they differ, the record
     goes to a lead.
     """
-    earlier = open_on(evaluation)
+    earlier = open_reviews(evaluation)
     keys = [one.pk for one in earlier]
     review = versions.add(evaluation, reviewer, submission, decision, independent_reviews=keys)
-    submitted = [*earlier, _keep(evaluation, review)]
-    _leave_to_others(evaluation, reviewer)
+    submitted = [*earlier, _create(evaluation, review)]
+    _release_to_others(evaluation, reviewer)
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
     if len(submitted) < allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id):
         return review
-    if agree(one.review for one in submitted):
+    if all_agree(one.review for one in submitted):
         close(evaluation)
         numbers = [one.review.version for one in submitted]
         make_current("resolve", evaluation, review, {"independent_reviews": numbers})
     else:
-        _hand_to_lead(evaluation, reviewer)
+        _escalate_disagreement(evaluation, reviewer)
     # Last: this locks rows that all reviewers of the run share.
     agreement_counts.count(evaluation, submitted)
     return review
@@ -146,16 +146,16 @@ def add(
         # Raises with the name of the other reviewer. The reviewer can then submit this review as an addition.
         check_decidable(evaluation, reviewer, decision["scores"])
     review = versions.add(evaluation, reviewer, submission, decision)
-    _keep(evaluation, review)
+    _create(evaluation, review)
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
     # The current decision becomes an open independent review, too, so that a lead can compare both.
     beside = {"evaluation": evaluation, "reviewer": in_force.reviewer}
     IndependentReview.objects.update_or_create(review=in_force, defaults=beside | {"is_open": True})
     if not evaluation.is_escalated:
-        if agree([in_force, review]):
+        if all_agree([in_force, review]):
             close(evaluation)
         else:
-            _hand_to_lead(evaluation, reviewer)
+            _escalate_disagreement(evaluation, reviewer)
     return review
 
 
@@ -187,7 +187,7 @@ def take_over(*, evaluation_id: int, actor: User) -> None:
     if evaluation.is_escalated or not evaluation.independent_reviews.filter(is_open=True).exists():
         raise Conflict("This record has no open independent reviews.")
     claims.check_unclaimed(evaluation, actor)
-    _hand_to_lead(evaluation, actor, "adjudicate")
+    _escalate_disagreement(evaluation, actor, "adjudicate")
     reveals.record_reveal(evaluation, actor, reveals.How.INDEPENDENT_REVIEWS)
     save_claim(evaluation, start_claim(evaluation.run, actor))
 
@@ -197,7 +197,7 @@ def close(evaluation: Evaluation, waiting: Sequence[int] | None = None) -> Seque
 
     `waiting` are those keys where the caller has them.
     """
-    keys = waiting_on(evaluation) if waiting is None else waiting
+    keys = open_keys(evaluation) if waiting is None else waiting
     if keys:
         IndependentReview.objects.filter(pk__in=keys).update(is_open=False)
     return keys
@@ -222,7 +222,7 @@ def outdate(evaluations: Iterable[int]) -> None:
     waiting.filter(is_open=True).update(is_open=False)
 
 
-def is_aside(evaluation: Evaluation, review: Review) -> bool:
+def is_pending(evaluation: Evaluation, review: Review) -> bool:
     """Return whether a review is an independent review that no later decision includes."""
     is_newest = evaluation.review_id is None or evaluation.review_id < review.pk
     return is_newest and IndependentReview.objects.filter(review=review).exists()
@@ -238,7 +238,7 @@ def withdraw(evaluation: Evaluation, review: Review) -> None:
         claims.check_unclaimed(evaluation, reviewer)
     Withdrawal.objects.create(review=review, actor=reviewer)
     IndependentReview.objects.filter(review=review).update(is_open=False)
-    _end_disagreement(evaluation, reviewer)
+    _withdraw_disagreement(evaluation, reviewer)
     if not evaluation.in_queue:
         close(evaluation)
     elif not evaluation.is_escalated and not evaluation.is_claimed:
@@ -248,7 +248,7 @@ def withdraw(evaluation: Evaluation, review: Review) -> None:
     recount(evaluation, review)
 
 
-def _leave_to_others(evaluation: Evaluation, reviewer: User) -> None:
+def _release_to_others(evaluation: Evaluation, reviewer: User) -> None:
     """Release a record to the other reviewers."""
     if evaluation.assigned_to_id == reviewer.pk:
         evaluation.assigned_to = None
@@ -256,7 +256,7 @@ def _leave_to_others(evaluation: Evaluation, reviewer: User) -> None:
     evaluation.skips.filter(reviewer=reviewer).delete()
 
 
-def _keep(evaluation: Evaluation, review: Review) -> IndependentReview:
+def _create(evaluation: Evaluation, review: Review) -> IndependentReview:
     independent_review = IndependentReview.objects.create(
         review=review, evaluation=evaluation, reviewer=review.reviewer
     )
@@ -272,7 +272,7 @@ def _keep(evaluation: Evaluation, review: Review) -> IndependentReview:
     return independent_review
 
 
-def _hand_to_lead(evaluation: Evaluation, actor: User, action: str = "disagreement") -> None:
+def _escalate_disagreement(evaluation: Evaluation, actor: User, action: str = "disagreement") -> None:
     Escalation.objects.create(
         evaluation=evaluation,
         run=evaluation.run,
@@ -285,7 +285,7 @@ def _hand_to_lead(evaluation: Evaluation, actor: User, action: str = "disagreeme
     _record(action, evaluation, actor)
 
 
-def _end_disagreement(evaluation: Evaluation, actor: User) -> None:
+def _withdraw_disagreement(evaluation: Evaluation, actor: User) -> None:
     disagreement = {"kind": Escalation.Kind.DISAGREEMENT, "outcome": Escalation.Outcome.OPEN}
     ended = {"outcome": Escalation.Outcome.WITHDRAWN, "resolved_by": actor, "resolved_at": timezone.now()}
     if evaluation.escalations.filter(**disagreement).update(**ended):

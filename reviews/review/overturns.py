@@ -10,7 +10,7 @@ from reviews.rubric.overrides import is_same_score
 Kind = Overturn.Kind
 
 
-def note(
+def record_overturn(
     review: Review | None, kind: Kind, *, actor: User, reason: str = "", by: Review | None = None
 ) -> None:
     """Note that `actor` overturned the review in force, if it is somebody else's and was made here.
@@ -21,10 +21,10 @@ def note(
         Overturn.objects.create(review=review, kind=kind, reason=reason, actor=actor, by=by)
 
 
-def note_revision(review: Review | None, *, by: Review) -> None:
+def record_revision(review: Review | None, *, by: Review) -> None:
     """Note a newer version of a review if its scores are others; its comments are the reason."""
     if review and not _agree(review.corrected_scores or {}, by.corrected_scores or {}):
-        note(review, Kind.REVISED, actor=by.reviewer, reason=by.comments or "", by=by)
+        record_overturn(review, Kind.REVISED, actor=by.reviewer, reason=by.comments or "", by=by)
 
 
 def _agree(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -67,7 +67,7 @@ def check_current(evaluation: Evaluation, review: Review) -> None:
     if newer is None:
         raise Conflict("This decision was already undone.")
     if not evaluation.is_decided:
-        change = "A file changed this record" if evaluation.is_stale else "This record was reopened"
+        change = "A file changed this record" if evaluation.is_outdated else "This record was reopened"
         raise Conflict(f"{change} after your decision. It is in the queue again.")
 
 

@@ -11,17 +11,16 @@ from reviews.records.scores import score_of
 from reviews.review import adjudication, file_decisions
 from reviews.review.decision import (
     MAX_CRITERIA,
+    CriterionEntry,
     Decision,
     EarlierScore,
-    Entry,
     build_decision,
     clean_text,
     same_text,
     score_choices,
 )
 from reviews.review.file_decisions import FileDecision, justification_of
-from reviews.rubric import definition
-from reviews.rubric.definition import Choice, Rubric
+from reviews.rubric.definition import Choice, Rubric, run_rubric
 from reviews.rubric.proposals import Proposal, read_proposals
 
 
@@ -63,7 +62,7 @@ class ReviewSheet:
         clean_text(comments)
         return comments
 
-    def build_decision(self, entries: Sequence[Entry], comments: str) -> Decision:
+    def build_decision(self, entries: Sequence[CriterionEntry], comments: str) -> Decision:
         """Build the decision that the entries make. Raises `InvalidDecision`."""
         decision = build_decision(
             self.proposals, entries, self.rubric, earlier=self.earlier, comments=comments
@@ -86,7 +85,7 @@ def load_sheet(
 
     `blind_scores` are those the reviewer has locked in; a lead decides between the `independent_reviews`.
     """
-    rubric = definition.of(evaluation.run)
+    rubric = run_rubric(evaluation.run)
     found = read_proposals(evaluation, rubric)
     judged = found[:MAX_CRITERIA]
     agreed = adjudication.agreed_scores(independent_reviews, judged)

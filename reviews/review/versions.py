@@ -12,8 +12,8 @@ from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.records import reason_families
 from reviews.records.conflicts import Conflict
 from reviews.review.decision import Decision
-from reviews.rubric import definition
-from reviews.rubric.overrides import compare
+from reviews.rubric.definition import run_rubric
+from reviews.rubric.overrides import compare_with_judge
 from reviews.rubric.proposals import read_proposals
 from reviews.search import strata
 
@@ -70,11 +70,11 @@ def add(
     `escalation` and `independent reviews` are the keys of those that it settles, for undo.
     """
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
-    rule = definition.of(evaluation.run).rule
-    compared = compare(judged, scores, causes, rule, evaluation.aggregated_score)
+    rule = run_rubric(evaluation.run).rule
+    compared = compare_with_judge(judged, scores, causes, rule, evaluation.aggregated_score)
     ground = _ground(evaluation, reviewer)
     committed = ground.blind_scores
-    stood: dict[str, Any] = {"review": evaluation.review_id, "is_stale": evaluation.is_stale}
+    stood: dict[str, Any] = {"review": evaluation.review_id, "is_outdated": evaluation.is_outdated}
     stood["escalation"] = escalation
     if independent_reviews:
         stood["independent_reviews"] = [*independent_reviews]
@@ -122,7 +122,7 @@ def sent_before(submission: UUID, evaluation: Evaluation, reviewer: User) -> Rev
     return review
 
 
-def corrects_nothing(evaluation: Evaluation, review: Review) -> bool:
+def confirms_judge(evaluation: Evaluation, review: Review) -> bool:
     """Whether a record was drawn to be reviewed, and the review leaves all that the judge said as it is.
 
     A comment is no correction: it tells why somebody agrees, and is kept with the review. Nor is it one that
@@ -133,12 +133,12 @@ def corrects_nothing(evaluation: Evaluation, review: Review) -> bool:
     scores = review.corrected_scores or {}
     given = {
         proposal.criterion: proposal.given
-        for proposal in read_proposals(evaluation, definition.of(evaluation.run))
+        for proposal in read_proposals(evaluation, run_rubric(evaluation.run))
     }
     return not scores or (review.changes == 0 and all(given.get(name) == scores[name] for name in scores))
 
 
-def from_file(
+def add_from_file(
     evaluation: Evaluation, human: Mapping[str, Any], actor: User, conflict: FileConflict | None
 ) -> Review:
     """The next version of a record's decision, as a file has it."""

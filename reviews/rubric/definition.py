@@ -136,7 +136,7 @@ class Rubric:
         return sha256(json.dumps(self.as_json()).encode()).hexdigest()
 
 
-def of(run: Run) -> Rubric:
+def run_rubric(run: Run) -> Rubric:
     """What the run holds, and the usual where it holds nothing."""
     kept = run.rubric
     return Rubric(
@@ -170,7 +170,7 @@ def _keys(words: Iterable[str]) -> list[str]:
 
 
 @transaction.atomic
-def configure(*, run_id: int, actor: User, rubric: Rubric, seen: str) -> Run:
+def configure_rubric(*, run_id: int, actor: User, rubric: Rubric, seen: str) -> Run:
     """Give a run another rubric. `seen` is the fingerprint of the one that the actor changed.
 
     Criteria and scores that it lacks are left out for good: `inference` does not add them again. Raises
@@ -179,7 +179,7 @@ def configure(*, run_id: int, actor: User, rubric: Rubric, seen: str) -> Run:
     check(actor, "configure_run")
     _check(rubric)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
-    before = of(run)
+    before = run_rubric(run)
     if before.fingerprint != seen:
         raise SettingsChanged
     after = replace(
@@ -200,13 +200,13 @@ def _left_out(before: Iterable[_Value], now: Iterable[_Value]) -> tuple[_Value, 
 
 
 @transaction.atomic
-def extend(*, run_id: int, criteria: Sequence[str], scores: Sequence[Score]) -> None:
+def extend_rubric(*, run_id: int, criteria: Sequence[str], scores: Sequence[Score]) -> None:
     """Add what was found in the records of a run to its rubric, behind what is there, unless it was left out.
 
     A run that holds no scores yet takes these ones as they are.
     """
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
-    before = of(run)
+    before = run_rubric(run)
     known = before.scores if run.rubric.get("scores") else ()
     joined = _in_order(known, _joined(known, scores, before.scores_left_out))
     after = replace(

@@ -9,9 +9,8 @@ from django.db import connection, transaction
 from reviews.models import Evaluation, Run
 from reviews.records import extracted_scores
 from reviews.records.scores import Score, identity, is_score, score_of
-from reviews.rubric import definition
-from reviews.rubric.definition import MAX_NAME, MAX_SCORE, MAX_SCORES, SCORES
-from reviews.rubric.proposals import read
+from reviews.rubric.definition import MAX_NAME, MAX_SCORE, MAX_SCORES, SCORES, extend_rubric, run_rubric
+from reviews.rubric.proposals import read_own_proposals
 
 SAMPLE_SIZE = 200
 # Only the latest imports are sampled: earlier ones were sampled when they came in.
@@ -56,7 +55,7 @@ class _Read(NamedTuple):
     scores: dict[str, Score]
 
 
-def learn(run: Run) -> None:
+def infer_rubric(run: Run) -> None:
     """Let criteria and scores that the run's records bring join its rubric (`rubric.extend`).
 
     For the end of an import, in its transaction or behind it. A criterion joins if more than half of the
@@ -64,7 +63,7 @@ def learn(run: Run) -> None:
     """
     sample = [_Read(record, scores) for record in _sample(run) if (scores := _scores(record))]
     if sample:
-        definition.extend(run_id=run.pk, criteria=_criteria(run, sample), scores=_common_scores(sample))
+        extend_rubric(run_id=run.pk, criteria=_criteria(run, sample), scores=_common_scores(sample))
 
 
 def _sample(run: Run) -> list[Evaluation]:
@@ -99,14 +98,14 @@ def _criteria(run: Run, sample: list[_Read]) -> list[str]:
 
     Where a run has records of two rubrics, the criteria of one are not missing in those of the other.
     """
-    known = set(definition.of(run).criteria)
+    known = set(run_rubric(run).criteria)
     related = [scores for _, scores in sample if not known or known.intersection(scores)]
     counts = Counter(name for scores in related for name in scores)
     common = {name for name, count in counts.items() if 2 * count > len(sample)}
     if not common and not known:
         common = set(Counter(frozenset(scores) for scores in related).most_common(1)[0][0])
     fullest = max(sample, key=lambda each: len(common.intersection(each.scores)))
-    in_order = [proposal.criterion for proposal in read(fullest.record, definition.of(run))]
+    in_order = [proposal.criterion for proposal in read_own_proposals(fullest.record, run_rubric(run))]
     return [*(name for name in in_order if name in common), *sorted(common.difference(in_order))]
 
 

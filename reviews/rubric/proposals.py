@@ -60,7 +60,7 @@ def read_proposals(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
     They stand in the order of the rubric, with what is missing of it as blank ones among them; but not where
     the record was judged by another rubric, one that shares less than half of its criteria.
     """
-    found = read(evaluation, rubric)
+    found = read_own_proposals(evaluation, rubric)
     names = {proposal.criterion for proposal in found}
     if 2 * len(names.intersection(rubric.criteria)) < len(names):
         return found
@@ -70,7 +70,7 @@ def read_proposals(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
     return sorted([*found, *blank], key=lambda proposal: places.get(proposal.criterion, len(places)))
 
 
-def read(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
+def read_own_proposals(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
     """Return the record's own criteria, in the order of the file or of the raw output."""
     if evaluation.parsed_rubric_scores:
         judged = evaluation.parsed_rubric_scores

@@ -32,7 +32,7 @@ STATUSES = {
     "escalated": IN_QUEUE & Q(is_escalated=True),
     "done": DONE,
     "not-required": Q(human_review_status=NOT_REQUIRED),
-    "outdated": Q(is_stale=True),
+    "outdated": Q(is_outdated=True),
 }
 
 

@@ -55,5 +55,5 @@ def _shown_to(reader: User, run: Run) -> Q:
 
 
 def reason_hidden(run: Run) -> Q:
-    """Return the condition for records of the run with hidden flag reasons: see `Run.draws`."""
-    return IN_QUEUE if run.draws else _NO_RECORD
+    """Return the condition for records of the run with hidden flag reasons: see `Run.draws_samples`."""
+    return IN_QUEUE if run.draws_samples else _NO_RECORD

@@ -24,7 +24,7 @@ from reviews.records.reason_families import reason_family
 from reviews.records.score_extraction import raw_text
 from reviews.records.scores import format_score, is_score, score_of
 from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule, read_verification
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.search import strata
 from reviews.search.terms import distinct_words, name_words
 
@@ -264,7 +264,7 @@ def _update_counts(run: Run) -> None:
 def _index_lines(source: Import, *, after: int, until: int) -> int:
     """Write facets and words for the records of lines `after`+1 to `until`. Return the number of records."""
     facets, words, occurring = [], [], set()
-    rule = definition.of(source.run).rule
+    rule = run_rubric(source.run).rule
     # In small batches, because a record can have megabytes.
     for record in chain.from_iterable(rows.iterator(20) for rows in _records(source, after, until)):
         judged = judged_criteria(record)

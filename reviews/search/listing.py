@@ -194,7 +194,7 @@ def hidden_record_notes(run: Run, filters: Filters, *, sort: str = DEFAULT_SORT)
         )
     elif run.blind_share and filters.values_of("q"):
         found.append("Records that you may still review blind are found only by ids and model.")
-    if filters.reveals_reason and run.draws:
+    if filters.reveals_reason and run.draws_samples:
         found.append("Records in the queue are not listed, to hide which ones are random samples.")
     return found
 

@@ -260,7 +260,7 @@ class TestReview:
         assert review(of_ana, record, key="two").status_code == 409
         other = {"corrected_scores": {UNDERSTANDING: {"score": "No"}, ACCURACY: {"score": "No"}}}
         assert review(program_of(bo), record, other).json()["outcome"] == "disagreement"
-        assert len(independent_reviews.open_on(record)) == 2
+        assert len(independent_reviews.open_reviews(record)) == 2
         settled = review(of_lea, record)
         assert settled.json()["outcome"] == "current", settled.content
 

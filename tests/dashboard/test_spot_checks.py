@@ -35,7 +35,7 @@ class TestDraw:
         decide(theirs, bo)
         decide(EvaluationFactory.create(), ana)
         decisions.reopen(evaluation_id=reopened.pk, actor=ana, reason="Again.")
-        Evaluation.objects.filter(pk=stale.pk).update(is_stale=True)
+        Evaluation.objects.filter(pk=stale.pk).update(is_outdated=True)
         selection = WorkSelection(run, reviewer=ana)
         first = spot_checks.draw(selection=selection, count=1, actor=lea)
         second = spot_checks.draw(selection=selection, count=10, actor=lea)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
 from tests.support.factories import EvaluationFactory
 
@@ -36,7 +36,7 @@ def test_words_of_deeply_nested_response_are_counted() -> None:
 def test_words_of_justifications_are_counted() -> None:
     scores = {"Rigor": {"score": "No", "justification": "It skips a step."}}
     record = EvaluationFactory.create(parsed_rubric_scores=scores, structured_model_response="One half.")
-    assert count_words_to_read(record, read_proposals(record, definition.of(record.run))) == 6
+    assert count_words_to_read(record, read_proposals(record, run_rubric(record.run))) == 6
 
 
 def test_reading_speed_is_240_words_per_minute() -> None:

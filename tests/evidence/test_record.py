@@ -7,7 +7,7 @@ import pytest
 from reviews.evidence.record import Evidence, Response, read_evidence, summarise_decision
 from reviews.models import Evaluation
 from reviews.records.responses import ResponsePart
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 def evidence(**fields: Any) -> Evidence:
     record = EvaluationFactory.build(**fields)
-    return read_evidence(record, read_proposals(record, definition.of(record.run)))
+    return read_evidence(record, read_proposals(record, run_rubric(record.run)))
 
 
 def test_parsing_error_is_listed_once() -> None:
@@ -66,7 +66,7 @@ class TestTaskContext:
         )
 
     def read(self, record: Evaluation) -> Evidence:
-        return read_evidence(record, read_proposals(record, definition.of(record.run)))
+        return read_evidence(record, read_proposals(record, run_rubric(record.run)))
 
     def test_record_without_context_shows_raw_output(self, record: Evaluation) -> None:
         found = self.read(record)
@@ -106,7 +106,7 @@ def test_decision_is_compared_with_the_judge() -> None:
         aggregated_score=None,
         human_corrected_scores={"Clarity": {"score": "Yes", "justification": "Clear."}, "Style": "Yes"},
     )
-    found = summarise_decision(record, read_proposals(record, definition.of(record.run)))
+    found = summarise_decision(record, read_proposals(record, run_rubric(record.run)))
     assert [(row.title, row.judge, row.human, row.text, row.differs) for row in found.rows] == [
         ("Clarity", "No", "Yes", "Clear.", True),
         ("Depth", "4", "", "", False),
@@ -117,4 +117,4 @@ def test_decision_is_compared_with_the_judge() -> None:
 
 def test_verdict_without_decision_is_the_judges() -> None:
     record = EvaluationFactory.build(aggregated_score="Fail")
-    assert summarise_decision(record, read_proposals(record, definition.of(record.run))).verdict == "Fail"
+    assert summarise_decision(record, read_proposals(record, run_rubric(record.run))).verdict == "Fail"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from reviews.evidence.response_diff import DiffPiece
-from reviews.history.changes import Change, changes
+from reviews.history.changes import FieldChange, compare_records
 from reviews.records.schema import parse_line
 from tests.support.json_texts import texts
 from tests.support.lines import line
@@ -14,8 +14,8 @@ from tests.support.lines import line
 JUSTIFICATION = "The sum is wrong."
 
 
-def changed(before: dict[str, Any], after: dict[str, Any]) -> list[Change]:
-    return changes(parse_line(line(**before)), parse_line(line(**after)))
+def changed(before: dict[str, Any], after: dict[str, Any]) -> list[FieldChange]:
+    return compare_records(parse_line(line(**before)), parse_line(line(**after)))
 
 
 def clarity(score: Any, justification: str = JUSTIFICATION) -> dict[str, Any]:
@@ -32,15 +32,15 @@ def test_human_values_are_no_evidence() -> None:
 
 def test_a_score_is_named_by_its_criterion() -> None:
     [change] = changed(clarity("Yes"), clarity("No"))
-    assert change == Change("Clarity: score", [DiffPiece("removed", "Yes"), DiffPiece("added", "No")])
+    assert change == FieldChange("Clarity: score", [DiffPiece("removed", "Yes"), DiffPiece("added", "No")])
 
 
 def test_a_criterion_that_came_or_went_is_added_or_removed() -> None:
     for before, after, kind in (({}, clarity("No"), "added"), (clarity("No"), {}, "removed")):
         judged: dict[str, Any] = {"parsed_rubric_scores": {}}
         assert changed(judged | before, judged | after) == [
-            Change("Clarity: score", [DiffPiece(kind, "No")]),
-            Change("Clarity", [DiffPiece(kind, JUSTIFICATION)]),
+            FieldChange("Clarity: score", [DiffPiece(kind, "No")]),
+            FieldChange("Clarity", [DiffPiece(kind, JUSTIFICATION)]),
         ]
 
 
@@ -91,7 +91,7 @@ def test_any_score_can_be_compared(odd: Any) -> None:
 @given(texts, texts)
 def test_the_pieces_of_short_texts_are_the_texts(old: str, new: str) -> None:
     before, after = (parse_line(line(parsing_error=text)) for text in (old, new))
-    shown = [piece for change in changes(before, after) for piece in change.pieces]
+    shown = [piece for change in compare_records(before, after) for piece in change.pieces]
     if before.parsing_error == after.parsing_error:
         assert shown == []
     else:

@@ -119,12 +119,12 @@ class TestSettledForTheFile:
     def test_the_file_is_unchanged_when_it_comes_again(self, run: Run, lea: User) -> None:
         settle(lea, theirs=True)
         assert bring_in(file_of(line(**CARLA))).unchanged == 1
-        assert file_conflicts.count(run) == 0
+        assert file_conflicts.count_open(run) == 0
 
     def test_new_evidence_makes_them_stale_like_any_review(self, run: Run, lea: User) -> None:
         settle(lea, theirs=True)
         bring_in(file_of(line(task_id="4712")))
-        assert (evaluation().is_stale, evaluation().human_reviewer_id) == (True, "carla")
+        assert (evaluation().is_outdated, evaluation().human_reviewer_id) == (True, "carla")
 
     def test_a_decision_of_nobody_named_goes_stale_and_can_be_read(
         self, ana: User, lea: User, client: Client
@@ -164,12 +164,12 @@ class TestSettledForTheReview:
         again = bring_in(file_of(line(**CARLA)))
         [told] = again.listed_exceptions()
         assert told["reason"] == "has a decision that a lead has rejected: the review made here is kept"
-        assert (again.unchanged, file_conflicts.count(run)) == (1, 0)
+        assert (again.unchanged, file_conflicts.count_open(run)) == (1, 0)
 
     def test_another_decision_in_a_file_is_one_again(self, run: Run, lea: User) -> None:
         settle(lea, theirs=False)
         again = bring_in(file_of(line(**CARLA | {"human_reviewer_id": "kim"})))
-        assert (again.conflicts, file_conflicts.count(run)) == (1, 1)
+        assert (again.conflicts, file_conflicts.count_open(run)) == (1, 1)
 
 
 class TestSettling:
@@ -213,7 +213,7 @@ def test_an_import_that_waits_for_a_lead_sees_what_was_settled(ana: User, lea: U
         settle(lea, theirs=False)
         waiting = start_and_wait_for_lock(lambda: bring_in(file_of(line(**CARLA))))
     assert waiting.result().unchanged == 1
-    assert file_conflicts.count(run) == 0
+    assert file_conflicts.count_open(run) == 0
 
 
 class TestThePage:
@@ -269,7 +269,7 @@ class TestThePage:
         page = self.settle(as_lea, run, keep="ours", which=[self.key("eval_1"), self.key("eval_3")])
         assert "2 resolved: the decision made here was kept." in page
         assert open_conflict("eval_2")
-        assert file_conflicts.count(run) == 1
+        assert file_conflicts.count_open(run) == 1
 
     def test_settles_all_of_the_run(self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 1)
@@ -285,7 +285,7 @@ class TestThePage:
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         assert "the oldest 2 at a time" in text(as_lea.get(reverse("conflicts", args=[run.pk])))
         assert "2 resolved" in self.settle(as_lea, run, keep="theirs", all="on")
-        assert file_conflicts.count(run) == 1
+        assert file_conflicts.count_open(run) == 1
 
     def test_says_why_one_is_not_settled(self, as_lea: Client, run: Run) -> None:
         key = f"{open_conflict().pk}-{evaluation().version - 1}"
@@ -309,7 +309,7 @@ class TestThePage:
     )
     def test_refuses_what_it_did_not_offer(self, as_lea: Client, run: Run, posted: dict[str, str]) -> None:
         assert as_lea.post(reverse("resolve-conflicts", args=[run.pk]), posted).status_code == 400
-        assert file_conflicts.count(run) == 1
+        assert file_conflicts.count_open(run) == 1
 
     def test_follows_in_pages_without_gap_or_repeat(
         self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch

@@ -34,12 +34,12 @@ class TestDecisions:
         for evaluation, reviewer in zip(made, (ana, bo, ana), strict=True):
             decide(evaluation, reviewer)
         elsewhere = decide(EvaluationFactory.create(), ana).evaluation
-        assert [one.evaluation for one in recent.decisions(reviewer=ana).decisions] == [
+        assert [one.evaluation for one in recent.load_page(reviewer=ana).decisions] == [
             elsewhere,
             made[2],
             made[0],
         ]
-        assert [one.evaluation for one in recent.decisions(reviewer=ana, run=run).decisions] == [
+        assert [one.evaluation for one in recent.load_page(reviewer=ana, run=run).decisions] == [
             made[2],
             made[0],
         ]
@@ -49,7 +49,7 @@ class TestDecisions:
         decide(evaluation, ana, scores=ALL_YES)
         evaluation.refresh_from_db()
         decide(evaluation, ana, by=decisions.revise)
-        verdicts = [(one.before, one.after) for one in recent.decisions(reviewer=ana).decisions]
+        verdicts = [(one.before, one.after) for one in recent.load_page(reviewer=ana).decisions]
         assert verdicts == [("Pass", "Fail"), ("Fail", "Pass")]
 
     def test_tell_whether_they_are_in_force(self, run: Run, ana: User, lea: User) -> None:
@@ -58,20 +58,20 @@ class TestDecisions:
             decide(evaluation, ana)
         decisions.undo(run=run, reviewer=ana)
         decide(Evaluation.objects.get(pk=made[0].pk), lea, by=decisions.revise)
-        states = [one.state for one in recent.decisions(reviewer=ana).decisions]
+        states = [one.state for one in recent.load_page(reviewer=ana).decisions]
         assert states == ["undone", "current", "superseded"]
 
     def test_come_in_pages(self, run: Run, ana: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 51):
             decide(evaluation, ana)
-        first = recent.decisions(reviewer=ana, run=run)
-        second = recent.decisions(reviewer=ana, run=run, after=first.next_after)
+        first = recent.load_page(reviewer=ana, run=run)
+        second = recent.load_page(reviewer=ana, run=run, after=first.next_after)
         assert (len(first.decisions), len(second.decisions), second.next_after) == (50, 1, "")
 
     @pytest.mark.parametrize("after", ["x", "-1", "1" * 19, "\0", "٣"])
     def test_behind_a_cursor_that_is_none_are_the_first(self, run: Run, ana: User, after: str) -> None:
         decide(evaluations(run, tasks=["1"])[0], ana)
-        assert len(recent.decisions(reviewer=ana, run=run, after=after).decisions) == 1
+        assert len(recent.load_page(reviewer=ana, run=run, after=after).decisions) == 1
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_cost_three_queries(
@@ -85,7 +85,7 @@ class TestDecisions:
         for evaluation in raised:
             raise_it(evaluation, ana)
         with django_assert_num_queries(3):
-            page = recent.decisions(reviewer=ana)
+            page = recent.load_page(reviewer=ana)
             shown: list[Any] = [
                 (one.state, one.evaluation.run.name, one.evaluation.task_id) for one in page.decisions
             ]
@@ -101,7 +101,7 @@ def test_skips_are_those_that_still_hold(run: Run, ana: User, bo: User) -> None:
     claims.skip(evaluation_id=others.pk, reviewer=bo)
     decide(decided, bo)
     claims.unskip(evaluation_id=unskipped.pk, reviewer=ana)
-    assert [one.evaluation for one in recent.decisions(reviewer=ana).skips] == [waits]
+    assert [one.evaluation for one in recent.load_page(reviewer=ana).skips] == [waits]
 
 
 def test_escalations_are_open_or_settled_but_not_withdrawn(run: Run, ana: User, lea: User) -> None:
@@ -109,4 +109,4 @@ def test_escalations_are_open_or_settled_but_not_withdrawn(run: Run, ana: User, 
     raised = {evaluation.pk: raise_it(evaluation, ana) for evaluation in (waits, settled, withdrawn)}
     escalations.withdraw(escalation_id=raised[withdrawn.pk].pk, actor=ana)
     escalations.resolve(escalation_id=raised[settled.pk].pk, actor=lea, outcome="returned", answer="")
-    assert [one.evaluation for one in recent.decisions(reviewer=ana).escalations] == [settled, waits]
+    assert [one.evaluation for one in recent.load_page(reviewer=ana).escalations] == [settled, waits]

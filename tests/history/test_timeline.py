@@ -8,13 +8,11 @@ from reviews.audit import events
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, Kind
 from reviews.history import timeline
-from reviews.history.timeline import Entry, Page
+from reviews.history.timeline import TimelineEntry, TimelinePage
 from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.review import escalations
 from reviews.review.decisions import reopen, revise, undo
-from reviews.rubric import definition
-from reviews.rubric.proposals import read_proposals
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import bring_in, file_of, line
@@ -32,13 +30,12 @@ def record() -> Evaluation:
     return Evaluation.objects.get()
 
 
-def page(record: Evaluation, after: str = "") -> Page:
+def page(record: Evaluation, after: str = "") -> TimelinePage:
     record = Evaluation.objects.get(pk=record.pk)
-    judged_by = definition.of(record.run)
-    return timeline.page(record, read_proposals(record, judged_by), judged_by, after=after)
+    return timeline.load_page(record, after=after)
 
 
-def entries(record: Evaluation) -> list[Entry]:
+def entries(record: Evaluation) -> list[TimelineEntry]:
     return page(record).entries
 
 
@@ -47,7 +44,7 @@ def told(record: Evaluation) -> list[str]:
     return [f"{entry.who} {entry.what}" for entry in reversed(entries(record))]
 
 
-def shown(entry: Entry) -> dict[str, str]:
+def shown(entry: TimelineEntry) -> dict[str, str]:
     """Format the changes of an entry as [-removed-] and [+added+]."""
     marks = {"same": "{}", "removed": "[-{}-]", "added": "[+{}+]"}
     return {
@@ -139,7 +136,7 @@ class TestWhatHappened:
 class TestHolds:
     def hold(self, record: Evaluation, number: int = 0) -> tuple[bool, str]:
         """Return whether a claim has a known end, and the end itself. Claim 0 is the latest."""
-        held = [entry.hold for entry in entries(record) if entry.hold]
+        held = [entry.claim for entry in entries(record) if entry.claim]
         return held[number].until is not None, held[number].end
 
     def test_go_on(self, record: Evaluation, ana: User) -> None:
@@ -150,7 +147,7 @@ class TestHolds:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         decide(record, ana)
         submitted, claimed, _file = entries(record)
-        assert claimed.hold == (submitted.at, "submitted")
+        assert claimed.claim == (submitted.at, "submitted")
 
     def test_run_out(self, record: Evaluation, ana: User, bo: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
@@ -163,7 +160,7 @@ class TestHolds:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         bulk_changes.apply(BulkOrder(record.run, Filters.from_query_string(""), Kind.RELEASE), lea)
         freed, claimed, _file = entries(record)
-        assert claimed.hold == (freed.at, "given back")
+        assert claimed.claim == (freed.at, "given back")
 
     def test_of_a_record_fetched_ahead_end_unseen(self, record: Evaluation, ana: User) -> None:
         first = EvaluationFactory.create(run=record.run)
@@ -184,7 +181,7 @@ class TestHolds:
         monkeypatch.setattr(timeline, "PAGE_SIZE", 1)
         first = page(record)
         claimed = page(record, first.next_after).entries[0]
-        assert claimed.hold == (first.entries[0].at, "submitted")
+        assert claimed.claim == (first.entries[0].at, "submitted")
 
 
 class TestDecisions:

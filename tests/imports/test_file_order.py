@@ -16,8 +16,6 @@ from reviews.history import timeline
 from reviews.imports import jobs
 from reviews.models import Import, Run, User
 from reviews.records.schema import Limits
-from reviews.rubric import definition
-from reviews.rubric.proposals import read_proposals
 from tests.exports.test_receipt import exported
 from tests.support.factories import ImportFactory
 from tests.support.lines import bring_in, file_of, line, take_out
@@ -135,11 +133,10 @@ def test_history_of_a_record_keeps_the_order_of_its_files(
         set_clock(hours * 3600)
         bring_in(file_of(line("eval_a", aggregated_score=score)))
     record = run.evaluations.get(evaluation_id="eval_a")
-    kept = definition.of(run)
     monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
     found, after = [], ""
     for _ in range(2):
-        page = timeline.page(record, read_proposals(record, kept), kept, after=after)
+        page = timeline.load_page(record, after=after)
         found += [entry.source.sequence for entry in page.entries if entry.source]
         after = page.next_after
     assert (found, after) == ([4, 3, 1], "")

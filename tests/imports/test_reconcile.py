@@ -143,7 +143,7 @@ class TestNewerEvidenceForARecordReviewedHere:
         again = bring_in(file_of(self.NEWER))
         sentence = "task_id, model_id taken from the file: the review by ana is kept, but outdated"
         assert outcomes(again) == [(1, "updated", "", sentence)]
-        assert (evaluation().task_id, evaluation().is_stale) == ("4712", True)
+        assert (evaluation().task_id, evaluation().is_outdated) == ("4712", True)
         assert evaluation().version == reviewed.version + 1
 
     def test_new_evidence_returns_a_reviewed_record_to_the_queue(self, reviewed: Evaluation) -> None:
@@ -166,19 +166,19 @@ class TestNewerEvidenceForARecordReviewedHere:
     def test_outdated_review_counts_again_after_a_new_decision(self, reviewed: Evaluation, bo: User) -> None:
         bring_in(file_of(self.NEWER))
         review = decide(evaluation(), bo)
-        assert (review.version, evaluation().review, evaluation().is_stale) == (2, review, False)
+        assert (review.version, evaluation().review, evaluation().is_outdated) == (2, review, False)
         assert json.loads(take_out())["human_reviewer_id"] == "bo"
         assert bring_in(file_of(self.NEWER)).unchanged == 1
 
     def test_new_evidence_may_be_imported_repeatedly(self, reviewed: Evaluation) -> None:
         for number in range(3):
             assert bring_in(file_of(line(task_id=f"again {number}"))).updated == 1
-        assert (evaluation().is_stale, evaluation().human_reviewer_id) == (True, "ana")
+        assert (evaluation().is_outdated, evaluation().human_reviewer_id) == (True, "ana")
 
     def test_respelled_evidence_keeps_the_review(self, reviewed: Evaluation) -> None:
         bring_in(file_of(self.NEWER))
         again = bring_in(file_of(self.NEWER.replace(b'"4712"', rb'"\u0034712"')))
-        assert (again.updated, evaluation().is_stale) == (1, True)
+        assert (again.updated, evaluation().is_outdated) == (1, True)
 
     @pytest.mark.parametrize("when", ["before", "after"])
     def test_our_own_export_is_no_conflict(self, reviewed: Evaluation, when: str) -> None:
@@ -187,7 +187,7 @@ class TestNewerEvidenceForARecordReviewedHere:
         exported = take_out()
         again = bring_in(before if when == "before" else exported)
         assert again.conflicts == 0
-        assert evaluation().is_stale
+        assert evaluation().is_outdated
         assert evaluation().human_corrected_scores == reviewed.human_corrected_scores
 
     def test_new_evidence_with_another_decision_is_a_conflict(self, reviewed: Evaluation) -> None:
@@ -198,7 +198,7 @@ class TestNewerEvidenceForARecordReviewedHere:
         )
         assert outcomes(again) == [(1, "conflict", "", sentence)]
         assert (evaluation().task_id, evaluation().human_review_comments) == ("4712", "Checked.")
-        assert evaluation().is_stale
+        assert evaluation().is_outdated
 
 
 class TestHumanValuesOfAFile:
@@ -372,7 +372,7 @@ def test_concurrent_review_is_not_overwritten_by_an_import() -> None:
         decide(evaluation(), ana)
         waiting = start_and_wait_for_lock(lambda: bring_in(file_of(line(task_id="4712"))))
     assert waiting.result().updated == 1
-    assert (evaluation().human_reviewer_id, evaluation().is_stale) == ("ana", True)
+    assert (evaluation().human_reviewer_id, evaluation().is_outdated) == ("ana", True)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -307,7 +307,7 @@ class TestARun:
         done = bring_in(original.read_bytes())  # by the mapping of the run
         assert (done.updated, done.unchanged, done.rejected) == (1, 1, 1)
         record.refresh_from_db()
-        assert record.is_stale
+        assert record.is_outdated
         assert record.raw_judge_output == {"raw_content": "Too thin. Rating: [[2]]"}
 
     def test_keeps_its_mapping_once_it_holds_records(

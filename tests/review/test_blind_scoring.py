@@ -25,7 +25,7 @@ from reviews.queue import claims
 from reviews.records import responses
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import blind_scoring, decisions, drafts, escalations
-from reviews.review.blind_scoring import Possibility
+from reviews.review.blind_scoring import BlindFeasibility
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import bring_in, file_of, line
@@ -337,25 +337,27 @@ class TestPossibility:
         made = bring_in(
             file_of(line("a"), line("b", structured_model_response=None), line("c", aggregated_score="Fail"))
         )
-        assert blind_scoring.possibility(made.run) == Possibility(answered=2, by_context=False)
-        assert blind_scoring.possibility(made.run).sentence == ""
+        assert blind_scoring.blind_feasibility(made.run) == BlindFeasibility(answered=2, by_context=False)
+        assert blind_scoring.blind_feasibility(made.run).sentence == ""
 
     def test_is_none_without_answers_and_says_so(self) -> None:
         run = bring_in(file_of(line("a", structured_model_response=None))).run
-        found = blind_scoring.possibility(run)
+        found = blind_scoring.blind_feasibility(run)
         assert (found.answered, found.is_possible) == (0, False)
         assert "neither the records nor their task context have an answer" in found.sentence
 
     def test_is_there_where_task_context_has_an_answer(self) -> None:
         run = bring_in(file_of(line("a", structured_model_response=None, task_id="7", model_id="o1"))).run
         bring(task(model_responses=[{"model_id": "o3", "response_text": "It is 54."}]))
-        assert not blind_scoring.possibility(run).is_possible
+        assert not blind_scoring.blind_feasibility(run).is_possible
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
-        assert blind_scoring.possibility(run) == Possibility(answered=0, by_context=True)
+        assert blind_scoring.blind_feasibility(run) == BlindFeasibility(answered=0, by_context=True)
 
     def test_is_not_ruled_out_before_anybody_counted(self, record: Evaluation) -> None:
-        assert blind_scoring.possibility(record.run) == Possibility(answered=None, by_context=False)
-        assert blind_scoring.possibility(record.run).is_possible
+        assert blind_scoring.blind_feasibility(record.run) == BlindFeasibility(
+            answered=None, by_context=False
+        )
+        assert blind_scoring.blind_feasibility(record.run).is_possible
 
 
 @pytest.mark.parametrize(

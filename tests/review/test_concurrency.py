@@ -213,7 +213,7 @@ class TestAFileAndADecision:
             waiting = start_and_wait_for_lock(partial(bring_in, line(aggregated_score="Fail")))
         assert (waiting.result().conflicts, waiting.result().updated) == (0, 1)
         evaluation.refresh_from_db()
-        assert (evaluation.human_reviewer_id, evaluation.is_stale) == ("ana", True)
+        assert (evaluation.human_reviewer_id, evaluation.is_outdated) == ("ana", True)
 
     def test_of_which_the_file_came_first_are_a_conflict(self, evaluation: Evaluation, ana: User) -> None:
         with transaction.atomic():

@@ -268,7 +268,7 @@ class TestAFileImportedAgain:
         decide(opened, ana)
         decisions.undo(run=opened.run, reviewer=ana)
         evaluation = self.imported(line(aggregated_score="Fail"))
-        assert (evaluation.aggregated_score, evaluation.is_stale) == ("Fail", False)
+        assert (evaluation.aggregated_score, evaluation.is_outdated) == ("Fail", False)
         assert take_out(run="run") == line(aggregated_score="Fail")
 
     def test_leaves_a_reopened_record_in_the_queue_with_its_decision(self, ana: User) -> None:
@@ -276,12 +276,12 @@ class TestAFileImportedAgain:
         decide(opened, ana)
         decisions.reopen(evaluation_id=opened.pk, actor=ana, reason="")
         same = self.imported(line())
-        assert (same.human_review_status, same.is_stale, same.review_id is None) == (
+        assert (same.human_review_status, same.is_outdated, same.review_id is None) == (
             "Needs Review",
             False,
             False,
         )
-        assert self.imported(line(aggregated_score="Fail")).is_stale
+        assert self.imported(line(aggregated_score="Fail")).is_outdated
 
     def test_leaves_an_escalated_record_with_the_leads(self, ana: User) -> None:
         raised = escalate(self.imported(line()), ana)
@@ -374,10 +374,10 @@ class TestUndo:
 
     def test_of_a_stale_record_makes_it_stale_again(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
-        Evaluation.objects.update(human_review_status="Needs Review", is_stale=True)
+        Evaluation.objects.update(human_review_status="Needs Review", is_outdated=True)
         evaluation.refresh_from_db()
         decide(evaluation, ana)
-        assert self.undo(evaluation, ana).is_stale
+        assert self.undo(evaluation, ana).is_outdated
 
     def test_of_a_leads_decision_opens_the_escalation_again(
         self, evaluation: Evaluation, ana: User, lea: User
@@ -403,7 +403,7 @@ class TestUndo:
         return "This record was reopened after your decision. It is in the queue again."
 
     def stale(self, evaluation: Evaluation, _lea: User) -> str:
-        Evaluation.objects.update(human_review_status="Needs Review", is_stale=True)
+        Evaluation.objects.update(human_review_status="Needs Review", is_outdated=True)
         return "A file changed this record after your decision. It is in the queue again."
 
     @pytest.mark.parametrize("happens", [revised, reopened, stale])

@@ -26,7 +26,7 @@ from reviews.models import (
 from reviews.queue import claims, progress
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import adjudication, agreement_counts, decisions, drafts, escalations, independent_reviews
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
@@ -271,7 +271,7 @@ class TestThoseThatDiffer:
         raised = differ(evaluation, ana, bo)
         decide(now(evaluation), lea)
         decisions.undo(run=evaluation.run, reviewer=lea)
-        assert [one.reviewer for one in independent_reviews.open_on(now(evaluation))] == [ana, bo]
+        assert [one.reviewer for one in independent_reviews.open_reviews(now(evaluation))] == [ana, bo]
         raised.refresh_from_db()
         assert (raised.outcome, now(evaluation).is_escalated) == ("open", True)
 
@@ -292,7 +292,7 @@ class TestThoseThatDiffer:
         assert claims.claim_next(run=evaluation.run, reviewer=cy) == evaluation
         assert escalations.find_answer(evaluation) is None
         decide(now(evaluation), cy)
-        assert [one.reviewer for one in independent_reviews.open_on(now(evaluation))] == [ana, bo, cy]
+        assert [one.reviewer for one in independent_reviews.open_reviews(now(evaluation))] == [ana, bo, cy]
         assert now(evaluation).is_escalated
 
     def test_may_be_closed_without_scores(
@@ -300,7 +300,7 @@ class TestThoseThatDiffer:
     ) -> None:
         raised = differ(evaluation, ana, bo)
         escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="closed", answer="No reference.")
-        assert (now(evaluation).human_review_status, independent_reviews.open_on(evaluation)) == (
+        assert (now(evaluation).human_review_status, independent_reviews.open_reviews(evaluation)) == (
             "Completed",
             [],
         )
@@ -309,7 +309,7 @@ class TestThoseThatDiffer:
         raised = differ(evaluation, ana, bo)
         with pytest.raises(Denied, match="Use Undo to withdraw your own review"):
             escalations.withdraw(escalation_id=raised.pk, actor=bo)
-        assert recent.decisions(reviewer=bo).escalations == []
+        assert recent.load_page(reviewer=bo).escalations == []
 
     def test_count_as_nobodys_question(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         differ(evaluation, ana, bo)
@@ -326,7 +326,7 @@ class TestTakingBack:
         draft = drafts.find_draft(evaluation, ana)
         assert draft
         assert ["comments", "Hm."] in draft.fields
-        assert independent_reviews.open_on(evaluation) == []
+        assert independent_reviews.open_reviews(evaluation) == []
         assert actions(evaluation) == ["independent review", "undo independent review"]
         decide(now(evaluation), ana)
         decide(now(evaluation), bo)
@@ -369,7 +369,7 @@ class TestTakingBack:
         decisions.undo(run=evaluation.run, reviewer=bo)
         after = now(evaluation)
         assert (after.review, after.human_review_status, after.claimed_by) == (None, "Needs Review", bo)
-        assert [one.reviewer for one in independent_reviews.open_on(after)] == [ana]
+        assert [one.reviewer for one in independent_reviews.open_reviews(after)] == [ana]
         claims.release(evaluation_id=evaluation.pk, actor=bo)
         decide(now(evaluation), cy)
         assert now(evaluation).human_reviewer_id == "cy"
@@ -437,7 +437,10 @@ class TestALeadWhoWaitsNoLonger:
             evaluation_id=evaluation.pk, reviewer=bo, kind="question", reason="question", note="Why?"
         )
         decide(now(evaluation), lea)
-        assert (now(evaluation).human_reviewer_id, independent_reviews.open_on(evaluation)) == ("lea", [])
+        assert (now(evaluation).human_reviewer_id, independent_reviews.open_reviews(evaluation)) == (
+            "lea",
+            [],
+        )
 
 
 class TestOneThatCameTooLate:
@@ -473,7 +476,7 @@ class TestOneThatCameTooLate:
         decide(now(decided), lea, by=decisions.revise, scores=OTHER)
         assert (now(decided).human_reviewer_id, now(decided).is_escalated) == ("lea", False)
         assert Escalation.objects.get().outcome == "decided"
-        assert independent_reviews.open_on(decided) == []
+        assert independent_reviews.open_reviews(decided) == []
 
     def test_goes_where_the_lead_lets_the_decision_stand(
         self, decided: Evaluation, bo: User, lea: User
@@ -484,7 +487,7 @@ class TestOneThatCameTooLate:
             escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="upheld", answer="")
         after = now(decided)
-        assert (after.human, after.is_escalated, independent_reviews.open_on(after)) == (
+        assert (after.human, after.is_escalated, independent_reviews.open_reviews(after)) == (
             decided.human,
             False,
             [],
@@ -503,7 +506,7 @@ class TestOneThatCameTooLate:
         add(decided, bo, scores=scores)
         decisions.undo(run=decided.run, reviewer=bo)
         after = now(decided)
-        assert (after.human, after.is_escalated, independent_reviews.open_on(after)) == (
+        assert (after.human, after.is_escalated, independent_reviews.open_reviews(after)) == (
             decided.human,
             False,
             [],
@@ -551,8 +554,7 @@ class TestOneThatCameTooLate:
 
 def told(evaluation: Evaluation, reader: User) -> list[str]:
     """List the authors whose decisions the reader sees in the history of the record."""
-    known = definition.of(evaluation.run)
-    page = timeline.page(evaluation, read_proposals(evaluation, known), known, reader=reader)
+    page = timeline.load_page(evaluation, reader=reader)
     return [entry.version.review.reviewer.username for entry in page.entries if entry.version]
 
 
@@ -567,8 +569,7 @@ class TestBeforeTheyAreSettled:
 
     def test_the_history_says_that_there_are_some(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
-        known = definition.of(evaluation.run)
-        page = timeline.page(now(evaluation), read_proposals(evaluation, known), known, reader=bo)
+        page = timeline.load_page(now(evaluation), reader=bo)
         assert [(entry.who, entry.what) for entry in page.entries[:1]] == [
             ("ana", "gave an independent review: version 1")
         ]
@@ -593,16 +594,16 @@ class TestBeforeTheyAreSettled:
         differ(evaluation, ana, bo)
         decide(now(evaluation), lea)
         assert told(now(evaluation), ana) == ["lea", "bo", "ana"]
-        known = definition.of(evaluation.run)
-        made = versions.versions(now(evaluation), read_proposals(evaluation, known), known, reader=ana)
+        known = run_rubric(evaluation.run)
+        made = versions.list_versions(now(evaluation), read_proposals(evaluation, known), known, reader=ana)
         assert [version.state for version in made] == ["current", "independent review", "independent review"]
 
     def test_ones_own_list_says_what_they_are(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
-        (mine,) = recent.decisions(reviewer=ana).decisions
+        (mine,) = recent.load_page(reviewer=ana).decisions
         assert (mine.state, mine.can_be_undone) == ("independent review", True)
         decide(evaluation, bo)
-        (mine,) = recent.decisions(reviewer=ana).decisions
+        (mine,) = recent.load_page(reviewer=ana).decisions
         assert (mine.state, mine.can_be_undone) == ("independent review", False)
 
 
@@ -618,7 +619,7 @@ class TestNewEvidence:
 
     def test_wants_new_independent_reviews(self, record: Evaluation, ana: User, bo: User) -> None:
         bring_in(line("eval_a", aggregated_score="Fail"))
-        assert independent_reviews.open_on(record) == []
+        assert independent_reviews.open_reviews(record) == []
         decide(now(record), bo)
         assert claims.claim_next(run=record.run, reviewer=ana) == record
         decide(now(record), ana)
@@ -627,16 +628,16 @@ class TestNewEvidence:
     def test_leaves_a_lead_the_independent_reviews_that_differ(self, record: Evaluation, bo: User) -> None:
         decide(record, bo, scores=OTHER)
         bring_in(line("eval_a", aggregated_score="Fail"))
-        assert len(independent_reviews.open_on(record)) == 2
+        assert len(independent_reviews.open_reviews(record)) == 2
 
     def test_is_not_what_is_only_spelled_otherwise(self, record: Evaluation) -> None:
         bring_in(line("eval_a").replace(b"{", b"{ ", 1))
-        assert len(independent_reviews.open_on(record)) == 1
+        assert len(independent_reviews.open_reviews(record)) == 1
 
 
 class TestAgreementOfReviewers:
     def pattern(self, run: Run, criterion: str | None = "Conclusion Accuracy") -> dict[tuple[Any, ...], int]:
-        return agreement_counts.agreement(run).get(criterion, {})
+        return agreement_counts.load_patterns(run).get(criterion, {})
 
     def test_is_counted_by_what_all_gave(self, run: Run, ana: User, bo: User) -> None:
         for scores in (SCORES, OTHER, OTHER):
@@ -656,7 +657,7 @@ class TestAgreementOfReviewers:
 
     def test_waits_for_all(self, run: Run, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
-        assert agreement_counts.agreement(run) == {}
+        assert agreement_counts.load_patterns(run) == {}
 
     def test_leaves_out_what_one_alone_scored(
         self, run: Run, evaluation: Evaluation, ana: User, bo: User
@@ -674,7 +675,7 @@ class TestAgreementOfReviewers:
         decide(evaluation, ana)
         decide(evaluation, bo, scores=scores)
         decisions.undo(run=evaluation.run, reviewer={"ana": ana, "bo": bo}[who])
-        assert agreement_counts.agreement(evaluation.run) == {}
+        assert agreement_counts.load_patterns(evaluation.run) == {}
 
     def test_stays_whatever_the_lead_decides(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
@@ -699,7 +700,7 @@ class TestAgreementOfReviewers:
         Run.objects.update(overlap_share=0)
         decide(evaluation, ana)
         add(evaluation, bo, scores=OTHER)
-        assert agreement_counts.agreement(run) == {}
+        assert agreement_counts.load_patterns(run) == {}
 
     def test_tells_long_scores_apart(self, run: Run, evaluation: Evaluation, ana: User, bo: User) -> None:
         for person, ending in ((ana, "yes"), (bo, "no")):
@@ -717,27 +718,27 @@ class TestAgreementOfReviewers:
 
 class TestTheProblem:
     def test_is_that_there_are_fewer_people(self, run: Run, ana: User) -> None:
-        assert independent_reviews.problem(run).startswith(
+        assert independent_reviews.reviewer_shortage(run).startswith(
             "2 people are to review the same record and only 1 person can."
         )
 
     def test_is_none_where_there_are_enough(self, run: Run, ana: User, lea: User, eve: User) -> None:
-        assert independent_reviews.problem(run) == ""
+        assert independent_reviews.reviewer_shortage(run) == ""
         lea.is_active = False
         lea.save()
-        assert independent_reviews.problem(run)
+        assert independent_reviews.reviewer_shortage(run)
 
     def test_is_none_where_one_is_enough(self, run: Run) -> None:
         run.overlap_share = 0
-        assert independent_reviews.problem(run) == ""
+        assert independent_reviews.reviewer_shortage(run) == ""
 
 
 class TestSideBySide:
     @pytest.fixture
     def beside(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> adjudication.ReviewComparison:
         differ(evaluation, ana, bo)
-        known = definition.of(evaluation.run)
-        given = independent_reviews.open_on(evaluation)
+        known = run_rubric(evaluation.run)
+        given = independent_reviews.open_reviews(evaluation)
         return adjudication.compare_reviews(given, read_proposals(evaluation, known), known, lea)
 
     def test_has_who_said_what(self, beside: adjudication.ReviewComparison) -> None:
@@ -762,8 +763,8 @@ class TestSideBySide:
 
     def test_begins_with_what_all_agree_on(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         differ(evaluation, ana, bo)
-        known = read_proposals(evaluation, definition.of(evaluation.run))
-        agreed = adjudication.agreed_scores(independent_reviews.open_on(evaluation), known)
+        known = read_proposals(evaluation, run_rubric(evaluation.run))
+        agreed = adjudication.agreed_scores(independent_reviews.open_reviews(evaluation), known)
         assert (agreed["Clarity"].score, agreed["Clarity"].justification) == ("Yes", "Each step follows.")
         assert agreed["Conclusion Accuracy"].score is None
         assert agreed["Problem Understanding"].score is None
@@ -835,7 +836,7 @@ def test_two_last_independent_reviews_at_once_give_one_resolution(
     assert refused.reason.startswith(f"{review.reviewer.name} submitted this at")
     assert now(evaluation).review == review
     assert AuditEvent.objects.filter(action="resolve").count() == 1
-    assert agreement_counts.agreement(evaluation.run)["Clarity"] == {("Yes", "Yes"): 1}
+    assert agreement_counts.load_patterns(evaluation.run)["Clarity"] == {("Yes", "Yes"): 1}
 
 
 @pytest.mark.django_db(transaction=True)
@@ -853,7 +854,7 @@ def test_independent_reviews_on_many_records_at_once_are_all_counted(run: Run, a
                 decide(now(record), person)
 
     together(*(partial(give, person, records[place::4]) for place, person in enumerate(others)))
-    counted = agreement_counts.agreement(run)
+    counted = agreement_counts.load_patterns(run)
     assert sum(counted["Clarity"].values()) == len(records)
     differing = sum(record.pk % 2 == 1 and record.pk % 3 != 0 for record in records)
     assert counted["Conclusion Accuracy"].get(("No", "Yes"), 0) == differing

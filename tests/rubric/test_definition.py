@@ -12,8 +12,14 @@ from reviews.models import AuditEvent, Run, User
 from reviews.records.conflicts import SettingsChanged
 from reviews.records.scores import AS_JUDGED, identity, is_score
 from reviews.records.verdict import VerdictRule
-from reviews.rubric import definition
-from reviews.rubric.definition import COMMAND_LETTERS, Rubric, causes_named
+from reviews.rubric.definition import (
+    COMMAND_LETTERS,
+    Rubric,
+    causes_named,
+    configure_rubric,
+    extend_rubric,
+    run_rubric,
+)
 from reviews.rubric.run_settings import InvalidSettings
 from tests.support.factories import RunFactory
 
@@ -32,14 +38,12 @@ def run(db: None) -> Run:
 
 
 def put(run: Run, wanted: Rubric, actor: User) -> Run:
-    return definition.configure(
-        run_id=run.pk, actor=actor, rubric=wanted, seen=definition.of(run).fingerprint
-    )
+    return configure_rubric(run_id=run.pk, actor=actor, rubric=wanted, seen=run_rubric(run).fingerprint)
 
 
 class TestTheUsual:
     def test_holds_where_the_run_holds_nothing(self) -> None:
-        usual = definition.of(Run())
+        usual = run_rubric(Run())
         assert usual == Rubric()
         assert usual.scores == ("Yes", "Partial", "No")
         assert usual.rule == VerdictRule()
@@ -110,14 +114,14 @@ class TestChoices:
 
 class TestConfigure:
     def test_is_kept_as_it_is(self, run: Run, lea: User) -> None:
-        kept = definition.of(put(run, MINE, lea))
+        kept = run_rubric(put(run, MINE, lea))
         assert replace(kept, scores_left_out=()) == MINE
         assert kept.scores_left_out == ("Yes", "Partial", "No")
 
     @pytest.mark.parametrize("scores", [(5, "5", True, 2.5), (False, 0)])
     def test_keeps_the_json_type_of_each_score(self, run: Run, lea: User, scores: tuple[Any, ...]) -> None:
-        kept = definition.of(put(run, replace(MINE, scores=scores, rule=MEAN), lea))
-        kept = definition.of(Run.objects.get(pk=run.pk))
+        kept = run_rubric(put(run, replace(MINE, scores=scores, rule=MEAN), lea))
+        kept = run_rubric(Run.objects.get(pk=run.pk))
         assert [(type(score), score) for score in kept.scores] == [(type(score), score) for score in scores]
         assert kept.rule == MEAN
 
@@ -134,12 +138,12 @@ class TestConfigure:
             put(run, MINE, ana)
 
     def test_does_not_undo_what_another_lead_changed_meanwhile(self, run: Run, lea: User) -> None:
-        seen = definition.of(run).fingerprint
+        seen = run_rubric(run).fingerprint
         put(run, MINE, lea)
         with pytest.raises(SettingsChanged):
-            definition.configure(run_id=run.pk, actor=lea, rubric=Rubric(), seen=seen)
+            configure_rubric(run_id=run.pk, actor=lea, rubric=Rubric(), seen=seen)
         run.refresh_from_db()
-        assert definition.of(run).scores == MINE.scores
+        assert run_rubric(run).scores == MINE.scores
 
     @pytest.mark.parametrize(
         ("change", "problems"),
@@ -183,9 +187,9 @@ class TestConfigure:
 
 class TestExtend:
     def extended(self, run: Run, criteria: list[str], scores: list[Any]) -> Rubric:
-        definition.extend(run_id=run.pk, criteria=criteria, scores=scores)
+        extend_rubric(run_id=run.pk, criteria=criteria, scores=scores)
         run.refresh_from_db()
-        return definition.of(run)
+        return run_rubric(run)
 
     def test_fills_a_run_that_holds_nothing(self, run: Run) -> None:
         found = self.extended(run, ["b", "a"], [5, 4, 1])
@@ -210,8 +214,8 @@ class TestExtend:
     def test_takes_back_what_a_lead_took_back(self, run: Run, lea: User) -> None:
         run = put(run, MINE, lea)
         run = put(run, Rubric(), lea)
-        assert set(definition.of(run).scores_left_out) == set(MINE.scores)
-        assert definition.of(run).scores == Rubric().scores
+        assert set(run_rubric(run).scores_left_out) == set(MINE.scores)
+        assert run_rubric(run).scores == Rubric().scores
 
     def test_puts_a_number_in_its_place(self, run: Run) -> None:
         self.extended(run, [], [5, 3, 1])

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from reviews.models import Run
-from reviews.rubric import definition
-from reviews.rubric.definition import Rubric
-from reviews.rubric.inference import learn
+from reviews.rubric.definition import Rubric, run_rubric
+from reviews.rubric.inference import infer_rubric
 from tests.support.lines import bring_in, file_of, line
 
 pytestmark = pytest.mark.django_db
@@ -19,38 +18,38 @@ def judged(number: int, **scores: Any) -> bytes:
     return line(f"eval_{number}", parsed_rubric_scores=entries)
 
 
-def learned(*lines: bytes) -> Rubric:
+def inferred(*lines: bytes) -> Rubric:
     run = bring_in(file_of(*lines)).run
-    learn(run)
-    return definition.of(Run.objects.get(pk=run.pk))
+    infer_rubric(run)
+    return run_rubric(Run.objects.get(pk=run.pk))
 
 
 def scores_from(*scores: Any) -> tuple[Any, ...]:
-    return learned(*(judged(number, a=score) for number, score in enumerate(scores))).scores
+    return inferred(*(judged(number, a=score) for number, score in enumerate(scores))).scores
 
 
 def test_criteria_are_those_of_most_records_in_the_order_of_the_file() -> None:
     lines = [judged(number, the_longest_name_of_all="Yes", b="No", a="Yes") for number in range(3)]
-    found = learned(*lines, judged(9, b="No", the_odd_one="Yes"))
+    found = inferred(*lines, judged(9, b="No", the_odd_one="Yes"))
     assert found.criteria == ("the_longest_name_of_all", "b", "a")
 
 
 def test_of_two_rubrics_in_one_run_one_is_taken() -> None:
-    found = learned(
+    found = inferred(
         judged(1, a="Yes", b="Yes"), judged(2, a="Yes", b="No"), judged(3, c="No"), judged(4, d="No")
     )
     assert found.criteria == ("a", "b")
 
 
 def test_a_rubric_that_shares_nothing_with_the_one_known_does_not_join_it() -> None:
-    learned(judged(1, a="Yes", b="Yes"))
-    found = learned(*(judged(number, c="Yes", d="No") for number in range(2, 9)))
+    inferred(judged(1, a="Yes", b="Yes"))
+    found = inferred(*(judged(number, c="Yes", d="No") for number in range(2, 9)))
     assert found.criteria == ("a", "b")
 
 
 def test_a_criterion_that_most_records_have_beside_known_ones_joins_them() -> None:
-    learned(judged(1, a="Yes"))
-    found = learned(*(judged(number, b="Yes", a="No") for number in range(2, 9)))
+    inferred(judged(1, a="Yes"))
+    found = inferred(*(judged(number, b="Yes", a="No") for number in range(2, 9)))
     assert found.criteria == ("a", "b")
 
 
@@ -74,40 +73,40 @@ def test_scores_are_those_that_occur_best_first(found: list[Any], scores: tuple[
     assert [(type(score), score) for score in kept] == [(type(score), score) for score in scores]
 
 
-def test_what_is_no_score_is_not_learned() -> None:
+def test_what_is_no_score_is_not_inferred() -> None:
     assert scores_from("Yes", None, "", ["Yes"], "x" * 41) == ("Yes", "Partial", "No")
 
 
-def test_a_rare_score_is_not_learned() -> None:
+def test_a_rare_score_is_not_inferred() -> None:
     assert scores_from(*["Pass", "Fail"] * 60, "Yess") == ("Pass", "Fail")
 
 
 def test_scores_are_read_out_of_raw_output_too() -> None:
     raw = {"raw_content": json.dumps({"rigor": {"score": 4}, "clarity": {"score": 2}})}
-    found = learned(line("eval_1", parsed_rubric_scores={}, raw_judge_output=raw))
+    found = inferred(line("eval_1", parsed_rubric_scores={}, raw_judge_output=raw))
     assert (found.criteria, found.scores) == (("rigor", "clarity"), (4, 2))
 
 
 def test_a_run_without_scores_teaches_nothing() -> None:
-    assert learned(line("eval_1", parsed_rubric_scores={}, raw_judge_output={})) == Rubric()
+    assert inferred(line("eval_1", parsed_rubric_scores={}, raw_judge_output={})) == Rubric()
 
 
 def test_an_import_of_no_new_record_teaches_nothing() -> None:
-    first = learned(judged(1, a="Yes"))
-    assert learned(judged(1, a="Yes")) == first
+    first = inferred(judged(1, a="Yes"))
+    assert inferred(judged(1, a="Yes")) == first
 
 
 def test_records_all_over_a_file_are_looked_at(django_assert_max_num_queries: Any) -> None:
     run = bring_in(file_of(*(judged(number, a=number // 100) for number in range(1000)))).run
     with django_assert_max_num_queries(15):
-        learn(run)
-    assert definition.of(Run.objects.get(pk=run.pk)).scores == tuple(range(9, -1, -1))
+        infer_rubric(run)
+    assert run_rubric(Run.objects.get(pk=run.pk)).scores == tuple(range(9, -1, -1))
 
 
 def test_the_sample_teaches_its_four_criteria(sample: bytes) -> None:
     run = bring_in(sample).run
-    learn(run)
-    found = definition.of(Run.objects.get(pk=run.pk))
+    infer_rubric(run)
+    found = run_rubric(Run.objects.get(pk=run.pk))
     assert found.criteria == (
         "correctness_of_final_answer",
         "completeness_of_steps",

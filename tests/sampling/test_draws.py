@@ -546,7 +546,7 @@ class TestReimports:
         opened = self.bring(verification_message="Match")
         assert (opened.human_review_status, opened.review) == ("Needs Review", None)
         assert opened.is_sampled
-        assert not opened.is_stale
+        assert not opened.is_outdated
         assert summed(run) == 0
         assert AuditEvent.objects.get(action="new evidence").detail["human"]["keeps_line"] is True
         assert json.loads(take_out().splitlines()[1])["human_review_status"] == "Not Required"
@@ -560,7 +560,11 @@ class TestReimports:
     def test_new_evidence_makes_an_override_outdated(self, run: Run, ana: User) -> None:
         decide(one_drawn(), ana, scores=CORRECTED)
         stale = self.bring(verification_message="Match")
-        assert (stale.is_stale, stale.is_sampled, stale.human_review_status) == (True, True, "Needs Review")
+        assert (stale.is_outdated, stale.is_sampled, stale.human_review_status) == (
+            True,
+            True,
+            "Needs Review",
+        )
         assert stale.human_corrected_scores == CORRECTED
 
     def test_other_spelling_of_a_line_leaves_it_confirmed(self, run: Run, ana: User) -> None:
@@ -629,7 +633,7 @@ class TestFlagReasons:
         assert again(another).hides_reasons
         agree(another, ana)
         assert not again(another).hides_reasons
-        assert not Run.objects.get().draws
+        assert not Run.objects.get().draws_samples
 
 
 def test_review_says_whether_its_record_was_sampled(ana: User) -> None:

@@ -105,7 +105,7 @@ class TestCondition:
             ("status=escalated", {"is_escalated": True}, {}),
             ("status=done", {"human_review_status": "Reviewed"}, {}),
             ("status=not-required", {"human_review_status": "Not Required"}, {}),
-            ("status=outdated", {"is_stale": True}, {}),
+            ("status=outdated", {"is_outdated": True}, {}),
         ],
     )
     def test_condition_matches_the_filter(

@@ -317,6 +317,6 @@ class TestRandomSamples:
         run.save()
         draws.draw_sample(run.pk)
         fresh = Run.objects.get()
-        assert fresh.draws
+        assert fresh.draws_samples
         decide(run.evaluations.get(evaluation_id="b"), ana)
-        assert not Run.objects.get().draws
+        assert not Run.objects.get().draws_samples

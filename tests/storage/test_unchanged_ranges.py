@@ -6,8 +6,6 @@ import pytest
 
 from reviews.history import timeline
 from reviews.models import Evaluation, Import, ImportLine, User
-from reviews.rubric import definition
-from reviews.rubric.proposals import read_proposals
 from reviews.storage import unchanged_ranges
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.work import agree
@@ -120,7 +118,6 @@ class TestARecordInARange:
 
     def test_record_history_names_the_line_in_a_range(self, ana: User, again: Import) -> None:
         record = Evaluation.objects.get(evaluation_id="eval_3")
-        judged_by = definition.of(record.run)
-        page = timeline.page(record, read_proposals(record, judged_by), judged_by)
+        page = timeline.load_page(record)
         found = [entry.what for entry in page.entries]
         assert "held it unchanged, in line 4" in found

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from reviews.models import Evaluation, Review, Run, User
 from reviews.review.decisions import restore, submit
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
 from tests.support.factories import EvaluationFactory, ImportFactory
 
@@ -43,7 +43,7 @@ def decide(
 
 def agree(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
     """Submit a review that agrees with the judge; `other` as for `decide`."""
-    offered = read_proposals(evaluation, definition.of(evaluation.run))
+    offered = read_proposals(evaluation, run_rubric(evaluation.run))
     said: dict[str, Any] = {
         "scores": {proposal.criterion: dict(proposal.given) for proposal in offered},
         "origins": {proposal.criterion: proposal.origin for proposal in offered},

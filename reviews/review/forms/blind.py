@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reviews.review.forms.fields import Fields, Row, encode_fields
+from reviews.review.forms.fields import Fields, FormRow, encode_fields
 from reviews.review.forms.review import ReviewForm
 
 
@@ -30,9 +30,9 @@ class BlindForm(ReviewForm):
         rows = [self._with_judged_text(row.as_fields) for row in self.rows]
         return encode_fields(rows, self.comment or self.sheet.comments)
 
-    def _with_judged_text(self, row: Row) -> Row:
+    def _with_judged_text(self, row: FormRow) -> FormRow:
         text = row.justification if row.justification.strip() else self.sheet.judged_texts.get(row.name, "")
-        return Row(row.name, row.score, text, row.cause, row.is_removed)
+        return FormRow(row.name, row.score, text, row.cause, row.is_removed)
 
     @property
     def judged_verdict(self) -> str:

@@ -8,8 +8,8 @@ from django import forms
 
 from reviews.records.score_extraction import Repair
 from reviews.records.scores import criterion_title
-from reviews.review.decision import EarlierScore, Entry, find_choice, same_text, score_choices
-from reviews.review.forms.fields import Row, row_prefix
+from reviews.review.decision import CriterionEntry, EarlierScore, find_choice, same_text, score_choices
+from reviews.review.forms.fields import FormRow, row_prefix
 from reviews.rubric.definition import Choice, Rubric
 from reviews.rubric.proposals import Proposal
 
@@ -95,9 +95,9 @@ class CriterionForm(forms.Form):
         return choice.value if choice else ""
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> CriterionEntry:
         """The row as `build_decision` takes it. An unknown radio button stays as text, which is no score."""
-        return Entry(
+        return CriterionEntry(
             criterion=self.criterion,
             score=self.choice.score if self.choice else self.value or None,
             justification=self.text,
@@ -106,9 +106,11 @@ class CriterionForm(forms.Form):
         )
 
     @property
-    def as_fields(self) -> Row:
+    def as_fields(self) -> FormRow:
         """The values to post for the row as it is."""
-        return Row(self.criterion, self.value, self.text, str(self["cause"].value() or ""), self.is_removed)
+        return FormRow(
+            self.criterion, self.value, self.text, str(self["cause"].value() or ""), self.is_removed
+        )
 
     @property
     def criterion(self) -> str:

@@ -21,7 +21,7 @@ Fields = list[list[str]]
 _DRAFT_FIELD = re.compile(r"comments|criteria-[0-9]{1,3}-(name|score|cause|justification|removed)")
 
 
-class Row(NamedTuple):
+class FormRow(NamedTuple):
     """The values of one row of the form."""
 
     name: str
@@ -55,7 +55,7 @@ def draft_fields(posted: Mapping[str, Any]) -> Fields:
     return [[name, str(value)] for name, value in posted.items() if _DRAFT_FIELD.fullmatch(name)]
 
 
-def encode_fields(rows: Iterable[Row], comments: str) -> Fields:
+def encode_fields(rows: Iterable[FormRow], comments: str) -> Fields:
     """Return the fields that a form with these rows posts."""
     fields = []
     for number, row in enumerate(rows):
@@ -79,5 +79,5 @@ def review_fields(review: Review) -> Fields:
         choice = find_choice(sheet.choices(name), score_of(scores.get(name)))
         cause = review.causes.get(name, "")
         value = choice.value if choice else ""
-        rows.append(Row(name, value, justification_of(scores.get(name)), cause, name not in scores))
+        rows.append(FormRow(name, value, justification_of(scores.get(name)), cause, name not in scores))
     return encode_fields(rows, review.comments or "")

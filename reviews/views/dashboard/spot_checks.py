@@ -15,7 +15,7 @@ from reviews.evidence import record as evidence_record
 from reviews.http.request import Request
 from reviews.models import SpotCheck, User
 from reviews.records.conflicts import Conflict
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
 from reviews.views.dashboard import filters
 
@@ -96,7 +96,7 @@ def _settle(request: Request, drawn: SpotCheck, form: SettleForm) -> None:
 
 def _page(request: Request, drawn: SpotCheck, form: SettleForm) -> HttpResponse:
     record = drawn.review.evaluation
-    proposals = read_proposals(record, definition.of(record.run))
+    proposals = read_proposals(record, run_rubric(record.run))
     context = {
         "drawn": drawn,
         "evaluation": record,

@@ -30,10 +30,10 @@ def conflict_list(request: Request, run_pk: int) -> HttpResponse:
     check(request.user, "resolve_conflict")
     run = get_object_or_404(Run, pk=run_pk)
     after = request.GET.get("after", "")
-    page = file_conflicts.page(run, after=int(after) if re.fullmatch("[0-9]{1,18}", after) else 0)
+    page = file_conflicts.load_page(run, after=int(after) if re.fullmatch("[0-9]{1,18}", after) else 0)
     context = {
         "run": run,
-        "open": file_conflicts.count(run),
+        "open": file_conflicts.count_open(run),
         "most_at_once": MOST_AT_ONCE,
         "comparisons": page.comparisons,
         "next_after": page.next_after,
@@ -71,7 +71,7 @@ def _posted(request: Request, run: Run) -> tuple[str, list[tuple[int, int]]]:
         return keep, [_key(key)]
     keep = request.POST.get("keep", "")
     if "all" in request.POST:
-        return keep, file_conflicts.oldest(run, limit=MOST_AT_ONCE)
+        return keep, file_conflicts.oldest_open(run, limit=MOST_AT_ONCE)
     return keep, [_key(key) for key in request.POST.getlist("which")]
 
 

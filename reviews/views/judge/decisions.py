@@ -15,7 +15,7 @@ from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, DecisionFi
 from reviews.judge.scope import FILTERS
 from reviews.models import Review
 from reviews.records.scores import criterion_title, decode_score, format_score, score_of
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.overview import load
@@ -145,7 +145,7 @@ def _cause(review: Review, asked: DecisionFilter) -> str:
 def _title(asked: DecisionFilter, filters: JudgeFilters) -> str:
     """Describe the decisions in a few words."""
     if asked.cause:
-        cause = definition.of(filters.scope.run).cause(asked.cause)
+        cause = run_rubric(filters.scope.run).cause(asked.cause)
         return f"Cause: {cause.title.lower() if cause else asked.cause}"
     said = {"judge": asked.judge_said, "human": asked.human_said}
     parts = [f"{who} {_said(score, asked)}" for who, score in said.items() if score]

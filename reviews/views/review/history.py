@@ -16,8 +16,6 @@ from reviews.http.request import Request
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions
-from reviews.rubric import definition
-from reviews.rubric.proposals import read_proposals
 from reviews.views.review import screen
 
 
@@ -72,13 +70,10 @@ def _page(
     form: RestoreForm | None = None,
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
-    run_rubric = definition.of(record.run)
     context = {
         "evaluation": record,
         "run": record.run,
-        "page": timeline.page(
-            record, read_proposals(record, run_rubric), run_rubric, reader=request.user, after=after
-        ),
+        "page": timeline.load_page(record, reader=request.user, after=after),
         "after": after,
         "submission": uuid4(),
         "problems": [sentence for errors in form.errors.values() for sentence in errors] if form else [],

@@ -16,7 +16,7 @@ def recent(request: Request, run_pk: int) -> HttpResponse:
     """One's decisions (`?after=` is the cursor of a page), skips and escalations."""
     run = screen.load_run(request, run_pk)
     after = request.GET.get("after", "")
-    page = history.decisions(reviewer=request.user, run=run, after=after)
+    page = history.load_page(reviewer=request.user, run=run, after=after)
     # Undo takes back the last decision that was not taken back, whichever page it stands on.
     standing = (one for one in page.decisions if one.state != "undone")
     last = None if after else next(standing, None)

@@ -202,7 +202,7 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
     is_claimed = record.in_queue and record.is_claimed
     own = is_claimed and record.claimed_by_id == user.pk
     claimed_by_other = is_claimed and not own
-    standing = independent_reviews.standing(record, user)
+    standing = independent_reviews.review_progress(record, user)
     # Who gave an independent review waits for others, unless a lead decides.
     is_theirs = leads if record.is_escalated else standing.own is None
     return {
@@ -233,7 +233,7 @@ def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, A
             record, form.proposals, reader=request.user, is_blind=form.is_blind
         ),
         "decision": None if form.is_blind else evidence_record.summarise_decision(record, form.proposals),
-        "changes": changes.since_review(record) if record.is_stale else [],
+        "changes": changes.changes_since_review(record) if record.is_outdated else [],
         "versions": _versions(request, record, form),
         "asked": escalations.find_open(record) if record.is_escalated else None,
         "answered": escalations.find_answer(record) if record.in_queue else None,
@@ -244,7 +244,7 @@ def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, A
 def _versions(request: Request, record: Evaluation, form: ReviewForm) -> list[Version]:
     if not record.review_id:
         return []
-    return versions.versions(record, form.proposals, form.rubric, reader=request.user)
+    return versions.list_versions(record, form.proposals, form.rubric, reader=request.user)
 
 
 def _screen(

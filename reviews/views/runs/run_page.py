@@ -16,7 +16,7 @@ from reviews.models import Evaluation, Run
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
 from reviews.records.verdict import VerdictRule
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.search import filter_options, indexing, listing, saved_views
 from reviews.search.filter_options import FilterOption
 from reviews.search.filters import FILTERS, NOBODY, Filters
@@ -123,7 +123,7 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         )
     except listing.QueryTooSlow:
         page = None
-    rule = definition.of(run).rule
+    rule = run_rubric(run).rule
     offered = _choices(run)
     uncovered = indexing.unindexed_count(run) if view.filters.needs_index else 0
     return {
@@ -157,7 +157,7 @@ def _around(request: Request, run: Run) -> dict[str, Any]:
         "imports": run.imports.order_by("-pk"),
         "may_import": can(request.user, "import_file"),
         "may_export": can(request.user, "export_run"),
-        "conflicts": file_conflicts.count(run) if can(request.user, "resolve_conflict") else 0,
+        "conflicts": file_conflicts.count_open(run) if can(request.user, "resolve_conflict") else 0,
         "card": judge_card(run) if can(request.user, "lead_review") else None,
     }
 

@@ -14,7 +14,7 @@ from reviews.queue.claim_length import claim_length
 from reviews.records.scores import Score, decode_score, encode_score
 from reviews.records.verdict import LEVELS, VerdictRule
 from reviews.rubric import definition
-from reviews.rubric.definition import Rubric
+from reviews.rubric.definition import Rubric, configure_rubric, run_rubric
 from reviews.views.runs.settings_page import SettingsForm, settings_page
 
 # The form field that shows the problems of a part of the rubric.
@@ -65,7 +65,7 @@ class ScoringForm(SettingsForm):
             self.fields[name].widget.attrs["rows"] = 8
 
     def stored_values(self, run: Run) -> dict[str, Any]:
-        known = definition.of(run)
+        known = run_rubric(run)
         rule = known.rule
         is_mean = rule.kind == "mean"
         levels = {
@@ -84,7 +84,7 @@ class ScoringForm(SettingsForm):
         }
 
     def configure(self, run: Run, actor: User) -> None:
-        definition.configure(run_id=run.pk, actor=actor, rubric=self.rubric(), seen=self.cleaned_data["seen"])
+        configure_rubric(run_id=run.pk, actor=actor, rubric=self.rubric(), seen=self.cleaned_data["seen"])
 
     def field_of(self, setting: str) -> str:
         return _FIELDS.get(setting, setting)
@@ -92,7 +92,7 @@ class ScoringForm(SettingsForm):
     def context(self, run: Run) -> dict[str, Any]:
         return {
             "claim_minutes": round(claim_length(run).total_seconds() / 60),
-            "choices": definition.of(run).choices(),
+            "choices": run_rubric(run).choices(),
             "groups": [self[name] for name in (*LEVELS, "other")],
         }
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from reviews.models import BlindScores, Draft, Escalation, Evaluation, Review, Run, Skip, User
 from reviews.queue import claims
 from reviews.review import escalations
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import HTMX, filled_in, text, url
@@ -227,7 +227,7 @@ class TestWhileItIsHidden:
     def test_a_submit_answers_the_same_whatever_it_guesses(
         self, as_ana: Client, held: Evaluation, version: str, action: str
     ) -> None:
-        seen = read_proposals(held, definition.of(held.run))
+        seen = read_proposals(held, run_rubric(held.run))
         answers = set()
         for fingerprint in ("0" * 12, seen[0].fingerprint):
             for score in ("Yes", "No"):
@@ -241,7 +241,7 @@ class TestWhileItIsHidden:
     def test_a_commit_of_an_outdated_record_does_not_tell_what_changed(
         self, as_ana: Client, held: Evaluation
     ) -> None:
-        seen = read_proposals(held, definition.of(held.run))
+        seen = read_proposals(held, run_rubric(held.run))
         problems = set()
         for fingerprint in ("0" * 12, seen[0].fingerprint):
             posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")

@@ -14,7 +14,7 @@ from reviews.models import Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.schema import Limits
 from reviews.review import decisions, independent_reviews
-from reviews.rubric import definition
+from reviews.rubric.definition import run_rubric
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.pages import filled_in, text
 from tests.support.work import decide, restore_version
@@ -327,7 +327,7 @@ def test_more_criteria_than_the_form_takes_are_counted(as_ana: Client, ana: User
 
 
 def test_score_that_is_none_of_the_runs_is_one_to_choose() -> None:
-    kept = definition.of(record_of().run)
+    kept = run_rubric(record_of().run)
     found = kept.choices("Maybe", "Perhaps")
     assert [choice.value for choice in found][-2:] == ["as judged", "as in the file"]
     assert [choice.score for choice in kept.choices("Maybe", "Maybe")].count("Maybe") == 1
@@ -343,5 +343,5 @@ def test_record_that_several_people_review_shows_it_to_each(
         submit(client, decided_before, filled_in(page))
     record = Evaluation.objects.get()
     assert not record.is_escalated
-    assert independent_reviews.open_on(record) == []
+    assert independent_reviews.open_reviews(record) == []
     assert exported()["human_corrected_scores"] == CORRECTED

@@ -27,8 +27,7 @@ from reviews.models import BulkChange, Evaluation, Export, Import, Run, SpotChec
 from reviews.queue import claims
 from reviews.records import mapping
 from reviews.review import drafts, escalations
-from reviews.rubric import definition
-from reviews.rubric.definition import Rubric, causes_named
+from reviews.rubric.definition import Rubric, causes_named, configure_rubric, run_rubric
 from reviews.search import saved_views, strata
 from reviews.search.filters import FILTERS, Filters
 from reviews.webhooks import deliveries
@@ -94,12 +93,12 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     import_jobs.import_upload(upload.pk)
     run = Run.objects.get()
     judged = Rubric(criteria=(NAME, MARKUP[:60]), causes=causes_named([NAME[:60], MARKUP[:40]]))
-    definition.configure(run_id=run.pk, actor=lea, rubric=judged, seen=definition.of(run).fingerprint)
+    configure_rubric(run_id=run.pk, actor=lea, rubric=judged, seen=run_rubric(run).fingerprint)
     answers = {"ideal_response": MARKUP, "final_answer": MARKUP, "metadata": {NAME: MARKUP}}
     assert contexts.bring(contexts.task(task_id=NAME, prompt=MARKUP, **answers), actor=max).tasks == 1
     waiting, *others = Evaluation.objects.order_by("pk")
     scores = {NAME: {"score": "Yes", "justification": MARKUP}}
-    causes = {NAME: definition.of(run).causes[0].word}
+    causes = {NAME: run_rubric(run).causes[0].word}
     for other in others[:2]:
         decided = decide(other, max, scores=scores, comments=MARKUP, causes=causes, judged={NAME: "No"})
     SpotCheck.objects.create(review=decided, run=run, reviewer=max, drawn_by=max)

@@ -87,7 +87,7 @@ def test_is_read_with_the_stale_decision_by_who_does_not_hold_it(
 
 def test_can_be_opened_where_the_file_is_not_kept(as_ana: Client, ana: User, bo: User) -> None:
     decide(EvaluationFactory.create(), bo)
-    Evaluation.objects.update(is_stale=True, human_review_status="Needs Review")
+    Evaluation.objects.update(is_outdated=True, human_review_status="Needs Review")
     evaluation = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
     assert "Changed since the decision by bo" in text(page(as_ana, evaluation))
 

@@ -8,8 +8,7 @@ from django.urls import reverse
 
 from reviews.models import AuditEvent, Evaluation, Run, User
 from reviews.records.verdict import VerdictRule
-from reviews.rubric import definition
-from reviews.rubric.definition import Rubric
+from reviews.rubric.definition import Rubric, run_rubric
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
 
@@ -43,7 +42,7 @@ def saved(client: Client, run: Run, **changes: str) -> Any:
 
 
 def judged_by(run: Run) -> Rubric:
-    return definition.of(Run.objects.get(pk=run.pk))
+    return run_rubric(Run.objects.get(pk=run.pk))
 
 
 class TestThePage:
@@ -119,7 +118,7 @@ class TestSaving:
         before = Evaluation.objects.filter(pk=evaluation.pk).values().get()
         saved(as_lea, run, partial="", no="No\nPartial")
         record = Evaluation.objects.select_related("run").get(pk=evaluation.pk)
-        assert definition.of(record.run).rule.verdict(record.human_corrected_scores) == "Fail"
+        assert run_rubric(record.run).rule.verdict(record.human_corrected_scores) == "Fail"
         assert Evaluation.objects.filter(pk=evaluation.pk).values().get() == before
 
 
