@@ -278,8 +278,8 @@ class Server:
         with self.log.open("rb") as log:
             log.seek(begin)
             lines = log.read().decode(errors="replace").splitlines()
-        # A connection during the start is also refused as FATAL.
-        fatal = [line for line in lines if re.search(r"(FATAL|PANIC): (?!the database system is )", line)]
+        # While the server starts or fails, it also logs each refused connection as FATAL.
+        fatal = [line for line in lines if re.search(r"(FATAL|PANIC): +(?! |the database system is )", line)]
         return (fatal or lines or ["no message"])[-1].strip()
 
 

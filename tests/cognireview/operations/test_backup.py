@@ -199,7 +199,7 @@ class TestInvalidBackup:
             opened.execute("DELETE FROM django_migrations WHERE name = '9999_later'")
         refused = manage_py(target, "restore", "--replace", str(tmp_path / "newer"))
         assert refused.returncode == 2
-        assert "a newer version, which had migrated to 9999_later" in refused.stderr
+        assert "by a newer version, which has the migration 9999_later" in refused.stderr
 
     def test_restore_rejects_truncated_backup(self, target: Path, file: Path, tmp_path: Path) -> None:
         whole = file.read_bytes()

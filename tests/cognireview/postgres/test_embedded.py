@@ -192,7 +192,7 @@ class TestStartFailure:
     @pytest.mark.parametrize(
         ("content", "reason"),
         [
-            (None, "PG_VERSION is missing: the database is damaged. Put"),
+            (None, "PG_VERSION is missing: the database is damaged. Restore"),
             (b"", "PG_VERSION contains no version"),
             (b"\xff\x00", "PG_VERSION contains no version"),
             (b"eighteen", "PG_VERSION contains no version"),
@@ -217,6 +217,15 @@ class TestStartFailure:
         account.chown(tmp_path / "postgres")
         with pytest.raises(CannotStart, match="PG_VERSION is missing"), running(tmp_path):
             pass
+
+    def test_start_failure_names_error_and_not_refused_connections(self, tmp_path: Path) -> None:
+        """While the server fails, it refuses our own connections: that is not the reason."""
+        reason = '2026-11-22 20:49:43.836 UTC [7] FATAL:  required WAL directory "pg_wal" does not exist'
+        refused = "2026-11-22 20:49:43.840 UTC [8] FATAL:  the database system is in recovery mode"
+        server = Server(tmp_path, server_account())
+        server.log.parent.mkdir()
+        server.log.write_text(f"{refused}\n{reason}\n{refused}\n")
+        assert server._last_error(0) == reason
 
     def test_server_rejects_cluster_without_databases(self, tmp_path: Path, account: ServerAccount) -> None:
         with running(tmp_path, disposable=True):

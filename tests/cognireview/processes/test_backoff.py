@@ -35,7 +35,7 @@ class Program(SupervisedProgram):
 
 
 @pytest.fixture
-def format_time(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Seconds, as `backoff` sees them."""
     clock = SimpleNamespace(now=1000.0)
     monkeypatch.setattr(backoff, "time", SimpleNamespace(monotonic=lambda: clock.now))

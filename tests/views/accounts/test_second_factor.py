@@ -33,7 +33,7 @@ class Clock:
 
 
 @pytest.fixture
-def format_time(monkeypatch: pytest.MonkeyPatch) -> Clock:
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr("allauth.mfa.totp.internal.auth.time", clock)
     return clock

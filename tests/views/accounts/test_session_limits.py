@@ -37,7 +37,7 @@ class Clock:
 
 
 @pytest.fixture
-def format_time(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> Clock:
+def clock(monkeypatch: pytest.MonkeyPatch, settings: LazySettings) -> Clock:
     settings.SESSION_IDLE_LENGTH, settings.SESSION_MAX_LENGTH = timedelta(minutes=30), timedelta(hours=8)
     clock = Clock()
     for module in (session_store, db):

@@ -105,7 +105,7 @@ def test_restore_of_current_version_is_a_conflict(record: Evaluation, lea: User)
 
 def test_restore_of_record_in_queue_is_a_conflict(record: Evaluation, lea: User) -> None:
     reopen(evaluation_id=record.pk, actor=lea, reason="A second look")
-    with pytest.raises(Conflict, match="this record is in the queue"):
+    with pytest.raises(Conflict, match="This record is in the queue"):
         restore_version(Evaluation.objects.get(), lea)
 
 
