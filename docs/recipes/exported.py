@@ -1,4 +1,4 @@
-"""Read a JSONL export with Python alone: its records, as rows of a table, and criterion by criterion.
+"""Read a JSONL export with the standard library: records, table rows, and scores by criterion.
 
 Usage: python exported.py reviewed.jsonl
 """
@@ -13,14 +13,14 @@ VERDICT = ("aggregated_score", "final_answer_verified", "verification_message", 
 EVIDENCE = ("review_reasons", "structured_model_response", "structured_ideal_response", "parsing_error")
 HUMAN = ("human_review_status", "human_reviewer_id", "human_review_timestamp", "human_corrected_scores")
 COLUMNS = (*IDS, *JUDGE, *VERDICT, *EVIDENCE, *HUMAN, "human_review_comments", "created_at")
-TRUTHS = ("final_answer_verified", "needs_human_review")
+BOOLEANS = ("final_answer_verified", "needs_human_review")
 KEYS = ("evaluation_id", "task_id", "model_id")
 PARTS = ("criterion", "judge", "judge_justification", "human", "human_justification")
-STRUCTURED = ("structured_model_response", "structured_ideal_response")  # an object here, a text there
+STRUCTURED = ("structured_model_response", "structured_ideal_response")  # objects or texts
 
 
 def records(path):
-    """Each record as it stands. A line ends at a line feed and nowhere else."""
+    """Yield each record unchanged. Only a line feed ends a line."""
     with Path(path).open("rb") as lines:
         for line in lines:
             if line.strip():
@@ -28,26 +28,26 @@ def records(path):
 
 
 def row(record):
-    """A record in the same columns and types as any other: text or JSON as text, two truths, `extra`."""
+    """Return a record with the same columns and types as any other: text, JSON as text, booleans, `extra`."""
     found = {
         name: _json(record.get(name)) if name in STRUCTURED else _text(record.get(name)) for name in COLUMNS
     }
     extra = {name: value for name, value in record.items() if name not in COLUMNS}
-    return found | {name: record.get(name) for name in TRUTHS} | {"extra": _json(extra)}
+    return found | {name: record.get(name) for name in BOOLEANS} | {"extra": _json(extra)}
 
 
 def scores(record):
-    """The judge's score beside the human's, a row for each criterion: as text, None where there is none."""
+    """Yield a row for each criterion with the judge's and the human's score, as text or None."""
     judge, human = record["parsed_rubric_scores"], record.get("human_corrected_scores") or {}
     for criterion in {**judge, **human}:
-        said = (_said(judge, criterion), _said(human, criterion))
-        values = (criterion, *(_text(one.get(part)) for one in said for part in ("score", "justification")))
+        both = (_entry(judge, criterion), _entry(human, criterion))
+        values = (criterion, *(_text(one.get(part)) for one in both for part in ("score", "justification")))
         yield {name: _text(record.get(name)) for name in KEYS} | dict(zip(PARTS, values, strict=True))
 
 
-def _said(scores_of_one, criterion):
-    said = scores_of_one.get(criterion)
-    return said if isinstance(said, dict) else {"score": said}
+def _entry(scores_of_one, criterion):
+    entry = scores_of_one.get(criterion)
+    return entry if isinstance(entry, dict) else {"score": entry}
 
 
 def _json(value):

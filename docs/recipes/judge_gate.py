@@ -1,10 +1,10 @@
-"""End a build if the judge of a run is not good enough.
+"""Fail a build if the judge of a run is not good enough.
 
 Usage: python judge_gate.py RUN 'blind flagged kappa >= 0.6' ['miss_rate <= 0.05' ...]
 
-COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope read, of a lead or an admin) come from the environment. Prints a
-line for each requirement. Exit status: 1 one is shown to be missed, else 2 of one it cannot be told (too few
-decisions, records still being counted, no answer of the server), else 0.
+COGNIREVIEW_URL and COGNIREVIEW_TOKEN (of a lead or an admin, with the scope read) come from the environment.
+Prints a line for each requirement. Exit status: 1 if one is missed, otherwise 2 if one is undecided (too few
+decisions, uncounted records, no response), otherwise 0.
 """
 
 import argparse
@@ -17,18 +17,18 @@ from urllib.request import Request, urlopen
 
 
 def report(run, required):
-    """The report on the judge of a run, with what it says of each requirement."""
+    """Return the report on the judge of a run, with the outcome of each requirement."""
     query = urlencode({"require": required}, doseq=True)
     url = f"{os.environ['COGNIREVIEW_URL'].rstrip('/')}/api/v1/runs/{quote(run, safe='')}/report?{query}"
     token = {"Authorization": f"Bearer {os.environ['COGNIREVIEW_TOKEN']}"}
-    with urlopen(Request(url, headers=token), timeout=60) as answer:
-        return json.load(answer)
+    with urlopen(Request(url, headers=token), timeout=60) as response:
+        return json.load(response)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("run")
-    parser.add_argument("required", nargs="+", metavar="'FIGURE >= BAR'")
+    parser.add_argument("required", nargs="+", metavar="'FIGURE >= LIMIT'")
     options = parser.parse_args()
     checked = report(options.run, options.required)["requirements"]
     for one in checked:
@@ -42,6 +42,6 @@ if __name__ == "__main__":
         sys.exit(main())
     except HTTPError as error:
         print(error.code, error.read().decode(errors="replace"), file=sys.stderr)
-    except Exception as error:  # noqa: BLE001 (whatever it is: 1 would say that a bar is missed)
+    except Exception as error:  # noqa: BLE001 (status 1 would mean a missed limit)
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
     sys.exit(2)

@@ -1,9 +1,9 @@
-"""Bring a file of evaluations into a run, wait for it, and say what became of its lines.
+"""Import a file of evaluations into a run, wait for the import, and print the outcomes of its lines.
 
 Usage: python push_run.py FILE RUN [SECONDS]
 
-COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope import) come from the environment. Exit status: 0 every line is
-in, 1 some were rejected, 2 the file is not in, or not yet.
+COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope import) come from the environment. Exit status: 0 if all lines
+were imported, 1 if some were rejected, 2 if the import failed or is not finished.
 """
 
 import argparse
@@ -19,50 +19,50 @@ from urllib.request import Request, urlopen
 MOST_REJECTS_SHOWN = 20
 
 
-def ask(path, headers=None, **request):
-    """The body of an answer of the API."""
+def send(path, headers=None, **request):
+    """Send a request to the API, and return the body of the response."""
     url = f"{os.environ['COGNIREVIEW_URL'].rstrip('/')}/api/v1/{path}"
     token = {"Authorization": f"Bearer {os.environ['COGNIREVIEW_TOKEN']}"}
-    with urlopen(Request(url, headers=token | (headers or {}), **request), timeout=300) as answer:
-        return answer.read()
+    with urlopen(Request(url, headers=token | (headers or {}), **request), timeout=300) as response:
+        return response.read()
 
 
 def push(file, run):
-    """Send a file as it is read; it may be packed by gzip or zstd. Sending it again changes nothing."""
+    """Stream a file, which may be compressed with gzip or zstd. Sending it again changes nothing."""
     path = f"runs/{quote(run, safe='')}/imports?file_name={quote(file.name)}"
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(file.stat().st_size)}
     with file.open("rb") as data:
         try:
-            return json.loads(ask(path, headers, data=data, method="POST"))
+            return json.loads(send(path, headers, data=data, method="POST"))
         except URLError as error:
-            if isinstance(error.reason, ConnectionError):  # so ends a large file that nobody wants to read
+            if isinstance(error.reason, ConnectionError):  # the server refused a large file
                 raise OSError(f"{error.reason}: check the token and its scope, then try again") from error
             raise
 
 
-def wait(told, seconds):
-    """Ask until the import is over, ever more rarely, and no longer than that."""
+def wait(imported, seconds):
+    """Poll with growing pauses until the import is finished or the time is over."""
     end, pause = time.monotonic() + seconds, 0.2
-    while told["state"] in ("queued", "running") and time.monotonic() < end:
+    while imported["state"] in ("queued", "running") and time.monotonic() < end:
         time.sleep(pause)
         pause = min(2 * pause, 10)
-        told = json.loads(ask(f"imports/{told['id']}"))
-    return told
+        imported = json.loads(send(f"imports/{imported['id']}"))
+    return imported
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("file", type=Path)
     parser.add_argument("run")
-    parser.add_argument("seconds", type=float, nargs="?", default=600, help="to wait for it (%(default)s)")
+    parser.add_argument("seconds", type=float, nargs="?", default=600, help="longest wait (%(default)s)")
     options = parser.parse_args()
-    told = wait(push(options.file, options.run), options.seconds)
-    if told["state"] != "done":
-        print(f"Import {told['id']} is {told['state']}. {told['error']}", file=sys.stderr)
+    imported = wait(push(options.file, options.run), options.seconds)
+    if imported["state"] != "done":
+        print(f"Import {imported['id']} is {imported['state']}. {imported['error']}", file=sys.stderr)
         return 2
-    counts = {name: count for name, count in told["counts"].items() if count}
-    print(f"Import {told['id']}:", ", ".join(f"{count} {name}" for name, count in counts.items()))
-    for line in ask(f"imports/{told['id']}/rejects").splitlines()[:MOST_REJECTS_SHOWN]:
+    counts = {name: count for name, count in imported["counts"].items() if count}
+    print(f"Import {imported['id']}:", ", ".join(f"{count} {name}" for name, count in counts.items()))
+    for line in send(f"imports/{imported['id']}/rejects").splitlines()[:MOST_REJECTS_SHOWN]:
         rejected = json.loads(line)
         print(f"line {rejected['line']}: {rejected['field']} {rejected['reason']}")
     return 1 if "rejected" in counts else 0

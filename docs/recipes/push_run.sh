@@ -1,8 +1,8 @@
 #!/bin/sh
-# Bring a file of evaluations into a run, wait for it, and say what became of its lines. Needs curl and jq.
+# Import a file of evaluations into a run, wait for the import, and print the outcomes of its lines. Needs curl and jq.
 # Usage: sh push_run.sh FILE RUN [SECONDS]
-# COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope import) come from the environment. Exit status: 0 every line is
-# in, 1 some were rejected, 2 the file is not in, or not yet.
+# COGNIREVIEW_URL and COGNIREVIEW_TOKEN (scope import) come from the environment. Exit status: 0 if all lines
+# were imported, 1 if some were rejected, 2 if the import failed or is not finished.
 set -eu
 fail() { printf '%s\n' "$*" >&2; exit 2; }
 [ -n "${COGNIREVIEW_URL:-}" ] && [ -n "${COGNIREVIEW_TOKEN:-}" ] || fail 'Set COGNIREVIEW_URL and COGNIREVIEW_TOKEN.'
@@ -10,19 +10,19 @@ fail() { printf '%s\n' "$*" >&2; exit 2; }
 url=${COGNIREVIEW_URL%/}/api/v1 file=$1 seconds=${3:-600}
 run=$(jq --null-input --raw-output --arg run "$2" '$run | @uri')
 
-api() { # by a pipe, because everybody on a machine sees the arguments of programs
+api() { # token through a pipe, because everybody can see the arguments of programs
   printf 'header = "Authorization: Bearer %s"\n' "$COGNIREVIEW_TOKEN" |
     curl --config - --silent --show-error --fail-with-body --max-time 300 "$@"
 }
-member() { printf '%s' "$told" | jq --raw-output "$1"; }
+member() { printf '%s' "$imported" | jq --raw-output "$1"; }
 
-told=$(api --header 'Content-Type: application/x-ndjson' --request POST --upload-file "$file" \
-  "$url/runs/$run/imports") || fail "$told"
+imported=$(api --header 'Content-Type: application/x-ndjson' --request POST --upload-file "$file" \
+  "$url/runs/$run/imports") || fail "$imported"
 id=$(member .id) end=$(($(date +%s) + seconds))
 while state=$(member .state); [ "$state" = queued ] || [ "$state" = running ]; do
   [ "$(date +%s)" -lt "$end" ] || fail "Import $id is $state."
   sleep 1
-  told=$(api "$url/imports/$id") || fail "$told"
+  imported=$(api "$url/imports/$id") || fail "$imported"
 done
 [ "$state" = done ] || fail "Import $id is $state. $(member .error)"
 

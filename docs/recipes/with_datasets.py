@@ -1,4 +1,4 @@
-"""Read an export with Hugging Face datasets, and make a data set with a row for each criterion.
+"""Read an export with Hugging Face datasets, and build a dataset with a row for each criterion.
 
 Usage: python with_datasets.py evaluations.parquet
 """
@@ -6,25 +6,25 @@ Usage: python with_datasets.py evaluations.parquet
 import sys
 
 from datasets import Dataset, Features, Value, load_dataset
-from exported import COLUMNS, KEYS, PARTS, TRUTHS, records, row
+from exported import BOOLEANS, COLUMNS, KEYS, PARTS, records, row
 from exported import scores as scores_of
 
-FEATURES = Features({name: Value("bool" if name in TRUTHS else "string") for name in (*COLUMNS, "extra")})
+FEATURES = Features({name: Value("bool" if name in BOOLEANS else "string") for name in (*COLUMNS, "extra")})
 SCORES = Features(dict.fromkeys((*KEYS, *PARTS), Value("string")))
 
 
 def from_parquet(path):
-    """The types stand in the file, so they are the same for every run."""
+    """Return the export as a dataset. The file contains the types, so they are the same for every run."""
     return load_dataset("parquet", data_files=str(path), split="train")
 
 
 def from_jsonl(path):
-    """In memory. load_dataset("json") would make numbers of texts, whatever features it is given."""
+    """Build the dataset in memory: load_dataset("json") turns texts into numbers, even with features."""
     return Dataset.from_list([row(record) for record in records(path)], features=FEATURES)
 
 
 def scores(table):
-    """A row for each criterion, of a table from Parquet."""
+    """Return a row for each criterion, from a Parquet dataset."""
 
     def rows(batch):
         found = [(place, score) for place, scores in enumerate(batch["scores"]) for score in scores]
@@ -39,7 +39,7 @@ def scores_from_jsonl(path):
 
 
 def agreement(rows):
-    """How often they agree, and of how many pairs."""
+    """Return the number of pairs that agree, and the number of all pairs."""
     pairs = rows.filter(lambda one: one["judge"] is not None and one["human"] is not None)
     return sum(one["judge"] == one["human"] for one in pairs), len(pairs)
 

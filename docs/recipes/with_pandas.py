@@ -1,4 +1,4 @@
-"""Read an export with pandas, and count how often judge and human gave the same score.
+"""Read an export with pandas, and compute how often judge and human gave the same score.
 
 Usage: python with_pandas.py evaluations.parquet
 """
@@ -11,17 +11,17 @@ from exported import scores as scores_of
 
 
 def from_parquet(path):
-    """Typed columns. Without the backend, a boolean with nulls would be a column of objects."""
+    """Read typed columns. Without the backend, a boolean with nulls would become a column of objects."""
     return pd.read_parquet(path, dtype_backend="pyarrow")
 
 
 def from_jsonl(path):
-    """Each value as it stands: None is a null of the line, NaN a key that the line does not have."""
+    """Read values unchanged: None is a null in the line, NaN a missing key."""
     return pd.DataFrame(records(path), dtype=object)
 
 
 def scores(table):
-    """A row for each criterion, of a table from Parquet."""
+    """Return a row for each criterion, from a Parquet table."""
     rows = table[[*KEYS, "scores"]].explode("scores", ignore_index=True).dropna(subset="scores")
     return rows[[*KEYS]].join(rows["scores"].struct.explode())
 
@@ -33,7 +33,7 @@ def scores_from_jsonl(path):
 
 
 def agreement(rows):
-    """How often they agree, of how many pairs, by criterion."""
+    """Return the share of agreeing pairs and the number of pairs, by criterion."""
     pairs = rows.dropna(subset=["judge", "human"])
     return (pairs["judge"] == pairs["human"]).groupby(pairs["criterion"]).agg(["mean", "size"])
 

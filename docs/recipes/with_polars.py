@@ -1,4 +1,4 @@
-"""Read an export with polars, and count how often judge and human gave the same score.
+"""Read an export with polars, and compute how often judge and human gave the same score.
 
 Usage: python with_polars.py evaluations.parquet
 """
@@ -6,10 +6,10 @@ Usage: python with_polars.py evaluations.parquet
 import sys
 
 import polars as pl
-from exported import COLUMNS, KEYS, PARTS, TRUTHS, records, row
+from exported import BOOLEANS, COLUMNS, KEYS, PARTS, records, row
 from exported import scores as scores_of
 
-TYPES = {name: pl.Boolean if name in TRUTHS else pl.String for name in (*COLUMNS, "extra")}
+TYPES = {name: pl.Boolean if name in BOOLEANS else pl.String for name in (*COLUMNS, "extra")}
 
 
 def from_parquet(path):
@@ -17,12 +17,12 @@ def from_parquet(path):
 
 
 def from_jsonl(path):
-    """The types are given: what polars would infer differs from file to file."""
+    """Read with explicit types: the types that polars infers differ between files."""
     return pl.DataFrame(map(row, records(path)), schema=TYPES)
 
 
 def scores(table):
-    """A row for each criterion, of a table from Parquet."""
+    """Return a row for each criterion, from a Parquet table."""
     return table.select(*KEYS, "scores").explode("scores").drop_nulls("scores").unnest("scores")
 
 
@@ -32,7 +32,7 @@ def scores_from_jsonl(path):
 
 
 def agreement(rows):
-    """How often they agree, of how many pairs, by criterion."""
+    """Return the share of agreeing pairs and the number of pairs, by criterion."""
     pairs = rows.drop_nulls(["judge", "human"])
     agreed = (pl.col("judge") == pl.col("human")).mean()
     return pairs.group_by("criterion", maintain_order=True).agg(agreed.alias("mean"), pl.len().alias("size"))

@@ -155,7 +155,7 @@ class TestTheGate:
     def test_ends_with_2_for_all_that_is_no_answer(self, recipe: Recipe) -> None:
         for arguments, variables, sentence in (
             ((RUN, "kappa >= 0.6"), {}, "names an unknown figure"),
-            (("none", f"{AGREEMENT} >= 0.8"), {}, "There is no run of that name"),
+            (("none", f"{AGREEMENT} >= 0.8"), {}, "There is no run with this name"),
             ((RUN, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_URL": "http://127.0.0.1:9"}, ""),
             ((RUN, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_TOKEN": ""}, ""),
             ((RUN,), {}, ""),
