@@ -76,7 +76,7 @@ def _of_audit() -> Iterator[Metric]:
 def _of_runs() -> Iterator[Metric]:
     records = GaugeMetricFamily(
         "cognireview_records",
-        "Records by run and state: waiting, held (by a claim) and escalated, which are the queue; done.",
+        "Records by run and state: waiting, claimed and escalated, which are the queue; done.",
         labels=["run", "state"],
     )
     sums: dict[tuple[str, str], int] = {}
