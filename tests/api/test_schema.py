@@ -121,7 +121,7 @@ def requests(name: str, operation: Operation, mode: GenerationMode) -> st.Search
     if mode is GenerationMode.POSITIVE:
         of_body = [{"body": body, "media_type": kind} for body in BODIES.get(name, ())]
         of_query = [{"query": query} for query in QUERIES.get(name, ())]
-        fixed += [known | more for known in fixed for more in (*of_body, *of_query)]
+        fixed = [known | more for known in fixed for more in (*of_body, *of_query)] or fixed
     return st.one_of(operation.as_strategy(mode), *(operation.as_strategy(mode, **known) for known in fixed))
 
 
