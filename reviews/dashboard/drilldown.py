@@ -1,12 +1,10 @@
 """List the decisions behind a dashboard figure."""
 
-import re
-from typing import NamedTuple
-
 from django.db.models import BigIntegerField, F, Q
 from django.db.models.functions import Cast
 
 from reviews.dashboard.reviewer_activity import NOT_WITHDRAWN, WorkSelection
+from reviews.database.pagination import Page, parse_key, split_page
 from reviews.evidence.reading_time import MS_PER_WORD
 from reviews.models import IndependentReview, Overturn, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
@@ -28,19 +26,11 @@ _CONDITIONS = {
     & ~Q(verdict=F("judged_verdict")),
     "fast": Q(active_ms__lt=Cast("words", BigIntegerField()) * MS_PER_WORD),
 }
-_CURSOR = re.compile(r"[0-9]{1,18}")
-
-
-class Page(NamedTuple):
-    """`next_after` is the cursor of the page behind it, empty on the last."""
-
-    rows: list[Review]
-    next_after: str
 
 
 def list_decisions(
     selection: WorkSelection, *, reader: User | None = None, signal: str = "all", after: str = ""
-) -> Page:
+) -> Page[Review]:
     """Return a page of the decisions that a figure counts, newest first.
 
     Open independent reviews are left out unless they are the reader's own. An invalid cursor gives the first
@@ -50,14 +40,17 @@ def list_decisions(
     counted = counted.filter(withdrawal=None).exclude(
         ~Q(reviewer=reader), pk__in=IndependentReview.objects.filter(is_open=True).values("review")
     )
-    if _CURSOR.fullmatch(after):
-        counted = counted.filter(pk__lt=int(after))
+    start = parse_key(after)
+    if start is not None:
+        counted = counted.filter(pk__lt=start)
     # Read the keys from a covering index first, then only the rows of the page.
-    keys = list(counted.order_by("-pk").values_list("pk", flat=True)[: PAGE_SIZE + 1])
-    shown = keys[:PAGE_SIZE]
-    rows = Review.objects.filter(pk__in=shown).order_by("-pk").select_related("reviewer", "evaluation__run")
+    found = counted.order_by("-pk").values_list("pk", flat=True)[: PAGE_SIZE + 1]
+    keys = split_page(found, PAGE_SIZE, str)
+    rows = (
+        Review.objects.filter(pk__in=keys.rows).order_by("-pk").select_related("reviewer", "evaluation__run")
+    )
     rows = rows.defer(*(f"evaluation__{column}" for column in LARGE_COLUMNS))
-    return Page(list(rows), str(shown[-1]) if keys[PAGE_SIZE:] else "")
+    return Page(list(rows), keys.next_after)
 
 
 def list_overturned(selection: WorkSelection) -> list[Overturn]:

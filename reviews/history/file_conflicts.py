@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
+from reviews.database.pagination import Page, page_by_key
 from reviews.models import Evaluation, FileConflict, Run
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.scores import criterion_title, format_score
@@ -68,27 +69,17 @@ class ConflictComparison:
     criteria: list[ConflictCriterion]
 
 
-class ConflictPage(NamedTuple):
-    """Conflicts of a list; `next_after` is the key to ask for the page behind it with, None on the last."""
-
-    comparisons: list[ConflictComparison]
-    next_after: int | None
-
-
 def count_open(run: Run) -> int:
     """How many conflicts of a run are open."""
     return _open(run).count()
 
 
-def load_page(run: Run, *, after: int = 0) -> ConflictPage:
-    """The open conflicts of a run, oldest first, behind the one of that key."""
-    rows = _open(run).filter(pk__gt=after).select_related("evaluation", "source").defer(*_LARGE_COLUMNS)
-    found = list(rows.order_by("pk")[: PAGE_SIZE + 1])
-    shown = found[:PAGE_SIZE]
+def load_page(run: Run, *, after: str = "") -> Page[ConflictComparison]:
+    """Load a page of the open conflicts of a run, oldest first. An invalid cursor gives the first page."""
+    rows = _open(run).select_related("evaluation", "source").defer(*_LARGE_COLUMNS)
+    page = page_by_key(rows, after=after, size=PAGE_SIZE)
     rule = run_rubric(run).rule
-    return ConflictPage(
-        [_compare(conflict, rule) for conflict in shown], shown[-1].pk if len(found) > PAGE_SIZE else None
-    )
+    return Page([_compare(conflict, rule) for conflict in page.rows], page.next_after)
 
 
 def oldest_open(run: Run, *, limit: int) -> list[tuple[int, int]]:

@@ -1,11 +1,11 @@
 """List a reviewer's recent decisions, skips and escalations, which they can undo."""
 
-import re
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
 from django.db.models import Q, QuerySet
 
+from reviews.database.pagination import page_by_key
 from reviews.models import Escalation, Evaluation, Review, Run, Skip, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.verdict import Verdict, VerdictRule
@@ -15,7 +15,6 @@ PAGE_SIZE = 50
 # How many skips and escalations are listed, the newest.
 LISTED = 100
 _Row = TypeVar("_Row", Review, Skip, Escalation)
-_CURSOR = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +62,13 @@ def load_page(*, reviewer: User, run: Run | None = None, after: str = "") -> Rec
 
     A cursor that is none gives the first page.
     """
-    made = Review.objects.by_reviewers().filter(_in_run(run), reviewer=reviewer).order_by("-pk")
+    made = Review.objects.by_reviewers().filter(_in_run(run), reviewer=reviewer)
     reviews = _without_large(made.select_related("withdrawal", "independent_review", "evaluation__run"))
-    if _CURSOR.fullmatch(after):
-        reviews = reviews.filter(pk__lt=int(after))
-    found = list(reviews[: PAGE_SIZE + 1])
-    shown = found[:PAGE_SIZE]
-    rules = {one.run_id: run_rubric(one.run).rule for one in (review.evaluation for review in shown)}
+    page = page_by_key(reviews, after=after, size=PAGE_SIZE, newest_first=True)
+    rules = {one.run_id: run_rubric(one.run).rule for one in (review.evaluation for review in page.rows)}
     return RecentPage(
-        [_decision(review, rules[review.evaluation.run_id]) for review in shown],
-        str(shown[-1].pk) if len(found) > PAGE_SIZE else "",
+        [_decision(review, rules[review.evaluation.run_id]) for review in page.rows],
+        page.next_after,
         _skips(reviewer, run),
         _escalations(reviewer, run),
     )

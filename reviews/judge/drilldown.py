@@ -1,14 +1,14 @@
 """List the current decisions behind a count of the judge's accuracy."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 from django.db import connection
 from django.db.models import F, Q, QuerySet, Sum
 
+from reviews.database.pagination import Page, parse_key, split_page
 from reviews.judge.accuracy import Basis, Population
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, JudgedCount, Review
@@ -21,7 +21,6 @@ PAGE_SIZE = 50
 _RARE = 200
 # No score (a removed criterion or no verdict), any score, and a human score that differs from the judge's.
 NO_SCORE, ANY_SCORE, OTHER_SCORE = "-", "*", "!"
-_CURSOR = re.compile(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -57,13 +56,6 @@ class DecisionFilter:
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name))}
 
 
-class Page(NamedTuple):
-    """The next page begins behind `next_after`, which is empty on the last."""
-
-    rows: list[Review]
-    next_after: str
-
-
 # Scores as the trigger `count_judged` counts them. A decision is current if its record points to it.
 _FIND = """
     SELECT id FROM review
@@ -94,14 +86,15 @@ _SAMPLED = {
 _NEWEST = 2**63 - 1
 
 
-def list_decisions(scope: JudgeScope, asked: DecisionFilter, *, after: str = "") -> Page:
+def list_decisions(scope: JudgeScope, asked: DecisionFilter, *, after: str = "") -> Page[Review]:
     """Return a page of current decisions, newest first. An invalid cursor gives the first page."""
-    start = int(after) if _CURSOR.fullmatch(after) else _NEWEST
-    keys = _mentioning(scope, asked, start) if asked.cause else _counted(scope, asked, start)
-    shown = keys[:PAGE_SIZE]
-    rows = Review.objects.filter(pk__in=shown).order_by("-pk").select_related("reviewer", "evaluation")
+    key = parse_key(after)
+    start = _NEWEST if key is None else key
+    found = _mentioning(scope, asked, start) if asked.cause else _counted(scope, asked, start)
+    keys = split_page(found, PAGE_SIZE, str)
+    rows = Review.objects.filter(pk__in=keys.rows).order_by("-pk").select_related("reviewer", "evaluation")
     rows = rows.defer(*(f"evaluation__{column}" for column in LARGE_COLUMNS))
-    return Page(list(rows), str(shown[-1]) if keys[PAGE_SIZE:] else "")
+    return Page(list(rows), keys.next_after)
 
 
 def _mentioning(scope: JudgeScope, asked: DecisionFilter, start: int) -> list[int]:

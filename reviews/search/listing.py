@@ -20,6 +20,7 @@ from django.http import QueryDict
 from django.utils.http import urlencode
 from psycopg.errors import QueryCanceled
 
+from reviews.database.pagination import split_page
 from reviews.models import Evaluation, Run, User
 from reviews.models.evaluations import LARGE_COLUMNS, TASK_ORDER, VERDICT_ORDER
 from reviews.queue.claims import EVERYTHING
@@ -179,10 +180,9 @@ def load_page(
             matching = matching.exclude(hidden_from(reader, run))
         few = _few_matches(matching, order) if known is None or known <= MAX_COUNTED else None
         rows = _index_walk(matching, order, cursor) if few is None else _sorted_rows(run, order, few, cursor)
-        found = list(rows[: PAGE_SIZE + 1])
-    next_after = order.cursor(found[PAGE_SIZE - 1]) if len(found) > PAGE_SIZE else ""
-    shown = found[:PAGE_SIZE]
-    return RecordPage(shown, known if few is None else len(few), next_after, _hidden(run, shown, reader))
+        page = split_page(rows[: PAGE_SIZE + 1], PAGE_SIZE, order.cursor)
+    total = known if few is None else len(few)
+    return RecordPage(page.rows, total, page.next_after, _hidden(run, page.rows, reader))
 
 
 def hidden_record_notes(run: Run, filters: Filters, *, sort: str = DEFAULT_SORT) -> list[str]:

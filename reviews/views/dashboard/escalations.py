@@ -1,6 +1,5 @@
 """List the open escalations of a run, for a lead to answer."""
 
-import re
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
+from reviews.database.pagination import page_by_key, parse_key
 from reviews.http.request import Request
 from reviews.models import Escalation, Run
 from reviews.models.evaluations import LARGE_COLUMNS
@@ -20,7 +20,6 @@ from reviews.records.conflicts import Conflict
 from reviews.review import escalations
 
 PAGE_SIZE = 20
-_KEY = re.compile("[0-9]{1,18}")
 
 
 class AnswerForm(forms.Form):
@@ -52,8 +51,7 @@ def open_escalations(request: Request, run_pk: int) -> HttpResponse:
     run = get_object_or_404(Run, pk=run_pk)
     if request.method != "POST":
         return _page(request, run)
-    key = request.POST.get("which", "")
-    raised = get_object_or_404(run.escalations, pk=int(key) if _KEY.fullmatch(key) else 0)
+    raised = get_object_or_404(run.escalations, pk=parse_key(request.POST.get("which", "")))
     form = AnswerForm(request.POST)
     if not form.is_valid():
         return _page(request, run, answered=(raised.pk, form))
@@ -71,19 +69,17 @@ def _page(request: Request, run: Run, answered: tuple[int, AnswerForm] | None = 
     """Render a page of the list. An invalid answer comes first, with the entered text."""
     wrong, form = answered or (0, AnswerForm())
     after = request.GET.get("after", "") if request.method != "POST" else str(wrong - 1)
-    rows = _open(run).filter(pk__gt=int(after) if _KEY.fullmatch(after) else 0)
-    found = list(rows[: PAGE_SIZE + 1])
-    shown = found[:PAGE_SIZE]
+    page = page_by_key(_open(run), after=after, size=PAGE_SIZE)
     items = [
         Item(one, escalations.REASONS.get(one.reason, ""), form if one.pk == wrong else AnswerForm())
-        for one in shown
+        for one in page.rows
     ]
     context = {
         "run": run,
         "items": items,
         "open": _open(run).count(),
         "after": after if request.method != "POST" else "",
-        "next_after": shown[-1].pk if len(found) > PAGE_SIZE else None,
+        "next_after": page.next_after,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if answered else HTTPStatus.OK
     return render(request, "dashboard/escalations.html", context, status=status)
@@ -91,4 +87,4 @@ def _page(request: Request, run: Run, answered: tuple[int, AnswerForm] | None = 
 
 def _open(run: Run) -> QuerySet[Escalation]:
     rows = run.escalations.filter(outcome=Escalation.Outcome.OPEN).select_related("evaluation", "raised_by")
-    return rows.defer(*(f"evaluation__{column}" for column in LARGE_COLUMNS)).order_by("pk")
+    return rows.defer(*(f"evaluation__{column}" for column in LARGE_COLUMNS))

@@ -11,6 +11,7 @@ from reviews.dashboard import reviewer_activity, spot_checks
 from reviews.dashboard.drilldown import list_decisions, list_overturned
 from reviews.dashboard.presence import active_reviewers
 from reviews.dashboard.reviewer_activity import DEFINITIONS, CriterionOverrides, ReviewerFigures
+from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
 from reviews.judge.drilldown import OTHER_SCORE, DecisionFilter
 from reviews.models import Escalation, Evaluation, FileConflict, Review, User
@@ -324,13 +325,8 @@ def decided(review: Review, scope: DashboardFilters) -> list[Cell]:
 @yield_from_replica
 def all_decided(scope: DashboardFilters, signal: str) -> Iterator[list[Cell]]:
     """Yield the decisions of every page."""
-    after = ""
-    while True:
-        page = list_decisions(scope.selection, signal=signal, after=after)
-        yield from (decided(review, scope) for review in page.rows)
-        after = page.next_after
-        if not after:
-            return
+    found = all_rows(lambda after: list_decisions(scope.selection, signal=signal, after=after))
+    yield from (decided(review, scope) for review in found)
 
 
 # The tables by their name in the URL of the CSV file.

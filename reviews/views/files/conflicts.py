@@ -30,12 +30,12 @@ def conflict_list(request: Request, run_pk: int) -> HttpResponse:
     check(request.user, "resolve_conflict")
     run = get_object_or_404(Run, pk=run_pk)
     after = request.GET.get("after", "")
-    page = file_conflicts.load_page(run, after=int(after) if re.fullmatch("[0-9]{1,18}", after) else 0)
+    page = file_conflicts.load_page(run, after=after)
     context = {
         "run": run,
         "open": file_conflicts.count_open(run),
         "most_at_once": MOST_AT_ONCE,
-        "comparisons": page.comparisons,
+        "comparisons": page.rows,
         "next_after": page.next_after,
         "after": after,
     }

@@ -9,9 +9,10 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from reviews.database.pagination import all_rows
 from reviews.database.replica import read_from_replica, yield_from_replica
 from reviews.http.request import Request
-from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, DecisionFilter, Page, list_decisions
+from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, DecisionFilter, list_decisions
 from reviews.judge.scope import FILTERS
 from reviews.models import Review
 from reviews.records.scores import criterion_title, decode_score, format_score, score_of
@@ -61,6 +62,7 @@ def decision_list(request: Request, run_pk: int) -> HttpResponse:
     except QueryTooSlow:
         page = None
     more = asked.parts
+    next_after = page.next_after if page else ""
     context = {
         "run": filters.scope.run,
         "title": _title(asked, filters),
@@ -72,16 +74,10 @@ def decision_list(request: Request, run_pk: int) -> HttpResponse:
         "table": _table(list(_rows(page.rows, asked))) if page else None,
         "csv_url": filters.address("judge-decisions-csv", **more),
         "first": filters.address("judge-decisions", **more) if after else "",
-        "next": _next(page, filters, more),
+        "next": filters.address("judge-decisions", **more, after=next_after) if next_after else "",
         "back": filters.address("judge-error-analysis" if asked.cause else "judge"),
     }
     return render(request, "judge/decisions.html", context)
-
-
-def _next(page: Page | None, filters: JudgeFilters, more: dict[str, str]) -> str:
-    if not page or not page.next_after:
-        return ""
-    return filters.address("judge-decisions", **more, after=page.next_after)
 
 
 @require_safe
@@ -93,13 +89,8 @@ def decisions_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
 
 @yield_from_replica
 def _all_rows(filters: JudgeFilters, asked: DecisionFilter) -> Iterator[list[Cell]]:
-    after = ""
-    while True:
-        page = list_decisions(filters.scope, asked, after=after)
-        yield from _rows(page.rows, asked)
-        after = page.next_after
-        if not after:
-            return
+    found = all_rows(lambda after: list_decisions(filters.scope, asked, after=after))
+    yield from _rows(found, asked)
 
 
 def _table(rows: Iterable[Sequence[Cell]]) -> Table:
