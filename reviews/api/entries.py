@@ -10,9 +10,8 @@ from ninja import Field
 from reviews.api.bodies import Body
 from reviews.api.problems import Problem
 from reviews.models import BlindScores, Evaluation, Review
-from reviews.records.scores import score_of
+from reviews.records.scores import justification_of, score_of
 from reviews.review.decision import CriterionEntry, Decision, EntryError, InvalidDecision, find_choice
-from reviews.review.file_decisions import justification_of
 from reviews.review.forms.fields import FormRow, encode_fields
 from reviews.review.sheet import ReviewSheet, load_sheet
 

@@ -224,7 +224,7 @@ _WORK = f"""
 """
 _PUT_OFF = """
     SELECT actor_id, count(*) FILTER (WHERE action = 'skip') AS skipped,
-           count(*) FILTER (WHERE action = 'release' AND detail ->> 'holder' = actor_name) AS returned
+           count(*) FILTER (WHERE action = 'release' AND detail ->> 'claimed_by' = actor_name) AS returned
     FROM audit_event
     WHERE action IN ('skip', 'release') AND actor_id IS NOT NULL
       AND (%(run)s::bigint IS NULL OR run_id = %(run)s)

@@ -1,4 +1,4 @@
-"""Compare two versions of a record: field by field, word by word."""
+"""Compare two versions of a record by fields and words."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -16,50 +16,62 @@ from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
 from reviews.storage.line_reader import LineReader
 
-# The fields that tell why a record is in the queue.
+# The fields with the flag and its reasons.
 _FLAG = {"needs_human_review", "review_reasons"}
-# Beyond these a text is shown as replaced as a whole, or with less of what stayed the same.
+# Texts with more words than this in their differing middle are shown as replaced.
 _MAX_WORDS = 600
 _MAX_CHANGES = 50
+# Characters of a removed or added piece to show.
 _MAX_SHOWN = 5_000
-_AROUND = 120
-# Characters of all texts of a record together, before and after; the rest is shown as replaced.
+# Characters of unchanged text to show before and after a change.
+_CONTEXT = 120
+# Characters of all texts of a record, before and after. Further texts are shown as replaced.
 _MAX_COMPARED = 400_000
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field, or what the judge said of one criterion, as it was and as it is, in pieces."""
+    """The old and the new text of a field, or of the judge's score or justification for a criterion."""
 
     label: str
+    #: Both texts, with long unchanged parts shortened.
     pieces: list[DiffPiece]
 
 
 def changes_since_review(evaluation: Evaluation) -> list[FieldChange]:
-    """What differs from the line the review in force was made on; nothing where that is not kept."""
+    """Compare the record with the line that its current decision is based on.
+
+    Empty if there is no such line.
+    """
     review = evaluation.review
     if review is None or review.source_import_id is None or review.source_line is None:
         return []
-    kept = LineReader()
+    found = compare_lines(
+        (review.source_import_id, review.source_line),
+        (evaluation.source_import_id, evaluation.source_line),
+        LineReader(),
+    )
+    return without_flag(found) if evaluation.hides_reasons else found
+
+
+def compare_lines(before: tuple[int, int], after: tuple[int, int], reader: LineReader) -> list[FieldChange]:
+    """Compare two stored lines, given as import and line number. Empty if a line is missing or damaged."""
     try:
-        before = kept.record(review.source_import_id, review.source_line)
-        after = kept.record(evaluation.source_import_id, evaluation.source_line)
+        return compare_records(reader.record(*before), reader.record(*after))
     except SourceChunk.DoesNotExist:
         return []
     except CorruptData as damaged:
         corruption.log_corruption(damaged)
         return []
-    found = compare_records(before, after)
-    return without_flag(found) if evaluation.hides_reasons else found
 
 
 def without_flag(found: Iterable[FieldChange]) -> list[FieldChange]:
-    """The changes that do not tell why a record is in the queue."""
+    """Leave out changes of the flag and its reasons."""
     return [change for change in found if change.label not in _FLAG]
 
 
 def compare_records(before: Record, after: Record) -> list[FieldChange]:
-    """What differs between two versions of a record, people's own values apart."""
+    """Compare all fields of two versions of a record except the human_* fields."""
     return compare_texts(
         text
         for name in Record._fields
@@ -69,7 +81,7 @@ def compare_records(before: Record, after: Record) -> list[FieldChange]:
 
 
 def compare_texts(texts: Iterable[tuple[str, str, str]]) -> list[FieldChange]:
-    """What differs of texts: (label, the text before, the text after)."""
+    """Compare texts, given as label, old text and new text. Equal texts are left out."""
     differing = ((label, old, new) for label, old, new in texts if old != new)
     changes, left = [], _MAX_COMPARED
     for label, old, new in islice(differing, _MAX_CHANGES):
@@ -79,13 +91,13 @@ def compare_texts(texts: Iterable[tuple[str, str, str]]) -> list[FieldChange]:
 
 
 def _replaced(old: str, new: str) -> list[DiffPiece]:
-    """Show both texts as a whole, without comparing them."""
+    """Show the old text as removed and the new one as added."""
     pieces = [DiffPiece("removed", old), DiffPiece("added", new)]
     return [_shortened(piece, 0, 0) for piece in pieces if piece.text]
 
 
 def _texts(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
-    """What to compare of a field: its label, and its text before and after."""
+    """Yield the texts of a field to compare: label, old text, new text."""
     if name == "parsed_rubric_scores":
         for criterion in {**new, **old}:
             title = criterion_title(criterion)
@@ -120,7 +132,7 @@ def _pieces(old: str, new: str) -> list[DiffPiece]:
 
 
 def _common(one: list[str], other: list[str]) -> int:
-    """How many words two texts have in common at their start."""
+    """Return how many words two texts have in common at their start."""
     return next(
         (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b),
         min(len(one), len(other)),
@@ -136,28 +148,28 @@ def _compared(before: list[str], after: list[str]) -> Iterator[DiffPiece]:
     added = iter(in_new)
     for piece in in_old:
         if piece.kind == "same":
-            # Words that both texts share come after the words that the new text has before them.
+            # Added words come before the unchanged words that follow them.
             yield from takewhile(lambda one: one.kind != "same", added)
         yield piece
     yield from added
 
 
 def _shortened(piece: DiffPiece, place: int, last: int) -> DiffPiece:
-    """A piece as it is shown: of what stayed the same, only what stands beside a change."""
+    """Shorten a long piece. Unchanged text is kept only next to a change."""
     text = piece.text
     if piece.kind != "same":
         if len(text) <= _MAX_SHOWN:
             return piece
         return DiffPiece(piece.kind, f"{_beginning(split_words(text[: 2 * _MAX_SHOWN]), _MAX_SHOWN)} …")
-    if len(text) <= 2 * _AROUND + 3:
+    if len(text) <= 2 * _CONTEXT + 3:
         return piece
-    of_text = split_words(text)
-    head = "" if place == 0 else _beginning(of_text, _AROUND)
-    tail = "" if place == last else text[len(text) - len(_beginning(of_text[::-1], _AROUND)) :]
+    words = split_words(text)
+    head = "" if place == 0 else _beginning(words, _CONTEXT)
+    tail = "" if place == last else text[len(text) - len(_beginning(words[::-1], _CONTEXT)) :]
     return DiffPiece("same", f"{head} … {tail}")
 
 
-def _beginning(of_text: list[Word], limit: int) -> str:
-    """Whole words, so that no formula is cut, of as many characters at most."""
-    ends = list(accumulate(len(word.text) for word in of_text))
-    return "".join(word.text for word in of_text[: bisect_right(ends, limit)])
+def _beginning(words: list[Word], limit: int) -> str:
+    """Return the first words with at most `limit` characters. Whole words, so that no formula is cut."""
+    ends = list(accumulate(len(word.text) for word in words))
+    return "".join(word.text for word in words[: bisect_right(ends, limit)])

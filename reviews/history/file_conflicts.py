@@ -9,25 +9,19 @@ from django.db.models import QuerySet
 
 from reviews.database.pagination import Page, page_by_key
 from reviews.models import Evaluation, FileConflict, Run
+from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.records.scores import criterion_title, format_score
+from reviews.records.scores import criterion_title, format_score, justification_of, score_of
 from reviews.records.verdict import VerdictRule
 from reviews.rubric.definition import run_rubric
 
 PAGE_SIZE = 20
-# What the page does not show. A row may hold megabytes of it.
-_LARGE_COLUMNS = (
-    "evaluation__raw_judge_output",
-    "evaluation__extracted_scores",
-    "evaluation__structured_model_response",
-    "evaluation__structured_ideal_response",
-    "evaluation__extra",
-)
+_NOT_SHOWN = [f"evaluation__{name}" for name in LARGE_COLUMNS if name != "parsed_rubric_scores"]
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictSide:
-    """One decision: who made it, when, and what it says. Empty where the file (or the record) has nothing."""
+    """A decision in conflict, made here or imported. Missing values are empty."""
 
     status: str
     reviewer: str
@@ -38,17 +32,21 @@ class ConflictSide:
 
     @classmethod
     def from_human(cls, human: Mapping[str, Any], rule: VerdictRule) -> "ConflictSide":
+        """Read the five human_* values, with the timestamp as a datetime or in ISO 8601."""
         status, reviewer, at, scores, comments = (human[name] for name in HUMAN_FIELDS)
         moment = dt.datetime.fromisoformat(at) if isinstance(at, str) else at
         return cls(status, reviewer or "", moment, scores or {}, comments or "", rule.verdict(scores) or "")
 
 
 class ConflictCriterion(NamedTuple):
-    """A criterion on both sides: the judge's word, and of each side its word and its justification."""
+    """The scores and justifications of a criterion in both decisions."""
 
     title: str
+    #: The judge's score.
     judge: str
+    #: The score of the decision made here.
     ours: str
+    #: The score of the imported decision.
     theirs: str
     our_text: str
     their_text: str
@@ -60,7 +58,7 @@ class ConflictCriterion(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConflictComparison:
-    """An open conflict and both its sides."""
+    """An open conflict with both decisions."""
 
     conflict: FileConflict
     evaluation: Evaluation
@@ -70,22 +68,21 @@ class ConflictComparison:
 
 
 def count_open(run: Run) -> int:
-    """How many conflicts of a run are open."""
+    """Count the open conflicts of a run."""
     return _open(run).count()
 
 
 def load_page(run: Run, *, after: str = "") -> Page[ConflictComparison]:
     """Load a page of the open conflicts of a run, oldest first. An invalid cursor gives the first page."""
-    rows = _open(run).select_related("evaluation", "source").defer(*_LARGE_COLUMNS)
+    rows = _open(run).select_related("evaluation", "source").defer(*_NOT_SHOWN)
     page = page_by_key(rows, after=after, size=PAGE_SIZE)
     rule = run_rubric(run).rule
     return Page([_compare(conflict, rule) for conflict in page.rows], page.next_after)
 
 
 def oldest_open(run: Run, *, limit: int) -> list[tuple[int, int]]:
-    """The keys of that many open conflicts, each with the version of its record now."""
-    rows = _open(run).order_by("pk").values_list("pk", "evaluation__version")
-    return list(rows[:limit])
+    """Return the keys of the oldest open conflicts, each with the current version of its record."""
+    return list(_open(run).order_by("pk").values_list("pk", "evaluation__version")[:limit])
 
 
 def _open(run: Run) -> QuerySet[FileConflict]:
@@ -98,25 +95,11 @@ def _compare(conflict: FileConflict, rule: VerdictRule) -> ConflictComparison:
     theirs = ConflictSide.from_human(conflict.human, rule)
     judged = evaluation.parsed_rubric_scores
     names = {**judged, **ours.scores, **theirs.scores}
-    return ConflictComparison(
-        conflict=conflict,
-        evaluation=evaluation,
-        ours=ours,
-        theirs=theirs,
-        criteria=[
-            _criterion(name, judged.get(name), ours.scores.get(name), theirs.scores.get(name))
-            for name in names
-        ],
-    )
+    criteria = [_criterion(name, judged, ours.scores, theirs.scores) for name in names]
+    return ConflictComparison(conflict, evaluation, ours, theirs, criteria)
 
 
-def _criterion(name: str, judged: Any, ours: Any, theirs: Any) -> ConflictCriterion:
-    words = [format_score(_part(entry, "score")) for entry in (judged, ours, theirs)]
-    texts = [_part(entry, "justification") for entry in (ours, theirs)]
-    return ConflictCriterion(
-        criterion_title(name), *words, *(text if isinstance(text, str) else "" for text in texts)
-    )
-
-
-def _part(entry: Any, name: str) -> Any:
-    return entry.get(name) if isinstance(entry, Mapping) else None
+def _criterion(name: str, *sides: Mapping[str, Any]) -> ConflictCriterion:
+    entries = [side.get(name) for side in sides]
+    scores = [format_score(score_of(entry)) for entry in entries]
+    return ConflictCriterion(criterion_title(name), *scores, *map(justification_of, entries[1:]))

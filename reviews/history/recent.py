@@ -1,27 +1,29 @@
 """List a reviewer's recent decisions, skips and escalations, which they can undo."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from django.db.models import Q, QuerySet
 
 from reviews.database.pagination import page_by_key
+from reviews.history.versions import ReviewState, review_state
 from reviews.models import Escalation, Evaluation, Review, Run, Skip, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.verdict import Verdict, VerdictRule
 from reviews.rubric.definition import run_rubric
 
 PAGE_SIZE = 50
-# How many skips and escalations are listed, the newest.
+# The newest skips and escalations to list.
 LISTED = 100
 _Row = TypeVar("_Row", Review, Skip, Escalation)
 
 
 @dataclass(frozen=True, slots=True)
 class RecentDecision:
-    """A review and the verdicts before and after it (the judge's, where nobody had decided before)."""
+    """A review with the verdicts before and after it."""
 
     review: Review
+    #: The verdict of the decision before, or else the judge's; empty without either.
     before: str
     after: Verdict | None
 
@@ -30,37 +32,32 @@ class RecentDecision:
         return self.review.evaluation
 
     @property
-    def state(self) -> Literal["current", "superseded", "undone", "independent review"]:
-        if hasattr(self.review, "withdrawal"):
-            return "undone"
-        if self.evaluation.review_id == self.review.pk:
-            return "current"
-        return "independent review" if hasattr(self.review, "independent_review") else "superseded"
+    def state(self) -> ReviewState:
+        return review_state(self.evaluation, self.review)
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether it is in force, or an independent review that nothing in force came after."""
-        in_force = self.evaluation.review_id or 0
-        is_aside = self.state == "independent review" and in_force < self.review.pk
-        return is_aside or self.state == "current"
+        """Whether it is the current decision, or an independent review without a later decision."""
+        is_pending = self.state == "independent review" and (self.evaluation.review_id or 0) < self.review.pk
+        return is_pending or self.state == "current"
 
 
 class RecentPage(NamedTuple):
-    """`next_after` is the cursor of the page behind it, empty on the last.
-
-    `skips` are those that still hold, and `escalations` all but the withdrawn ones; both newest first.
-    """
+    """A page of a reviewer's recent work, newest first."""
 
     decisions: list[RecentDecision]
+    #: The cursor of the next page of decisions; empty on the last page.
     next_after: str
+    #: Skipped records that are still in the queue.
     skips: list[Skip]
+    #: The reviewer's escalations, without withdrawn ones.
     escalations: list[Escalation]
 
 
 def load_page(*, reviewer: User, run: Run | None = None, after: str = "") -> RecentPage:
-    """A page of what the reviewer decided, newest first; in a run or in all.
+    """Load a page of the reviewer's work in one run or in all runs.
 
-    A cursor that is none gives the first page.
+    An invalid cursor in `after` gives the first page.
     """
     made = Review.objects.by_reviewers().filter(_in_run(run), reviewer=reviewer)
     reviews = _without_large(made.select_related("withdrawal", "independent_review", "evaluation__run"))

@@ -1,8 +1,7 @@
 """The history of a record, newest first: imports, claims, decisions and escalations.
 
-Read from the audit events of the record, the lines of files that held it, and changes of lists it stood in.
-Each of the three is in the order of its sequence, so that a clock that steps back moves nothing; only among
-each other they stand by their clocks.
+It merges three sources: audit events of the record, lines of files that contain it, and bulk changes. Each
+source keeps the order of its sequence, even if a clock was set back. Times only merge the three.
 """
 
 import datetime as dt
@@ -15,87 +14,83 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from reviews.history.changes import FieldChange, compare_records, without_flag
+from reviews.history.changes import FieldChange, compare_lines, without_flag
 from reviews.history.versions import Version, list_versions, version_changes
-from reviews.models import (
-    AuditEvent,
-    BulkChange,
-    BulkChangeItem,
-    Evaluation,
-    Import,
-    ImportLine,
-    SourceChunk,
-    User,
-)
+from reviews.models import AuditEvent, BulkChange, BulkChangeItem, Evaluation, Import, ImportLine, User
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review.escalations import REASONS
 from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
-from reviews.storage import corruption, unchanged_ranges
-from reviews.storage.corruption import CorruptData
+from reviews.storage import unchanged_ranges
 from reviews.storage.line_reader import LineReader
 
 PAGE_SIZE = 20
-# A page ends early where it has so many changed fields: each is compared word by word.
+# A page ends early after this many changed fields, because each is compared word by word.
 _MOST_CHANGES = 60
 _CURSOR = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})\.([0-9]{1,18})")
 _BEYOND = 10**18 - 1  # no key or sequence is that large
-# Events that bring a version; what they say of it is in `_sentence`.
-_DECIDE = {"submit", "independent review", "revise", "close", "restore"}
-# Where a hold ends, and how the page says it.
+# Events that create a version.
+_CREATING = {"submit", "independent review", "revise", "close", "restore", "resolve conflict"}
+# Events that end a claim, with the wording of the page.
 _ENDS = {
-    "claim": "when the hold had run out",
-    "release": "given back",
+    "claim": "expired",
+    "release": "released",
     "skip": "skipped",
-    "escalate": "handed to a lead",
+    "escalate": "escalated",
     "submit": "submitted",
-    "independent review": "an independent review was given",
+    "independent review": "independent review submitted",
     "close": "closed",
-    "resolve conflict": "a conflict was settled",
-    "resolve escalation": "the question was answered",
+    "resolve conflict": "conflict resolved",
+    "resolve escalation": "escalation resolved",
 }
-_FILES = {
-    "new": "brought this record",
-    "unchanged": "held it unchanged",
+_FILE_SENTENCES = {
+    "new": "added this record",
+    "unchanged": "contains it unchanged",
     "updated": "changed it",
-    "conflict": "says something else than was decided here",
+    "conflict": "has a different decision",
 }
+_OUTCOMES = {"closed": "closed", "upheld": "decision upheld", "returned": "back to the queue"}
 
 
 class ClaimPeriod(NamedTuple):
-    """How long a claim went on: until when, None for no longer than until the next one, and why it ended."""
+    """The end of a claim."""
 
+    #: None if the claim ended at an unknown time before it was due to expire.
     until: dt.datetime | None
+    #: The reason for its end, in words.
     end: str
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineEntry:
-    """One thing that happened. `who` is a person, a file or empty; `what` goes on from there.
-
-    `note` is what they wrote. `version` is the decision that came of it, `changes` what differs from the
-    decision or the line before.
-    """
+    """One event in the history of a record."""
 
     at: dt.datetime
+    #: The name of a person or a file; empty for the program.
     who: str
+    #: The predicate of a sentence with the subject `who`.
     what: str
+    #: Text by the person, or the reason of the import.
     note: str = ""
     source: Import | None = None
+    #: Differences from the previous decision, or from the previous line.
     changes: Sequence[FieldChange] = ()
+    #: The version that the event created.
     version: Version | None = None
+    #: Set if the event started a claim.
     claim: ClaimPeriod | None = None
 
 
 class TimelinePage(NamedTuple):
-    """`next_after` is the cursor of the page behind it, empty on the last."""
+    """A page of the history."""
 
     entries: list[TimelineEntry]
+    #: The cursor of the next page; empty on the last page.
     next_after: str
 
 
 class _Place(NamedTuple):
-    """Where a page begins: behind this event (key), this file (sequence) and this list change (key)."""
+    """The start of a page: after this event (key), file (sequence) and bulk change (key)."""
 
     event: int = _BEYOND
     file: int = _BEYOND
@@ -108,49 +103,40 @@ class _Row(NamedTuple):
 
 
 def load_page(evaluation: Evaluation, *, reader: User | None = None, after: str = "") -> TimelinePage:
-    """A page of what happened, behind the place `after`; a cursor that is none gives the first page.
+    """Load a page of a record's history. An invalid cursor in `after` gives the first page.
 
-    What others say in independent reviews that wait for a decision is not told to the reader. Costs at most
-    two queries for each line of a file on it, and six besides.
+    Open independent reviews of others are hidden from the reader. Costs at most two queries for each line of
+    a file on the page, and six more.
     """
-    place = _place_of(after)
+    found = _CURSOR.fullmatch(after)
+    place = _Place(*map(int, found.groups())) if found else _Place()
     rows = _rows(evaluation, place)
-    shown = rows[:PAGE_SIZE]
     rubric = run_rubric(evaluation.run)
-    made = {
-        version.review.version: version
-        for version in list_versions(evaluation, read_proposals(evaluation, rubric), rubric, reader=reader)
-    }
-    periods = _claim_periods(evaluation, shown, place)
-    kept = LineReader()
+    versions = list_versions(evaluation, read_proposals(evaluation, rubric), rubric, reader=reader)
+    by_number = {version.review.version: version for version in versions}
+    periods = _claim_periods(evaluation, rows[:PAGE_SIZE], place)
+    lines = LineReader()
     entries: list[TimelineEntry] = []
-    for number, row in enumerate(shown, start=1):
-        entries.append(_entry(row, rows[number:], made, periods, kept))
+    for number, row in enumerate(rows[:PAGE_SIZE], start=1):
+        entry = _entry(row, rows[number:], by_number, periods, lines)
+        if entry.source and evaluation.hides_reasons:
+            entry = replace(entry, note="", changes=without_flag(entry.changes))
+        entries.append(entry)
         if sum(len(entry.changes) for entry in entries) >= _MOST_CHANGES:
             break
-    if evaluation.hides_reasons:
-        entries = [_without_flag(entry) for entry in entries]
     return TimelinePage(entries, _cursor(place, rows[: len(entries)]) if len(rows) > len(entries) else "")
 
 
-def _without_flag(entry: TimelineEntry) -> TimelineEntry:
-    """Leave out the changes that a file made to the flag and its reasons."""
-    if entry.source is None:
-        return entry
-    return replace(entry, note="", changes=without_flag(entry.changes))
-
-
-# The three kinds of rows, each with one row more than a page
+# Rows of the three sources, at least one more than a page has
 
 
 def _rows(evaluation: Evaluation, before: _Place) -> list[_Row]:
-    """The three kinds merged by their clocks; each stays in its own order."""
-    kinds = (
+    sources = (
         [_Row(event.at, event) for event in _events(evaluation, before)],
-        [_Row(item.change.at, item) for item in _list_changes(evaluation, before)],
-        [_Row(_moment(line.source), line) for line in _lines(evaluation, before)],
+        [_Row(item.change.at, item) for item in _bulk_changes(evaluation, before)],
+        [_Row(line.source.imported_at, line) for line in _lines(evaluation, before)],
     )
-    return [*heapq.merge(*kinds, key=attrgetter("at"), reverse=True)]
+    return [*heapq.merge(*sources, key=attrgetter("at"), reverse=True)]
 
 
 def _events(evaluation: Evaluation, before: _Place) -> Iterable[AuditEvent]:
@@ -160,15 +146,15 @@ def _events(evaluation: Evaluation, before: _Place) -> Iterable[AuditEvent]:
     return earlier.order_by("-pk")[: PAGE_SIZE + 1]
 
 
-def _list_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChangeItem]:
-    # By the changes of the run, of which there are few: the index on items begins with their change.
+def _bulk_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChangeItem]:
+    # Through the bulk changes of the run, which are few: the index on items begins with the bulk change.
     items = BulkChangeItem.objects.filter(change__run=evaluation.run_id, evaluation=evaluation)
     items = items.filter(change__lt=before.change).select_related("change__actor", "change__assigned_to")
     return items.order_by("-change")[: PAGE_SIZE + 1]
 
 
 def _lines(evaluation: Evaluation, before: _Place) -> list[ImportLine]:
-    """The lines of files that held the record, with the first one, which brought it."""
+    """Return the lines that contain the record, including the first one, which added it."""
     found: list[ImportLine] = []
     for lines in (
         ImportLine.objects.filter(evaluation=evaluation),
@@ -181,23 +167,14 @@ def _lines(evaluation: Evaluation, before: _Place) -> list[ImportLine]:
     ]
     found.sort(key=lambda row: row.source.sequence or 0, reverse=True)
     del found[PAGE_SIZE + 1 :]
-    brought = evaluation.first_import
-    if len(found) <= PAGE_SIZE and (brought.sequence or 0) < before.file:
-        found.append(ImportLine(source=brought, line=evaluation.first_line, outcome="new"))
+    first = evaluation.first_import
+    if len(found) <= PAGE_SIZE and (first.sequence or 0) < before.file:
+        found.append(ImportLine(source=first, line=evaluation.first_line, outcome="new"))
     return found
 
 
-def _moment(source: Import) -> dt.datetime:
-    return source.finished_at or source.created_at
-
-
-def _place_of(cursor: str) -> _Place:
-    found = _CURSOR.fullmatch(cursor)
-    return _Place(*map(int, found.groups())) if found else _Place()
-
-
 def _cursor(before: _Place, shown: Iterable[_Row]) -> str:
-    """The place behind the rows of a page that began at `before`."""
+    """Return the cursor after the rows of a page that starts at `before`."""
     event, file, change = before
     for row in shown:
         one = row.of
@@ -210,19 +187,18 @@ def _cursor(before: _Place, shown: Iterable[_Row]) -> str:
     return f"{event}.{file}.{change}"
 
 
-# Who held the record, from when to when
+# Claims
 
 
 def _claim_periods(evaluation: Evaluation, shown: list[_Row], before: _Place) -> dict[int, ClaimPeriod]:
-    """How long each claim on the page went on, by the key of its event."""
+    """Return the end of each claim on the page, by the key of the event that started it."""
     found: dict[int, ClaimPeriod] = {}
-    newer = evaluation.events.filter(pk__gte=before.event, action__in=_ENDS)
-    behind = newer.order_by("pk").first()
-    end: tuple[dt.datetime, str] | None = (behind.at, behind.action) if behind else None
+    newer = evaluation.events.filter(pk__gte=before.event, action__in=_ENDS).order_by("pk").first()
+    end = (newer.at, newer.action) if newer else None
     for row in shown:
         one = row.of
         if isinstance(one, AuditEvent):
-            if _begins_claim(one):
+            if _starts_claim(one):
                 found[one.pk] = _claim_period(evaluation, one, end)
             if one.action in _ENDS:
                 end = (one.at, one.action)
@@ -231,7 +207,7 @@ def _claim_periods(evaluation: Evaluation, shown: list[_Row], before: _Place) ->
     return found
 
 
-def _begins_claim(event: AuditEvent) -> bool:
+def _starts_claim(event: AuditEvent) -> bool:
     after = event.detail.get("human", {}).get("after", {})
     is_undone = event.action == "undo" and after.get("human_review_status") in QUEUE_STATUSES
     return is_undone or event.action in {"claim", "withdraw escalation", "adjudicate"}
@@ -244,115 +220,103 @@ def _claim_period(
         at, action = end
         return ClaimPeriod(None if action == "claim" else at, _ENDS[action])
     if evaluation.claimed_by_id == claim.actor_id and evaluation.claimed_until:
-        return ClaimPeriod(
-            evaluation.claimed_until, "not over yet" if evaluation.is_claimed else "the hold ran out"
-        )
-    return ClaimPeriod(None, "given back unseen" if claim.detail.get("prefetched") else "given back")
+        return ClaimPeriod(evaluation.claimed_until, "not over yet" if evaluation.is_claimed else "expired")
+    return ClaimPeriod(None, "released unseen" if claim.detail.get("prefetched") else "released")
 
 
-# What each says
+# Entries
 
 
 def _entry(
-    row: _Row, older: list[_Row], made: dict[int, Version], periods: dict[int, ClaimPeriod], kept: LineReader
+    row: _Row,
+    older: list[_Row],
+    versions: dict[int, Version],
+    periods: dict[int, ClaimPeriod],
+    lines: LineReader,
 ) -> TimelineEntry:
     one = row.of
     if isinstance(one, ImportLine):
         earlier = next((each.of for each in older if isinstance(each.of, ImportLine)), None)
-        return _of_file(one, earlier, kept)
+        return _file_entry(one, earlier, lines)
     if isinstance(one, BulkChangeItem):
-        return TimelineEntry(row.at, one.change.actor.name, _of_list(one.change))
+        return TimelineEntry(row.at, one.change.actor.name, _bulk_sentence(one.change))
     detail = one.detail
-    version = made.get(detail.get("version") or 0) if _brings_version(one, made) else None
+    version = _created_version(one, versions)
     note = detail.get("reason", "") if one.action in {"reopen", "restore"} else ""
-    note = note or detail.get("note") or detail.get("answer") or ""
     return TimelineEntry(
         at=row.at,
         who=one.actor.name if one.actor else "",
-        what=_sentence(one),
-        note=note,
+        what=_event_sentence(one),
+        note=note or detail.get("note") or detail.get("answer") or "",
         changes=version_changes(version) if version else [],
         version=version,
         claim=periods.get(one.pk),
     )
 
 
-def _of_file(line: ImportLine, earlier: ImportLine | None, kept: LineReader) -> TimelineEntry:
-    is_other = line.outcome in {ImportLine.Outcome.UPDATED, ImportLine.Outcome.CONFLICT}
+def _file_entry(line: ImportLine, earlier: ImportLine | None, lines: LineReader) -> TimelineEntry:
+    changes: Sequence[FieldChange] = ()
+    if earlier and line.outcome in {ImportLine.Outcome.UPDATED, ImportLine.Outcome.CONFLICT}:
+        before, after = ((one.source_id, one.line) for one in (earlier, line))
+        changes = compare_lines(before, after, lines)
     return TimelineEntry(
-        at=_moment(line.source),
+        at=line.source.imported_at,
         who=line.source.file_name,
-        what=f"{_FILES[line.outcome]}, in line {line.line:,}",
+        what=f"{_FILE_SENTENCES[line.outcome]} in line {line.line:,}",
         note=line.reason,
         source=line.source,
-        changes=_changes(line, earlier, kept) if is_other and earlier else (),
+        changes=changes,
     )
 
 
-def _changes(line: ImportLine, earlier: ImportLine, kept: LineReader) -> list[FieldChange]:
-    """What a line says of the record otherwise than the line before it; nothing where one is not kept."""
-    try:
-        before, after = (kept.record(one.source_id, one.line) for one in (earlier, line))
-    except SourceChunk.DoesNotExist:
-        return []
-    except CorruptData as damaged:
-        corruption.log_corruption(damaged)
-        return []
-    return compare_records(before, after)
-
-
-def _of_list(change: BulkChange) -> str:
+def _bulk_sentence(change: BulkChange) -> str:
     undone = f"; undone {change.undone_at:%Y-%m-%d %H:%M} UTC" if change.undone_at else ""
     if change.kind == BulkChange.Kind.ASSIGN:
         return f"assigned it to {change.assigned_to.name if change.assigned_to else 'nobody'}{undone}"
     if change.kind == BulkChange.Kind.PRIORITISE:
-        return f"{'put it first' if change.priority else 'took it off the front'}{undone}"
-    return f"freed it from whoever held it{undone}"
+        return f"{'gave it priority' if change.priority else 'removed its priority'}{undone}"
+    return f"released it{undone}"
 
 
-def _brings_version(event: AuditEvent, made: dict[int, Version]) -> bool:
-    """Whether a version came of it. Of a reopened record only the one that a file had decided."""
-    if event.action == "reopen":
-        version = made.get(event.detail.get("version") or 0)
-        return version is not None and version.review.is_from_file and version.review.conflict_id is None
-    return event.action in _DECIDE | {"resolve conflict"}
+def _created_version(event: AuditEvent, versions: dict[int, Version]) -> Version | None:
+    """Return the version that an event created. Reopening creates one if a file had decided the record."""
+    version = versions.get(event.detail.get("version") or 0)
+    if event.action == "reopen" and version:
+        is_created = version.review.is_from_file and version.review.conflict_id is None
+        return version if is_created else None
+    return version if event.action in _CREATING else None
 
 
-def _sentence(event: AuditEvent) -> str:
+def _event_sentence(event: AuditEvent) -> str:
     detail: dict[str, Any] = event.detail
     number = f"version {detail.get('version')}"
     reason = REASONS.get(detail.get("reason") or "", "")
-    outcomes = {"closed": "closed", "upheld": "the decision stands"}
-    outcome = outcomes.get(detail.get("outcome") or "", "back to the queue")
-    is_own = detail.get("holder") == event.actor_name
-    with_draft = ", with the draft of before" if detail.get("draft") else ""
-    shown = "the independent reviews of others" if detail.get("how") == "reviews" else "the judge's scores"
+    holder = detail.get("claimed_by")
+    draft = ", with the saved draft" if detail.get("draft") else ""
+    shown = "the other independent reviews" if detail.get("how") == "reviews" else "the judge's scores"
+    kept = f"file's decision: {number}" if detail.get("kept") == "theirs" else "decision made here"
     sentences = {
-        "claim": f"{'took it back' if detail.get('renewed') else 'began to review it'}{with_draft}",
-        "release": "gave it back" if is_own else f"freed it from {detail.get('holder')}",
+        "claim": f"{'claimed it again' if detail.get('renewed') else 'claimed it'}{draft}",
+        "release": "released it" if holder == event.actor_name else f"released it from {holder}",
         "skip": "skipped it",
-        "blind scores": "committed scores before the judge's were shown",
+        "unskip": "undid the skip",
+        "blind scores": "locked in blind scores",
         "reveal": f"was shown {shown}",
-        "unskip": "took the skip back",
-        "escalate": f"handed it to a lead. {reason}".rstrip(". "),
-        "withdraw escalation": "took it back from the lead",
-        "resolve escalation": f"answered: {outcome}",
+        "escalate": f"escalated it. {reason}".rstrip(". "),
+        "withdraw escalation": "withdrew the escalation",
+        "resolve escalation": f"answered: {_OUTCOMES.get(detail.get('outcome') or '', 'resolved')}",
         "submit": f"submitted {number}",
-        "independent review": f"gave an independent review: {number}",
-        "resolve": f"settled it: all independent reviews agree, and {number} is in force",
-        "disagreement": "gave an independent review that differs: a lead decides",
-        "adjudicate": "began to decide with the independent reviews there are",
-        "undo independent review": f"took an independent review back: {number}",
+        "independent review": f"submitted an independent review: {number}",
+        "resolve": f"completed the independent reviews: all agree, {number} is current",
+        "disagreement": "submitted an independent review that differs: a lead decides",
+        "adjudicate": "took it over to adjudicate",
+        "undo independent review": f"undid an independent review: {number}",
         "revise": f"revised it: {number}",
         "close": f"closed it without scores: {number}",
         "restore": f"restored version {detail.get('restored')} as {number}",
-        "undo": f"took {number} back",
-        "reopen": f"reopened it; {number} stands until there is a newer one",
+        "undo": f"undid {number}",
+        "reopen": f"reopened it; {number} is current until there is a newer one",
         "agree to spot check": "agreed with it in a spot check",
-        "resolve conflict": (
-            f"let the file's decision hold: {number}"
-            if detail.get("kept") == "theirs"
-            else "let the decision made here hold"
-        ),
+        "resolve conflict": f"kept the {kept}",
     }
     return sentences.get(event.action, event.action)

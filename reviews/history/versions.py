@@ -1,44 +1,47 @@
-"""The versions of a record's human decision: who, when, what it changed of what the judge said, and since."""
+"""The versions of a record's decision, and how each differs from the judge and from the version before."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from reviews.history.changes import FieldChange, compare_texts
 from reviews.models import Evaluation, Review, User
-from reviews.records.scores import criterion_title, format_score, score_of
+from reviews.records.scores import criterion_title, format_score, justification_of, score_of
 from reviews.rubric.definition import Rubric
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 
+ReviewState = Literal["current", "superseded", "undone", "independent review"]
+
 
 class ScoreChange(NamedTuple):
-    """What a person made of a criterion. `before` is the judge's score, empty where it gave none."""
+    """A criterion whose score differs from the judge's, or that has a cause."""
 
     title: str
+    #: The judge's score; empty if there was none.
     before: str
+    #: The reviewer's score.
     after: str
     cause: str
 
 
 class Version(NamedTuple):
-    """One review. `state` is "current", "superseded", "undone" or "independent review".
-
-    `before` is the decision that was in force until then, if any.
-    """
+    """A version of a decision."""
 
     review: Review
-    state: str
+    state: ReviewState
+    #: The verdict of its scores; empty if they have none.
     verdict: str
     changes: list[ScoreChange]
+    #: The decision that it replaced.
     before: Review | None
 
 
 def list_versions(
     evaluation: Evaluation, proposals: list[Proposal], rubric: Rubric, *, reader: User | None = None
 ) -> list[Version]:
-    """Every review of a record, the latest first (one query).
+    """Return all versions of a record's decision, the latest first, with one query.
 
-    Independent reviews that wait for a decision are left out unless they are the reader's own.
+    Open independent reviews are left out unless they are the reader's own.
     """
     judged = {proposal.criterion: proposal.score for proposal in proposals}
     made = evaluation.reviews.select_related("reviewer", "withdrawal", "independent_review").order_by(
@@ -48,7 +51,7 @@ def list_versions(
     return [
         Version(
             review=review,
-            state=_state(evaluation, review),
+            state=review_state(evaluation, review),
             verdict=rubric.rule.verdict(review.corrected_scores) or "",
             changes=_changes(review, judged if review.judged is None else review.judged, rubric),
             before=_before(review, reviews),
@@ -59,15 +62,13 @@ def list_versions(
 
 def _is_sealed(evaluation: Evaluation, review: Review, reader: User | None) -> bool:
     """Return whether a review must stay hidden until the other independent reviews are submitted."""
-    independent_review = getattr(review, "independent_review", None)
-    is_open = (
-        independent_review is not None and independent_review.is_open and review.pk != evaluation.review_id
-    )
+    row = getattr(review, "independent_review", None)
+    is_open = row is not None and row.is_open and review.pk != evaluation.review_id
     return is_open and review.reviewer != reader
 
 
 def version_changes(version: Version) -> list[FieldChange]:
-    """What a version says otherwise than the decision before it: scores, justifications and the comments."""
+    """Compare a version with the decision that it replaced: scores, justifications and comments."""
     if version.before is None:
         return []
     return compare_texts(_texts(version.before, version.review))
@@ -79,24 +80,19 @@ def _texts(before: Review, after: Review) -> Iterator[tuple[str, str, str]]:
         title = criterion_title(name)
         was, is_now = old.get(name), new.get(name)
         yield f"{title}: score", format_score(score_of(was)), format_score(score_of(is_now))
-        yield title, _justification(was), _justification(is_now)
+        yield title, justification_of(was), justification_of(is_now)
     yield "Comments", before.comments or "", after.comments or ""
 
 
-def _justification(entry: Any) -> str:
-    text = entry.get("justification") if isinstance(entry, dict) else None
-    return text if isinstance(text, str) else ""
-
-
 def _before(review: Review, reviews: list[Review]) -> Review | None:
-    """The review that stood before another. Of one taken from a file only its place tells."""
-    if review.before is None:  # taken from a file
+    """Return the decision that a version replaced. A version from a file does not store it."""
+    if review.before is None:
         return next((other for other in reviews if other.version == review.version - 1), None)
-    replaced = (review.before or {})["review"]
-    return next((other for other in reviews if other.pk == replaced), None)
+    return next((other for other in reviews if other.pk == review.before["review"]), None)
 
 
-def _state(evaluation: Evaluation, review: Review) -> str:
+def review_state(evaluation: Evaluation, review: Review) -> ReviewState:
+    """Return the state of a version."""
     if review.pk == evaluation.review_id:
         return "current"
     if hasattr(review, "withdrawal"):

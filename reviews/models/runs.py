@@ -1,5 +1,6 @@
 """Runs, their imports, and the outcome of each line."""
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -138,6 +139,11 @@ class Import(models.Model):
 
     def __str__(self) -> str:
         return f"{self.file_name} into {self.run}"
+
+    @property
+    def imported_at(self) -> dt.datetime:
+        """When the import finished, or was created if it has not finished."""
+        return self.finished_at or self.created_at
 
     @property
     def counts(self) -> dict[str, int]:

@@ -139,9 +139,9 @@ def release(*, evaluation_id: int, actor: User) -> None:
     if evaluation.claimed_by is None:
         return
     check_release(actor, evaluation)
-    holder = evaluation.claimed_by.username
+    claimed_by = evaluation.claimed_by.username
     clear_claim(evaluation)
-    events.record("release", actor=actor, run=evaluation.run, evaluation=evaluation, holder=holder)
+    events.record("release", actor=actor, run=evaluation.run, evaluation=evaluation, claimed_by=claimed_by)
 
 
 @transaction.atomic

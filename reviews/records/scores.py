@@ -56,6 +56,12 @@ def score_of(entry: Any) -> Any:
     return entry.get("score") if isinstance(entry, Mapping) else entry
 
 
+def justification_of(entry: Any) -> str:
+    """Return the justification of an entry of `parsed_rubric_scores`; empty without a text."""
+    text = entry.get("justification") if isinstance(entry, Mapping) else None
+    return text if isinstance(text, str) else ""
+
+
 def format_score(score: Any) -> str:
     """Format a score for people: strings as they are, other scores as JSON, None as an empty string."""
     if score is None:

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reviews.models import IndependentReview, Review, User
-from reviews.records.scores import criterion_title, format_score, score_of
+from reviews.records.scores import criterion_title, format_score, justification_of, score_of
 from reviews.review.decision import EarlierScore
-from reviews.review.file_decisions import justification_of
 from reviews.rubric.definition import Rubric
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal

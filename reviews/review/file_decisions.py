@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from reviews.models import Evaluation
-from reviews.records.scores import criterion_title, format_score, score_of
+from reviews.records.scores import criterion_title, format_score, justification_of, score_of
 
 MOST_ROWS = 150
 
@@ -67,9 +67,3 @@ def find_file_decision(evaluation: Evaluation) -> FileDecision | None:
         scores=evaluation.human_corrected_scores or {},
         comments=evaluation.human_review_comments or "",
     )
-
-
-def justification_of(entry: Any) -> str:
-    """The justification in an entry; empty where there is no text."""
-    text = entry.get("justification") if isinstance(entry, Mapping) else None
-    return text if isinstance(text, str) else ""

@@ -47,8 +47,7 @@ def check_version(evaluation: Evaluation, version: int) -> None:
     """Raise `Conflict` unless the record still has this version."""
     if evaluation.version == version:
         return
-    source = evaluation.source_import
-    imported_at = source.finished_at or source.created_at
+    imported_at = evaluation.source_import.imported_at
     event = AuditEvent.objects.filter(evaluation=evaluation, action__in=_CHANGES, at__gt=imported_at).first()
     if event:
         raise Conflict(

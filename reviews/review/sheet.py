@@ -7,7 +7,7 @@ from typing import Any
 from reviews.evidence.reading_time import count_words_to_read
 from reviews.models import BlindScores, Evaluation, IndependentReview
 from reviews.records import extracted_scores
-from reviews.records.scores import score_of
+from reviews.records.scores import justification_of, score_of
 from reviews.review import adjudication, file_decisions
 from reviews.review.decision import (
     MAX_CRITERIA,
@@ -19,7 +19,7 @@ from reviews.review.decision import (
     same_text,
     score_choices,
 )
-from reviews.review.file_decisions import FileDecision, justification_of
+from reviews.review.file_decisions import FileDecision
 from reviews.rubric.definition import Choice, Rubric, run_rubric
 from reviews.rubric.proposals import Proposal, read_proposals
 

@@ -51,7 +51,7 @@ _EVENTS = """
         (at, actor_id, actor_name, action, run_id, run_name, evaluation_id, record, detail)
     SELECT submitted_at, reviewer_id, 'somebody',
            CASE id %% 20 WHEN 0 THEN 'skip' WHEN 1 THEN 'release' ELSE 'submit' END,
-           run_id, 'reviewing', evaluation_id, 'record', '{"holder": "somebody"}'
+           run_id, 'reviewing', evaluation_id, 'record', '{"claimed_by": "somebody"}'
     FROM review
 """
 _OVERTURNED = """

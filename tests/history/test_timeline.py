@@ -56,7 +56,7 @@ def shown(entry: TimelineEntry) -> dict[str, str]:
 class TestWhatHappened:
     def test_begins_with_the_file(self, record: Evaluation) -> None:
         [entry] = entries(record)
-        assert (entry.who, entry.what) == ("evaluations.jsonl", "brought this record, in line 1")
+        assert (entry.who, entry.what) == ("evaluations.jsonl", "added this record in line 1")
         assert entry.source == record.first_import
 
     def test_is_told_in_order(self, record: Evaluation, ana: User, lea: User) -> None:
@@ -70,15 +70,15 @@ class TestWhatHappened:
         reopen(evaluation_id=record.pk, actor=ana, reason="I mixed two records up")
         assert review.version == 1
         assert told(record) == [
-            "evaluations.jsonl brought this record, in line 1",
-            "ana began to review it",
-            "lea freed it from ana",
+            "evaluations.jsonl added this record in line 1",
+            "ana claimed it",
+            "lea released it from ana",
             "ana skipped it",
-            "ana took the skip back",
+            "ana undid the skip",
             "ana submitted version 1",
-            "ana took version 1 back",
+            "ana undid version 1",
             "ana submitted version 2",
-            "ana reopened it; version 2 stands until there is a newer one",
+            "ana reopened it; version 2 is current until there is a newer one",
         ]
         assert entries(record)[0].note == "I mixed two records up"
 
@@ -93,7 +93,7 @@ class TestWhatHappened:
         escalations.resolve(escalation_id=asked.pk, actor=lea, outcome="returned", answer="It is 2.")
         answered, question, _file = entries(record)
         assert (question.what, question.note) == (
-            "handed it to a lead. There is no reference answer",
+            "escalated it. There is no reference answer",
             "See above.",
         )
         assert (answered.who, answered.what, answered.note) == (
@@ -118,7 +118,7 @@ class TestWhatHappened:
         bulk_changes.undo(change_id=change.pk, actor=lea)
         assigned, first = told(record)[1:]
         assert assigned == "lea assigned it to bo"
-        assert first.startswith("lea put it first; undone 20")
+        assert first.startswith("lea gave it priority; undone 20")
 
     def test_is_of_this_record_alone(self, record: Evaluation, ana: User, lea: User) -> None:
         other = EvaluationFactory.create(run=record.run)
@@ -152,21 +152,21 @@ class TestHolds:
     def test_run_out(self, record: Evaluation, ana: User, bo: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         end_claim(record)
-        assert self.hold(record) == (True, "the hold ran out")
+        assert self.hold(record) == (True, "expired")
         claims.claim(evaluation_id=record.pk, reviewer=bo)
-        assert self.hold(record, 1) == (False, "when the hold had run out")
+        assert self.hold(record, 1) == (False, "expired")
 
     def test_end_when_a_lead_frees_a_list(self, record: Evaluation, ana: User, lea: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         bulk_changes.apply(BulkOrder(record.run, Filters.from_query_string(""), Kind.RELEASE), lea)
         freed, claimed, _file = entries(record)
-        assert claimed.claim == (freed.at, "given back")
+        assert claimed.claim == (freed.at, "released")
 
     def test_of_a_record_fetched_ahead_end_unseen(self, record: Evaluation, ana: User) -> None:
         first = EvaluationFactory.create(run=record.run)
         claims.prefetch_next(run=record.run, reviewer=ana, current=first.pk)
         claims.release_prefetched(run=record.run, reviewer=ana)
-        assert self.hold(record) == (False, "given back unseen")
+        assert self.hold(record) == (False, "released unseen")
 
     def test_begin_again_with_an_undo(self, record: Evaluation, ana: User) -> None:
         decide(record, ana)
@@ -229,9 +229,9 @@ class TestFiles:
         bring_in(file_of(line("eval_1", aggregated_score="Fail")))
         bring_in(file_of(line("eval_1", aggregated_score="Partial")))
         third, second, first, _brought = entries(record)
-        assert first.what == "changed it, in line 1"
+        assert first.what == "changed it in line 1"
         assert shown(first) == {"aggregated_score": "[-Pass-][+Fail+]"}
-        assert (second.what, second.changes) == ("held it unchanged, in line 1", ())
+        assert (second.what, second.changes) == ("contains it unchanged in line 1", ())
         assert shown(third) == {"aggregated_score": "[-Fail-][+Partial+]"}
 
     def test_that_are_not_kept_say_what_became_of_the_line(self, ana: User) -> None:
@@ -239,7 +239,7 @@ class TestFiles:
         again = EvaluationFactory.create(run=record.run).first_import
         again.exceptions.create(line=7, outcome="updated", reason="taken from the file", evaluation=record)
         entry = entries(record)[0]
-        assert (entry.what, entry.note, entry.changes) == ("changed it, in line 7", "taken from the file", [])
+        assert (entry.what, entry.note, entry.changes) == ("changed it in line 7", "taken from the file", [])
 
 
 class TestPages:
@@ -276,7 +276,7 @@ class TestPages:
         second = page(record, first.next_after)
         assert [len(entry.changes) for entry in (*first.entries, *second.entries)] == [2, 2]
         assert [entry.what for entry in page(record, second.next_after).entries] == [
-            "brought this record, in line 1"
+            "added this record in line 1"
         ]
 
     @pytest.mark.parametrize("after", ["x", "1", "9" * 40 + ".1.1", "1.1", "1.-1.1", "\0"])

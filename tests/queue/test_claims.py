@@ -358,7 +358,7 @@ class TestRelease:
         claims.release(evaluation_id=evaluation.pk, actor=actor)
         assert claims.claim(evaluation_id=evaluation.pk, reviewer=bo) == evaluation
         event = AuditEvent.objects.get(action="release")
-        assert (event.actor, event.detail) == (actor, {"holder": "ana"})
+        assert (event.actor, event.detail) == (actor, {"claimed_by": "ana"})
 
     def test_reviewer_cannot_release_the_record_of_another(self, ana: User, bo: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)

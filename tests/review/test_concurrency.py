@@ -147,7 +147,7 @@ class TestWhoWaitedForTheRecord:
         waiting.result()
         evaluation.refresh_from_db()
         assert evaluation.claimed_by is None
-        assert AuditEvent.objects.get(action="release").detail == {"holder": "ana"}
+        assert AuditEvent.objects.get(action="release").detail == {"claimed_by": "ana"}
 
     def test_gets_it_when_the_other_went_back_on_it(self, ana: User, bo: User) -> None:
         evaluation = EvaluationFactory.create()

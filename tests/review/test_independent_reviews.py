@@ -571,7 +571,7 @@ class TestBeforeTheyAreSettled:
         decide(evaluation, ana)
         page = timeline.load_page(now(evaluation), reader=bo)
         assert [(entry.who, entry.what) for entry in page.entries[:1]] == [
-            ("ana", "gave an independent review: version 1")
+            ("ana", "submitted an independent review: version 1")
         ]
 
     def test_figures_lead_nobody_to_them(self, evaluation: Evaluation, ana: User, lea: User) -> None:

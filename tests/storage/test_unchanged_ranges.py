@@ -120,4 +120,4 @@ class TestARecordInARange:
         record = Evaluation.objects.get(evaluation_id="eval_3")
         page = timeline.load_page(record)
         found = [entry.what for entry in page.entries]
-        assert "held it unchanged, in line 4" in found
+        assert "contains it unchanged in line 4" in found

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from reviews.models import Review
-from reviews.records.scores import score_of
+from reviews.records.scores import justification_of, score_of
 from reviews.review.decision import MAX_CRITERIA, find_choice
-from reviews.review.file_decisions import justification_of
 from reviews.review.sheet import load_sheet
 
 #: [[name, value], ...]

@@ -388,9 +388,7 @@ class TestAfterwards:
     ) -> None:
         page = text(commit("Yes", "Yes", "No", "No"))
         assert url("record-history", held) in page
-        assert "committed scores before the judge&#x27;s were shown" in text(
-            as_ana.get(url("record-history", held))
-        )
+        assert "locked in blind scores" in text(as_ana.get(url("record-history", held)))
 
     def test_an_undo_brings_it_back_with_the_judges_scores(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation, run: Run

@@ -43,7 +43,7 @@ class TestThePage:
         assert "<strong>ana</strong> revised it: version 2" in page
         assert "<summary>2 fields changed since version 1</summary>" in page
         assert "<del>Yes</del><ins>No</ins>" in page
-        assert page.index("version 2") < page.index("submitted version 1") < page.index("brought this record")
+        assert page.index("version 2") < page.index("submitted version 1") < page.index("added this record")
 
     def test_says_who_held_it_until_when(self, as_bo: Client, ana: User) -> None:
         record = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
@@ -65,7 +65,7 @@ class TestThePage:
         after = response.context["page"].next_after
         assert f'href="?after={after}"' in text(response)
         older = text(as_bo.get(url("record-history", record), {"after": after}))
-        assert "brought this record" in older
+        assert "added this record" in older
         assert ">Latest</a>" in older
 
     def test_shows_no_text_of_a_record_as_html(self, as_bo: Client, ana: User) -> None:

@@ -125,7 +125,7 @@ class TestNobodySeesThoseOfOthers:
     ) -> None:
         decide(Evaluation.objects.get(), lea, scores=SCORES)
         page = text(as_bo.get(url("record-history", record)))
-        assert "gave an independent review: version 1" in page
+        assert "submitted an independent review: version 1" in page
         assert "Depth: No → Yes" in page
 
 
