@@ -307,5 +307,7 @@ def _repeats_of(target: Import, mapping: FieldMapping | None) -> PrefixCounter:
 
 
 def _all_lines(source: Import) -> Iterator[bytes]:
+    """Yield the lines of a file. A file that consists of a byte order mark alone has none to repeat."""
     for lines in split_lines(source_files.stored_chunks(source)):
-        yield from lines
+        if lines.chunk.number or lines.text:
+            yield from lines

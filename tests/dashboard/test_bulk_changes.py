@@ -35,7 +35,7 @@ def assigned(run: Run) -> list[User | None]:
 
 
 class TestAssign:
-    def test_gives_the_records_of_the_list_to_somebody(self, run: Run, lea: User, bo: User) -> None:
+    def test_assignment_covers_the_filtered_records(self, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2", "3"])
         order = BulkOrder(run, Filters.from_query_string("task=1&task=3"), Kind.ASSIGN, bo)
         assert bulk_changes.preview(order) == BulkPreview(2, 0)
@@ -43,7 +43,7 @@ class TestAssign:
         assert change.evaluations == 2
         assert assigned(run) == [bo, None, bo]
 
-    def test_leaves_what_others_hold_and_takes_what_the_person_holds(
+    def test_assignment_leaves_records_that_others_claimed(
         self, run: Run, lea: User, ana: User, bo: User
     ) -> None:
         evaluations(run, tasks=["1"], claimed_by=ana, claimed_until=SOON)
@@ -53,18 +53,18 @@ class TestAssign:
         bulk_changes.apply(order, lea)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", None), ("2", bo.pk)}
 
-    def test_is_for_what_waits_for_a_decision_only(self, run: Run, bo: User) -> None:
+    def test_assignment_skips_decided_records(self, run: Run, bo: User) -> None:
         evaluations(run, tasks=["1"], human_review_status="Completed")
         evaluations(run, tasks=["2"], is_escalated=True)
         evaluations(run, tasks=["3"], assigned_to=bo)
         assert bulk_changes.preview(everything(run, Kind.ASSIGN, assigned_to=bo)) == BulkPreview(0, 0)
 
-    def test_to_nobody_gives_records_back_to_everybody(self, run: Run, lea: User, bo: User) -> None:
+    def test_assignment_to_nobody_opens_records_to_everybody(self, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2"], assigned_to=bo)
         bulk_changes.apply(everything(run, Kind.ASSIGN), lea)
         assert assigned(run) == [None, None]
 
-    def test_takes_no_more_records_than_it_says(
+    def test_assignment_is_limited_in_size(
         self, run: Run, lea: User, bo: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(bulk_changes, "MOST_AT_ONCE", 2)
@@ -73,14 +73,16 @@ class TestAssign:
         assert bulk_changes.preview(order).changes is None
         assert [bulk_changes.apply(order, lea).evaluations for _ in range(3)] == [2, 1, 0]
 
-    def test_decides_who_gets_a_record(self, run: Run, lea: User, ana: User, bo: User) -> None:
+    def test_assigned_record_goes_to_its_assignee_only(
+        self, run: Run, lea: User, ana: User, bo: User
+    ) -> None:
         evaluations(run, tasks=["1"])
         bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
         assert claims.claim_next(run=run, reviewer=ana) is None
         assert claims.claim_next(run=run, reviewer=bo)
 
 
-def test_what_is_prioritised_is_handed_out_first(run: Run, lea: User, ana: User) -> None:
+def test_prioritised_record_is_claimed_first(run: Run, lea: User, ana: User) -> None:
     evaluations(run, tasks=["1", "2"])
     order = BulkOrder(
         run, Filters.from_query_string("task=2"), Kind.PRIORITISE, priority=bulk_changes.PRIORITY_FIRST
@@ -92,7 +94,7 @@ def test_what_is_prioritised_is_handed_out_first(run: Run, lea: User, ana: User)
     assert claimed.task_id == "2"
 
 
-def test_release_frees_what_is_held_and_nothing_else(run: Run, lea: User, ana: User) -> None:
+def test_bulk_release_clears_claims_only(run: Run, lea: User, ana: User) -> None:
     evaluations(run, tasks=["1", "2"])
     held = claims.claim_next(run=run, reviewer=ana)
     assert held
@@ -103,21 +105,23 @@ def test_release_frees_what_is_held_and_nothing_else(run: Run, lea: User, ana: U
 
 
 class TestUndo:
-    def test_gives_each_record_back_what_it_had(self, run: Run, lea: User, ana: User, bo: User) -> None:
+    def test_undo_restores_previous_assignees(self, run: Run, lea: User, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1"], assigned_to=ana)
         evaluations(run, tasks=["2"])
         change = bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(2, 0)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
-    def test_leaves_what_was_changed_since(self, run: Run, lea: User, ana: User, bo: User) -> None:
+    def test_undo_leaves_records_that_were_changed_since(
+        self, run: Run, lea: User, ana: User, bo: User
+    ) -> None:
         evaluations(run, tasks=["1", "2"])
         change = bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
         bulk_changes.apply(BulkOrder(run, Filters.from_query_string("task=1"), Kind.ASSIGN, ana), lea)
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
-    def test_of_a_priority_brings_the_order_back(self, run: Run, lea: User) -> None:
+    def test_undo_restores_previous_priorities(self, run: Run, lea: User) -> None:
         evaluations(run, tasks=["1"])
         change = bulk_changes.apply(
             everything(run, Kind.PRIORITISE, priority=bulk_changes.PRIORITY_FIRST), lea
@@ -125,7 +129,9 @@ class TestUndo:
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 0)
         assert run.evaluations.get().priority == bulk_changes.PRIORITY_NORMAL
 
-    def test_of_a_release_gives_back_what_nobody_took(self, run: Run, lea: User, ana: User, bo: User) -> None:
+    def test_undo_restores_claims_of_unclaimed_records(
+        self, run: Run, lea: User, ana: User, bo: User
+    ) -> None:
         one, other = evaluations(run, tasks=["1", "2"])
         for evaluation in (one, other):
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
@@ -134,7 +140,7 @@ class TestUndo:
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
         assert set(run.evaluations.values_list("task_id", "claimed_by")) == {("1", bo.pk), ("2", ana.pk)}
 
-    def test_of_a_release_gives_nobody_what_was_decided(
+    def test_undo_restores_no_claim_of_a_decided_record(
         self, run: Run, lea: User, ana: User, bo: User
     ) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
@@ -144,14 +150,14 @@ class TestUndo:
         decide(evaluation, bo)
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(0, 1)
 
-    def test_is_done_once(self, run: Run, lea: User) -> None:
+    def test_change_is_undone_only_once(self, run: Run, lea: User) -> None:
         change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
         bulk_changes.undo(change_id=change.pk, actor=lea)
         with pytest.raises(bulk_changes.UndoRefused, match="already undone"):
             bulk_changes.undo(change_id=change.pk, actor=lea)
 
 
-def test_changes_of_many_records_are_for_leads(run: Run, lea: User, ana: User) -> None:
+def test_bulk_changes_are_for_leads_only(run: Run, lea: User, ana: User) -> None:
     with pytest.raises(Denied):
         bulk_changes.apply(everything(run, Kind.RELEASE), ana)
     change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
@@ -159,7 +165,7 @@ def test_changes_of_many_records_are_for_leads(run: Run, lea: User, ana: User) -
         bulk_changes.undo(change_id=change.pk, actor=ana)
 
 
-def test_the_event_says_what_was_done_to_how_many(run: Run, lea: User, bo: User) -> None:
+def test_bulk_event_has_kind_and_number_of_records(run: Run, lea: User, bo: User) -> None:
     evaluations(run, tasks=["1", "2"])
     change = bulk_changes.apply(
         BulkOrder(run, Filters.from_query_string("verdict=Fail"), Kind.ASSIGN, bo), lea
@@ -176,7 +182,7 @@ def test_the_event_says_what_was_done_to_how_many(run: Run, lea: User, bo: User)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_record_that_somebody_has_locked_is_passed_over(lea: User, bo: User) -> None:
+def test_bulk_change_skips_locked_records(lea: User, bo: User) -> None:
     run = RunFactory.create()
     one, _ = evaluations(run, tasks=["1", "2"])
     with transaction.atomic():

@@ -53,8 +53,8 @@ def figures_of(reviewer: User, **selected: Any) -> ReviewerFigures:
     return figures
 
 
-class TestFiguresOfAReviewer:
-    def test_count_what_they_decided_and_did_not_take_back(self, run: Run, ana: User, bo: User) -> None:
+class TestReviewerFigures:
+    def test_undone_decisions_do_not_count_as_done(self, run: Run, ana: User, bo: User) -> None:
         first, second, third = evaluations(run, tasks=["1"] * 3)
         agree(first, ana)
         agree(second, ana)
@@ -62,19 +62,19 @@ class TestFiguresOfAReviewer:
         decisions.undo(run=run, reviewer=ana)
         assert figures_of(ana).done == figures_of(bo).done == 1
 
-    def test_count_a_revision_again(self, run: Run, ana: User) -> None:
+    def test_revision_counts_as_done_again(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         decided = agree(evaluation, ana).evaluation
         decided.refresh_from_db()
         change(decided, ana, by=decisions.revise)
         assert (figures_of(ana).done, figures_of(ana).overturned) == (2, 0)
 
-    def test_leave_out_what_a_file_decided(self, run: Run, lea: User) -> None:
+    def test_imported_decisions_do_not_count(self, run: Run, lea: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"], human_review_status="Reviewed", human_reviewer_id="ana")
         decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="Look again.")
         assert reviewer_activity.reviewer_figures(WorkSelection()) == []
 
-    def test_have_the_median_of_what_was_measured(self, run: Run, ana: User) -> None:
+    def test_median_time_covers_timed_reviews_only(self, run: Run, ana: User) -> None:
         for evaluation, ms in zip(
             evaluations(run, tasks=["1"] * 4), (9_000, 1_500, 4_000, None), strict=True
         ):
@@ -82,7 +82,7 @@ class TestFiguresOfAReviewer:
         figures = figures_of(ana)
         assert (figures.done, figures.timed, figures.median_seconds) == (4, 3, 4.0)
 
-    def test_say_nothing_of_what_is_not_known(self, run: Run, ana: User) -> None:
+    def test_rates_without_a_base_are_none(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         decide(evaluation, ana, scores=CHANGED)
         assert figures_of(ana) == ReviewerFigures(ana, done=1)
@@ -90,7 +90,7 @@ class TestFiguresOfAReviewer:
         rates = (figures.override_rate, figures.change_rate, figures.verdict_change_rate, figures.fast_rate)
         assert rates == (None,) * 4
 
-    def test_tell_changed_from_unchanged(self, run: Run, ana: User) -> None:
+    def test_change_rate_counts_reviews_with_a_change(self, run: Run, ana: User) -> None:
         same, other, caused, removed, added = evaluations(run, tasks=["1"] * 5)
         agree(same, ana)
         change(other, ana)
@@ -102,7 +102,7 @@ class TestFiguresOfAReviewer:
         assert (figures.compared, figures.changed, figures.change_rate) == (5, 4, 0.8)
         assert (figures.judged, figures.overridden) == (14, 2)
 
-    def test_compare_verdicts(self, run: Run, ana: User) -> None:
+    def test_verdict_change_rate_compares_verdicts(self, run: Run, ana: User) -> None:
         same, other, unknown = evaluations(run, tasks=["1"] * 3)
         agree(same, ana)
         passed = {name: {"score": "Yes", "justification": ""} for name in JUDGED}
@@ -124,7 +124,7 @@ class TestFiguresOfAReviewer:
             ("===?=", 4, 4),
         ],
     )
-    def test_have_the_reviews_in_a_row_that_changed_nothing(
+    def test_agreement_streaks_count_unchanged_reviews_in_a_row(
         self, run: Run, ana: User, changes: str, longest: int, current: int
     ) -> None:
         [skipped, *records] = evaluations(run, tasks=["1"] * (len(changes) + 1))
@@ -137,12 +137,12 @@ class TestFiguresOfAReviewer:
         figures = figures_of(ana)
         assert (figures.longest_agreement, figures.current_agreement) == (longest, current)
 
-    def test_have_rows_of_agreement_of_each_reviewer_alone(self, run: Run, ana: User, bo: User) -> None:
+    def test_agreement_streaks_are_separate_for_each_reviewer(self, run: Run, ana: User, bo: User) -> None:
         for number, evaluation in enumerate(evaluations(run, tasks=["1"] * 6)):
             (change if number == 3 else agree)(evaluation, bo if number % 2 else ana)
         assert (figures_of(ana).longest_agreement, figures_of(bo).longest_agreement) == (3, 1)
 
-    def test_take_240_words_a_minute_for_the_speed_of_reading(self, run: Run, ana: User) -> None:
+    def test_fast_reviews_are_faster_than_240_words_per_minute(self, run: Run, ana: User) -> None:
         slow, fast, unknown = evaluations(run, tasks=["1"] * 3)
         agree(slow, ana, words=240, active_ms=60_000)
         agree(fast, ana, words=240, active_ms=59_999)
@@ -150,7 +150,7 @@ class TestFiguresOfAReviewer:
         figures = figures_of(ana)
         assert (figures.read, figures.fast, figures.fast_rate) == (2, 1, 0.5)
 
-    def test_count_what_was_put_off_given_back_and_handed_on(self, run: Run, ana: User, lea: User) -> None:
+    def test_skips_releases_and_escalations_are_counted(self, run: Run, ana: User, lea: User) -> None:
         skipped, returned, taken, asked, withdrawn = evaluations(run, tasks=["1"] * 5)
         claims.skip(evaluation_id=skipped.pk, reviewer=ana)
         claims.unskip(evaluation_id=skipped.pk, reviewer=ana)
@@ -165,7 +165,7 @@ class TestFiguresOfAReviewer:
         assert (figures.skipped, figures.returned, figures.escalated) == (1, 1, 1)
         assert [other.reviewer for other in reviewer_activity.reviewer_figures(WorkSelection())] == [ana]
 
-    def test_count_spot_checks_and_what_they_upheld(self, run: Run, ana: User, lea: User) -> None:
+    def test_agreement_rate_counts_spot_checks(self, run: Run, ana: User, lea: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 3):
             agree(evaluation, ana)
         stands, falls, _ = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=3, actor=lea)
@@ -175,7 +175,7 @@ class TestFiguresOfAReviewer:
         assert (figures.checked, figures.upheld, figures.agreement_rate) == (2, 1, 0.5)
         assert figures.overturned == 1
 
-    def test_are_of_one_run_and_of_some_days(self, run: Run, ana: User) -> None:
+    def test_figures_can_be_limited_to_a_run_and_to_days(self, run: Run, ana: User) -> None:
         agree(evaluations(run, tasks=["1"])[0], ana)
         agree(EvaluationFactory.create(), ana)
         today = timezone.now().date()
@@ -186,7 +186,7 @@ class TestFiguresOfAReviewer:
         assert reviewer_activity.reviewer_figures(WorkSelection(first=today + day)) == []
 
     @pytest.mark.parametrize("count", [1, 3])
-    def test_cost_the_same_queries_for_any_number_of_people(
+    def test_figures_take_the_same_queries_for_any_number_of_reviewers(
         self, run: Run, count: int, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         people = UserFactory.create_batch(count, role="reviewer")
@@ -195,15 +195,17 @@ class TestFiguresOfAReviewer:
         with django_assert_num_queries(8):
             assert [one.reviewer for one in reviewer_activity.reviewer_figures(WorkSelection(run))] == people
 
-    def test_are_all_explained(self) -> None:
+    def test_every_figure_has_a_definition(self) -> None:
         counts = {"reviewer", "timed", "compared", "changed", "verdicts", "verdict_changes", "read", "fast"}
         counts |= {"judged", "overridden", "checked", "upheld"}
         rates = {name for name in vars(ReviewerFigures) if name.endswith("_rate")}
         assert {*ReviewerFigures._fields, *rates} - counts == {*DEFINITIONS}
 
 
-class TestFiguresOfACriterion:
-    def test_come_the_most_often_overridden_first(self, run: Run, ana: User, bo: User) -> None:
+class TestCriterionOverrides:
+    def test_criterion_with_the_highest_override_rate_comes_first(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
         for evaluation, reviewer in zip(evaluations(run, tasks=["1"] * 4), (ana, ana, bo, bo), strict=True):
             (agree if reviewer == bo else change)(evaluation, reviewer)
         assert reviewer_activity.criterion_overrides(WorkSelection(run)) == [
@@ -222,7 +224,7 @@ class TestFiguresOfACriterion:
         ("judge", "human", "overridden"),
         [("1", 1, 1), (4, 4.0, 0), (True, 1, 1), ("yes", "Yes", 1), ("½", "½", 0), (2**53 + 1, 2**53, 1)],
     )
-    def test_compare_scores_as_json_has_them(
+    def test_overrides_compare_scores_as_json_values(
         self, run: Run, ana: User, judge: Any, human: Any, overridden: int
     ) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
@@ -233,7 +235,7 @@ class TestFiguresOfACriterion:
         ]
         assert review.changes == overridden
 
-    def test_take_names_of_any_length(self, run: Run, ana: User) -> None:
+    def test_overrides_accept_criteria_of_any_length(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         judged = {"ж" * 5_000: "Yes", "ж" * 5_001: "No", "": "No"}
         decide(evaluation, ana, judged=judged)
@@ -244,15 +246,15 @@ class TestFiguresOfACriterion:
             ("", 1),
         }
 
-    def test_are_gone_with_a_decision_that_was_taken_back(self, run: Run, ana: User) -> None:
+    def test_overrides_of_an_undone_decision_do_not_count(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         change(evaluation, ana)
         decisions.undo(run=run, reviewer=ana)
         assert reviewer_activity.criterion_overrides(WorkSelection(run)) == []
 
 
-class TestDays:
-    def test_have_what_each_reviewer_decided(self, run: Run, ana: User, bo: User) -> None:
+class TestDayFigures:
+    def test_day_figures_count_the_decisions_of_each_reviewer(self, run: Run, ana: User, bo: User) -> None:
         for evaluation, reviewer in zip(evaluations(run, tasks=["1"] * 3), (ana, ana, bo), strict=True):
             change(evaluation, reviewer)
         today = timezone.now().date()
@@ -337,9 +339,9 @@ def recounted() -> dict[tuple[Any, ...], list[int]]:
     return sums
 
 
-class TestTheSumsBesideTheReviews:
+class TestDailySums:
     @pytest.mark.parametrize("seed", range(2))
-    def test_are_their_sums_whatever_people_and_files_do(
+    def test_daily_sums_match_the_reviews_for_any_history(
         self, seed: int, ana: User, bo: User, lea: User
     ) -> None:
         work = Work(seed, [ana, bo, lea])
@@ -354,7 +356,7 @@ class TestTheSumsBesideTheReviews:
         assert Review.objects.filter(withdrawal__isnull=False).exists()
         assert AuditEvent.objects.filter(action="restore").exists()
 
-    def test_make_up_the_figures_of_reviewers(self, ana: User, bo: User, lea: User) -> None:
+    def test_daily_sums_add_up_to_reviewer_figures(self, ana: User, bo: User, lea: User) -> None:
         work = Work(0, [ana, bo, lea])
         for _ in range(60):
             work.go_on()

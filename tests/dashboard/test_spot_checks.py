@@ -28,7 +28,7 @@ def drawn(run: Run, ana: User, lea: User) -> SpotCheck:
 
 
 class TestDraw:
-    def test_takes_decisions_in_force_and_each_once(self, run: Run, ana: User, bo: User, lea: User) -> None:
+    def test_draw_takes_each_current_decision_once(self, run: Run, ana: User, bo: User, lea: User) -> None:
         mine, also, reopened, stale, theirs, _ = evaluations(run, tasks=["1"] * 6)
         for evaluation in (mine, also, reopened, stale):
             decide(evaluation, ana)
@@ -43,12 +43,12 @@ class TestDraw:
         assert {one.review.evaluation for one in (*first, *second)} == {mine, also}
         assert spot_checks.draw(selection=selection, count=10, actor=lea) == []
 
-    def test_leaves_an_event_that_names_what_was_drawn(self, drawn: SpotCheck, lea: User) -> None:
+    def test_draw_is_recorded_with_the_drawn_reviews(self, drawn: SpotCheck, lea: User) -> None:
         event = AuditEvent.objects.get(action="draw spot checks")
         assert (event.actor, event.run) == (lea, drawn.run)
         assert event.detail == {"reviewer": "ana", "reviews": [drawn.review_id]}
 
-    def test_draws_a_hundred_at_most(
+    def test_draw_is_limited_to_a_hundred(
         self, run: Run, ana: User, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(spot_checks, "MOST_DRAWN", 2)
@@ -56,14 +56,14 @@ class TestDraw:
             decide(evaluation, ana)
         assert len(spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=10**9, actor=lea)) == 2
 
-    def test_is_for_leads_and_not_of_their_own_work(self, run: Run, ana: User, lea: User) -> None:
+    def test_lead_cannot_draw_own_decisions(self, run: Run, ana: User, lea: User) -> None:
         for actor, reviewer in ((ana, lea), (lea, lea), (lea, None)):
             with pytest.raises(Denied):
                 spot_checks.draw(selection=WorkSelection(run, reviewer=reviewer), count=1, actor=actor)
 
 
 class TestOpenChecks:
-    def test_are_those_one_drew_oldest_first(self, run: Run, ana: User, lea: User, max: User) -> None:
+    def test_open_checks_are_own_draws_oldest_first(self, run: Run, ana: User, lea: User, max: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 3):
             decide(evaluation, ana)
         mine = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=2, actor=lea)
@@ -71,20 +71,20 @@ class TestOpenChecks:
         assert spot_checks.open_checks(lea) == mine
         assert spot_checks.open_checks(max) == theirs
 
-    def test_leave_out_what_is_not_in_force_any_more(self, drawn: SpotCheck, ana: User, lea: User) -> None:
+    def test_open_checks_omit_replaced_decisions(self, drawn: SpotCheck, ana: User, lea: User) -> None:
         decisions.reopen(evaluation_id=drawn.review.evaluation_id, actor=ana, reason="Again.")
         assert spot_checks.open_checks(lea) == []
 
 
-class TestSettling:
-    def test_agree_leaves_the_decision_and_keeps_the_note(self, drawn: SpotCheck, lea: User) -> None:
+class TestOutcomes:
+    def test_agreement_keeps_decision_and_stores_note(self, drawn: SpotCheck, lea: User) -> None:
         spot_checks.agree(check_id=drawn.pk, actor=lea, note="Well argued.")
         [settled] = spot_checks.settled(WorkSelection(drawn.run))
         assert (settled.outcome, settled.note, settled.resolved_by) == ("agreed", "Well argued.", lea)
         assert settled.review.evaluation.is_done
         assert spot_checks.open_checks(lea) == []
 
-    def test_reopen_puts_the_record_back_for_a_reason(self, drawn: SpotCheck, lea: User) -> None:
+    def test_reopened_record_returns_to_the_queue_with_a_reason(self, drawn: SpotCheck, lea: User) -> None:
         spot_checks.reopen(check_id=drawn.pk, actor=lea, reason="Step two.")
         [settled] = spot_checks.settled(WorkSelection(drawn.run))
         assert (settled.outcome, settled.note) == ("reopened", "Step two.")
@@ -92,7 +92,7 @@ class TestSettling:
         assert AuditEvent.objects.get(action="reopen").detail["reason"] == "Step two."
 
     @pytest.mark.parametrize("twice", [True, False])
-    def test_comes_too_late_for_what_is_settled_or_reopened(
+    def test_completed_or_reopened_check_cannot_be_settled(
         self, drawn: SpotCheck, ana: User, lea: User, twice: bool
     ) -> None:
         if twice:
@@ -104,7 +104,7 @@ class TestSettling:
         with pytest.raises(Conflict):
             spot_checks.reopen(check_id=drawn.pk, actor=lea, reason="Step two.")
 
-    def test_is_for_leads(self, drawn: SpotCheck, ana: User) -> None:
+    def test_spot_check_is_settled_by_leads_only(self, drawn: SpotCheck, ana: User) -> None:
         for settle in (spot_checks.agree, spot_checks.reopen):
             with pytest.raises(Denied):
                 settle(

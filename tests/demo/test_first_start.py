@@ -21,11 +21,11 @@ pytestmark = pytest.mark.django_db
 URL = "https://review.example.org"
 
 
-class TestTheAddress:
-    def test_is_the_welcome_page_until_there_is_an_admin(self) -> None:
+class TestStartMessage:
+    def test_start_message_links_the_welcome_page_without_an_admin(self) -> None:
         assert f"{URL}/welcome/{people.welcome_token()}/" in first_start.start_message(URL)
 
-    def test_is_the_site_from_then_on(self, max: User) -> None:
+    def test_start_message_links_the_site_with_an_admin(self, max: User) -> None:
         assert first_start.start_message(URL).endswith(f" {URL}/")
 
 
@@ -38,10 +38,8 @@ def said(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[str]]:
 
 
 @pytest.mark.usefixtures("said")
-class TestTheDemonstration:
-    def test_brings_a_run_and_one_person_for_each_role_with_a_password_that_opens(
-        self, said: list[str]
-    ) -> None:
+class TestDemo:
+    def test_demo_has_a_run_and_people_who_can_log_in(self, said: list[str]) -> None:
         passwords = [line.split()[-1] for line in said]
         people = [User.objects.get(username=name) for name in ("ana", "bo", "lea", "max")]
         assert [role_of(person) for person in people] == ["reviewer", "reviewer", "lead", "admin"]
@@ -49,13 +47,13 @@ class TestTheDemonstration:
         assert Evaluation.objects.filter(run__name=DEMO_RUN).count() == 200
         assert TaskContext.objects.filter(run__name=DEMO_RUN).count() == 40
 
-    def test_changes_nothing_the_second_time(self) -> None:
+    def test_demo_is_created_only_once(self) -> None:
         before = list(User.objects.values())
         assert first_start.create_demo() == []
         assert list(User.objects.values()) == before
         assert Run.objects.get(name=DEMO_RUN).imports.count() == 1
 
-    def test_brings_a_run_that_tells_of_its_judge_blind_sampled_and_by_several(self) -> None:
+    def test_reviewed_demo_run_has_blind_sampled_and_independent_reviews(self) -> None:
         run = Run.objects.get(name=REVIEWED_RUN)
         assert not run.evaluations.filter(human_review_status="Needs Review").exists()
         decided = Review.objects.filter(run=run)
@@ -64,7 +62,7 @@ class TestTheDemonstration:
         assert IndependentReview.objects.filter(review__run=run).exists()
         assert decided.filter(reviewer__username="lea").exists()
 
-    def test_of_such_a_run_leaves_the_file_whole(self) -> None:
+    def test_reviewed_demo_run_exports_its_file_with_decisions_only(self) -> None:
         run = Run.objects.get(name=REVIEWED_RUN)
         sent = b"".join(demo_lines(150, 8)).splitlines()
         back = b"".join(jsonl.export_lines(run)).splitlines()
@@ -74,7 +72,7 @@ class TestTheDemonstration:
         assert len(differing) == run.evaluations.filter(human_review_status="Completed").count()
 
 
-def test_the_demonstration_leaves_somebody_of_that_name_alone() -> None:
+def test_demo_leaves_an_existing_user_of_that_name_alone() -> None:
     UserFactory.create(username="Ana")
     assert [line.split()[0] for line in first_start.create_demo()] == ["bo", "lea", "max"]
     assert role_of(User.objects.get(username="Ana")) == ""

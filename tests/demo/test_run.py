@@ -42,20 +42,20 @@ def judged(record: Record) -> dict[str, Any]:
     }
 
 
-class TestTheFile:
-    def test_is_the_same_every_time(self, lines: list[bytes]) -> None:
+class TestDemoFile:
+    def test_demo_file_is_the_same_every_time(self, lines: list[bytes]) -> None:
         assert list(demo_lines()) == lines
         assert list(demo_lines(seed=8)) != lines
 
-    def test_of_fewer_lines_is_the_beginning_of_one_of_more(self, lines: list[bytes]) -> None:
+    def test_shorter_demo_file_is_the_beginning_of_a_longer_one(self, lines: list[bytes]) -> None:
         assert list(demo_lines(33)) == lines[:33]
 
-    def test_is_written_as_the_pipeline_writes(self, lines: list[bytes]) -> None:
+    def test_demo_file_is_spelled_like_the_pipelines(self, lines: list[bytes]) -> None:
         for line in lines:
             assert line == json.dumps(json.loads(line)).encode() + b"\n"
             assert tuple(json.loads(line)) == FIELDS
 
-    def test_holds_two_hundred_evaluations_of_forty_tasks(self, records: list[Record]) -> None:
+    def test_demo_file_has_200_records_of_40_tasks(self, records: list[Record]) -> None:
         assert len({record.evaluation_id for record in records}) == len(records) == 200
         assert len({record.task_id for record in records} - {None}) == 40
         assert len({record.model_id for record in records} - {None}) == 5
@@ -64,9 +64,7 @@ class TestTheFile:
         assert 0 < sum(record.task_id is None for record in records) < 10
         assert [record.created_at for record in records] == sorted(record.created_at for record in records)
 
-    def test_begins_with_a_record_as_usual_and_then_has_one_to_score_blind(
-        self, records: list[Record]
-    ) -> None:
+    def test_first_demo_record_is_assisted_and_second_is_blind(self, records: list[Record]) -> None:
         waiting = [record for record in records if record.needs_human_review and record.model_id]
         first, second = sorted(waiting, key=lambda record: (int(record.task_id or 10**9), record.model_id))[
             :2
@@ -76,8 +74,8 @@ class TestTheFile:
         assert position(BLIND, first.evaluation_id) > share > position(BLIND, second.evaluation_id)
 
 
-class TestTheContext:
-    def test_tells_of_every_task_of_the_file_and_of_no_other(self, records: list[Record]) -> None:
+class TestDemoContext:
+    def test_demo_context_covers_exactly_the_tasks_of_the_file(self, records: list[Record]) -> None:
         tasks = [json.loads(line) for line in demo_context()]
         assert [str(task["task_id"]) for task in tasks] == sorted(
             {record.task_id for record in records if record.task_id}
@@ -85,15 +83,15 @@ class TestTheContext:
         assert all(task["prompt"].endswith(".") and "$" in task["final_answer"] for task in tasks)
 
 
-class TestTheRecords:
-    def test_three_in_five_need_review_and_say_why(self, records: list[Record]) -> None:
+class TestDemoRecords:
+    def test_three_in_five_demo_records_are_flagged_with_reasons(self, records: list[Record]) -> None:
         words = Counter(record.human_review_status for record in records)
         assert words == {"Needs Review": 120, "Not Required": 80}
         for record in records:
             waits = record.human_review_status == "Needs Review"
             assert record.needs_human_review == waits == bool(record.review_reasons)
 
-    def test_hold_every_kind_of_trouble(self, records: list[Record]) -> None:
+    def test_demo_records_have_every_kind_of_error(self, records: list[Record]) -> None:
         errors = " ".join(record.parsing_error or "" for record in records)
         assert "missing the required top-level key: 'evaluation'" in errors
         assert "Invalid \\escape" in errors
@@ -107,12 +105,12 @@ class TestTheRecords:
         }
         assert kinds == {"verifier", "no reference", "justification"}
 
-    def test_that_need_no_review_contradict_nothing(self, records: list[Record]) -> None:
+    def test_unflagged_demo_records_have_no_contradiction(self, records: list[Record]) -> None:
         clean = [record for record in records if not record.needs_human_review]
         assert not any(find_contradictions(record, judged(record), VerdictRule()) for record in clean)
         assert Counter(record.aggregated_score for record in clean)["Pass"] > len(clean) / 2
 
-    def test_have_scores_that_can_be_read(self, records: list[Record]) -> None:
+    def test_scores_of_demo_records_can_be_extracted(self, records: list[Record]) -> None:
         for record in records:
             assert len(judged(record)) >= (4 if "```" in record.raw_judge_output["raw_content"][3:] else 2)
             if record.parsing_error:
@@ -120,13 +118,13 @@ class TestTheRecords:
             else:
                 assert record.aggregated_score == VerdictRule().verdict(record.parsed_rubric_scores)
 
-    def test_hold_responses_as_objects_and_as_plain_text(self, records: list[Record]) -> None:
+    def test_demo_responses_are_objects_and_plain_text(self, records: list[Record]) -> None:
         ideal = {type(record.structured_ideal_response) for record in records}
         assert ideal == {dict, str, type(None)}
         given = [record.structured_model_response for record in records]
         assert {type(response["response"]) for response in given if isinstance(response, dict)} == {dict, str}
 
-    def test_have_their_latex_whole(self, records: list[Record]) -> None:
+    def test_latex_of_demo_records_is_undamaged(self, records: list[Record]) -> None:
         texts = [entry["justification"] for record in records for entry in judged(record).values()]
         texts += [json.dumps(record.structured_model_response) for record in records]
         assert not any(re.search(r"[\x00-\x1f]|@[a-z]|\{given\}|\{answer\}", text) for text in texts)
@@ -187,9 +185,9 @@ def draws(pattern: Pattern) -> list[Task]:
     return [draw(pattern, Random(seed)) for seed in range(20)]
 
 
-class TestTheTasks:
+class TestDemoTasks:
     @pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.task.method)
-    def test_have_mistakes_that_lead_elsewhere(self, pattern: Pattern) -> None:
+    def test_mistakes_of_demo_tasks_lead_to_wrong_answers(self, pattern: Pattern) -> None:
         for task in draws(pattern):
             assert task.answer not in {wrong.answer for wrong in task.mistakes}
             assert task.answer in " ".join(task.steps) or len(task.answer.split(",")) == 2
@@ -200,12 +198,12 @@ class TestTheTasks:
         [pattern for pattern in PATTERNS if pattern.task.method in CHECKS],
         ids=lambda pattern: pattern.task.method,
     )
-    def test_have_right_answers(self, pattern: Pattern) -> None:
+    def test_answers_of_demo_tasks_are_right(self, pattern: Pattern) -> None:
         for task in draws(pattern):
             numbers = [int(number) for number in re.findall(r"\d+", task.asked)]
             assert value(task.answer) == Fraction(str(CHECKS[task.method](*numbers)))
 
-    def test_are_checked_but_for_a_few(self) -> None:
+    def test_answers_of_most_demo_tasks_are_checked(self) -> None:
         unchecked = {pattern.task.method for pattern in PATTERNS} - set(CHECKS)
         assert len(PATTERNS) == 16
         assert unchecked == {
@@ -215,7 +213,7 @@ class TestTheTasks:
             "inverting the bits and adding one",
         }
 
-    def test_in_twos_complement_add_up_to_nothing(self) -> None:
+    def test_twos_complement_answer_and_number_add_up_to_zero(self) -> None:
         pattern = next(each for each in PATTERNS if "bits" in each.task.method)
         for task in draws(pattern):
             negative = int(re.findall(r"[01]{8}", task.answer)[0], 2)

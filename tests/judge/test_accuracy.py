@@ -66,10 +66,8 @@ def only(found: tuple[AccuracyFigures, ...], criterion: str | None = CLARITY) ->
     return figures
 
 
-class TestTheTable:
-    def test_has_the_judge_by_the_human_in_the_order_of_the_rubric(
-        self, run: Run, ana: User, bo: User
-    ) -> None:
+class TestConfusionMatrix:
+    def test_confusion_matrix_has_judge_by_human_in_rubric_order(self, run: Run, ana: User, bo: User) -> None:
         review(run, ana, {CLARITY: "Yes"})
         review(run, bo, {CLARITY: "Yes"})
         review(run, ana, {CLARITY: "No"})
@@ -87,14 +85,14 @@ class TestTheTable:
         assert figures.false_pass == wilson(1, 1)
         assert figures.leniency.value == 0
 
-    def test_of_the_verdict_comes_first(self, run: Run, ana: User) -> None:
+    def test_verdict_figures_come_first(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No", "Depth": "Yes"}, judge={CLARITY: "Yes", "Depth": "Yes"})
         found = compare_with_humans(JudgeScope(run)).overall
         assert [figures.title for figures in found] == ["Verdict", "Clarity", "Depth"]
         assert found[0].table.counts == ((0, 0, 1), (0, 0, 0), (0, 0, 0))
         assert found[0].false_pass == wilson(1, 1)
 
-    def test_follows_what_is_in_force(self, run: Run, ana: User, lea: User) -> None:
+    def test_confusion_matrix_counts_current_decisions(self, run: Run, ana: User, lea: User) -> None:
         evaluation = review(run, ana, {CLARITY: "No"})
         assert only(compare_with_humans(JudgeScope(run)).overall).n == 1
         decided = Evaluation.objects.get(pk=evaluation.pk)
@@ -106,11 +104,11 @@ class TestTheTable:
         decisions.undo(run=run, reviewer=ana)
         assert compare_with_humans(JudgeScope(run)).overall == ()
 
-    def test_leaves_out_what_the_judge_is_not_known_to_have_said(self, run: Run, ana: User) -> None:
+    def test_decisions_without_known_judge_scores_are_not_counted(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No"}, judge=None)
         assert compare_with_humans(JudgeScope(run)).overall == ()
 
-    def test_counts_apart_where_only_one_of_the_two_scored(self, run: Run, ana: User) -> None:
+    def test_pairs_with_only_one_score_are_counted_separately(self, run: Run, ana: User) -> None:
         both = {CLARITY: "Yes", "Depth": "Yes"}
         review(run, ana, {CLARITY: "Yes"}, judge=both)
         review(run, ana, both, judge={CLARITY: "Yes", "Depth": None})
@@ -118,7 +116,7 @@ class TestTheTable:
         figures = only(compare_with_humans(JudgeScope(run)).overall, "Depth")
         assert (figures.n, figures.judge_only, figures.human_only) == (1, 1, 1)
 
-    def test_has_a_place_for_scores_that_nobody_knows(self, run: Run, ana: User) -> None:
+    def test_unknown_scores_get_a_category(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "Yes"}, judge={CLARITY: "mostly, but…"})
         review(run, ana, {CLARITY: 4}, judge={CLARITY: True})
         review(run, ana, {CLARITY: "Yes"}, judge={CLARITY: "x" * 500})
@@ -130,9 +128,7 @@ class TestTheTable:
         assert figures.false_pass.value is None
         assert figures.as_json()
 
-    def test_puts_together_what_counts_as_the_same_where_scores_are_very_many(
-        self, run: Run, ana: User
-    ) -> None:
+    def test_many_scores_are_grouped_by_level(self, run: Run, ana: User) -> None:
         run.rubric["scores"] = [100, 50, 0]
         run.verdict_rule = VerdictRule("mean", (), (), (), 60, 30).as_json()
         run.save()
@@ -148,14 +144,14 @@ class TestTheTable:
         assert figures.out_of_scale == 1
 
 
-class TestWhatIsKeptApart:
-    def test_is_blind_and_assisted(self, run: Run, ana: User) -> None:
+class TestStrata:
+    def test_blind_and_assisted_reviews_are_counted_separately(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "Yes"})
         review(run, ana, {CLARITY: "Yes"}, blind={CLARITY: "No"})
         found = [one for one in compare_with_humans(JudgeScope(run)).overall if one.criterion == CLARITY]
         assert [(one.basis, one.agreement.value) for one in found] == [("blind", 0), ("assisted", 1)]
 
-    def test_of_the_verdict_is_blind_what_the_blind_scores_came_to(self, run: Run, ana: User) -> None:
+    def test_blind_verdict_comes_from_blind_scores(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "Yes"}, blind={CLARITY: "No"})
         assert only(compare_with_humans(JudgeScope(run)).overall, None).table.counts[0] == (0, 0, 1)
 
@@ -167,7 +163,7 @@ class TestWhatIsKeptApart:
             ({"needs_human_review": False}, "picked"),
         ],
     )
-    def test_is_why_the_record_was_reviewed(
+    def test_flagged_sampled_and_picked_records_are_counted_separately(
         self, run: Run, ana: User, record: dict[str, Any], population: Population
     ) -> None:
         review(run, ana, {CLARITY: "No"}, **record)
@@ -175,7 +171,7 @@ class TestWhatIsKeptApart:
         assert {one.population for one in found.overall} == {population}
         assert found.reviews == {("assisted", population): 1}
 
-    def test_is_judge_template_and_model(self, run: Run, ana: User) -> None:
+    def test_judges_templates_and_models_are_counted_separately(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "Yes"}, model_id="b")
         review(run, ana, {CLARITY: "No"}, model_id="a")
         review(run, ana, {CLARITY: "No"}, model_id=None)
@@ -191,7 +187,7 @@ class TestWhatIsKeptApart:
         assert only(found.overall).agreement == wilson(1, 3)
 
 
-class TestAScope:
+class TestScope:
     @pytest.fixture
     def several(self, run: Run, ana: User, bo: User) -> Run:
         """Four records, of which each narrowing holds one: by reviewer, judge, template and model."""
@@ -204,19 +200,21 @@ class TestAScope:
     @pytest.mark.parametrize(
         "narrowed", [{"judge": "judge-2"}, {"template": "prompts/new.txt"}, {"model": ""}]
     )
-    def test_narrows_by_what_judged_and_what_answered(self, several: Run, narrowed: dict[str, Any]) -> None:
+    def test_scope_filters_by_judge_template_and_model(self, several: Run, narrowed: dict[str, Any]) -> None:
         assert only(compare_with_humans(JudgeScope(several)).overall).n == 4
         assert only(compare_with_humans(JudgeScope(several, **narrowed)).overall).n == 1
 
-    def test_narrows_by_reviewer(self, several: Run, bo: User) -> None:
+    def test_scope_filters_by_reviewer(self, several: Run, bo: User) -> None:
         found = compare_with_humans(JudgeScope(several, reviewer=bo))
         assert only(found.overall).n == 1
         assert found.as_json()["scope"]["reviewer"] == "bo"
 
-    def test_is_of_one_run(self, several: Run) -> None:
+    def test_scope_is_limited_to_its_run(self, several: Run) -> None:
         assert compare_with_humans(JudgeScope(RunFactory.create())).overall == ()
 
-    def test_offers_what_there_are_decisions_of(self, several: Run, ana: User, bo: User, lea: User) -> None:
+    def test_scope_choices_are_values_with_decisions(
+        self, several: Run, ana: User, bo: User, lea: User
+    ) -> None:
         found = scope_choices(several)
         assert found.judges == ("judge-1", "judge-2")
         assert found.templates == ("prompts/judge.txt", "prompts/new.txt")
@@ -224,8 +222,8 @@ class TestAScope:
         assert found.reviewers == (ana, bo)
 
 
-class TestAfterTheReveal:
-    def test_counts_what_was_changed_and_in_which_direction(self, run: Run, ana: User) -> None:
+class TestAfterReveal:
+    def test_changes_after_reveal_are_counted_by_direction(self, run: Run, ana: User) -> None:
         for before, after in [("Yes", "Yes"), ("No", "No"), ("No", "Yes"), ("No", "Partial"), ("Yes", "No")]:
             review(run, ana, {CLARITY: after}, blind={CLARITY: before})
         review(run, ana, {CLARITY: "No"})
@@ -235,19 +233,19 @@ class TestAfterTheReveal:
         assert (clarity.towards_judge, clarity.away_from_judge) == (1, 1)
         assert (verdict.title, verdict.changed) == ("Verdict", wilson(3, 5))
 
-    def test_counts_a_criterion_that_was_taken_away_as_changed(self, run: Run, ana: User) -> None:
+    def test_criterion_removed_after_reveal_counts_as_changed(self, run: Run, ana: User) -> None:
         judged = {CLARITY: "Yes", "Depth": "Yes"}
         review(run, ana, {CLARITY: "Yes"}, judge=judged, blind=judged)
         depth = compare_with_humans(JudgeScope(run)).after_reveal[-1]
         assert (depth.criterion, depth.changed, depth.away_from_judge) == ("Depth", wilson(1, 1), 1)
 
-    def test_says_nothing_without_a_blind_review(self, run: Run, ana: User) -> None:
+    def test_after_reveal_is_empty_without_blind_reviews(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No"})
         assert compare_with_humans(JudgeScope(run)).after_reveal == ()
 
 
 class TestAsJson:
-    def test_it_holds_every_figure_and_what_it_is_of(self, run: Run, ana: User) -> None:
+    def test_accuracy_json_has_every_figure_with_its_subject(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No"}, blind={CLARITY: "Partial"})
         review(run, ana, {CLARITY: "No"})
         told = json.loads(json.dumps(compare_with_humans(JudgeScope(run)).as_json(), allow_nan=False))
@@ -261,16 +259,16 @@ class TestAsJson:
         assert told["overall"][0]["kappa"]["why"].startswith("There is only one pair")
         assert told["after_reveal"][0]["changed"]["value"] == 1
 
-    def test_it_says_what_is_biased(self) -> None:
+    def test_accuracy_json_names_the_biases(self) -> None:
         assert "may overstate agreement" in BASES["assisted"]
         assert {*POPULATIONS} == {"flagged", "sampled", "picked"}
 
 
-def test_every_figure_is_defined() -> None:
+def test_every_accuracy_figure_has_a_definition() -> None:
     assert {*FIGURES, "changed"} <= {*DEFINITIONS}
 
 
-def test_it_takes_two_queries_however_many_decisions(
+def test_accuracy_takes_two_queries_for_any_number_of_decisions(
     run: Run, ana: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     review(run, ana, {CLARITY: "Yes"})
@@ -284,7 +282,7 @@ def test_it_takes_two_queries_however_many_decisions(
         scope_choices(run)
 
 
-def test_a_rubric_of_numbers_weighs_how_far_apart_scores_are(run: Run, ana: User) -> None:
+def test_weighted_kappa_uses_distances_of_numeric_scores(run: Run, ana: User) -> None:
     run.rubric["scores"] = [5, 4, 3, 2, 1]
     run.verdict_rule = VerdictRule("mean", (), (), (), 4, 2).as_json()
     run.save()

@@ -33,47 +33,47 @@ def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:
     )
 
 
-class TestTheSample:
+class TestSampleData:
     @pytest.fixture
     def facts(self, sample: bytes) -> DataSummary:
         return facts_of(*sample.splitlines())
 
-    def test_has_two_families_of_reasons(self, facts: DataSummary) -> None:
+    def test_sample_data_has_two_reason_families(self, facts: DataSummary) -> None:
         assert len(facts.families) == 2
         assert "75 of 75 records flagged for review, for 2 flag reasons." in facts.sentences
 
-    def test_has_verifications_against_an_empty_reference(self, facts: DataSummary) -> None:
+    def test_sample_data_has_verifications_against_an_empty_reference(self, facts: DataSummary) -> None:
         assert facts.records_of("verified", "no reference") == 49
         assert any(sentence.startswith("49 verifications against an empty") for sentence in facts.sentences)
 
-    def test_has_scores_that_contradict_the_verifier(self, facts: DataSummary) -> None:
+    def test_sample_data_has_scores_that_contradict_the_verifier(self, facts: DataSummary) -> None:
         assert facts.records_of("contradiction", "verifier") == 11
         assert any(
             sentence.startswith("11 records contradict themselves: score contradicts verifier")
             for sentence in facts.sentences
         )
 
-    def test_has_verdicts_in_its_raw_output_alone(self, facts: DataSummary) -> None:
+    def test_sample_data_has_verdicts_in_raw_output_only(self, facts: DataSummary) -> None:
         assert (facts.no_verdict, facts.verdicts_read) == (75, 75)
 
-    def test_cannot_be_reviewed_blind(self, facts: DataSummary) -> None:
+    def test_sample_data_cannot_be_reviewed_blind(self, facts: DataSummary) -> None:
         assert not facts.blind.is_possible
         assert facts.blind.sentence in facts.sentences
 
 
-class TestFacts:
-    def test_are_of_all_records(self) -> None:
+class TestDataSummary:
+    def test_summary_counts_all_records(self) -> None:
         facts = facts_of(line("a"), line("b", needs_human_review=False, human_review_status="Not Required"))
         assert (facts.records, facts.flagged, facts.no_verdict) == (2, 1, 0)
 
-    def test_count_what_the_verifier_said(self) -> None:
+    def test_summary_counts_verification_outcomes(self) -> None:
         facts = facts_of(line("a", **NO_REFERENCE), line("b", **NO_REFERENCE), line("c", **MATCH))
         assert [(fact.value, fact.records) for fact in facts.verifications] == [
             ("no reference", 2),
             ("yes", 1),
         ]
 
-    def test_name_records_as_the_list_of_the_run_finds_them(self) -> None:
+    def test_summary_counts_match_the_filtered_list(self) -> None:
         facts = facts_of(line("a", aggregated_score="Fail"), line("b", **MATCH))
         [fact] = [fact for fact in facts.contradictions if fact.value == "verdict"]
         found = Evaluation.objects.filter(
@@ -82,19 +82,19 @@ class TestFacts:
         assert [record.evaluation_id for record in found] == ["a"]
         assert fact.records == 1
 
-    def test_have_the_verdicts_that_raw_output_comes_to(self) -> None:
+    def test_summary_counts_verdicts_extracted_from_raw_output(self) -> None:
         facts = facts_of(unparsed("a", "Yes"), unparsed("b", "No"), unparsed("c", "perhaps"), line("d"))
         assert (facts.no_verdict, facts.verdicts_read) == (3, 2)
         counts = dict(StratumCount.objects.values_list("verdict", "evaluations"))
         assert counts == {"Pass": 2, "Fail": 1, "": 1}
 
-    def test_follow_what_a_file_changes(self) -> None:
+    def test_summary_follows_reimported_records(self) -> None:
         facts_of(line("a", **NO_REFERENCE), line("b", **NO_REFERENCE))
         facts = facts_of(line("a", **MATCH), line("b", **NO_REFERENCE))
         assert facts.records_of("verified", "no reference") == 1
         assert facts.records == 2
 
-    def test_are_those_of_one_run(self) -> None:
+    def test_summary_is_limited_to_its_run(self) -> None:
         facts_of(line("a", **NO_REFERENCE))
         bring_in(file_of(line("b", **MATCH)), run="another")
         assert (
@@ -105,7 +105,7 @@ class TestFacts:
         )
         assert FacetCount.objects.filter(name="verified").count() == 2
 
-    def test_say_when_a_file_is_still_being_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_summary_says_while_records_are_being_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
         facts = facts_of(line("a"))
         assert not facts.is_counted
@@ -113,14 +113,14 @@ class TestFacts:
         assert indexing.index_next_chunk()
         assert data_summary.summarize_data(Run.objects.get()).is_counted
 
-    def test_tell_that_task_context_makes_blind_review_possible(self) -> None:
+    def test_summary_says_that_task_context_allows_blind_review(self) -> None:
         answer = {"model_id": "openai/o4-mini", "response_text": "It is 60."}
         without = facts_of(line("a", task_id="7", structured_model_response=None))
         assert not without.blind.is_possible
         contexts.bring(contexts.task(model_responses=[answer]))
         assert data_summary.summarize_data(Run.objects.get()).blind.is_possible
 
-    def test_of_an_empty_run_are_none(self) -> None:
+    def test_summary_of_an_empty_run_counts_nothing(self) -> None:
         run = Run.objects.create(name="empty")
         facts = data_summary.summarize_data(run)
         assert (facts.records, facts.verifications, facts.as_json()["records"]) == (0, (), 0)

@@ -53,8 +53,8 @@ def examples() -> list[dict[str, Any]]:
     return [json.loads(one) for one in few_shot.stream_examples(JudgeScope(Run.objects.get()))]
 
 
-class TestTheList:
-    def test_ranks_causes_by_template(self, ana: User) -> None:
+class TestErrorAnalysis:
+    def test_causes_are_ranked_by_template(self, ana: User) -> None:
         decided("a", ana, {"Clarity": "too lenient", "Rigor": "too strict"})
         decided("b", ana, {"Rigor": "too strict"})
         decided("c", ana, {"Rigor": "arithmetic"}, judge_prompt_template_path="prompts/other.txt")
@@ -67,19 +67,19 @@ class TestTheList:
         assert [(one.title, one.mentions) for one in first.causes[0].criteria] == [("Rigor", 2)]
         assert (second.path, second.causes[0].word) == ("prompts/other.txt", "arithmetic")
 
-    def test_follows_what_is_in_force(self, ana: User) -> None:
+    def test_mentions_count_current_decisions(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
         decisions.undo(run=Run.objects.get(), reviewer=ana)
         assert (found().templates, found().mentions) == ((), 0)
 
-    def test_narrows_by_judge_template_and_model(self, ana: User) -> None:
+    def test_error_analysis_filters_by_judge_template_and_model(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
         decided("b", ana, {"Rigor": "arithmetic"}, model_id="o1")
         [template] = found(model="o1").templates
         assert [cause.word for cause in template.causes] == ["arithmetic"]
         assert found(judge="nobody").templates == ()
 
-    def test_takes_as_many_queries_for_many_as_for_one(
+    def test_error_analysis_takes_the_same_queries_at_any_size(
         self, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
         for number, cause in enumerate(["too strict", "arithmetic", "too lenient"]):
@@ -88,8 +88,8 @@ class TestTheList:
             found()
 
 
-class TestAnExample:
-    def test_quotes_the_judge_and_the_reviewer(self, ana: User) -> None:
+class TestExample:
+    def test_example_quotes_judge_and_reviewer(self, ana: User) -> None:
         decided("eval_1", ana, {"Rigor": "too strict"}, comments="Half is right.", task_id="7", model_id="o1")
         [example] = found().templates[0].causes[0].examples
         assert (example.evaluation_id, example.title, example.reviewer) == ("eval_1", "Task 7 · o1", "ana")
@@ -97,7 +97,7 @@ class TestAnExample:
         assert example.judge_justification == r"Ends with \(\frac{1}{2}\)."
         assert (example.human_justification, example.comment) == ("Rigor is Yes.", "Half is right.")
 
-    def test_does_not_quote_the_judges_justification_as_the_reviewers(self, ana: User) -> None:
+    def test_kept_justification_is_not_quoted_as_the_reviewers(self, ana: User) -> None:
         bring_in(file_of(line("a", parsed_rubric_scores=JUDGED)))
         decide(
             Evaluation.objects.get(),
@@ -110,7 +110,7 @@ class TestAnExample:
         [example] = found().templates[0].causes[0].examples
         assert example.human_justification == ""
 
-    def test_quotes_no_judge_that_has_changed_since(self, ana: User) -> None:
+    def test_changed_record_is_not_quoted(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
         judged = {"Clarity": JUDGED["Clarity"], "Rigor": {"score": "No", "justification": "Another reason."}}
         bring_in(file_of(line("a", parsed_rubric_scores=judged)))
@@ -118,7 +118,7 @@ class TestAnExample:
         assert (example.judge_score, example.judge_justification) == ("No", "")
         assert examples() == []
 
-    def test_is_the_newest_of_each_of_several_criteria(self, ana: User) -> None:
+    def test_examples_are_the_newest_of_several_criteria(self, ana: User) -> None:
         for name in "abc":
             decided(name, ana, {"Rigor": "arithmetic"})
         decided("d", ana, {"Clarity": "arithmetic"})
@@ -143,7 +143,7 @@ class TestMarkdown:
     def text(self) -> str:
         return "".join(error_analysis.to_markdown(found(), lambda example: f"/records/{example.evaluation}/"))
 
-    def test_has_causes_and_quotes_with_links(self, ana: User) -> None:
+    def test_markdown_has_causes_and_quotes_with_links(self, ana: User) -> None:
         record = decided("a", ana, {"Rigor": "too strict"}, comments="See step 2.")
         text = self.text()
         assert "| Too strict | 1 | Rigor (1) |" in text
@@ -151,20 +151,20 @@ class TestMarkdown:
         assert "```text\nEnds with \\(\\frac{1}{2}\\).\n```" in text
         assert "See step 2." in text
 
-    def test_runs_and_fetches_nothing_that_a_record_says(self, ana: User) -> None:
+    def test_markdown_escapes_texts_of_records(self, ana: User) -> None:
         nasty = "```\n<script>alert(1)</script> ![x](https://example.com/x.png)"
         decided("a", ana, {"Rigor": "too strict"}, comments=nasty, task_id="[x](javascript:1) | # <b>")
         text = self.text()
         assert f"````text\n{nasty}\n````" in text
         assert r"\[x\](javascript:1) \| \# \<b\>" in text
 
-    def test_says_that_there_is_nothing(self) -> None:
+    def test_markdown_without_causes_says_so(self) -> None:
         bring_in(file_of(line("a")))
         assert self.text().endswith("No reviewer has named a cause yet.\n")
 
 
 class TestFewShotExamples:
-    def test_have_what_was_judged_what_the_judge_said_and_what_is_right(self, ana: User) -> None:
+    def test_few_shot_example_has_input_judge_and_correction(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"}, comments="Half is right.", task_id="7")
         contexts.bring(contexts.task())
         [example] = examples()
@@ -182,18 +182,18 @@ class TestFewShotExamples:
             "Half is right.",
         )
 
-    def test_are_null_where_nothing_is_known(self, ana: User) -> None:
+    def test_few_shot_input_is_null_if_unknown(self, ana: User) -> None:
         decided(
             "a", ana, {"Rigor": "too strict"}, structured_model_response=None, structured_ideal_response=None
         )
         [example] = examples()
         assert set(example["input"].values()) == {None}
 
-    def test_are_one_for_each_criterion_with_a_cause(self, ana: User) -> None:
+    def test_few_shot_examples_are_one_per_criterion_with_a_cause(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict", "Clarity": "too lenient"})
         assert [example["criterion"] for example in examples()] == ["Clarity", "Rigor"]
 
-    def test_come_in_batches_of_a_few_queries(
+    def test_few_shot_examples_are_read_in_batches(
         self,
         ana: User,
         monkeypatch: pytest.MonkeyPatch,

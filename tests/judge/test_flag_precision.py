@@ -45,8 +45,8 @@ def counted(
     )
 
 
-class TestAFamily:
-    def test_counts_what_came_of_its_records(self, ana: User) -> None:
+class TestFlagReason:
+    def test_flag_reason_counts_outcomes_of_its_records(self, ana: User) -> None:
         done = bring_in(
             file_of(
                 line("a", review_reasons=["Parsing failed at line 3", "Sampled"]),
@@ -70,7 +70,7 @@ class TestAFamily:
         assert parsing.minutes_per_error == 3
         assert (sampled.title, sampled.flagged, sampled.reviewed, sampled.changed) == ("Sampled", 1, 1, 1)
 
-    def test_follows_what_is_in_force(self, ana: User) -> None:
+    def test_flag_reason_counts_current_decisions(self, ana: User) -> None:
         done = bring_in(file_of(line("a")))
         decide(
             Evaluation.objects.get(),
@@ -83,7 +83,7 @@ class TestAFamily:
         [family] = flag_precision.measure_flag_precision(JudgeScope(done.run)).families
         assert (family.flagged, family.reviewed) == (1, 0)
 
-    def test_is_of_one_reviewer_where_the_scope_says_so(self, run: Run, ana: User, bo: User) -> None:
+    def test_flag_reason_can_be_limited_to_a_reviewer(self, run: Run, ana: User, bo: User) -> None:
         counted(run, ana, changed=1, of=4)
         [family] = flag_precision.measure_flag_precision(JudgeScope(run, reviewer=bo)).families
         assert (family.flagged, family.reviewed) == (1000, 0)
@@ -92,22 +92,22 @@ class TestAFamily:
 
 
 class TestMinutesPerError:
-    def test_are_what_it_costs_to_find_one(self, run: Run, ana: User) -> None:
+    def test_minutes_per_error_divide_time_by_precision(self, run: Run, ana: User) -> None:
         """Twenty reviews of three minutes find four errors."""
         assert counted(run, ana, changed=4, of=20, minutes=60).minutes_per_error == 15
 
-    def test_are_none_without_an_error_and_say_what_was_spent(self, run: Run, ana: User) -> None:
+    def test_minutes_per_error_without_an_error_give_the_time_spent(self, run: Run, ana: User) -> None:
         family = counted(run, ana, changed=0, of=20, minutes=60)
         assert family.minutes_per_error is None
         assert family.minutes_why == "No error found in 60 active minutes."
 
-    def test_are_none_without_time(self, run: Run, ana: User) -> None:
+    def test_minutes_per_error_without_timed_reviews_are_none(self, run: Run, ana: User) -> None:
         family = counted(run, ana, changed=2, of=20)
         assert family.minutes_per_error is None
         assert family.minutes_why == "No review of a record with this reason was timed."
 
 
-class TestTheAdvice:
+class TestAdvice:
     @pytest.mark.parametrize(
         ("changed", "of", "advice"),
         [
@@ -122,27 +122,27 @@ class TestTheAdvice:
             (5, 200, "retire"),
         ],
     )
-    def test_is_what_the_interval_allows(
+    def test_advice_follows_the_interval(
         self, run: Run, ana: User, changed: int, of: int, advice: str
     ) -> None:
         family = counted(run, ana, changed=changed, of=of)
         assert family.advice == advice
         assert family.because.lower().startswith(advice)
 
-    def test_comes_with_its_rule(self, run: Run) -> None:
+    def test_advice_has_its_rule(self, run: Run) -> None:
         reasons = flag_precision.measure_flag_precision(JudgeScope(run))
         assert reasons.families == ()
         assert "one in 10" in reasons.rule
         assert reasons.as_json()["rule"] == reasons.rule
 
-    def test_gives_the_numbers_it_stands_on(self, run: Run, ana: User) -> None:
+    def test_advice_gives_its_numbers(self, run: Run, ana: User) -> None:
         assert counted(run, ana, changed=5, of=20).because == (
             "Keep: 5 of 20 reviewed records contained an error; the share is between 11% and "
             "47%, more than one in 10."
         )
 
 
-def test_the_reason_that_flags_most_comes_first(run: Run, ana: User) -> None:
+def test_reason_with_most_flagged_records_comes_first(run: Run, ana: User) -> None:
     FacetCount.objects.create(run=run, name="reason", value="rare", evaluations=2)
     counted(run, ana, changed=0, of=1)
     assert [family.key for family in flag_precision.measure_flag_precision(JudgeScope(run)).families] == [

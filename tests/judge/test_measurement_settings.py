@@ -36,8 +36,8 @@ def configure(run: Run, actor: User, **changes: Any) -> Run:
     )
 
 
-class TestConfiguring:
-    def test_changes_the_shares_and_says_so(self, run: Run, lea: User) -> None:
+class TestConfigure:
+    def test_configure_changes_the_shares_and_records_an_event(self, run: Run, lea: User) -> None:
         configure(run, lea, blind_share=0.3, overlap=3)
         assert measurement_settings.current_settings(Run.objects.get()) == MeasurementSettings(0.3, 0, 0, 3)
         event = AuditEvent.objects.get(action="configure measures")
@@ -55,13 +55,13 @@ class TestConfiguring:
             "overlap": 3,
         }
 
-    def test_draws_what_another_sample_asks_for(self, run: Run, lea: User) -> None:
+    def test_configure_draws_a_changed_sample(self, run: Run, lea: User) -> None:
         configure(run, lea, sample_share=0.2)
         assert Evaluation.objects.filter(is_sampled=True).count() == 2
         configure(run, lea, sample_share=0)
         assert not Evaluation.objects.filter(is_sampled=True).exists()
 
-    def test_is_refused_where_somebody_was_faster(self, run: Run, lea: User) -> None:
+    def test_configure_conflicts_with_a_concurrent_change(self, run: Run, lea: User) -> None:
         seen = measurement_settings.current_settings(run).fingerprint
         configure(run, lea, blind_share=0.3)
         with pytest.raises(SettingsChanged):
@@ -69,7 +69,7 @@ class TestConfiguring:
                 run_id=run.pk, actor=lea, measures=measurement_settings.current_settings(run), seen=seen
             )
 
-    def test_is_for_leads(self, run: Run, ana: User) -> None:
+    def test_configure_is_for_leads_only(self, run: Run, ana: User) -> None:
         with pytest.raises(Denied):
             configure(run, ana, blind_share=0.3)
 
@@ -83,15 +83,17 @@ class TestConfiguring:
             ({"overlap": 10}, "Enter 2 to 9 reviewers per record."),
         ],
     )
-    def test_says_what_cannot_be(self, run: Run, lea: User, wrong: dict[str, float], sentence: str) -> None:
+    def test_configure_reports_every_invalid_value(
+        self, run: Run, lea: User, wrong: dict[str, float], sentence: str
+    ) -> None:
         with pytest.raises(InvalidSettings) as caught:
             configure(run, lea, **wrong)
         assert caught.value.problems == {name: [sentence] for name in wrong}
         assert not AuditEvent.objects.filter(action="configure measures").exists()
 
 
-class TestWhatTheSharesComeTo:
-    def test_is_counted_of_what_they_are_of(self, run: Run, lea: User, ana: User) -> None:
+class TestShareDescriptions:
+    def test_descriptions_count_the_records_of_each_share(self, run: Run, lea: User, ana: User) -> None:
         UserFactory.create(username="cy", role="reviewer")
         reach = measurement_settings.describe_shares(
             configure(run, lea, blind_share=0.5, sample_share=0.2, overlap_share=0.4, overlap=3)
@@ -101,12 +103,12 @@ class TestWhatTheSharesComeTo:
         assert reach.overlap == "40% of 5 records to review: about 2."
         assert reach.obstacles == ()
 
-    def test_tells_how_much_of_the_sample_is_decided(self, run: Run, lea: User, ana: User) -> None:
+    def test_sample_description_counts_decided_records(self, run: Run, lea: User, ana: User) -> None:
         changed = configure(run, lea, sample_share=0.2)
         agree(Evaluation.objects.select_related("run").filter(is_sampled=True)[0], ana)
         assert measurement_settings.describe_shares(changed).sample.endswith("Drawn so far: 2 (1 decided).")
 
-    def test_says_what_stands_in_the_way(self, lea: User) -> None:
+    def test_descriptions_name_obstacles(self, lea: User) -> None:
         bring_in(file_of(line("f0", structured_model_response=None)))
         changed = configure(Run.objects.get(), lea, blind_share=0.5, overlap_share=0.5)
         reach = measurement_settings.describe_shares(changed)
@@ -115,7 +117,7 @@ class TestWhatTheSharesComeTo:
         assert blind.startswith("No record of this run can be scored blind")
         assert people.startswith("2 people are to review the same record and only 1 person can.")
 
-    def test_says_why_a_sample_is_larger_than_its_share(self, lea: User) -> None:
+    def test_sample_description_explains_a_larger_sample(self, lea: User) -> None:
         bring_in(file_of(*(line(f"u{number}", **CALM, model_id=f"model-{number}") for number in range(4))))
         reach = measurement_settings.describe_shares(configure(Run.objects.get(), lea, sample_share=0.25))
         assert reach.sample == (
@@ -123,11 +125,11 @@ class TestWhatTheSharesComeTo:
             "for each judge, prompt, model and verdict. Drawn so far: 4 (0 decided)."
         )
 
-    def test_of_an_empty_run_says_that_it_has_no_records(self) -> None:
+    def test_descriptions_of_an_empty_run_say_so(self) -> None:
         reach = measurement_settings.describe_shares(Run.objects.create(name="empty", blind_share=0.5))
         assert reach.blind == reach.sample == "This run has no records yet."
 
-    def test_of_no_share_has_nothing_in_the_way(self, lea: User) -> None:
+    def test_shares_of_zero_have_no_obstacles(self, lea: User) -> None:
         bring_in(file_of(line("f0", structured_model_response=None)))
         assert measurement_settings.describe_shares(Run.objects.get()).obstacles == ()
 
@@ -135,5 +137,5 @@ class TestWhatTheSharesComeTo:
 @pytest.mark.parametrize(
     ("share", "word"), [(0, "0"), (0.15, "15"), (0.07, "7"), (0.025, "2.5"), (1, "100"), (1 / 3, "33.3333")]
 )
-def test_a_share_reads_in_per_cent(share: float, word: str) -> None:
+def test_share_is_formatted_in_percent(share: float, word: str) -> None:
     assert measurement_settings.percent(share) == word

@@ -24,8 +24,8 @@ def escapes(run: Run) -> MissedErrors:
     return missed_errors.estimate_missed_errors(JudgeScope(run))
 
 
-class TestTheEscapeRate:
-    def test_weights_each_part_by_all_its_records(self, run: Run, ana: User) -> None:
+class TestMissRate:
+    def test_miss_rate_weights_strata_by_their_records(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 900, "Fail": 100}, is_flagged=False)
         decided(others, ana, "Pass", "Fail", 1)
         decided(others, ana, "Pass", "Pass", 9)
@@ -36,7 +36,7 @@ class TestTheEscapeRate:
         assert found.missed.value == pytest.approx(140)
         assert (found.records, found.reviewed) == (1000, 20)
 
-    def test_is_none_of_records_that_were_picked_by_hand(self, run: Run, ana: User) -> None:
+    def test_miss_rate_ignores_picked_records(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 100}, is_flagged=False)
         decided(others, ana, "Pass", "Fail", 7, is_sampled=False)
         found = escapes(run)
@@ -44,18 +44,18 @@ class TestTheEscapeRate:
         assert found.unsampled == 7
         assert "Not counted: 7 reviews" in found.sentences[-1]
 
-    def test_does_not_ask_what_the_judge_did_not_say(self, run: Run, ana: User) -> None:
+    def test_miss_rate_ignores_records_without_judge_verdict(self, run: Run, ana: User) -> None:
         others = stratum(run, {"": 50, "Pass": 50}, is_flagged=False)
         decided(others, ana, None, "Fail", 3)
         decided(others, ana, "Pass", "Pass", 4)
         assert (escapes(run).records, escapes(run).miss_rate.share.value) == (50, 0)
 
-    def test_says_what_it_does_not_cover(self, run: Run, ana: User) -> None:
+    def test_miss_rate_names_strata_without_reviews(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 90, "Fail": 10}, is_flagged=False)
         decided(others, ana, "Pass", "Pass", 9)
         assert any(sentence.startswith("Unflagged: Covers 90 of 100") for sentence in escapes(run).sentences)
 
-    def test_says_that_whoever_saw_the_judges_score_leans_towards_it(self, run: Run, ana: User) -> None:
+    def test_miss_rate_warns_about_assisted_reviews(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 90}, is_flagged=False)
         decided(others, ana, "Pass", "Pass", 2, is_blind=True)
         decided(others, ana, "Pass", "Pass", 1)
@@ -64,8 +64,8 @@ class TestTheEscapeRate:
         )
 
 
-class TestRecall:
-    def test_is_the_share_of_all_wrong_verdicts_that_was_flagged(self, run: Run, ana: User) -> None:
+class TestFlagRecall:
+    def test_flag_recall_is_the_flagged_share_of_wrong_verdicts(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"Pass": 100})
         decided(flagged, ana, "Pass", "Fail", 30)
         decided(flagged, ana, "Pass", "Pass", 70)
@@ -78,7 +78,7 @@ class TestRecall:
         assert recall.high is not None
         assert 0 < recall.low < 30 / 130 < recall.high < 1
 
-    def test_takes_flagged_records_left_to_be_like_reviewed_ones(self, run: Run, ana: User) -> None:
+    def test_flag_recall_extrapolates_reviewed_flagged_records(self, run: Run, ana: User) -> None:
         flagged = stratum(run, {"Pass": 200})
         decided(flagged, ana, "Pass", "Fail", 10)
         decided(flagged, ana, "Pass", "Pass", 10)
@@ -90,8 +90,8 @@ class TestRecall:
         assert "180 unreviewed flagged records are assumed to be like the reviewed ones." in found.sentences
 
 
-class TestCriteria:
-    def test_say_which_scores_are_wrong_in_sampled_records(self, run: Run, ana: User) -> None:
+class TestCriterionMissRates:
+    def test_criterion_miss_rates_count_wrong_scores_in_sampled_records(self, run: Run, ana: User) -> None:
         others = stratum(run, {"Pass": 100}, is_flagged=False)
         decided(others, ana, '"Yes"', '"No"', 3, criterion="Rigor")
         decided(others, ana, '"Yes"', '"Yes"', 7, criterion="Rigor")
@@ -107,8 +107,8 @@ class TestCriteria:
         }
 
 
-class TestWithoutASample:
-    def test_nothing_is_known_where_nothing_is_sampled(self, run: Run, ana: User) -> None:
+class TestWithoutSample:
+    def test_miss_rate_is_unknown_without_a_sample(self, run: Run, ana: User) -> None:
         run.sample_share = 0
         stratum(run, {"Pass": 100}, is_flagged=False)
         found = escapes(run)
@@ -118,24 +118,24 @@ class TestWithoutASample:
         assert sentence.startswith("None of 100 unflagged records is sampled. Their error rate is unkn")
         assert sentence.endswith("Set a share under “Sampling and blind review”.")
 
-    def test_nothing_is_known_before_somebody_reviewed(self, run: Run) -> None:
+    def test_miss_rate_is_unknown_without_reviews(self, run: Run) -> None:
         stratum(run, {"Pass": 100}, is_flagged=False)
         [sentence] = escapes(run).sentences
         assert sentence.startswith("None of 100 unflagged records is sampled and reviewed yet")
 
-    def test_nothing_can_be_missed_where_everything_is_flagged(self, run: Run, ana: User) -> None:
+    def test_flags_miss_nothing_if_every_record_is_flagged(self, run: Run, ana: User) -> None:
         decided(stratum(run, {"Pass": 10}), ana, "Pass", "Fail", 10)
         found = escapes(run)
         assert found.sentences[0].startswith("Every record with a verdict is flagged")
         assert found.flagged_error_rate.share.value == 1
         assert found.flag_recall.why == "Every record with a verdict is flagged."
 
-    def test_an_empty_run_is_no_error(self, run: Run) -> None:
+    def test_flag_recall_of_an_empty_run_is_undefined(self, run: Run) -> None:
         assert escapes(run).as_json()["flag_recall"]["value"] is None
 
 
-class TestFromDecisions:
-    def test_a_confirmed_and_a_corrected_sample_make_a_rate(self, ana: User) -> None:
+class TestSampledDecisions:
+    def test_confirmed_and_corrected_samples_give_a_miss_rate(self, ana: User) -> None:
         """From the file to the figure: two records that need no review, of which one is wrong."""
         other = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
         run = bring_in(file_of(line("a", **other), line("b", **other), line("c"))).run

@@ -21,9 +21,9 @@ AMONG_REVIEWERS = [f"reviewers {figure}" for figure in reviewer_agreement.FIGURE
 FLAGS = ["miss_rate", "flagged_error_rate", "flag_recall"]
 
 
-class TestARequirement:
+class TestRequirement:
     @pytest.mark.parametrize("figure", [*JUDGED, *AMONG_REVIEWERS, *FLAGS])
-    def test_names_any_figure_of_the_report(self, figure: str) -> None:
+    def test_requirement_accepts_every_figure_of_the_report(self, figure: str) -> None:
         assert parse_requirement(f"{figure} >= 0.5").words == tuple(figure.split())
 
     @pytest.mark.parametrize(
@@ -35,7 +35,9 @@ class TestARequirement:
             ("blind sampled leniency of a >= b <= -0.25", "a >= b", False, -0.25),
         ],
     )
-    def test_is_a_sentence(self, text: str, criterion: str | None, at_least: bool, bar: float) -> None:
+    def test_requirement_is_parsed_from_text(
+        self, text: str, criterion: str | None, at_least: bool, bar: float
+    ) -> None:
         found = parse_requirement(text)
         assert (found.criterion, found.at_least, found.limit) == (criterion, at_least, bar)
 
@@ -61,13 +63,13 @@ class TestARequirement:
             ("blind flagged kappa >=", "has no limit from -1 to 1"),
         ],
     )
-    def test_that_is_none_is_refused_with_what_there_is(self, text: str, sentence: str) -> None:
+    def test_invalid_requirement_is_rejected_with_the_known_forms(self, text: str, sentence: str) -> None:
         with pytest.raises(InvalidRequirement) as refused:
             parse_requirement(text)
         assert sentence in str(refused.value)
 
     @given(st.text() | st.lists(st.sampled_from([*"<>=. 09-", "blind flagged kappa", " of "])).map("".join))
-    def test_is_read_or_refused_whatever_it_is(self, text: str) -> None:
+    def test_any_text_is_parsed_or_rejected(self, text: str) -> None:
         with suppress(InvalidRequirement):
             assert -1 <= parse_requirement(text).limit <= 1
 
@@ -76,7 +78,7 @@ def checked(text: str, value: float, low: float, high: float, n: int = 40) -> Ga
     return GateResult(parse_requirement(text), Estimate(value, low, high, n))
 
 
-class TestABar:
+class TestGateResult:
     @pytest.mark.parametrize(
         ("text", "low", "high", "outcome"),
         [
@@ -94,7 +96,7 @@ class TestABar:
             ("miss_rate <= 0.1", 0.11, 0.2, "missed"),
         ],
     )
-    def test_is_for_the_end_of_the_interval_and_not_for_the_figure(
+    def test_limit_is_compared_with_the_interval(
         self, text: str, low: float, high: float, outcome: str
     ) -> None:
         found = checked(text, (low + high) / 2, low, high)
@@ -113,11 +115,11 @@ class TestABar:
             wilson(0, 9),
         ],
     )
-    def test_says_nothing_about_what_is_undefined_or_of_few(self, estimate: Estimate) -> None:
+    def test_outcome_of_an_undefined_or_thin_figure_is_cannot_tell(self, estimate: Estimate) -> None:
         found = GateResult(parse_requirement("blind flagged agreement >= 0.5"), estimate)
         assert (found.outcome, quality_gates.worst_outcome([found]).status) == ("cannot tell", 2)
 
-    def test_is_told_in_a_line_with_figure_interval_and_n(self) -> None:
+    def test_gate_sentence_has_figure_interval_and_n(self) -> None:
         assert checked(f"blind flagged kappa of {CLARITY} >= 0.6", 0.7, 0.55, 0.85).sentence == (
             f"cannot tell: blind flagged kappa of {CLARITY}: 0.700, 95% from 0.550 to 0.850; n = 40; "
             "required: at least 0.6"
@@ -131,7 +133,7 @@ class TestABar:
             "cannot tell: blind flagged kappa of the verdict: There are none; n = 0; required: at least 0.6"
         )
 
-    def test_that_is_missed_counts_more_than_one_that_cannot_be_told(self) -> None:
+    def test_missed_is_worse_than_cannot_tell(self) -> None:
         missed = checked("miss_rate <= 0.05", 0.5, 0.4, 0.6)
         unknown = GateResult(missed.requirement, undefined("There are none."))
         met = checked("miss_rate <= 0.5", 0.1, 0.0, 0.2)
@@ -141,7 +143,7 @@ class TestABar:
 
 
 @pytest.mark.django_db
-class TestAReport:
+class TestReportFigures:
     @pytest.fixture
     def run(self, ana: User) -> Run:
         """40 flagged records scored blind and 30 assisted; of 100 others 20 are sampled, 2 of them wrong."""
@@ -165,13 +167,15 @@ class TestAReport:
             (f"blind flagged agreement of {CLARITY} >= 0.5", wilson(40, 40)),
         ],
     )
-    def test_has_the_figure_of_those_records(self, text: str, of: Estimate, run: Run) -> None:
+    def test_requirement_is_checked_against_its_group_of_records(
+        self, text: str, of: Estimate, run: Run
+    ) -> None:
         [found] = quality_gates.check_requirements(
             report.build_report(JudgeScope(run)), [parse_requirement(text)]
         )
         assert found.estimate == of
 
-    def test_has_what_the_flags_miss(self, run: Run) -> None:
+    def test_requirement_is_checked_against_missed_errors(self, run: Run) -> None:
         found = report.build_report(JudgeScope(run))
         rate, recall = quality_gates.check_requirements(
             found, map(parse_requirement, ("miss_rate <= 1", "flag_recall >= 0"))
@@ -183,14 +187,14 @@ class TestAReport:
     @pytest.mark.parametrize(
         "text", ["blind sampled agreement", "blind flagged kappa of Depth", "reviewers alpha"]
     )
-    def test_without_such_decisions_says_so(self, text: str, run: Run) -> None:
+    def test_requirement_without_decisions_says_so(self, text: str, run: Run) -> None:
         [found] = quality_gates.check_requirements(
             report.build_report(JudgeScope(run)), [parse_requirement(f"{text} >= 0")]
         )
         assert found.outcome == "cannot tell"
         assert "There is no current decision of that kind" in found.sentence
 
-    def test_knows_every_figure_there_is(self, run: Run) -> None:
+    def test_every_accepted_figure_is_in_the_report(self, run: Run) -> None:
         every = [parse_requirement(f"{figure} >= 0") for figure in chain(JUDGED, AMONG_REVIEWERS, FLAGS)]
         assert len(quality_gates.check_requirements(report.build_report(JudgeScope(run)), every)) == len(
             every

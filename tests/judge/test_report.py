@@ -40,8 +40,8 @@ def reviewed(reviewer: User) -> Run:
     return run
 
 
-class TestTheObject:
-    def test_has_every_part_as_plain_json(self, ana: User) -> None:
+class TestReport:
+    def test_report_has_every_part_as_plain_json(self, ana: User) -> None:
         found = json.loads(
             json.dumps(report.build_report(JudgeScope(reviewed(ana))).as_json(), allow_nan=False)
         )
@@ -49,20 +49,20 @@ class TestTheObject:
         assert found["progress"]["done"] == 1
         assert found["error_analysis"]["templates"][0]["causes"][0]["cause"] == "too lenient"
 
-    def test_of_an_empty_run_says_why_there_is_nothing(self) -> None:
+    def test_report_of_an_empty_run_gives_reasons(self) -> None:
         found = report.build_report(JudgeScope(Run.objects.create(name="empty"))).as_json()
         assert found["missed_errors"]["miss_rate"]["value"] is None
         assert found["missed_errors"]["miss_rate"]["why"] != ""
         assert found["judge_vs_human"]["overall"] == []
 
-    def test_takes_as_many_queries_for_many_decisions_as_for_one(
+    def test_report_takes_the_same_queries_at_any_size(
         self, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
         run = reviewed(ana)
         with django_assert_max_num_queries(30):
             report.build_report(JudgeScope(run)).as_json()
 
-    def test_of_the_sample_tells_the_truth_about_thin_data(self, sample: bytes) -> None:
+    def test_report_of_the_sample_admits_thin_data(self, sample: bytes) -> None:
         bring_in(sample, run="sample")
         found = report.build_report(JudgeScope(Run.objects.get()))
         assert found.data.records_of("verified", "no reference") == 49
@@ -75,14 +75,14 @@ class TestTheObject:
         assert found.missed_errors.sentences[0].startswith("Every record with a verdict is flagged")
 
 
-class TestTheCommand:
-    def test_prints_json(self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+class TestCommand:
+    def test_judge_command_prints_json(self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
         reviewed(ana)
         done = manage(capfdbinary, "judge_report", "evaluations", "--json")
         assert done.status == 0
         assert set(PARTS) <= set(json.loads(done.out))
 
-    def test_prints_tables(self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def test_judge_command_prints_tables(self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
         reviewed(ana)
         done = manage(capfdbinary, "judge_report", "evaluations")
         text = done.out.decode()
@@ -91,7 +91,7 @@ class TestTheCommand:
         assert "10%" in text
         assert "\x1b" not in text
 
-    def test_prints_what_files_say_without_what_a_terminal_obeys(
+    def test_judge_command_strips_terminal_escapes_from_texts(
         self, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         bring_in(file_of(line("a", model_id="[bold]\x1b[2Jo1")))
@@ -99,13 +99,15 @@ class TestTheCommand:
         assert "\x1b" not in text
         assert "[bold]" in text
 
-    def test_of_an_unknown_run_ends_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def test_judge_command_exits_with_2_for_an_unknown_run(
+        self, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
         done = manage(capfdbinary, "judge_report", "nothing")
         assert (done.status, done.out) == (2, b"")
         assert "There is no run named 'nothing'." in done.err
 
 
-class TestWhatIsRequired:
+class TestRequirements:
     @pytest.fixture
     def run(self, ana: User) -> Run:
         """40 blind decisions, 38 of them the judge's verdict; nothing is known of anything else."""
@@ -127,7 +129,7 @@ class TestWhatIsRequired:
             (["blind flagged agreement >= 0.99", "miss_rate <= 0.1"], 1, "missed: "),
         ],
     )
-    def test_is_the_exit_status_and_a_line_each(
+    def test_requirements_set_the_exit_status_and_print_a_line_each(
         self,
         required: list[str],
         status: int,
@@ -140,14 +142,16 @@ class TestWhatIsRequired:
         lines = done.out.decode().splitlines()
         assert (done.status, len(lines), lines[0].startswith(begins)) == (status, len(required), True)
 
-    def test_stands_in_the_object(self, run: Run, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def test_report_json_has_the_requirements(
+        self, run: Run, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
         text = "blind flagged agreement >= 0.99"
         done = manage(capfdbinary, "judge_report", "nightly", "--json", "--require", text)
         [found] = json.loads(done.out)["requirements"]
         assert (done.status, found["require"], found["outcome"], found["limit"]) == (1, text, "missed", 0.99)
         assert found["estimate"] == json.loads(done.out)["judge_vs_human"]["overall"][0]["agreement"]
 
-    def test_that_is_no_sentence_ends_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def test_invalid_requirement_exits_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
         done = manage(capfdbinary, "judge_report", "nightly", "--require", "kappa >= 0.6")
         assert (done.status, done.out) == (2, b"")
         assert "names an unknown figure" in done.err

@@ -21,11 +21,11 @@ def gave(run: Run, criterion: str | None, patterns: dict[str, int]) -> None:
         AgreementPattern.objects.create(run=run, criterion=criterion, pattern=pattern, evaluations=records)
 
 
-def test_nothing_is_said_where_nobody_gave_a_second_independent_review(run: Run) -> None:
+def test_reviewer_agreement_is_empty_without_a_second_review(run: Run) -> None:
     assert reviewer_agreement.measure_reviewer_agreement(run) == ()
 
 
-def test_the_verdict_comes_first_then_the_criteria_of_the_rubric(run: Run) -> None:
+def test_verdict_precedes_criteria_in_rubric_order(run: Run) -> None:
     for criterion in (None, "Another", "Clarity", "Rigor"):
         gave(run, criterion, {'["Yes", "Yes"]': 1})
     assert [one.title for one in reviewer_agreement.measure_reviewer_agreement(run)] == [
@@ -36,7 +36,7 @@ def test_the_verdict_comes_first_then_the_criteria_of_the_rubric(run: Run) -> No
     ]
 
 
-def test_agreement_is_alpha_with_its_interval(run: Run) -> None:
+def test_reviewer_agreement_has_alpha_with_its_interval(run: Run) -> None:
     gave(run, "Rigor", {'["Yes", "Yes"]': 6, '["No", "No"]': 5, '["No", "Yes"]': 1, '["Partial", "Yes"]': 1})
     [rigor] = reviewer_agreement.measure_reviewer_agreement(run)
     units = {("a", "a"): 6, ("c", "c"): 5, ("a", "c"): 1, ("a", "b"): 1}
@@ -48,13 +48,13 @@ def test_agreement_is_alpha_with_its_interval(run: Run) -> None:
     assert rigor.fleiss_kappa == reliability.fleiss_kappa(units)
 
 
-def test_scores_that_are_one_number_are_one(run: Run) -> None:
+def test_equal_numbers_are_the_same_score(run: Run) -> None:
     gave(run, "Rigor", {"[4, 4.0]": 3, "[1, true]": 1})
     [rigor] = reviewer_agreement.measure_reviewer_agreement(run)
     assert (rigor.unanimous.value, rigor.unanimous.n) == (0.75, 4)
 
 
-def test_undefined_is_said_in_words(run: Run) -> None:
+def test_undefined_agreement_has_a_reason(run: Run) -> None:
     gave(run, "Rigor", {'["Yes", "Yes"]': 4})
     [rigor] = reviewer_agreement.measure_reviewer_agreement(run)
     assert rigor.alpha.value is None

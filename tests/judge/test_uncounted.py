@@ -110,12 +110,12 @@ Pending = Callable[[Run, pytest.MonkeyPatch], None]
 
 
 @pytest.mark.parametrize("pending", PENDING)
-class TestWhileRecordsAreNotCounted:
+class TestUncountedRun:
     @pytest.fixture(autouse=True)
     def _uncounted(self, pending: Pending, counted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         pending(counted, monkeypatch)
 
-    def test_no_figure_about_all_records_is_defined(self, counted: Run) -> None:
+    def test_uncounted_run_has_no_figures_about_all_records(self, counted: Run) -> None:
         found = report.build_report(JudgeScope(counted)).as_json()
         for name in ("miss_rate", "flagged_error_rate", "flag_recall", "missed"):
             assert found["missed_errors"][name]["value"] is None, name
@@ -132,18 +132,20 @@ class TestWhileRecordsAreNotCounted:
             assert found["data"][name] is None, name
         assert found["data"]["verifications"] == found["data"]["families"] == []
 
-    def test_figures_about_decisions_are_there(self, counted: Run) -> None:
+    def test_uncounted_run_has_figures_about_decisions(self, counted: Run) -> None:
         found = report.build_report(JudgeScope(counted))
         assert [one.n for one in found.judge_vs_human.overall] == [20, 20]
         assert (found.missed_errors.reviewed, found.missed_errors.blind) == (20, 0)
 
-    def test_the_gate_cannot_tell(self, counted: Run, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def test_gate_cannot_tell_for_an_uncounted_run(
+        self, counted: Run, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
         for required in (RECALL, "flag_recall <= 0.1", "miss_rate <= 1", "flagged_error_rate >= 0"):
             done = manage(capfdbinary, "judge_report", counted.name, "--require", required)
             assert (done.status, done.out[:12]) == (2, b"cannot tell:"), required
             assert strata.NOT_COUNTED.rstrip(".") in done.out.decode()
 
-    def test_a_missed_bar_on_decisions_is_still_missed(
+    def test_gate_on_decisions_is_missed_in_an_uncounted_run(
         self, counted: Run, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         options = ("--json", "--require", RECALL, "--require", AGREEMENT)
@@ -151,12 +153,14 @@ class TestWhileRecordsAreNotCounted:
         outcomes = [one["outcome"] for one in json.loads(done.out)["requirements"]]
         assert (done.status, outcomes) == (1, ["cannot tell", "missed"])
 
-    def test_the_measures_say_so(self, counted: Run) -> None:
+    def test_share_descriptions_say_that_a_run_is_uncounted(self, counted: Run) -> None:
         reach = measurement_settings.describe_shares(Run.objects.get(pk=counted.pk))
         assert reach.sample == strata.NOT_COUNTED
         assert data_summary.summarize_data(counted).blind.answered is None
 
-    def test_the_pages_say_so_and_show_no_number(self, counted: Run, client: Client, lea: User) -> None:
+    def test_pages_of_an_uncounted_run_say_so_without_numbers(
+        self, counted: Run, client: Client, lea: User
+    ) -> None:
         client.force_login(lea)
         for place in (
             "judge",
@@ -175,7 +179,7 @@ class TestWhileRecordsAreNotCounted:
         assert table.splitlines()[1].startswith('"Miss rate",,')
 
 
-def test_list_by_a_filter_that_is_not_ready_has_no_total(
+def test_list_by_an_unready_filter_has_no_total(
     counted: Run, lea: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = program_of(lea)
@@ -188,7 +192,7 @@ def test_list_by_a_filter_that_is_not_ready_has_no_total(
     assert program.get(f"evaluations?run={counted.name}").json()["total"] == 80
 
 
-def test_the_figures_are_there_once_all_records_are_counted(
+def test_figures_are_defined_once_all_records_are_counted(
     counted: Run, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     later_import(counted, monkeypatch)
@@ -209,7 +213,7 @@ def test_the_figures_are_there_once_all_records_are_counted(
     )
 
 
-def test_counts_of_another_run_stand_in_nobodys_way(counted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uncounted_run_does_not_affect_another_run(counted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
     bring_in(file_of(line("b")), run="another")
     assert strata.why_not_counted(counted) == ""

@@ -47,24 +47,24 @@ def only(found: list[Contradiction]) -> Contradiction:
 
 
 class TestContradictions:
-    def test_there_are_none_where_all_agree(self) -> None:
+    def test_consistent_record_has_no_contradiction(self) -> None:
         scores = scored(correctness_of_final_answer="Yes", completeness="Partial")
         assert found_in(Judged("Partial", True, MATCH), scores) == []
         scores = scored(correctness_of_final_answer="No", completeness="Yes")
         assert found_in(Judged("Fail", False, MISMATCH), scores) == []
 
-    def test_there_are_none_in_an_empty_record(self) -> None:
+    def test_empty_record_has_no_contradiction(self) -> None:
         assert found_in(Judged(), {}) == []
 
-    def test_a_verdict_that_its_scores_do_not_make(self) -> None:
+    def test_verdict_that_differs_from_its_scores_contradicts_them(self) -> None:
         found = only(found_in(Judged("Pass"), scored(completeness="Yes", rigor="No")))
         assert found == ("verdict", "The judge's verdict is Pass, but its scores result in Fail.")
 
-    def test_scores_that_make_no_verdict_contradict_none(self) -> None:
+    def test_scores_without_a_verdict_contradict_no_verdict(self) -> None:
         assert found_in(Judged("Pass"), scored(completeness="4 of 5")) == []
 
     @pytest.mark.parametrize("criterion", ["correctness_of_final_answer", "Final Answer", "Correctness"])
-    def test_a_judge_who_accepts_an_answer_that_the_verifier_rejects(self, criterion: str) -> None:
+    def test_judge_accepting_a_rejected_answer_contradicts_the_verifier(self, criterion: str) -> None:
         found = only(found_in(Judged("Pass", False, MISMATCH), scored(**{criterion: "Yes"})))
         assert found.kind == "verifier"
         assert found.sentence.startswith("“" + criterion[0].upper())
@@ -72,7 +72,7 @@ class TestContradictions:
             "has Yes, but the verifier found that the final answer does not match the reference answer."
         )
 
-    def test_a_judge_who_rejects_an_answer_that_the_verifier_accepts(self) -> None:
+    def test_judge_rejecting_an_accepted_answer_contradicts_the_verifier(self) -> None:
         scores = scored(correctness_of_final_answer="no", completeness="No")
         assert only(found_in(Judged("Fail", True, MATCH), scores)) == (
             "verifier",
@@ -82,19 +82,19 @@ class TestContradictions:
             ),
         )
 
-    def test_a_pass_that_the_verifier_rejects_where_no_criterion_is_about_the_answer(self) -> None:
+    def test_pass_contradicts_the_verifier_without_a_criterion_about_the_answer(self) -> None:
         found = only(found_in(Judged("Pass", False, MISMATCH), scored(rigor="Yes")))
         assert found.kind == "verifier"
         assert found.sentence.startswith("The judge's verdict is Pass, but the verifier found")
 
-    def test_a_verifier_that_had_nothing_to_compare_with(self) -> None:
+    def test_mismatch_without_a_reference_is_reported(self) -> None:
         scores = scored(correctness_of_final_answer="No")
         assert only(found_in(Judged("Fail", False, NO_REFERENCE), scores)) == (
             "no reference",
             "The verifier reports a mismatch, but there was no reference answer to compare with.",
         )
 
-    def test_a_judge_who_accepts_what_a_verifier_without_reference_rejects(self) -> None:
+    def test_judge_contradicts_a_verifier_without_reference(self) -> None:
         scores = scored(correctness_of_final_answer="Yes")
         accepted, empty = found_in(Judged("Pass", False, NO_REFERENCE), scores)
         assert (accepted.kind, empty.kind) == ("verifier", "no reference")
@@ -104,7 +104,7 @@ class TestContradictions:
         )
 
     @pytest.mark.parametrize("judged", [{"score": "No"}, {"score": "No", "justification": " "}])
-    def test_a_no_without_a_justification(self, judged: dict[str, str]) -> None:
+    def test_no_without_a_justification_is_reported(self, judged: dict[str, str]) -> None:
         found = only(found_in(Judged("Fail"), {"rigor": judged}))
         assert found == ("justification", "“Rigor” has No, without a justification.")
 
@@ -112,7 +112,7 @@ class TestContradictions:
     def test_scores_of_another_shape_contradict_nothing(self, judged: Any) -> None:
         assert found_in(Judged("Fail", False, MISMATCH), {"final answer": judged}) == []
 
-    def test_a_no_whose_justification_finds_no_fault(self) -> None:
+    def test_no_with_a_praising_justification_is_reported(self) -> None:
         scores = {"rigor": {"score": "No", "justification": "Each step is correct and clearly explained."}}
         assert only(found_in(Judged("Fail"), scores)) == (
             "justification",
@@ -120,7 +120,7 @@ class TestContradictions:
         )
         assert found_in(Judged("Pass"), {"rigor": scores["rigor"] | {"score": "Yes"}}) == []
 
-    def test_criteria_that_other_records_of_the_task_have(self) -> None:
+    def test_criterion_that_siblings_have_is_reported_as_missing(self) -> None:
         scores = {**scored(rigor="Yes"), "clarity": {"score": None}}
         assert found_in(Judged(), scores, "rigor") == []
         sentence = "“Clarity” has no score here; other records of this task have one."
@@ -128,14 +128,14 @@ class TestContradictions:
         sentence = "“Clarity”, “Style” have no score here; other records of this task have one."
         assert found_in(Judged(), scores, "clarity", "style") == [("missing", sentence)]
 
-    def test_of_many_missing_criteria_a_few_are_named(self) -> None:
+    def test_only_some_of_many_missing_criteria_are_named(self) -> None:
         found = only(found_in(Judged(), scored(rigor="Yes"), *"abcdefg"))
         assert found.sentence.startswith("“A”, “B”, “C”, “D”, “E” and 2 more have no score here")
 
-    def test_nothing_is_missing_where_nothing_was_read(self) -> None:
+    def test_record_without_scores_misses_no_criteria(self) -> None:
         assert found_in(Judged(), {}, "rigor") == []
 
-    def test_scores_count_as_the_rule_of_the_run_says(self) -> None:
+    def test_contradictions_use_the_verdict_rule_of_the_run(self) -> None:
         rule = VerdictRule.from_json({"kind": "mean", "pass": 4, "partial": 2})
         scores = {"final answer": {"score": 5, "justification": "Right."}, "rigor": {"score": 1}}
         assert find_contradictions(Judged("Pass", False, MISMATCH), scores, rule) == [
@@ -151,7 +151,7 @@ class TestContradictions:
         ]
 
 
-def test_the_sample_has_eleven_answers_accepted_against_a_verifier_without_reference(sample: bytes) -> None:
+def test_sample_has_eleven_contradictions_to_a_verifier_without_reference(sample: bytes) -> None:
     kinds: Counter[str] = Counter()
     for written in sample.splitlines():
         record = json.loads(written)
@@ -165,7 +165,7 @@ def test_the_sample_has_eleven_answers_accepted_against_a_verifier_without_refer
 
 
 @given(st.text(), st.dictionaries(st.text(), JSON), st.lists(st.text()))
-def test_whatever_a_record_holds_can_be_looked_at(
+def test_any_record_can_be_checked_for_contradictions(
     message: str, scores: dict[str, Any], siblings: list[str]
 ) -> None:
     for found in find_contradictions(Judged("Pass", False, message), scores, VerdictRule(), siblings):

@@ -71,7 +71,7 @@ class TestStaticLimits:
             ("a[", "is not valid JMESPath"),
         ],
     )
-    def test_expression_beyond_them_is_refused(self, expression: str, reason: str) -> None:
+    def test_expression_beyond_the_limits_is_refused(self, expression: str, reason: str) -> None:
         with pytest.raises(ExpressionError, match=reason):
             expressions.compiled(expression)
 

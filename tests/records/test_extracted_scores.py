@@ -109,7 +109,7 @@ class TestStorage:
 
 
 class TestReaders:
-    def test_no_page_and_no_sibling_reads_raw_output_again(self, ana: User, counted: list[Any]) -> None:
+    def test_pages_and_siblings_do_not_extract_scores_again(self, ana: User, counted: list[Any]) -> None:
         bring_in(file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(21))))
         assert len(counted) == 21
         record = Evaluation.objects.order_by("pk").last()
@@ -189,7 +189,7 @@ class TestBudget:
         assert len(indented(deep, 2)) <= MOST_INDENTED
 
 
-class TestMending:
+class TestBrokenObjects:
     @pytest.mark.parametrize(
         ("text", "members"),
         [

@@ -27,7 +27,7 @@ from reviews.records.latex import double_backslashes, restore_latex
         ("a\\\nb", "a\\\\\nb"),
     ],
 )
-def test_doubles_a_backslash_that_is_no_escape_or_starts_a_whole_word(text: str, doubled: str) -> None:
+def test_backslash_of_latex_is_doubled(text: str, doubled: str) -> None:
     assert double_backslashes(text).text == doubled
 
 
@@ -49,15 +49,15 @@ def test_doubles_a_backslash_that_is_no_escape_or_starts_a_whole_word(text: str,
         "",
     ],
 )
-def test_leaves_escapes_and_doubled_backslashes_alone(text: str) -> None:
+def test_escapes_and_doubled_backslashes_are_kept(text: str) -> None:
     assert double_backslashes(text) == (text, [])
 
 
-def test_reads_an_odd_row_of_backslashes_in_pairs_from_the_left() -> None:
+def test_odd_run_of_backslashes_is_paired_from_the_left() -> None:
     assert double_backslashes(r"\\\frac").text == r"\\\\frac"
 
 
-def test_tells_where_it_put_a_backslash() -> None:
+def test_positions_of_added_backslashes_are_returned() -> None:
     text, places = double_backslashes(r"a \( b \frac c")
     assert places == [2, 8]
     assert (
@@ -66,7 +66,7 @@ def test_tells_where_it_put_a_backslash() -> None:
 
 
 @given(st.text(r'\nbutfrac{}("/0 1', max_size=60))
-def test_only_adds_backslashes_and_leaves_nothing_to_add(text: str) -> None:
+def test_doubling_adds_only_backslashes_and_is_idempotent(text: str) -> None:
     doubled, places = double_backslashes(text)
     assert len(doubled) == len(text) + len(places)
     assert {doubled[place] for place in places} <= {"\\"}
@@ -74,7 +74,7 @@ def test_only_adds_backslashes_and_leaves_nothing_to_add(text: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
-def test_leaves_alone_what_a_json_encoder_wrote(text: str) -> None:
+def test_encoded_json_is_not_changed_by_doubling(text: str) -> None:
     encoded = json.dumps(text)
     assert double_backslashes(encoded) == (encoded, [])
 
@@ -89,11 +89,11 @@ def test_leaves_alone_what_a_json_encoder_wrote(text: str) -> None:
         ("\x0crac \\frac", r"\frac \frac"),
     ],
 )
-def test_gives_back_what_a_json_reader_took(text: str, shown: str) -> None:
+def test_latex_command_eaten_by_a_json_parser_is_restored(text: str, shown: str) -> None:
     assert restore_latex(text).text == shown
 
 
-def test_says_what_was_and_what_is_shown() -> None:
+def test_repair_has_the_original_and_the_shown_text() -> None:
     assert restore_latex("\x0crac and \theta").mendings == [("\x0crac", r"\frac"), ("\theta", r"\theta")]
 
 
@@ -113,17 +113,17 @@ def test_says_what_was_and_what_is_shown() -> None:
         "\nthe end",
     ],
 )
-def test_leaves_a_real_line_break_or_tab_before_a_word(text: str) -> None:
+def test_real_line_break_or_tab_before_a_word_is_kept(text: str) -> None:
     assert restore_latex(text) == (text, [])
 
 
 @given(st.text(st.characters(exclude_characters="\b\f\n\r\t")))
-def test_leaves_text_without_control_characters_alone(text: str) -> None:
+def test_text_without_control_characters_is_unchanged(text: str) -> None:
     assert restore_latex(text) == (text, [])
 
 
 @given(st.text(st.sampled_from("\b\f\n\r\tabcefhimnorstux\\ $"), max_size=60))
-def test_what_was_repaired_once_needs_no_more(text: str) -> None:
+def test_restoring_latex_is_idempotent(text: str) -> None:
     shown, mendings = restore_latex(text)
     assert restore_latex(shown) == (shown, [])
     assert len(shown) == len(text) + len(mendings)

@@ -65,27 +65,27 @@ def without_values(line: bytes, keys: set[str]) -> list[bytes]:
 
 class TestMembers:
     @given(objects(json_texts))
-    def test_are_what_a_parser_reads(self, text: str) -> None:
+    def test_members_match_a_json_parser(self, text: str) -> None:
         line = text.encode()
         read = [(member.key, pairs(line[member.start : member.end])) for member in members(line)]
         assert read == pairs(line)
 
     @given(objects(json_texts))
-    def test_keys_are_where_they_say(self, text: str) -> None:
+    def test_member_keys_are_at_their_spans(self, text: str) -> None:
         line = text.encode()
         assert all(json.loads(line[one.key_start : one.key_end]) == one.key for one in members(line))
 
     @pytest.mark.parametrize(
         "line", [b"[1]", b'"{}"', b"7", b"", b'{"a": 1', b'{"a"', b'{"a": [1', b'{"a": "']
     )
-    def test_of_what_is_no_whole_object_are_refused(self, line: bytes) -> None:
+    def test_members_of_an_incomplete_object_are_refused(self, line: bytes) -> None:
         with pytest.raises(NotAnObject):
             list(members(line))
 
 
 class TestSplice:
     @given(objects(json_texts, keys=human_keys | strings), decisions)
-    def test_gives_the_values_to_every_reader(self, text: str, values: dict[str, Any]) -> None:
+    def test_spliced_values_are_read_by_every_parser(self, text: str, values: dict[str, Any]) -> None:
         before, after = pairs(text.encode()), pairs(splice(text.encode(), values))
         written = {key: pairs(json.dumps(value).encode()) for key, value in values.items()}
         kept = [(key, written.get(key, value)) for key, value in before]
@@ -93,16 +93,14 @@ class TestSplice:
         assert after == kept + [(key, value) for key, value in written.items() if key not in present]
 
     @given(objects(json_texts, keys=human_keys | strings), decisions)
-    def test_keeps_every_byte_around_the_values(self, text: str, values: dict[str, Any]) -> None:
+    def test_bytes_around_spliced_values_are_kept(self, text: str, values: dict[str, Any]) -> None:
         line = text.encode()
         present = {member.key for member in members(line)} & set(values)
         result = splice(line, {key: values[key] for key in present})
         assert without_values(result, present) == without_values(line, present)
 
     @given(objects(json_texts), decisions)
-    def test_appends_missing_keys_behind_the_last_and_nowhere_else(
-        self, text: str, values: dict[str, Any]
-    ) -> None:
+    def test_missing_keys_are_appended_at_the_end(self, text: str, values: dict[str, Any]) -> None:
         line = text.encode()
         found = list(members(line))
         end = found[-1].end if found else line.index(b"{") + 1
@@ -111,12 +109,12 @@ class TestSplice:
         assert result.endswith(line[end:])
 
     @given(objects(json_texts, keys=human_keys | strings), decisions)
-    def test_done_twice_is_done_once(self, text: str, values: dict[str, Any]) -> None:
+    def test_splicing_is_idempotent(self, text: str, values: dict[str, Any]) -> None:
         once = splice(text.encode(), values)
         assert splice(once, values) == once
 
     @given(tricky_members, st.permutations(USUAL_END) | st.just(USUAL_END), tricky_members, spacings)
-    def test_finds_the_keys_at_the_end_of_a_line_and_nothing_that_looks_like_them(
+    def test_fast_path_finds_only_top_level_keys_at_the_end(
         self, first: list[str], usual: list[str], last: list[str], spacing: tuple[str, str]
     ) -> None:
         between, end = spacing
@@ -126,21 +124,21 @@ class TestSplice:
         assert after == [(key, written.get(key, value)) for key, value in before]
         assert without_values(splice(line, DECISION), set(DECISION)) == without_values(line, set(DECISION))
 
-    def test_replaces_a_key_that_stands_twice_each_time(self) -> None:
+    def test_duplicate_key_is_replaced_each_time(self) -> None:
         line = b'{"human_reviewer_id": "bo", "x": 1, "human_reviewer_id": null}'
         result = splice(line, {"human_reviewer_id": "ana"})
         assert result == b'{"human_reviewer_id": "ana", "x": 1, "human_reviewer_id": "ana"}'
 
-    def test_finds_a_key_that_is_spelled_with_escapes(self) -> None:
+    def test_key_spelled_with_escapes_is_replaced(self) -> None:
         line = rb'{"human\u005freviewer_id": null}'
         assert splice(line, {"human_reviewer_id": "ana"}) == rb'{"human\u005freviewer_id": "ana"}'
 
-    def test_leaves_keys_of_the_same_name_alone_that_stand_deeper(self) -> None:
+    def test_nested_key_of_the_same_name_is_kept(self) -> None:
         line = b'{"extra": {"human_reviewer_id": 1, "b": "}"}, "human_reviewer_id": null}'
         result = splice(line, {"human_reviewer_id": "ana"})
         assert result == b'{"extra": {"human_reviewer_id": 1, "b": "}"}, "human_reviewer_id": "ana"}'
 
-    def test_appends_in_the_spacing_of_the_line(self) -> None:
+    def test_appended_keys_use_the_spacing_of_the_line(self) -> None:
         values = {"human_reviewer_id": "ana", "human_corrected_scores": {"A": [1, 2]}}
         wide = splice(b'{ "x": 1, "y": 2 }\r', values)
         tight = splice(b'{"x":1,"y":2}', values)
@@ -149,10 +147,10 @@ class TestSplice:
         )
         assert tight == b'{"x":1,"y":2,"human_reviewer_id":"ana","human_corrected_scores":{"A":[1,2]}}'
 
-    def test_appends_to_an_empty_object(self) -> None:
+    def test_keys_are_appended_to_an_empty_object(self) -> None:
         assert splice(b"{ }", {"a": 1, "b": 2}) == b'{"a": 1, "b": 2 }'
 
-    def test_keeps_a_line_of_ascii_in_ascii_and_spells_others_as_text(self) -> None:
+    def test_ascii_line_stays_ascii(self) -> None:
         scores = {"human_corrected_scores": DECISION["human_corrected_scores"]}
         assert splice(b'{"x": "a"}', scores).isascii()
         assert "√2 ≠ 1".encode() in splice('{"x": "é"}'.encode(), scores)
@@ -165,13 +163,13 @@ class TestSplice:
             (b"null", None),
         ],
     )
-    def test_keeps_the_bytes_of_a_value_that_says_the_same(self, spelled: bytes, value: Any) -> None:
+    def test_equal_value_keeps_its_bytes(self, spelled: bytes, value: Any) -> None:
         line = b'{"x": %b}' % spelled
         assert splice(line, {"x": value}) == line
 
     @pytest.mark.parametrize(("spelled", "value"), [(b"1", True), (b"1.0", 1), (b"0", False), (b'"1"', 1)])
-    def test_replaces_a_value_of_another_type(self, spelled: bytes, value: Any) -> None:
+    def test_value_of_another_type_is_replaced(self, spelled: bytes, value: Any) -> None:
         assert splice(b'{"x": %b}' % spelled, {"x": value}) == b'{"x": %b}' % json.dumps(value).encode()
 
-    def test_replaces_a_number_that_python_does_not_read(self) -> None:
+    def test_number_that_python_cannot_parse_is_replaced(self) -> None:
         assert splice(b'{"x": [%b]}' % (b"9" * 5000), {"x": None}) == b'{"x": null}'

@@ -77,8 +77,8 @@ def record_of(source: dict[str, Any], how: FieldMapping) -> Record:
     return read_line(json.dumps({"id": "a", "at": 0, **source}).encode(), mapping=how)
 
 
-class TestTheMappingsOfTheDocs:
-    def test_read_mt_bench(self) -> None:
+class TestDocumentedMappings:
+    def test_documented_mapping_reads_mt_bench(self) -> None:
         record = read_line(MT_BENCH, mapping=named("mt-bench"))
         assert record.evaluation_id == "mt-bench/81/alpaca-13b/1"
         assert (record.task_id, record.model_id, record.judge_llm_model) == ("81", "alpaca-13b", "gpt-4")
@@ -92,7 +92,7 @@ class TestTheMappingsOfTheDocs:
         good = read_line(MT_BENCH_GOOD, mapping=named("mt-bench"))
         assert (good.human_review_status, good.review_reasons) == ("Not Required", [])
 
-    def test_read_promptfoo_and_number_criteria_of_one_name(self) -> None:
+    def test_documented_mapping_reads_promptfoo_and_numbers_duplicate_criteria(self) -> None:
         record = read_line(PROMPTFOO, mapping=named("promptfoo"))
         assert (record.evaluation_id, record.task_id, record.aggregated_score) == ("5f9a", "3", "Fail")
         assert record.structured_model_response == "Because."
@@ -102,7 +102,7 @@ class TestTheMappingsOfTheDocs:
             "llm-rubric (2)": {"score": "Fail", "justification": "Rude."},
         }
 
-    def test_read_deepeval(self) -> None:
+    def test_documented_mapping_reads_deepeval(self) -> None:
         record = read_line(DEEPEVAL, mapping=named("deepeval"))
         assert record.evaluation_id == "nightly-2026-11-22/test_case_0"
         assert record.judge_llm_model == "gpt-4.1"
@@ -112,7 +112,7 @@ class TestTheMappingsOfTheDocs:
         assert (record.structured_model_response, record.structured_ideal_response) == ("54", "60")
         assert record.review_reasons == ["The test failed"]
 
-    def test_are_those_that_the_page_names(self) -> None:
+    def test_documented_mappings_are_those_of_the_page(self) -> None:
         page = (BASE_DIR / "docs" / "mapping.md").read_text()
         assert {path.name for path in MAPPINGS.iterdir()} == {
             path.name for path in MAPPINGS.iterdir() if f"(mappings/{path.name})" in page
@@ -120,31 +120,31 @@ class TestTheMappingsOfTheDocs:
 
 
 class TestFields:
-    def test_take_what_the_record_does(self) -> None:
+    def test_mapped_values_fit_the_fields_of_a_record(self) -> None:
         how = mapped({"model_id": "n", "verification_message": "list", "review_reasons": "why"})
         record = record_of({"n": 1.5, "list": [1, "ü"], "why": "odd", "at": 1686945889280}, how)
         assert (record.model_id, record.verification_message) == ("1.5", '[1, "ü"]')
         assert record.review_reasons == ["odd"]
         assert record.created_at.year == 2023
 
-    def test_without_a_rule_every_record_needs_a_review(self) -> None:
+    def test_every_mapped_record_is_flagged_without_a_rule(self) -> None:
         assert record_of({}, mapped()).human_review_status == "Needs Review"
 
-    def test_a_rule_is_a_condition_with_a_reason(self) -> None:
+    def test_rule_flags_records_with_its_reason(self) -> None:
         how = mapped(review=[{"when": "score < `3`", "reason": "low"}, {"when": "odd", "reason": "odd"}])
         assert record_of({"score": 2, "odd": True}, how).review_reasons == ["low", "odd"]
         assert record_of({"score": 3, "odd": []}, how).human_review_status == "Not Required"
 
-    def test_criteria_may_be_members_of_an_object(self) -> None:
+    def test_criteria_can_be_members_of_an_object(self) -> None:
         how = mapped(criteria=[{"each": "scores", "name": "key", "score": "value"}])
         scores = record_of({"scores": {"Clarity": 1, "Depth": None}}, how).parsed_rubric_scores
         assert scores == {"Clarity": {"score": 1, "justification": ""}}
 
-    def test_decisions_are_read_from_the_line_s_own_keys(self) -> None:
+    def test_decisions_are_read_from_the_lines_own_keys(self) -> None:
         record = record_of({"human_review_status": "Completed", "human_reviewer_id": "ana"}, mapped())
         assert (record.human_review_status, record.human_reviewer_id) == ("Completed", "ana")
 
-    def test_what_is_named_like_a_field_and_not_mapped_is_none(self) -> None:
+    def test_unmapped_key_named_like_a_field_is_ignored(self) -> None:
         record = record_of({"task_id": "theirs", "other": 1}, mapped())
         assert (record.task_id, record.extra) == (None, {"other": 1})
 
@@ -159,7 +159,7 @@ class TestFields:
             ({"aggregated_score": "v"}, {"v": "maybe"}, "aggregated_score", "is 'maybe', but takes one of"),
         ],
     )
-    def test_tell_what_is_wrong_and_by_which_expression(
+    def test_field_error_names_its_expression(
         self, fields: dict[str, str], source: dict[str, Any], field: str, reason: str
     ) -> None:
         with pytest.raises(LineError) as caught:
@@ -175,7 +175,7 @@ class TestFields:
             ({"each": "e", "name": "n", "score": "s"}, {"e": 1}, "is a number by the mapping"),
         ],
     )
-    def test_tell_what_is_wrong_with_criteria(
+    def test_criteria_error_names_its_expression(
         self, criteria: dict[str, str], source: dict[str, Any], reason: str
     ) -> None:
         with pytest.raises(LineError, match=reason) as caught:
@@ -183,7 +183,7 @@ class TestFields:
         assert caught.value.field == "parsed_rubric_scores"
 
     @given(json_texts)
-    def test_any_line_is_a_record_or_refused(self, text: str) -> None:
+    def test_any_mapped_line_is_a_record_or_refused(self, text: str) -> None:
         any_line = text.encode()
         how = mapped(
             {"evaluation_id": "'one'", "created_at": "'2026-11-22T00:00:00Z'", "raw_judge_output": "@"},
@@ -200,7 +200,7 @@ class TestFields:
         assert row
 
 
-class TestAMappingThatIsNone:
+class TestInvalidMapping:
     @pytest.mark.parametrize(
         ("toml", "problems"),
         [
@@ -227,17 +227,17 @@ class TestAMappingThatIsNone:
             ),
         ],
     )
-    def test_is_refused_with_place_and_reason(self, toml: bytes, problems: list[str]) -> None:
+    def test_invalid_mapping_is_refused_with_place_and_reason(self, toml: bytes, problems: list[str]) -> None:
         with pytest.raises(MappingError) as caught:
             mapping.parse_mapping(toml)
         told = [": ".join(problem) for problem in caught.value.problems]
         assert [problem for problem in problems if not any(one.startswith(problem) for one in told)] == []
 
-    def test_survives_any_nesting(self) -> None:
+    def test_deeply_nested_mapping_is_refused(self) -> None:
         with pytest.raises(MappingError):
             mapping.mapping_from_json({"fields": NEEDED | {"task_id": "(" * 5000 + "a" + ")" * 5000}})
 
-    def test_what_is_stored_is_read_again(self) -> None:
+    def test_stored_mapping_is_read_again(self) -> None:
         assert all(
             mapping.mapping_from_json(named(path.stem).as_json()) == named(path.stem)
             for path in MAPPINGS.iterdir()
@@ -245,7 +245,7 @@ class TestAMappingThatIsNone:
 
 
 @pytest.mark.django_db
-class TestARun:
+class TestMappedRun:
     """From the tool's file to the same file with decisions in it."""
 
     @pytest.fixture
@@ -258,14 +258,14 @@ class TestARun:
         name = str(MAPPINGS / "mt-bench.toml")
         return manage(capture, "import_run", str(path), "--run", "evaluations", "--map", name, *options)
 
-    def test_goes_out_byte_for_byte_until_somebody_decides(
+    def test_mapped_run_without_decisions_is_exported_byte_for_byte(
         self, original: Path, capsysbinary: Capture
     ) -> None:
         assert self.bring(capsysbinary, original).status == 1
         assert take_out(with_rejected=True) == original.read_bytes()
 
     @pytest.mark.django_db(transaction=True)  # events are sealed at commit
-    def test_has_decisions_as_keys_at_the_end_of_the_tool_s_own_line(
+    def test_decisions_are_appended_to_the_mapped_line(
         self, original: Path, capsysbinary: Capture, ana: User, tmp_path: Path
     ) -> None:
         self.bring(capsysbinary, original)
@@ -292,12 +292,14 @@ class TestARun:
             "rejected",
         }
 
-    def test_is_a_table_by_the_fields_of_a_record(self, original: Path, capsysbinary: Capture) -> None:
+    def test_mapped_run_is_exported_as_a_table_of_record_fields(
+        self, original: Path, capsysbinary: Capture
+    ) -> None:
         self.bring(capsysbinary, original)
         table = manage(capsysbinary, "export_run", "evaluations", "--format", "csv").out.decode()
         assert "mt-bench/81/alpaca-13b/1" in table
 
-    def test_shows_new_evidence_of_a_line_that_came_again(
+    def test_reimported_mapped_line_brings_new_evidence(
         self, original: Path, capsysbinary: Capture, ana: User
     ) -> None:
         self.bring(capsysbinary, original)
@@ -310,7 +312,7 @@ class TestARun:
         assert record.is_outdated
         assert record.raw_judge_output == {"raw_content": "Too thin. Rating: [[2]]"}
 
-    def test_keeps_its_mapping_once_it_holds_records(
+    def test_mapping_of_a_run_with_records_cannot_change(
         self, original: Path, capsysbinary: Capture, tmp_path: Path
     ) -> None:
         self.bring(capsysbinary, original)
@@ -323,7 +325,7 @@ class TestARun:
         assert "has records that were read with another mapping" in finished.err
         assert Run.objects.get().mapping == named("mt-bench").as_json()
 
-    def test_takes_another_mapping_as_long_as_it_holds_none(self, capsysbinary: Capture) -> None:
+    def test_mapping_of_an_empty_run_can_change(self, capsysbinary: Capture) -> None:
         wrong = mapped({"evaluation_id": "no_such_key"})
         for how, new in ((wrong, 0), (named("mt-bench"), 1)):
             done = importer.import_stream(
@@ -333,17 +335,17 @@ class TestARun:
         assert take_out() == MT_BENCH
         assert AuditEvent.objects.filter(action="map run").count() == 2
 
-    def test_a_dry_run_leaves_nothing(self, original: Path, capsysbinary: Capture) -> None:
+    def test_mapped_dry_run_stores_nothing(self, original: Path, capsysbinary: Capture) -> None:
         finished = self.bring(capsysbinary, original, "--dry-run")
         assert b"2 new" in finished.out
         assert not Run.objects.exists()
 
-    def test_of_records_takes_no_mapping(self, original: Path, capsysbinary: Capture) -> None:
+    def test_run_of_plain_records_accepts_no_mapping(self, original: Path, capsysbinary: Capture) -> None:
         bring_in(file_of(line("eval_a")))
         assert self.bring(capsysbinary, original).status == 2
         assert take_out() == file_of(line("eval_a"))
 
-    def test_a_mapping_that_is_none_is_told_whole(
+    def test_import_with_an_invalid_mapping_reports_every_problem(
         self, original: Path, tmp_path: Path, capsysbinary: Capture
     ) -> None:
         bad = tmp_path / "bad.toml"

@@ -16,7 +16,7 @@ from reviews.records.praise import is_praise
         "It is completely accurate, without any mistakes.",
     ],
 )
-def test_praise_is_found(justification: str) -> None:
+def test_praise_is_detected(justification: str) -> None:
     assert is_praise(justification)
 
 
@@ -39,5 +39,5 @@ def test_praise_is_found(justification: str) -> None:
         "The model is overconfident in what is correct and misinterprets the rest.",
     ],
 )
-def test_anything_else_is_no_praise(justification: str) -> None:
+def test_text_with_a_fault_is_no_praise(justification: str) -> None:
     assert not is_praise(justification)

@@ -37,28 +37,28 @@ PIECES = ["'", '"', "…", ":", "12", "-3.5%", "a/b/c", "don't", "line", "4", "i
         ("  ", "No reason given"),
     ],
 )
-def test_a_family_is_what_is_left_without_particulars(reason: str, title: str) -> None:
+def test_reason_family_ignores_particulars(reason: str, title: str) -> None:
     assert reason_family(reason).title == title
 
 
 @pytest.mark.parametrize("place", ["line 2 column 109 (char 110)", "line 8 column 113 (char 420)"])
-def test_where_the_parser_stopped_does_not_count(place: str) -> None:
+def test_reason_family_ignores_the_parsers_position(place: str) -> None:
     assert reason_family(f"Invalid JSON: {place}").key == "invalid-json"
 
 
-def test_a_parsing_error_is_of_the_same_family_as_the_reason_made_of_it() -> None:
+def test_parsing_error_and_its_reason_share_a_family() -> None:
     error = "Parsed JSON is missing the required top-level key: 'evaluation'."
     assert reason_family(f"LLM response parsing failed: {error}") == reason_family(error)
 
 
-def test_causes_that_differ_are_different_families() -> None:
+def test_different_errors_are_different_families() -> None:
     assert (
         reason_family("Invalid JSON: Expecting value").key
         != reason_family("Invalid JSON: Invalid \\escape").key
     )
 
 
-def test_the_reasons_of_the_sample_are_two_families(sample: bytes) -> None:
+def test_sample_reasons_form_two_families(sample: bytes) -> None:
     records = map(json.loads, sample.splitlines())
     reasons = {reason for record in records for reason in record["review_reasons"]}
     assert len(reasons) == 5
@@ -69,7 +69,7 @@ def test_the_reasons_of_the_sample_are_two_families(sample: bytes) -> None:
 
 
 @given(st.text() | st.lists(st.sampled_from(PIECES)).map(" ".join))
-def test_the_family_of_a_title_is_the_same_and_it_is_short(reason: str) -> None:
+def test_family_of_a_title_is_stable_and_short(reason: str) -> None:
     found = reason_family(reason)
     assert reason_family(found.title) == found
     assert 0 < len(found.key) <= LONGEST_KEY

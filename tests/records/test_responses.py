@@ -7,7 +7,7 @@ import pytest
 from reviews.records.responses import ResponsePart, read_parts
 
 
-def test_a_response_is_read_into_parts_with_the_answer_first() -> None:
+def test_response_is_split_into_parts_answer_first() -> None:
     response = {
         "model": "o1",
         "response": {
@@ -44,15 +44,15 @@ def test_a_response_is_read_into_parts_with_the_answer_first() -> None:
         ({"steps": ["x"] * 1000}, [ResponsePart("Steps", data=["x"] * 1000)]),
     ],
 )
-def test_a_response_may_have_any_shape(response: Any, found: list[ResponsePart]) -> None:
+def test_response_of_any_shape_is_read(response: Any, found: list[ResponsePart]) -> None:
     assert read_parts(response) == found
 
 
-def test_a_huge_response_is_shown_as_json() -> None:
+def test_huge_response_is_shown_as_json() -> None:
     huge = {"response": {f"step {number}": "x" * 1000 for number in range(250)}}
     assert read_parts(huge) == [ResponsePart("Response", data=huge)]
 
 
-def test_a_part_can_be_read_as_text() -> None:
+def test_response_part_has_its_text() -> None:
     assert ResponsePart("Steps", items=["Add.", "Divide."]).source == "Add.\nDivide."
     assert ResponsePart("Sum", data={"sum": 3}).source == '{\n "sum": 3\n}'

@@ -38,34 +38,34 @@ def refusal(text: bytes, limits: Limits = Limits()) -> tuple[str, str]:  # noqa:
 
 
 class TestFields:
-    def test_are_twenty_three_and_each_a_column(self) -> None:
+    def test_each_of_23_fields_is_a_column(self) -> None:
         columns = {field.name for field in Evaluation._meta.get_fields()}
         assert len(FIELDS) == 23
         assert {*FIELDS, "extra"} == set(Record._fields) <= columns
 
-    def test_come_out_as_the_line_has_them(self) -> None:
+    def test_fields_have_the_values_of_the_line(self) -> None:
         read = parse_line(line())._asdict()
         created_at = dt.datetime(2025, 4, 12, 1, 55, 23, 111185, tzinfo=dt.UTC)
         assert read == {"evaluation_id": "eval_1", **RECORD, "created_at": created_at, "extra": {}}
 
     @pytest.mark.parametrize("name", sorted(OPTIONAL))
     @pytest.mark.parametrize("value", [..., None])
-    def test_that_are_optional_may_be_missing_or_null(self, name: str, value: Any) -> None:
+    def test_optional_field_can_be_missing_or_null(self, name: str, value: Any) -> None:
         assert getattr(parse_line(line(**{name: value})), name) is None
 
     @pytest.mark.parametrize("name", sorted(set(RECORD) - OPTIONAL))
-    def test_that_are_required_are_named_when_missing_or_null(self, name: str) -> None:
+    def test_missing_or_null_required_field_is_named(self, name: str) -> None:
         assert refusal(line(**{name: ...})) == (name, "is missing")
         assert refusal(line(**{name: None})) == (name, "is null, but the field is required")
 
     @pytest.mark.parametrize("name", sorted(set(FIELDS) - {"evaluation_id"}))
-    def test_of_the_wrong_type_are_named(self, name: str) -> None:
+    def test_field_of_the_wrong_type_is_named(self, name: str) -> None:
         wrong = [1] if name != "review_reasons" else {}
         field, reason = refusal(line(**{name: wrong}))
         assert field == name
         assert reason.startswith(("is an array, but takes ", "is an object, but takes "))
 
-    def test_that_a_record_does_not_have_are_kept_in_extra(self) -> None:
+    def test_unknown_fields_are_kept_in_extra(self) -> None:
         assert parse_line(line(run="a", notes=[1, {"x": None}])).extra == {
             "run": "a",
             "notes": [1, {"x": None}],
@@ -77,24 +77,24 @@ class TestIds:
         "spelled",
         ["5500", "0", "-0", "-7", "1.10", "1E5", "1e+05", "18446744073709551616", "1e5000", "9" * 512],
     )
-    def test_that_are_numbers_are_text_as_spelled(self, spelled: str) -> None:
+    def test_numeric_id_is_text_as_spelled(self, spelled: str) -> None:
         assert parse_line(line(task_id=spelled.encode())).task_id == spelled
 
-    def test_that_stand_twice_count_as_a_parser_counts_them(self) -> None:
+    def test_duplicate_id_counts_as_in_a_json_parser(self) -> None:
         twice = line(task_id=b'1.0, "task_id": 2.0')
         assert parse_line(twice).task_id == "2.0"
 
     @pytest.mark.parametrize("value", [True, [1], {"a": 1}])
-    def test_take_text_and_numbers_alone(self, value: Any) -> None:
+    def test_id_is_text_or_a_number(self, value: Any) -> None:
         field, reason = refusal(line(response_id=value))
         assert (field, reason.split(", ")[1]) == ("response_id", "but takes a string or a number")
 
     @pytest.mark.parametrize("value", ["", "  ", "\\u00a0"])
-    def test_of_the_evaluation_are_not_blank(self, value: str) -> None:
+    def test_evaluation_id_is_not_blank(self, value: str) -> None:
         assert refusal(line(b'"%b"' % value.encode())) == ("evaluation_id", "is empty")
 
     @pytest.mark.parametrize("name", ["evaluation_id", "task_id", "model_id", "judge_llm_model"])
-    def test_are_measured_in_bytes_of_utf_8(self, name: str) -> None:
+    def test_id_length_is_measured_in_utf_8_bytes(self, name: str) -> None:
         fields = {"evaluation_id": "eval_1", name: "é" * 20}
         assert getattr(parse_line(line(**fields), Limits(id_bytes=40)), name) == "é" * 20
         reason = "is longer than 39 bytes (COGNIREVIEW_MAX_ID_BYTES)"
@@ -118,7 +118,7 @@ class TestTimestamps:
             ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999+00:00"),
         ],
     )
-    def test_in_iso_8601_are_moments_in_utc(self, spelled: str, meant: str) -> None:
+    def test_iso_8601_timestamp_is_converted_to_utc(self, spelled: str, meant: str) -> None:
         assert parse_line(line(created_at=spelled)).created_at.isoformat() == meant
 
     @pytest.mark.parametrize(
@@ -140,29 +140,29 @@ class TestTimestamps:
             "2025-04-12T01:55:23 Europe/Berlin",
         ],
     )
-    def test_in_anything_else_are_refused(self, spelled: str) -> None:
+    def test_other_timestamp_is_refused(self, spelled: str) -> None:
         field, reason = refusal(line(created_at=spelled))
         assert (field, reason.split(", ")[-1]) == ("created_at", "but takes a date and time in ISO 8601")
 
-    def test_of_long_ago_are_refused(self) -> None:
+    def test_ancient_timestamp_is_refused(self) -> None:
         reason = "is in the year 1899, before 1900"
         assert refusal(line(created_at="1899-12-31T23:59:59Z")) == ("created_at", reason)
 
 
-class TestWords:
+class TestEnumerations:
     @pytest.mark.parametrize("word", ["Needs Review", "Pending", "Not Required", "Completed", "Reviewed"])
-    def test_of_the_status_are_these(self, word: str) -> None:
+    def test_known_status_is_accepted(self, word: str) -> None:
         assert parse_line(line(human_review_status=word)).human_review_status == word
 
-    def test_of_another_status_are_refused_with_those_it_takes(self) -> None:
+    def test_unknown_status_is_refused_with_the_known_ones(self) -> None:
         reason = "is 'Done', but takes one of Needs Review, Pending, Not Required, Completed, Reviewed"
         assert refusal(line(human_review_status="Done")) == ("human_review_status", reason)
 
-    def test_of_the_verdict_are_three(self) -> None:
+    def test_known_verdict_is_accepted(self) -> None:
         reason = "is 'pass', but takes one of Pass, Fail, Partial"
         assert refusal(line(aggregated_score="pass")) == ("aggregated_score", reason)
 
-    def test_are_not_repeated_at_length(self) -> None:
+    def test_long_unknown_status_is_shortened_in_the_error(self) -> None:
         _, reason = refusal(line(human_review_status="x" * 10_000))
         assert len(reason) < 200
         _, reason = refusal(line(parsed_rubric_scores={"x" * 10_000: "Yes"}))
@@ -171,7 +171,7 @@ class TestWords:
 
 class TestLines:
     @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\r"])
-    def test_are_read_with_any_line_end(self, end: bytes) -> None:
+    def test_line_is_parsed_with_any_line_end(self, end: bytes) -> None:
         assert parse_line(line() + end).evaluation_id == "eval_1"
 
     @pytest.mark.parametrize(
@@ -184,10 +184,10 @@ class TestLines:
             (b"true", "a boolean"),
         ],
     )
-    def test_that_are_no_objects_are_named_as_what_they_are(self, text: bytes, kind: str) -> None:
+    def test_line_that_is_no_object_is_refused_with_its_type(self, text: bytes, kind: str) -> None:
         assert refusal(text) == ("", f"is not a JSON object but {kind}")
 
-    def test_are_nested_as_deep_as_the_limit_and_no_deeper(self) -> None:
+    def test_nesting_is_limited(self) -> None:
         limits = Limits(nesting=20)
         deepest = line(raw_judge_output=b'{"a": %b1%b}' % (b"[" * 18, b"]" * 18))
         assert parse_line(deepest, limits)
@@ -195,16 +195,16 @@ class TestLines:
         assert refusal(too_deep, limits) == ("", "is nested deeper than 20 (COGNIREVIEW_MAX_NESTING)")
 
     @pytest.mark.parametrize("depth", [500, 2_000, 100_000])
-    def test_that_no_parser_follows_are_refused_like_the_rest(self, depth: int) -> None:
+    def test_line_nested_beyond_the_parser_is_refused(self, depth: int) -> None:
         field, reason = refusal(line(x=b"[" * depth + b"]" * depth))
         assert not field
         assert reason.startswith("is nested ")
         assert reason.endswith("(COGNIREVIEW_MAX_NESTING)")
 
-    def test_with_many_brackets_side_by_side_are_not_deep(self) -> None:
+    def test_adjacent_brackets_are_not_nesting(self) -> None:
         assert parse_line(line(x=[[] for _ in range(1000)], y="[" * 1000)).extra["y"] == "[" * 1000
 
-    def test_are_as_long_as_the_limit_and_no_longer(self) -> None:
+    def test_line_length_is_limited(self) -> None:
         length = len(line())
         assert parse_line(line(), Limits(line_bytes=length))
         reason = f"is longer than {length - 1:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)"
@@ -222,27 +222,27 @@ class TestValues:
         assert parse_line(line(parsing_error='[{",\\' * 500_000)).parsing_error
 
 
-class TestWhatPostgresqlRefuses:
-    def test_is_stored_as_the_replacement_character(self) -> None:
+class TestUnstorableValues:
+    def test_nul_is_stored_as_the_replacement_character(self) -> None:
         read = parse_line(line(rb'"a\u0000b"', parsing_error=b'"\\u0000"', x=rb'{"\u0000": ["\u0000"]}'))
         assert (read.evaluation_id, read.parsing_error) == ("a\ufffdb", "\ufffd")
         assert read.extra == {"x": {"\ufffd": ["\ufffd"]}}
 
-    def test_is_left_alone_where_it_is_only_spelled_like_it(self) -> None:
+    def test_escaped_spelling_of_nul_is_kept(self) -> None:
         assert parse_line(line(parsing_error=rb'"\\u0000"')).parsing_error == r"\u0000"
 
     @pytest.mark.parametrize(
         "spelled", ["18446744073709551616", "-9223372036854775809", "9" * 5000, "1e5000"]
     )
-    def test_is_text_where_it_is_a_number_beyond_64_bits(self, spelled: str) -> None:
+    def test_number_beyond_64_bits_becomes_text(self, spelled: str) -> None:
         assert parse_line(line(x=b"[%b]" % spelled.encode())).extra == {"x": [spelled]}
 
     @pytest.mark.parametrize("number", [2**64 - 1, -(2**63), 10**18, 0.1, 1e300])
-    def test_is_no_number_that_fits(self, number: float) -> None:
+    def test_number_within_64_bits_stays_a_number(self, number: float) -> None:
         assert parse_line(line(x=number)).extra == {"x": number}
 
     @given(objects(json_texts))
-    def test_never_comes_out_of_a_line(self, extra: str) -> None:
+    def test_parsed_line_has_no_unstorable_value(self, extra: str) -> None:
         stored = json.dumps(parse_line(line(x=extra.encode())).extra, ensure_ascii=False, allow_nan=False)
         assert "\\u0000" not in stored
         assert stored.encode()

@@ -62,15 +62,13 @@ def outputs(sample: bytes) -> list[dict[str, str]]:
     return [json.loads(line)["raw_judge_output"] for line in sample.splitlines()]
 
 
-class TestTheSample:
-    def test_gives_four_scores_for_each_record(self, outputs: list[dict[str, str]]) -> None:
+class TestSampleOutput:
+    def test_sample_output_gives_four_scores_per_record(self, outputs: list[dict[str, str]]) -> None:
         assert [len(extract_scores(output).proposals) for output in outputs] == [4] * 75
         words = {proposal.score for output in outputs for proposal in extract_scores(output).proposals}
         assert words == {"Yes", "No"}
 
-    def test_reads_what_a_strict_parser_reads_where_it_reads_anything(
-        self, outputs: list[dict[str, str]]
-    ) -> None:
+    def test_extraction_agrees_with_a_strict_parser(self, outputs: list[dict[str, str]]) -> None:
         same = 0
         for output in outputs:
             block = output["raw_content"].removeprefix("```json").removesuffix("```")
@@ -84,14 +82,14 @@ class TestTheSample:
                 same += 1
         assert same == 71
 
-    def test_keeps_the_latex(self, outputs: list[dict[str, str]]) -> None:
+    def test_extraction_keeps_latex(self, outputs: list[dict[str, str]]) -> None:
         found = [proposal for output in outputs for proposal in extract_scores(output).proposals]
         assert not any(character < " " for proposal in found for character in proposal.justification)
         mended = [proposal for proposal in found if proposal.repairs]
         assert len(mended) == 7
         assert all("\\" in proposal.justification for proposal in mended)
 
-    def test_says_where_each_criterion_stands(self, outputs: list[dict[str, str]]) -> None:
+    def test_extraction_gives_the_span_of_each_criterion(self, outputs: list[dict[str, str]]) -> None:
         for output in outputs:
             for proposal in extract_scores(output).proposals:
                 part = raw_text(output)[slice(*proposal.span)]
@@ -129,13 +127,13 @@ class TestShapes:
             ),
         ],
     )
-    def test_are_read(self, text: str, steps: tuple[str, ...]) -> None:
+    def test_known_shapes_are_read(self, text: str, steps: tuple[str, ...]) -> None:
         found = read(text)
         assert criteria(found) == CRITERIA
         assert found.steps == steps
         assert {proposal.repairs for proposal in found.proposals} == {()}
 
-    def test_a_list_names_its_criteria(self) -> None:
+    def test_list_of_criteria_is_read(self) -> None:
         rows = [{"Criterion": name, **judged} for name, judged in CRITERIA.items()]
         found = read(json.dumps({"evaluation": rows}))
         assert criteria(found) == CRITERIA
@@ -151,32 +149,32 @@ class TestShapes:
             {"score": "No", "Rationale": "Off by one."},
         ],
     )
-    def test_keys_may_be_spelled_otherwise(self, judged: dict[str, str]) -> None:
+    def test_keys_can_be_spelled_differently(self, judged: dict[str, str]) -> None:
         found = read(json.dumps({"evaluation": {"accuracy": judged}}))
         assert only(found)[:3] == ("accuracy", "No", "Off by one.")
         assert found.steps == steps_of(only(found)) == ("key case",)
 
-    def test_a_correction_further_down_counts(self) -> None:
+    def test_last_occurrence_of_a_criterion_counts(self) -> None:
         found = read(fenced(CRITERIA) + "\nOn reflection:\n" + fenced({"accuracy": {"score": "Partial"}}))
         assert scores(found) == {"correctness": "No", "completeness": "Partial", "accuracy": "Partial"}
 
     @pytest.mark.parametrize("score", ["Yes", "partially", 3, 2.5, 0, True, False])
-    def test_a_score_keeps_its_type(self, score: str | float) -> None:
+    def test_score_keeps_its_type(self, score: str | float) -> None:
         proposed = only(read(json.dumps({"accuracy": {"score": score, "justification": ""}}))).score
         assert (proposed, type(proposed)) == (score, type(score))
 
-    def test_a_justification_that_is_no_text_is_written_out(self) -> None:
+    def test_justification_that_is_no_text_becomes_json(self) -> None:
         text = json.dumps({"accuracy": {"score": "No", "justification": ["sign", "limit"]}})
         assert only(read(text)).justification == '["sign", "limit"]'
 
-    def test_line_breaks_may_stand_in_strings_as_they_are(self) -> None:
+    def test_line_breaks_in_strings_are_accepted(self) -> None:
         found = read('{"accuracy": {"score": "No", "justification": "a\nb"}}')
         assert only(found).justification == "a\nb"
         assert found.steps == ("unwrap",)
 
 
 class TestLatex:
-    def test_survives_and_the_place_counts_in_the_text_as_it_came(self) -> None:
+    def test_span_counts_in_the_original_text_with_latex(self) -> None:
         text = (
             r'{"first": {"score": "Yes", "justification": "\frac{1}{2} \(x\)\nuse \neq, \\beta"},'
             r' "second": {"score": "No", "justification": "plain"}}'
@@ -187,12 +185,12 @@ class TestLatex:
         assert text[slice(*first.span)].endswith('beta"}')
         assert text[slice(*second.span)] == '"second": {"score": "No", "justification": "plain"}'
 
-    def test_may_stand_in_the_name_of_a_criterion(self) -> None:
+    def test_criterion_name_can_contain_latex(self) -> None:
         assert only(read(r'{"value of \theta": {"score": "No"}}')).criterion == r"value of \theta"
 
 
 class TestDamage:
-    def test_a_cut_anywhere_leaves_only_what_the_judge_wrote(self) -> None:
+    def test_truncation_anywhere_invents_nothing(self) -> None:
         text = fenced({"evaluation": CRITERIA})
         for end in range(len(text)):
             found = read(text[:end])
@@ -206,13 +204,13 @@ class TestDamage:
             if found.proposals and end < text.rindex("}"):
                 assert "truncation" in found.steps
 
-    def test_a_cut_keeps_the_criteria_before_it_untouched(self) -> None:
+    def test_truncation_keeps_preceding_criteria(self) -> None:
         text = fenced({"evaluation": CRITERIA})
         found = read(text[: text.index("Zwölf") + 3])
         assert [steps_of(proposal) for proposal in found.proposals] == [(), (), ("truncation",)]
         assert found.proposals[2].justification == "Zwö"
 
-    def test_a_cut_score_is_no_score(self) -> None:
+    def test_truncated_score_is_ignored(self) -> None:
         assert read('{"accuracy": {"score": "Part') == NOTHING
         assert read('{"accuracy": {"score": 1') == NOTHING
         assert read('{"accuracy": {"score":') == NOTHING
@@ -226,9 +224,7 @@ class TestDamage:
             ('{"score": No, "justification": "No quotes."}', "No quotes."),
         ],
     )
-    def test_a_broken_criterion_is_mended_and_those_around_it_are_not(
-        self, judged: str, justification: str
-    ) -> None:
+    def test_broken_criterion_is_repaired_alone(self, judged: str, justification: str) -> None:
         around = '{"score": "Yes", "justification": "Fine."}'
         text = f'{{"evaluation": {{"first": {around}, "second": {judged}, "third": {around}}}}}'
         found = read(text)
@@ -241,7 +237,7 @@ class TestDamage:
         assert text[slice(*found.proposals[1].span)] == f'"second": {judged.rstrip(",")}'
         assert found.steps == ("truncation",)
 
-    def test_a_criterion_that_is_not_closed_does_not_swallow_the_next(self) -> None:
+    def test_unclosed_criterion_does_not_contain_the_next(self) -> None:
         found = read(
             '{"evaluation": {"first": {"score": "No", "justification": "Open.",'
             ' "second": {"score": "Yes", "justification": "Fine."}}}'
@@ -249,19 +245,19 @@ class TestDamage:
         assert scores(found) == {"first": "No", "second": "Yes"}
         assert found.steps == ("truncation",)
 
-    def test_a_brace_in_a_string_breaks_nothing(self) -> None:
+    def test_brace_in_a_string_is_ignored(self) -> None:
         text = json.dumps(
             {"evaluation": {"a {": {"score": "No"}, "note": "an open {", "b": {"score": "Yes"}}}
         )
         assert scores(read(text)) == {"a {": "No", "b": "Yes"}
         assert read(text).steps == ()
 
-    def test_a_brace_before_the_criteria_breaks_nothing(self) -> None:
+    def test_brace_before_the_criteria_is_ignored(self) -> None:
         found = read('I choose from {"Yes", "No"}.\n' + fenced({"evaluation": CRITERIA}))
         assert criteria(found) == CRITERIA
         assert "truncation" not in found.steps
 
-    def test_a_fence_after_the_break_is_no_part_of_it(self) -> None:
+    def test_fence_after_truncation_is_not_part_of_the_criterion(self) -> None:
         found = read('```json\n{"accuracy": {"score": "No", "justification": "It stops\n```\nSorry.')
         assert only(found).justification == "It stops"
 
@@ -298,21 +294,21 @@ class TestRepairs:
             ),
         ],
     )
-    def test_say_what_was_there_and_what_was_read(self, text: str, repair: Repair) -> None:
+    def test_repair_shows_text_before_and_after(self, text: str, repair: Repair) -> None:
         assert repair.before.strip("…") in text or repair.step == "key case"
         assert only(read(text)).repairs == (repair,)
 
-    def test_stand_in_the_order_they_were_made(self) -> None:
+    def test_repairs_are_in_the_order_of_steps(self) -> None:
         found = only(read(r'{"a": {"Score": "No", "justification": "\theta grows'))
         assert steps_of(found) == ("key case", "backslash", "truncation")
 
-    def test_begin_at_the_criterion_not_at_what_stands_before_it(self) -> None:
+    def test_repair_excerpt_begins_at_the_criterion(self) -> None:
         text = r'{"a": {"score": "No", "comment": "\(x\)"}, "b": {"score": "No", "comment": "of \pi"}}'
         found = read(text).proposals
         assert [proposal.repairs[1].before for proposal in found] == [r"\(x", r"\pi"]
 
 
-class TestNothingIsMadeUp:
+class TestInvention:
     @pytest.mark.parametrize(
         "judged",
         [
@@ -330,33 +326,33 @@ class TestNothingIsMadeUp:
             '"Yes"',
         ],
     )
-    def test_a_missing_score_stays_missing(self, judged: str) -> None:
+    def test_missing_score_is_not_invented(self, judged: str) -> None:
         text = f'{{"evaluation": {{"first": {judged}, "second": {{"score": "No", "justification": "x"}}}}}}'
         assert scores(read(text)) == {"second": "No"}
 
-    def test_a_criterion_needs_a_name(self) -> None:
+    def test_criterion_without_a_name_is_ignored(self) -> None:
         assert read('{"score": "Yes", "justification": "All is well."}') == NOTHING
         assert read('{" ": {"score": "Yes"}}') == NOTHING
 
-    def test_what_could_not_be_stored_is_replaced(self) -> None:
+    def test_unstorable_characters_are_replaced(self) -> None:
         found = only(read(r'{"a\u0000b": {"score": "Y\u0000", "justification": "\ud800 and 😀"}}'))
         assert found[:3] == ("a\ufffdb", "Y\ufffd", "\ufffd and 😀")
 
 
 class TestRawText:
-    def test_is_the_raw_content(self) -> None:
+    def test_raw_text_is_the_raw_content(self) -> None:
         assert raw_text({"raw_content": "said", "model": "gpt-4o"}) == "said"
 
-    def test_is_whatever_text_there_is(self) -> None:
+    def test_raw_text_is_any_other_text(self) -> None:
         output = {"choices": [{"message": {"content": fenced(CRITERIA)}}], "model": "gpt-4o", "tokens": 12}
         assert raw_text(output) == fenced(CRITERIA) + "\n\ngpt-4o"
         assert criteria(extract_scores(output)) == CRITERIA
 
-    def test_is_text_with_criteria_rather_than_other_scores_beside_it(self) -> None:
+    def test_raw_text_prefers_text_with_criteria(self) -> None:
         output = {"content": fenced(CRITERIA), "moderation": {"score": 0.01}}
         assert raw_text(output) == fenced(CRITERIA)
 
-    def test_is_the_object_written_out_where_that_holds_the_criteria(self) -> None:
+    def test_raw_text_is_the_object_if_it_has_the_criteria(self) -> None:
         output = {"evaluation": CRITERIA}
         found = extract_scores(output)
         assert json.loads(raw_text(output)) == output
@@ -365,7 +361,7 @@ class TestRawText:
         assert raw_text(output)[slice(*found.proposals[0].span)].startswith('"correctness": {')
 
     @pytest.mark.parametrize("output", [{}, {"raw_content": ""}, {"raw_content": None}, {"tokens": 12}])
-    def test_may_hold_nothing(self, output: dict[str, Any]) -> None:
+    def test_raw_text_can_be_empty(self, output: dict[str, Any]) -> None:
         assert extract_scores(output) == NOTHING
 
 
@@ -378,11 +374,11 @@ class TestGarbage:
             pytest.param('{"a": "' + "\n  " * 50_000, id="line breaks"),
         ],
     )
-    def test_gives_nothing(self, text: str) -> None:
+    def test_garbage_gives_no_proposals(self, text: str) -> None:
         assert read(text) == NOTHING
 
     @pytest.mark.parametrize("output", [None, 7, "text", b"bytes", [], object()])
-    def test_gives_nothing_where_no_object_is(self, output: Any) -> None:
+    def test_text_without_an_object_gives_no_proposals(self, output: Any) -> None:
         assert extract_scores(output) == NOTHING
 
     @pytest.mark.parametrize(
@@ -398,18 +394,18 @@ class TestGarbage:
             pytest.param(f'{{"a": {{"score": "Yes", "x": {"[" * 5_000}', id="a deep member"),
         ],
     )
-    def test_text_beyond_its_budget_gives_nothing_and_says_so(self, text: str) -> None:
+    def test_text_beyond_its_budget_is_too_long(self, text: str) -> None:
         assert read(text) == Extraction(is_too_long=True)
 
     def test_long_cut_justification_is_read(self) -> None:
         found = read('{"a": {"score": "Yes", "justification": "' + '\\"' * 100_000)
         assert only(found)[:3] == ("a", "Yes", '"' * 100_000)
 
-    def test_name_or_score_of_excessive_length_is_none(self) -> None:
+    def test_excessively_long_name_or_score_is_ignored(self) -> None:
         long = "x" * (MAX_NAME + 1)
         assert read(json.dumps({long: {"score": "Yes"}, "a": {"score": long}})) == NOTHING
 
-    def test_nested_beyond_reading_gives_nothing(self) -> None:
+    def test_excessively_nested_text_gives_no_proposals(self) -> None:
         output: dict[str, Any] = {"score": "Yes"}
         for _ in range(100_000):
             output = {"a": output}
@@ -427,7 +423,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=40).map("".join))
-def test_any_text_is_read_without_an_error_and_every_score_stands_in_it(text: str) -> None:
+def test_any_text_gives_only_scores_that_it_contains(text: str) -> None:
     found = read(text)
     assert set(found.steps) <= set(STEPS)
     for proposal in found.proposals:
@@ -448,7 +444,7 @@ JUDGED = st.fixed_dictionaries(
 
 
 @given(st.dictionaries(NAMES, JUDGED, min_size=1, max_size=6), st.booleans(), st.sampled_from([None, 2]))
-def test_whatever_a_json_encoder_wrote_is_read_back(
+def test_encoded_json_is_read_back(
     written: dict[str, dict[str, Any]], is_ascii: bool, indent: int | None
 ) -> None:
     text = json.dumps({"evaluation": written}, ensure_ascii=is_ascii, indent=indent)

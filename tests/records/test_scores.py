@@ -36,37 +36,37 @@ SCALARS = st.text() | st.integers() | st.floats() | st.booleans() | st.none()
         (AS_JUDGED, '"as judged"'),
     ],
 )
-def test_a_form_spells_each_score_otherwise(score: Any, posted: str) -> None:
+def test_different_scores_have_different_form_values(score: Any, posted: str) -> None:
     assert encode_score(score) == posted
 
 
 @given(SCALARS.filter(is_score))
-def test_any_score_comes_back_from_a_form_with_its_type(score: Any) -> None:
+def test_score_from_a_form_keeps_its_type(score: Any) -> None:
     back = decode_score(encode_score(score))
     assert json.dumps(back) == json.dumps(score)
     assert encode_score(score) != AS_JUDGED
 
 
 @pytest.mark.parametrize("text", ["null", "[1]", '{"a": 1}', "1e999", "9" * 5000, "NaN", "[" * 100_000])
-def test_what_is_no_score_in_json_is_a_text(text: str) -> None:
+def test_form_value_that_is_no_json_score_is_a_string(text: str) -> None:
     assert decode_score(text) == text
 
 
-def test_scores_of_two_types_are_two() -> None:
+def test_scores_of_different_types_differ() -> None:
     assert len({identity(score) for score in (1, "1", True)}) == 3
     assert identity(4) == identity(4.0)
 
 
 @pytest.mark.parametrize("value", [None, "", " ", [], {}, ["Yes"], float("nan"), float("inf"), 10**400])
-def test_some_values_are_no_score(value: Any) -> None:
+def test_invalid_values_are_no_score(value: Any) -> None:
     assert not is_score(value)
 
 
 @pytest.mark.parametrize("value", ["No", 0, False, 0.0, -1])
-def test_whatever_says_something_is_a_score(value: Any) -> None:
+def test_non_blank_value_is_a_score(value: Any) -> None:
     assert is_score(value)
 
 
-def test_names_and_scores_are_shown_in_words() -> None:
+def test_names_and_scores_are_formatted_for_people() -> None:
     assert criterion_title("correctness_of_final_answer") == "Correctness of final answer"
     assert [format_score(score) for score in (None, "Yes", 4, True)] == ["", "Yes", "4", "true"]

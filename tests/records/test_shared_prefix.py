@@ -39,38 +39,38 @@ def repeated(file: list[bytes], *earlier: list[bytes]) -> int:
     return repeats.count
 
 
-class TestHowMany:
-    def test_all_of_the_same_file(self) -> None:
+class TestPrefixCounter:
+    def test_all_lines_of_the_same_file_repeat(self) -> None:
         assert repeated([A, BLANK, BAD, B], [A, BLANK, BAD, B]) == 4
 
-    def test_those_of_a_record_in_another_version(self) -> None:
+    def test_line_of_a_changed_record_repeats(self) -> None:
         assert repeated([OTHER_A, B], [A, B]) == 2
 
-    def test_up_to_a_blank_line_that_is_more(self) -> None:
+    def test_additional_blank_line_ends_the_prefix(self) -> None:
         assert repeated([A, BLANK, B], [A, B]) == 1
 
-    def test_up_to_a_bad_line_that_is_more(self) -> None:
+    def test_additional_invalid_line_ends_the_prefix(self) -> None:
         assert repeated([A, BAD, B], [A, B]) == 1
 
-    def test_past_a_bad_line_that_is_gone(self) -> None:
+    def test_removed_invalid_line_is_skipped(self) -> None:
         assert repeated([A, B], [A, BAD, B]) == 2
 
-    def test_up_to_the_end_of_the_earlier_file(self) -> None:
+    def test_end_of_the_earlier_file_ends_the_prefix(self) -> None:
         assert repeated([A, B, C], [A, B]) == 2
 
-    def test_of_the_latest_file_that_begins_alike(self) -> None:
+    def test_latest_file_with_the_same_beginning_counts(self) -> None:
         assert repeated([A, B], [B], [A], [A, B]) == 1
 
-    def test_none_without_an_earlier_file(self) -> None:
+    def test_nothing_repeats_without_an_earlier_file(self) -> None:
         assert repeated([A, BLANK]) == 0
 
-    def test_none_once_something_is_new(self) -> None:
+    def test_new_line_ends_the_prefix(self) -> None:
         repeats = PrefixCounter([[A, B]], {A: "a", B: "b"}.__getitem__)
         assert [repeats.take(A, "a", new=True), repeats.take(B, "b", new=False)] == [False, False]
 
 
 @pytest.mark.django_db
-class TestAnExport:
+class TestExport:
     @examples(max_examples=20)
     @given(
         st.lists(
@@ -86,7 +86,8 @@ class TestAnExport:
     @example([(False, [A, BLANK, B], True)] * 2, False)
     @example([(False, [A, BLANK, B], False)] * 3, False)
     @example([(False, [A, B], False), (False, [A, BLANK, B, BLANK, C], True)], True)
-    def test_of_any_files_is_verified(
+    @example([(False, [A], True), (True, [BLANK], False), (False, [BLANK], True)], False)
+    def test_export_of_any_files_is_verified(
         self, shapes: list[tuple[bool, list[bytes], bool]], with_rejected: bool
     ) -> None:
         files = [BOM * bom + file_of(*lines)[: None if ended else -1] for bom, lines, ended in shapes]
@@ -104,13 +105,13 @@ class TestAnExport:
         assert result.problems == []
         assert result.changed == any(A in lines for _, lines, _ in shapes)
 
-    def test_of_a_file_that_came_twice_is_that_file(self) -> None:
+    def test_export_of_a_file_imported_twice_is_that_file(self) -> None:
         data = file_of(A, BLANK, BAD, B, BLANK)
         for _ in range(2):
             bring_in(data)
         assert take_out(with_rejected=True) == data
 
-    def test_holds_what_is_too_long_to_be_compared(self, settings: pytest.FixtureRequest) -> None:
+    def test_export_contains_lines_too_long_to_compare(self, settings: pytest.FixtureRequest) -> None:
         settings.LIMITS = Limits(line_bytes=2_000)  # type: ignore[attr-defined]
         files = [file_of(A, end * 3_000, BLANK) for end in (b"x", b"y")]
         for file in files:
@@ -120,7 +121,7 @@ class TestAnExport:
         originals = [partial(BytesIO, file) for file in files]
         assert compare(originals, BytesIO(exported), Limits(line_bytes=2_000)).holds
 
-    def test_has_files_in_the_order_in_which_they_were_done(self, max: User) -> None:
+    def test_export_has_files_in_the_order_of_finished_imports(self, max: User) -> None:
         slow, quick = file_of(A, BLANK, B), file_of(A, BLANK, C)
         with transaction.atomic():
             sent_first = jobs.enqueue_import(
@@ -135,30 +136,30 @@ class TestAnExport:
         assert compared([quick, slow], exported).problems == []
 
 
-class TestTheVerification:
-    def test_compares_a_line_that_is_as_long_as_it_may_be(self) -> None:
+class TestVerification:
+    def test_line_of_maximum_length_is_compared(self) -> None:
         file = file_of(A, b"x" * 3_000, BLANK)
         result = compare([partial(BytesIO, file)] * 2, BytesIO(file_of(A, BLANK)), Limits(line_bytes=3_000))
         assert result.problems == []
 
-    def test_of_no_file_at_all_finds_every_line(self) -> None:
+    def test_verification_without_originals_reports_every_line(self) -> None:
         assert compared([], file_of(A)).problems == ["line 1 of the export is not in the original"]
 
-    def test_misses_a_blank_line_that_no_earlier_file_has(self) -> None:
+    def test_missing_new_blank_line_is_reported(self) -> None:
         result = compared([file_of(A, B), file_of(A, BLANK, C)], file_of(A, B, C))
         assert result.problems == ["line 4 of the original is blank and missing in the export"]
 
-    def test_misses_a_blank_line_of_the_earlier_file(self) -> None:
+    def test_missing_blank_line_of_the_earlier_file_is_reported(self) -> None:
         file = file_of(A, BLANK, B)
         result = compared([file, file], file_of(A, B))
         assert result.problems == ["line 2 of the original is blank and missing in the export"]
 
-    def test_finds_what_stands_twice(self) -> None:
+    def test_duplicate_blank_line_is_reported(self) -> None:
         file = file_of(A, BLANK)
         result = compared([file, file], file_of(A, BLANK, BLANK))
         assert result.problems == ["line 3 of the export is not in the original"]
 
-    def test_takes_the_line_end_of_the_next_file_for_none_of_its_own(self) -> None:
+    def test_line_end_before_the_next_file_is_ignored(self) -> None:
         assert compared([A, B], A + b"\n" + B).holds
         assert not compared([A, B], A + b"\n" + B + b"\n").holds
         assert compared([A, A], A).holds

@@ -242,7 +242,7 @@ def outcome(done: Import) -> dict[str, int]:
 
 @pytest.mark.parametrize("trap", cases(REJECTED))
 class TestRejected:
-    def test_is_listed_and_touches_no_other_line(self, trap: Rejected) -> None:
+    def test_rejected_line_is_listed_and_others_are_imported(self, trap: Rejected) -> None:
         done = bring_in(file_of(BEFORE, trap.text, AFTER))
         assert outcome(done) == {"lines": 3, "new": 2, "rejected": 1}
         [told] = done.listed_exceptions()
@@ -251,7 +251,7 @@ class TestRejected:
         assert take_out() == file_of(BEFORE, AFTER)
         assert take_out(with_rejected=True) == file_of(BEFORE, trap.text, AFTER)
 
-    def test_leaves_the_others_to_be_reviewed(self, trap: Rejected, ana: User) -> None:
+    def test_other_lines_can_be_reviewed_after_a_rejected_one(self, trap: Rejected, ana: User) -> None:
         data = file_of(BEFORE, trap.text, AFTER)
         bring_in(data)
         decide(Evaluation.objects.get(evaluation_id="eval_after"), ana)
@@ -268,10 +268,10 @@ class TestAccepted:
         assert outcome(done) == {"lines": 3, "new": 3}
         return Evaluation.objects.get(first_line=2)
 
-    def test_comes_out_as_it_came(self, text: bytes, evaluation: Evaluation) -> None:
+    def test_accepted_line_is_exported_unchanged(self, text: bytes, evaluation: Evaluation) -> None:
         assert take_out() == file_of(BEFORE, text, AFTER)
 
-    def test_can_be_reviewed_and_differs_in_human_values_alone(
+    def test_reviewed_line_differs_in_human_values_only(
         self, text: bytes, evaluation: Evaluation, ana: User
     ) -> None:
         review = decide(evaluation, ana, comments="\u2028 \\frac")
@@ -284,7 +284,7 @@ class TestAccepted:
             name: value for name, value in as_spelled(text).items() if name not in HUMAN_FIELDS
         }
 
-    def test_comes_again_unchanged_before_and_after_a_review(
+    def test_reimported_line_is_unchanged_before_and_after_a_review(
         self, text: bytes, evaluation: Evaluation, ana: User
     ) -> None:
         assert bring_in(file_of(BEFORE, text, AFTER)).unchanged == 3
@@ -302,18 +302,18 @@ def as_spelled(text: bytes) -> Any:
 
 class TestFiles:
     @pytest.mark.parametrize("case", cases(FILES))
-    def test_have_these_outcomes(self, case: tuple[bytes, dict[str, int], bytes]) -> None:
+    def test_file_has_the_documented_outcome(self, case: tuple[bytes, dict[str, int], bytes]) -> None:
         data, counts, exported = case
         assert outcome(bring_in(data)) == counts
         assert take_out() == exported
 
     @pytest.mark.parametrize("data", cases(UTF_16))
-    def test_in_utf_16_are_refused(self, data: bytes) -> None:
+    def test_utf_16_file_is_refused(self, data: bytes) -> None:
         with pytest.raises(ImportRefused, match="UTF-16"):
             bring_in(data)
         assert not Run.objects.exists()
 
-    def test_that_were_cut_come_in_whole_the_next_time(self) -> None:
+    def test_truncated_file_is_completed_by_the_next_import(self) -> None:
         whole = file_of(BEFORE, AFTER)
         bring_in(whole[:-10])
         assert outcome(bring_in(whole)) == {"lines": 2, "new": 1, "unchanged": 1}
@@ -327,11 +327,11 @@ def documented() -> dict[str, str]:
     return {name: said for name, said in rows if name not in {"In the line", "The file"}}
 
 
-def test_the_document_has_a_row_for_each_of_these_and_for_nothing_else() -> None:
+def test_document_has_a_row_for_each_trap() -> None:
     assert set(documented()) == {*REJECTED, *ACCEPTED, *FILES, *UTF_16}
 
 
 @pytest.mark.parametrize("name", REJECTED)
-def test_the_document_gives_the_reasons(name: str) -> None:
+def test_document_gives_the_reasons(name: str) -> None:
     said = documented()[name].split(", ")
     assert all(any(reason in trap.reason for reason in said) for trap in REJECTED[name])

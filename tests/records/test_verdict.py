@@ -17,7 +17,7 @@ NO_REFERENCE = "Verification (String): Mismatch (Extracted: '47.5', Correct: '')
 SKIPPED = "Verification skipped: Extracted answer was None."
 
 
-class TestTheUsualRule:
+class TestDefaultRule:
     @pytest.mark.parametrize(
         ("scores", "verdict"),
         [
@@ -29,14 +29,14 @@ class TestTheUsualRule:
             (["partial", "Yes"], "Partial"),
         ],
     )
-    def test_any_no_fails_and_any_partial_is_partial(self, scores: list[str], verdict: str) -> None:
+    def test_worst_score_decides(self, scores: list[str], verdict: str) -> None:
         assert VerdictRule().aggregate(scores) == verdict
 
     @pytest.mark.parametrize(
         "scores",
         [[], [""], ["Yes", ""], ["No", None], ["Yes", 3], [True], ["Yes", "Maybe"], [["Yes"]], [{"a": "No"}]],
     )
-    def test_there_is_none_without_scores_or_with_a_blank_or_unknown_one(self, scores: list[Any]) -> None:
+    def test_verdict_is_none_without_scores_or_with_an_unknown_one(self, scores: list[Any]) -> None:
         assert VerdictRule().aggregate(scores) is None
 
     @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ class TestTheUsualRule:
             (None, None),
         ],
     )
-    def test_reads_scores_in_the_shape_of_a_record(self, scores: Any, verdict: str | None) -> None:
+    def test_verdict_reads_parsed_rubric_scores(self, scores: Any, verdict: str | None) -> None:
         assert VerdictRule().verdict(scores) == verdict
 
 
@@ -61,7 +61,7 @@ GRADES: dict[str, Any] = {
 }
 
 
-class TestAnotherWorst:
+class TestWorstRule:
     @pytest.mark.parametrize(
         ("scores", "verdict"),
         [
@@ -77,12 +77,10 @@ class TestAnotherWorst:
             (["Yes"], None),
         ],
     )
-    def test_counts_the_scores_it_names_by_their_json_type(
-        self, scores: list[Score], verdict: str | None
-    ) -> None:
+    def test_rule_distinguishes_json_types(self, scores: list[Score], verdict: str | None) -> None:
         assert VerdictRule.from_json(GRADES).aggregate(scores) == verdict
 
-    def test_says_what_a_single_score_counts_as(self) -> None:
+    def test_rule_gives_the_level_of_a_score(self) -> None:
         rule = VerdictRule.from_json(GRADES)
         assert [rule.level(score) for score in ("GOOD", "Fair", 0, False, None, ["Good"])] == [
             *("yes", "partial", "no"),
@@ -90,21 +88,21 @@ class TestAnotherWorst:
         ]
 
 
-class TestTheMean:
+class TestMeanRule:
     rule = VerdictRule.from_json({"kind": "mean", "pass": 4, "partial": 2.5})
 
     @pytest.mark.parametrize(
         ("scores", "verdict"),
         [([4], "Pass"), ([5, 3], "Pass"), ([5, 2.9], "Partial"), ([1, 4], "Partial"), ([2, 2.9], "Fail")],
     )
-    def test_counts_from_its_thresholds_on(self, scores: list[Score], verdict: str) -> None:
+    def test_mean_is_compared_with_thresholds(self, scores: list[Score], verdict: str) -> None:
         assert self.rule.aggregate(scores) == verdict
 
     @pytest.mark.parametrize("scores", [[], [4, None], [4, "4"], [4, True], [4, "Yes"], [float("nan")]])
-    def test_is_none_without_numbers_or_with_anything_else(self, scores: list[Any]) -> None:
+    def test_mean_is_none_without_numbers(self, scores: list[Any]) -> None:
         assert self.rule.aggregate(scores) is None
 
-    def test_says_what_a_single_number_counts_as(self) -> None:
+    def test_mean_rule_gives_the_level_of_a_number(self) -> None:
         assert [self.rule.level(score) for score in (5, 3, 0, "5", True)] == [
             "yes",
             "partial",
@@ -114,14 +112,14 @@ class TestTheMean:
         ]
 
 
-class TestRulesAsData:
+class TestRuleJson:
     @pytest.mark.parametrize(
         "data", [VerdictRule().as_json(), GRADES, {"kind": "mean", "pass": 4, "partial": 2.5}]
     )
-    def test_come_back_as_they_were(self, data: dict[str, Any]) -> None:
+    def test_rule_survives_json(self, data: dict[str, Any]) -> None:
         assert json.dumps(VerdictRule.from_json(data).as_json()) == json.dumps(data)
 
-    def test_that_are_empty_are_the_usual_rule(self) -> None:
+    def test_empty_data_give_the_default_rule(self) -> None:
         assert VerdictRule.from_json({}) == VerdictRule()
 
     @pytest.mark.parametrize(
@@ -161,7 +159,7 @@ class TestRulesAsData:
             ),
         ],
     )
-    def test_that_are_none_say_why(self, data: Any, problem: str) -> None:
+    def test_invalid_rule_gives_problems(self, data: Any, problem: str) -> None:
         with pytest.raises(InvalidRule) as wrong:
             VerdictRule.from_json(data)
         assert str(wrong.value) == problem
@@ -170,8 +168,8 @@ class TestRulesAsData:
 SCALARS = st.text() | st.integers() | st.floats() | st.booleans() | st.none()
 
 
-@given(st.lists(SCALARS), st.sampled_from([VerdictRule(), VerdictRule.from_json(GRADES), TestTheMean.rule]))
-def test_any_scores_make_the_verdict_that_each_of_them_allows(scores: list[Any], rule: VerdictRule) -> None:
+@given(st.lists(SCALARS), st.sampled_from([VerdictRule(), VerdictRule.from_json(GRADES), TestMeanRule.rule]))
+def test_verdict_of_any_scores_is_the_worst_level(scores: list[Any], rule: VerdictRule) -> None:
     levels = [rule.level(score) for score in scores]
     verdict = rule.aggregate(scores)
     assert (verdict is None) == (not scores or None in levels)
@@ -183,7 +181,7 @@ def test_any_scores_make_the_verdict_that_each_of_them_allows(scores: list[Any],
 
 
 class TestReadVerification:
-    def test_a_match_names_both_answers(self) -> None:
+    def test_match_has_both_answers(self) -> None:
         assert read_verification(True, MATCH) == (
             "match",
             "1/2",
@@ -191,7 +189,7 @@ class TestReadVerification:
             "The final answer matches the reference answer.",
         )
 
-    def test_a_mismatch_names_both_answers(self) -> None:
+    def test_mismatch_has_both_answers(self) -> None:
         assert read_verification(False, MISMATCH) == (
             "mismatch",
             "54",
@@ -199,14 +197,14 @@ class TestReadVerification:
             "The final answer does not match the reference answer.",
         )
 
-    def test_an_answer_may_hold_quotes_and_line_breaks(self) -> None:
+    def test_verified_answer_can_contain_quotes_and_line_breaks(self) -> None:
         message = (
             "Verification (String): Mismatch (Extracted: 'f'(x) = ', Correct: ',\n', Correct: 'f''(x)')."
         )
         assert read_verification(False, message)[1:3] == ("f'(x) = ', Correct: ',\n", "f''(x)")
 
     @pytest.mark.parametrize("verified", [True, False, None])
-    def test_an_empty_reference_is_no_reference_whatever_came_of_it(self, verified: bool | None) -> None:
+    def test_empty_reference_is_no_reference(self, verified: bool | None) -> None:
         assert read_verification(verified, NO_REFERENCE) == (
             "no reference",
             "47.5",
@@ -214,35 +212,35 @@ class TestReadVerification:
             "No reference answer.",
         )
 
-    def test_a_missing_reference_is_no_reference(self) -> None:
+    def test_missing_reference_is_no_reference(self) -> None:
         found = read_verification(None, "Verification skipped: Correct answer was None.")
         assert (found.outcome, found.sentence) == ("no reference", "No reference answer.")
 
-    def test_skipped_says_why(self) -> None:
+    def test_skipped_verification_gives_the_reason(self) -> None:
         sentence = "Not verified: no final answer was extracted."
         assert read_verification(None, SKIPPED) == ("skipped", None, None, sentence)
         assert read_verification(None, "Verification skipped: no time.").sentence == "Not verified: no time."
         assert read_verification(None, "Verification skipped:").sentence == "Not verified."
 
-    def test_the_field_counts_more_than_the_words_of_the_message(self) -> None:
+    def test_field_overrides_the_message(self) -> None:
         assert read_verification(True, MISMATCH).outcome == "match"
         assert read_verification(False, MATCH).outcome == "mismatch"
         assert read_verification(False, SKIPPED).outcome == "mismatch"
 
-    def test_the_message_counts_where_the_field_is_null(self) -> None:
+    def test_message_counts_if_the_field_is_null(self) -> None:
         assert read_verification(None, MISMATCH).outcome == "mismatch"
         assert read_verification(None, MATCH).outcome == "match"
 
     @pytest.mark.parametrize("message", [None, "", "By hand.", "Mismatch (Extracted: 'cut off"])
-    def test_the_field_is_enough(self, message: str | None) -> None:
+    def test_field_without_message_is_enough(self, message: str | None) -> None:
         assert read_verification(True, message)[:3] == ("match", None, None)
         assert read_verification(False, message)[:3] == ("mismatch", None, None)
 
-    def test_without_either_there_is_nothing_to_say(self) -> None:
+    def test_verification_without_field_and_message_is_none(self) -> None:
         assert read_verification(None, None) == ("none", None, None, "")
         assert read_verification(None, "Not performed.") == ("none", None, None, "Not performed.")
 
-    def test_no_record_of_the_sample_had_a_reference(self, sample: bytes) -> None:
+    def test_sample_records_have_no_reference(self, sample: bytes) -> None:
         records = [json.loads(line) for line in sample.splitlines()]
         found = [
             read_verification(record["final_answer_verified"], record["verification_message"])

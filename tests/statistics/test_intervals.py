@@ -57,12 +57,12 @@ def is_within_its_limits(estimate: Estimate) -> bool:
     return limits(estimate, 9)[0] <= round(value(estimate), 9) <= limits(estimate, 9)[1]
 
 
-class TestAnEstimate:
-    def test_reads_as_a_value_its_interval_and_what_it_is_out_of(self) -> None:
+class TestEstimate:
+    def test_estimate_prints_value_interval_and_n(self) -> None:
         assert str(Estimate(0.612, 0.44, 0.75, 57)) == "0.61, 0.44 to 0.75, n = 57"
         assert str(Estimate(2.5, 1.0, None, 1_200, "The divisor may be 0.")) == "2.50, n = 1,200"
 
-    def test_reads_as_the_reason_where_it_is_undefined(self) -> None:
+    def test_undefined_estimate_prints_its_reason(self) -> None:
         assert str(UNKNOWN) == "Nobody looked."
         assert UNKNOWN.as_json() == {
             "value": None,
@@ -72,41 +72,43 @@ class TestAnEstimate:
             "why": "Nobody looked.",
         }
 
-    def test_is_json_as_it_is(self) -> None:
+    def test_estimate_json_has_its_fields(self) -> None:
         told = json.dumps(wilson(1, 3).as_json(), allow_nan=False)
         assert json.loads(told) == {"value": 0.333333, "low": 0.061492, "high": 0.79234, "n": 3, "why": ""}
 
 
-class TestAShare:
+class TestWilson:
     # Newcombe 1998, Statistics in Medicine 17:857, table I, method 3.
     @pytest.mark.parametrize(
         ("successes", "n", "low", "high"),
         [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
     )
-    def test_has_the_interval_of_wilson(self, successes: int, n: int, low: float, high: float) -> None:
+    def test_proportion_has_the_wilson_interval(
+        self, successes: int, n: int, low: float, high: float
+    ) -> None:
         assert limits(wilson(successes, n)) == (low, high)
 
-    def test_of_nothing_is_undefined(self) -> None:
+    def test_proportion_of_nothing_is_undefined(self) -> None:
         assert wilson(0, 0, "pairs") == undefined("There are no pairs to count.")
 
     @given(shares())
-    def test_lies_within_its_limits_and_those_within_0_and_1(self, share: Estimate) -> None:
+    def test_proportion_is_within_limits_and_these_within_0_and_1(self, share: Estimate) -> None:
         low, high = limits(share, 12)
         assert 0 <= low <= round(value(share), 12) <= high <= 1
         assert low < high
 
     @given(st.integers(0, 300), st.integers(1, 300))
-    def test_mirrors_its_complement(self, hits: int, n: int) -> None:
+    def test_proportion_mirrors_its_complement(self, hits: int, n: int) -> None:
         assume(hits <= n)
         low, high = limits(wilson(hits, n), 9)
         assert limits(wilson(n - hits, n), 9) == (round(1 - high, 9), round(1 - low, 9))
 
-    def test_of_an_infinite_sample_is_certain(self) -> None:
+    def test_proportion_of_an_infinite_sample_is_certain(self) -> None:
         assert wilson_limits(0.3, inf) == (0.3, 0.3)
 
     # Brown, Cai & DasGupta 2001, Statistical Science 16:101: Wilson's covers about as often as it says.
     @pytest.mark.parametrize("truth", [0.02, 0.1, 0.5])
-    def test_covers_the_truth_about_as_often_as_it_says(self, truth: float) -> None:
+    def test_wilson_interval_covers_the_truth_at_its_level(self, truth: float) -> None:
         n = 100
         covered = sum(
             comb(n, hits) * truth**hits * (1 - truth) ** (n - hits)
@@ -116,26 +118,26 @@ class TestAShare:
         assert 0.92 < covered < 0.98
 
 
-class TestAShareOfAPopulation:
-    def test_weighs_each_part_by_its_records(self) -> None:
+class TestStratifiedShare:
+    def test_strata_are_weighted_by_their_records(self) -> None:
         found = stratified_share([StratumSample(900, 90, 9), StratumSample(100, 50, 40)])
         assert value(found.share) == pytest.approx(0.9 * 0.1 + 0.1 * 0.8)
         assert value(found.total) == pytest.approx(170)
         assert (found.population, found.covered, found.share.n) == (1000, 1000, 140)
 
-    def test_of_one_part_of_a_large_population_is_a_plain_share(self) -> None:
+    def test_one_stratum_of_a_large_population_is_a_plain_proportion(self) -> None:
         found = stratified_share([StratumSample(10**9, 100, 7)])
         assert limits(found.share) == limits(wilson(7, 100))
 
-    def test_is_certain_where_everything_was_reviewed(self) -> None:
+    def test_fully_reviewed_finite_population_is_certain(self) -> None:
         found = stratified_share([StratumSample(30, 30, 10), StratumSample(10, 10, 0)]).share
         assert limits(found, 9) == (0.25, 0.25)
 
-    def test_is_not_certain_where_its_records_are_a_sample_themselves(self) -> None:
+    def test_fully_reviewed_population_that_is_a_sample_is_not_certain(self) -> None:
         found = stratified_share([StratumSample(30, 30, 10)], finite=False).share
         assert limits(found) == limits(wilson(10, 30))
 
-    def test_of_half_a_population_is_surer_than_of_a_tenth(self) -> None:
+    def test_half_of_a_population_gives_a_narrower_interval_than_a_tenth(self) -> None:
         """The finite population correction."""
         half, tenth = (
             stratified_share([StratumSample(200, 100, 20)]).share,
@@ -144,7 +146,7 @@ class TestAShareOfAPopulation:
         assert limits(tenth)[0] < limits(half)[0]
         assert limits(half)[1] < limits(tenth)[1]
 
-    def test_is_no_surer_for_a_census_of_another_part(self) -> None:
+    def test_census_of_one_stratum_does_not_narrow_a_thin_sample(self) -> None:
         sampled = StratumSample(100, 5, 2)
         alone, both = (
             stratified_share([sampled]).share,
@@ -152,11 +154,11 @@ class TestAShareOfAPopulation:
         )
         assert limits(both, 9) == pytest.approx([limit / 10 for limit in limits(alone, 9)], abs=1e-8)
 
-    def test_of_many_thin_parts_drawn_alike_is_as_sure_as_of_one(self) -> None:
+    def test_many_thin_strata_give_the_interval_of_one(self) -> None:
         thin = stratified_share([StratumSample(500, 5, hits) for hits in (0, 1, 0, 2)]).share
         assert limits(thin) == limits(stratified_share([StratumSample(2000, 20, 3)]).share)
 
-    def test_counts_the_sizes_of_parts_as_chance_where_its_records_are_a_sample(self) -> None:
+    def test_stratum_sizes_of_a_sampled_population_add_variance(self) -> None:
         """Splitting a sample into two very different halves hardly narrows the interval."""
         halves = [StratumSample(100, 100, 10), StratumSample(100, 40, 36)]
         unknown, found = wilson(100, 200), stratified_share(halves, finite=False).share
@@ -171,7 +173,7 @@ class TestAShareOfAPopulation:
             [(1000, 0.5, 20), (100, 0.02, 20)],
         ],
     )
-    def test_covers_the_truth_about_as_often_as_it_says(
+    def test_stratified_interval_covers_the_truth_at_its_level(
         self, population: list[tuple[int, float, int]]
     ) -> None:
         """Parts as (records, share of hits, reviewed ones), drawn a thousand times, always the same ones."""
@@ -188,12 +190,12 @@ class TestAShareOfAPopulation:
             covered += low <= truth <= high
         assert covered > 930
 
-    def test_has_a_width_also_where_nothing_hit(self) -> None:
+    def test_stratified_interval_has_a_width_without_hits(self) -> None:
         found = stratified_share([StratumSample(500, 20, 0), StratumSample(500, 30, 0)]).share
         assert found.low == 0
         assert 0.05 < limits(found)[1] < 0.10
 
-    def test_says_what_it_does_not_cover(self) -> None:
+    def test_note_names_uncovered_strata(self) -> None:
         found = stratified_share(
             [
                 StratumSample(900, 90, 9),
@@ -207,24 +209,26 @@ class TestAShareOfAPopulation:
         assert found.note == "Covers 900 of 1,000 records; not covered: Pass of gpt (60), others (40)."
         assert found.as_json()["note"] == found.note
 
-    def test_names_the_largest_three_parts_that_it_does_not_cover(self) -> None:
+    def test_note_names_the_three_largest_uncovered_strata(self) -> None:
         note = stratified_share(
             [StratumSample(5, 5, 0), *(StratumSample(size, 0, 0, f"part {size}") for size in range(1, 7))]
         ).note
         assert note == "Covers 5 of 26 records; not covered: part 6 (6), part 5 (5), part 4 (4), 3 more."
 
     @pytest.mark.parametrize("population", [[], [StratumSample(0, 0, 0)], [StratumSample(10, 0, 0, "Pass")]])
-    def test_of_which_nothing_was_reviewed_is_undefined(self, population: list[StratumSample]) -> None:
+    def test_stratified_share_without_reviews_is_undefined(self, population: list[StratumSample]) -> None:
         found = stratified_share(population)
         assert found.share == found.total == undefined("No record was reviewed.")
         assert isinstance(found, StratifiedEstimate)
 
-    def test_takes_counts_that_are_older_than_the_reviews(self) -> None:
+    def test_more_reviews_than_records_in_a_stratum_are_accepted(self) -> None:
         found = stratified_share([StratumSample(3, 5, 5), StratumSample(7, 7, 0)]).share
         assert value(found) == pytest.approx(0.3)
 
     @given(st.lists(parts(), max_size=6))
-    def test_lies_within_its_limits_in_any_order_of_parts(self, population: list[StratumSample]) -> None:
+    def test_stratified_share_is_within_its_limits_in_any_order(
+        self, population: list[StratumSample]
+    ) -> None:
         found, turned = stratified_share(population), stratified_share(reversed(population))
         assert found.covered + sum(part.population for part in found.uncovered) == found.population
         if found.covered:
@@ -232,7 +236,7 @@ class TestAShareOfAPopulation:
             assert limits(found.share, 9) == limits(turned.share, 9)
 
 
-class TestADifference:
+class TestDifference:
     # Newcombe 1998, Statistics in Medicine 17:873, table II, method 10.
     @pytest.mark.parametrize(
         ("one", "other", "low", "high"),
@@ -244,39 +248,41 @@ class TestADifference:
             ((10, 10), (0, 10), 0.6075, 1.0),
         ],
     )
-    def test_of_shares_has_the_interval_of_newcombe(
+    def test_difference_of_proportions_has_newcombes_interval(
         self, one: tuple[int, int], other: tuple[int, int], low: float, high: float
     ) -> None:
         assert limits(difference(wilson(*one), wilson(*other))) == (low, high)
 
     @given(shares(), shares())
-    def test_turns_round_with_its_terms(self, one: Estimate, other: Estimate) -> None:
+    def test_difference_is_antisymmetric(self, one: Estimate, other: Estimate) -> None:
         there, back = difference(one, other), difference(other, one)
         assert limits(there, 9) == tuple(-limit for limit in reversed(limits(back, 9)))
         assert p_value(there) == pytest.approx(p_value(back))
 
     @given(shares(), shares())
-    def test_is_significant_if_its_interval_has_no_0(self, one: Estimate, other: Estimate) -> None:
+    def test_difference_is_significant_if_its_interval_excludes_0(
+        self, one: Estimate, other: Estimate
+    ) -> None:
         found = difference(one, other)
         low, high = limits(found, 12)
         assume(abs(low) > 1e-9 and abs(high) > 1e-9)
         assert (p_value(found) < 0.05) == (low > 0 or high < 0)
 
-    def test_of_what_is_undefined_is_undefined(self) -> None:
+    def test_difference_with_an_undefined_estimate_is_undefined(self) -> None:
         assert difference(wilson(1, 2), UNKNOWN) == UNKNOWN
         assert p_value(UNKNOWN) == 1
 
-    def test_of_two_certain_shares_is_certain(self) -> None:
+    def test_difference_of_certain_proportions_is_certain(self) -> None:
         assert p_value(difference(Estimate(0.5, 0.5, 0.5, 8), Estimate(0.4, 0.4, 0.4, 8))) == 0
         assert p_value(difference(Estimate(0.5, 0.5, 0.5, 8), Estimate(0.5, 0.5, 0.5, 8))) == 1
 
 
-class TestSumsAndRatios:
-    def test_a_sum_is_as_wide_as_its_terms_are_apart_from_each_other(self) -> None:
+class TestShareOfSum:
+    def test_sum_has_the_mover_interval(self) -> None:
         assert limits(added(Estimate(10, 7, 14, 5), Estimate(20, 16, 23, 6))) == (25, 35)
         assert scale(Estimate(0.5, 0.4, 0.7, 9), 10) == Estimate(5, 4, 7, 9)
 
-    def test_a_ratio_has_the_interval_of_donner_and_zou(self) -> None:
+    def test_ratio_has_the_donner_zou_interval(self) -> None:
         """By their formulas as printed, which hold where no term is near 0."""
         one, other = Estimate(4.0, 3.0, 6.0, 10), Estimate(2.0, 1.5, 2.4, 10)
         low = (8 - (64 - 3 * 2.4 * (8 - 3) * (4 - 2.4)) ** 0.5) / (2.4 * (4 - 2.4))
@@ -285,13 +291,13 @@ class TestSumsAndRatios:
         assert (found.value, found.n) == (2, 20)
         assert limits(found) == (round(low, 4), round(high, 4))
 
-    def test_a_ratio_to_what_may_be_nothing_has_no_upper_limit(self) -> None:
+    def test_ratio_to_a_possible_zero_has_no_upper_limit(self) -> None:
         found = ratio(wilson(5, 10), Estimate(0.1, 0, 0.3, 10))
         assert (found.high, found.why) == (None, "The divisor may be 0.")
         assert ratio(wilson(5, 10), wilson(0, 10)) == undefined("The divisor is 0.", 20)
         assert ratio(wilson(5, 10), UNKNOWN).why == "Nobody looked."
 
-    def test_a_part_of_a_sum_is_a_ratio_that_stays_below_1(self) -> None:
+    def test_share_of_sum_stays_below_1(self) -> None:
         flagged, missed = Estimate(40, 30, 52, 100), Estimate(10, 4, 22, 80)
         of_ratio = ratio(flagged, missed)
         low, high = (limit / (1 + limit) for limit in limits(of_ratio, 9))
@@ -299,7 +305,7 @@ class TestSumsAndRatios:
         assert value(found) == pytest.approx(0.8)
         assert limits(found) == (round(low, 4), round(high, 4))
 
-    def test_recall_is_not_certain_where_no_miss_was_found(self) -> None:
+    def test_recall_without_a_found_miss_is_not_certain(self) -> None:
         found = share_of_sum(Estimate(40, 40, 40, 100), stratified_share([StratumSample(900, 100, 0)]).total)
         assert (found.value, found.high) == (1, 1)
         assert limits(found)[0] == pytest.approx(40 / (40 + 900 * 0.0335), abs=0.01)
@@ -308,32 +314,32 @@ class TestSumsAndRatios:
         assert share_of_sum(wilson(0, 9), wilson(0, 9)).value is None
         assert share_of_sum(UNKNOWN, wilson(1, 9)).why == "Nobody looked."
 
-    def test_recall_is_nothing_where_all_was_missed(self) -> None:
+    def test_recall_is_0_if_everything_was_missed(self) -> None:
         found = share_of_sum(wilson(0, 50), wilson(25, 50))
         assert (found.value, found.low) == (0, 0)
         assert 0 < limits(found)[1] < 0.25
 
     @given(shares(), shares())
-    def test_a_part_and_the_other_make_the_whole(self, one: Estimate, other: Estimate) -> None:
+    def test_shares_of_a_sum_add_up_to_1(self, one: Estimate, other: Estimate) -> None:
         assume(one.value or other.value)
         low, high = limits(share_of_sum(one, other), 7)
         assert 0 <= low <= round(value(share_of_sum(one, other)), 7) <= high <= 1
         assert limits(share_of_sum(other, one), 6) == pytest.approx((1 - high, 1 - low), abs=2e-6)
 
 
-class TestWhichOfSeveralDiffer:
-    def test_is_told_by_holm(self) -> None:
+class TestComparePairs:
+    def test_p_values_are_adjusted_by_holm(self) -> None:
         """Holm 1979: the smallest p is held against all hypotheses, the next against those that are left."""
         assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
         assert holm([]) == []
 
     @given(st.lists(st.floats(0, 1), max_size=8))
-    def test_no_p_gets_smaller_or_overtakes_another(self, ps: list[float]) -> None:
+    def test_adjusted_p_values_keep_their_order(self, ps: list[float]) -> None:
         adjusted = holm(ps)
         assert all(p <= after <= 1 for p, after in zip(ps, adjusted, strict=True))
         assert [after for _, after in sorted(zip(ps, adjusted, strict=True))] == sorted(adjusted)
 
-    def test_names_both_and_says_which_is_real(self) -> None:
+    def test_pair_comparison_has_both_places_and_significance(self) -> None:
         found = compare_pairs([wilson(90, 100), wilson(70, 100), UNKNOWN, wilson(88, 100)])
         assert [(pair.first, pair.second, pair.is_significant) for pair in found] == [
             (0, 1, True),
@@ -342,7 +348,7 @@ class TestWhichOfSeveralDiffer:
         ]
         assert value(found[0].difference) == pytest.approx(0.2)
 
-    def test_asks_more_of_many_pairs_than_of_one(self) -> None:
+    def test_more_pairs_need_a_larger_difference(self) -> None:
         high, low = wilson(60, 100), wilson(45, 100)
         assert compare_pairs([high, low])[0].is_significant
         assert not compare_pairs([high, low, *[wilson(50, 100)] * 5])[0].is_significant

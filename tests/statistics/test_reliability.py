@@ -51,19 +51,19 @@ def independent_reviews(draw: st.DrawFn) -> Units:
 
 
 class TestPublishedExamples:
-    def test_of_krippendorff(self) -> None:
+    def test_alpha_matches_krippendorffs_example(self) -> None:
         found = units(OBSERVERS)
         assert round(value(alpha(found)), 3) == 0.743
         assert round(value(alpha(found, "12345")), 3) == 0.815
         assert alpha(found).n == 11
 
-    def test_of_krippendorff_with_three_coders(self) -> None:
+    def test_alpha_matches_krippendorffs_example_with_three_coders(self) -> None:
         found = units(CODERS)
         assert round(value(alpha(found)), 3) == 0.691
         assert round(value(alpha(found, "1234")), 3) == 0.807
         assert alpha(found).n == 12
 
-    def test_of_fleiss_with_fourteen_raters(self) -> None:
+    def test_fleiss_kappa_matches_the_example_with_fourteen_raters(self) -> None:
         """Ten subjects into five categories: the usual example of Fleiss' kappa."""
         raters = "0 0 0 0 14, 0 2 6 4 2, 0 0 3 5 6, 0 3 9 2 0, 2 2 8 1 1, 7 7 0 0 0, 3 2 6 3 0, 2 5 3 2 2, "
         subjects = (map(int, subject.split()) for subject in (raters + "6 5 2 1 0, 0 2 2 3 7").split(","))
@@ -73,66 +73,66 @@ class TestPublishedExamples:
         )
         assert round(value(fleiss_kappa(found)), 3) == 0.210
 
-    def test_of_gwet_with_two_abstractors(self) -> None:
+    def test_coefficients_match_gwets_example_with_two_abstractors(self) -> None:
         """Scott's pi, and the error that the author's package irrCAC prints."""
         found = fleiss_kappa({("a", "a"): 13, ("b", "b"): 20, ("b", "c"): 11, ("c", "c"): 56})
         assert round(value(found), 7) == 0.7962397
         assert (value(found) - limits(found)[0]) / Z == pytest.approx(0.05905473, rel=0.01)
 
 
-class TestAnInterval:
+class TestInterval:
     @given(independent_reviews())
-    def test_holds_the_value(self, given_scores: Units) -> None:
+    def test_reliability_interval_contains_the_value(self, given_scores: Units) -> None:
         for found in (alpha(given_scores), alpha(given_scores, "abc"), fleiss_kappa(given_scores)):
             if found.value is None:
                 assert found.why.endswith(".")
             else:
                 assert limits(found)[0] <= round(found.value, 9) <= limits(found)[1] <= 1
 
-    def test_is_not_closed_where_few_records_all_agree(self) -> None:
+    def test_reliability_interval_has_a_width_if_few_records_all_agree(self) -> None:
         found = alpha({("Yes", "Yes"): 3, ("No", "No"): 4})
         assert found.value == 1
         assert limits(found)[0] < 0.5
 
-    def test_is_wide_where_one_record_decides(self) -> None:
+    def test_reliability_interval_is_wide_if_one_record_decides(self) -> None:
         found = alpha({("Yes", "Yes"): 39, ("No", "No"): 1})
         assert found.value == 1
         assert limits(found)[0] < 0
 
 
-class TestTheOrderOfThings:
+class TestSymmetry:
     @given(independent_reviews())
-    def test_worst_first_is_as_good_as_best_first(self, given_scores: Units) -> None:
+    def test_ordinal_alpha_is_the_same_in_reverse_order(self, given_scores: Units) -> None:
         assert alpha(given_scores, "abc").value == pytest.approx(alpha(given_scores, "cba").value)
 
     @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("ab")), min_size=1))
-    def test_of_two_scores_ordinal_alpha_is_nominal_alpha(self, given_scores: list[tuple[str, str]]) -> None:
+    def test_ordinal_alpha_of_two_scores_is_nominal_alpha(self, given_scores: list[tuple[str, str]]) -> None:
         found = Counter(tuple(sorted(pair)) for pair in given_scores)
         assert alpha(found, "ab").value == pytest.approx(alpha(found).value)
 
 
-class TestWhereNothingCanBeSaid:
-    def test_among_people_who_say_the_same_each_time(self) -> None:
+class TestUndefined:
+    def test_reliability_is_undefined_if_all_scores_are_equal(self) -> None:
         assert alpha({("Yes", "Yes"): 40}).why == (
             "All scores are the same: chance alone would agree, so alpha is undefined."
         )
         assert fleiss_kappa({("Yes", "Yes"): 40}).n == 40
 
-    def test_among_people_who_saw_nothing_together(self) -> None:
+    def test_reliability_is_undefined_without_common_records(self) -> None:
         for found in (alpha({("Yes",): 40}), alpha({}), fleiss_kappa({}), unanimous({("No",): 2})):
             assert (found.value, found.n) == (None, 0)
 
-    def test_ordinal_alpha_leaves_out_what_has_no_place_in_the_order(self) -> None:
+    def test_ordinal_alpha_omits_unranked_scores(self) -> None:
         with_others = {("a", "b"): 2, ("a", "a"): 3, ("a", "x"): 5, ("b", "b", "x"): 1}
         without = {("a", "b"): 2, ("a", "a"): 3, ("b", "b"): 1}
         assert alpha(with_others, "ab") == alpha(without, "ab")
 
 
-def test_unanimous_records_are_those_on_which_all_say_the_same() -> None:
+def test_unanimous_records_have_equal_scores() -> None:
     given_scores = {("Yes", "Yes", "Yes"): 6, ("Yes", "Yes", "No"): 3, ("No", "No"): 1, ("No",): 9}
     assert unanimous(given_scores) == wilson(7, 10)
 
 
-def test_every_figure_has_a_definition_with_its_source() -> None:
+def test_every_reliability_figure_has_a_definition_with_its_source() -> None:
     assert {"alpha", "ordinal_alpha", "fleiss_kappa", "unanimous"} == {*DEFINITIONS}
     assert all(re.search(r"\b(19|20)\d\d\b", text) for text in DEFINITIONS.values())
