@@ -36,7 +36,7 @@ COMMANDS = (
     Command("diff", "d", "Highlight differences between the responses"),
     Command("source", "m", "Toggle LaTeX source"),
     Command("layout", "v", "Toggle layout"),
-    Command("go", "g", "Go to: then Q queue, H my activity, R runs"),
+    Command("go", "g", "Go to: then Q queue, H my reviews, R runs"),
     Command("search", "/", "Search in lists"),
     Command("keys", "?", "Keyboard shortcuts"),
 )

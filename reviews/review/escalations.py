@@ -21,8 +21,8 @@ Kind, Outcome = Escalation.Kind, Escalation.Outcome
 REASONS = {
     "no response": "There is no response to judge",
     "no reference": "There is no reference answer",
-    "unreadable output": "The judge's output cannot be read",
-    "out of my field": "It is out of my field",
+    "unreadable output": "The judge's output is unreadable",
+    "out of my field": "Outside my expertise",
     "question": "I have a question",
 }
 
@@ -37,7 +37,7 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
     evaluation = claims.lock_evaluation(evaluation_id)
     claims.check_available(evaluation, reviewer)
     if evaluation.is_escalated:
-        raise RecordUnavailable("This record is with a lead already.")
+        raise RecordUnavailable("This record has already been sent to a lead.")
     escalation = Escalation.objects.create(
         evaluation=evaluation,
         run=evaluation.run,

@@ -30,10 +30,10 @@ from reviews.views.tables import Table, as_csv, on_paper
 # The title and the filters of each page.
 PAGES = {
     "judge": ("Judge vs human", ("judge", "template", "model", "reviewer")),
-    "judge-flag-precision": ("Reasons", ("reviewer",)),
-    "judge-missed-errors": ("What the flags miss", ("judge", "template", "model")),
+    "judge-flag-precision": ("Flag reasons", ("reviewer",)),
+    "judge-missed-errors": ("Missed errors", ("judge", "template", "model")),
     "judge-leaderboard": ("Models", ("judge", "template")),
-    "judge-error-analysis": ("Defects", ("judge", "template", "model")),
+    "judge-error-analysis": ("Failure modes", ("judge", "template", "model")),
     "judge-report": ("Report", ("judge", "template", "model", "reviewer")),
 }
 _MOST_OPEN = 8

@@ -33,7 +33,7 @@ def escalate(request: Request, pk: int) -> HttpResponse:
         escalations.escalate(evaluation_id=record.pk, reviewer=request.user, **form.cleaned_data)
     except RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
-    messages.success(request, f"{record.title} is with a lead. Your history has a way to take it back.")
+    messages.success(request, f"Sent to a lead: {record.title}. You can withdraw it in My reviews.")
     return screen.go_on(request, record.run)
 
 

@@ -40,7 +40,7 @@ class TestHandingOver:
         form = {"kind": "cannot judge", "reason": "no response"}
         response = as_ana.post(url("escalate", held), form, headers=HTMX)
         assert response["HX-Replace-Url"] == url("evaluation", other)
-        assert "Task 7 · o1 is with a lead." in text(response)
+        assert "Sent to a lead: Task 7 · o1." in text(response)
 
     @pytest.mark.parametrize(
         ("form", "sentence"),
