@@ -231,7 +231,7 @@ class TestOnesOwnWork:
         page = text(response)
         assert [row["reason"] for row in table(response, "overturned")] == ["Look at ana's again."]
         assert "bo" not in [cell.text for _, cell in response.context["figures"]]
-        assert "These are signals, not verdicts" in page
+        assert "These figures are indicators, not grades." in page
         assert ".csv" not in page
 
     def test_of_nothing_says_so(self, as_ana: Client) -> None:
