@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -33,14 +33,17 @@ def manage(capture: pytest.CaptureFixture[bytes], *arguments: str) -> Finished:
     return Finished(status, captured.out, captured.err.decode() + said)
 
 
-def manage_py(data_dir: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def manage_py(
+    data_dir: Path, *arguments: str, stdout: IO[bytes] | int = subprocess.PIPE, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run `manage.py` as a process, on a folder's embedded PostgreSQL unless `variables` name another."""
     without = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=BASE_DIR,
         env={**without, "COGNIREVIEW_DATA_DIR": str(data_dir), **variables},
-        capture_output=True,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
         text=True,
         check=False,
     )

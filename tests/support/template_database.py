@@ -33,7 +33,7 @@ def test_database_from_template() -> Iterator[None]:
     create_and_migrate = DatabaseCreation.create_test_db
 
     def create(self: Any, *args: Any, **options: Any) -> str:
-        template = _PREFIX + _fingerprint()
+        template = _PREFIX + schema_fingerprint()
         name: str = self._get_test_db_name()
         with self._nodb_cursor() as cursor:
             cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [_PREFIX])
@@ -67,7 +67,8 @@ def _execute(creation: Any, statement: str) -> None:
         cursor.execute(statement)
 
 
-def _fingerprint() -> str:
+def schema_fingerprint() -> str:
+    """Return a digest of all files that determine a migrated database."""
     content = hashlib.sha256()
     for pattern in _SOURCES:
         for path in sorted(BASE_DIR.glob(pattern)):

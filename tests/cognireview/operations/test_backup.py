@@ -1,11 +1,9 @@
-"""`manage.py backup` and `restore`: everything in one file, and the same again in another PostgreSQL."""
+"""`manage.py backup` and `restore`: the whole database in one file, restored into another PostgreSQL."""
 
 import os
 import re
 import subprocess
-import sys
-from collections.abc import Iterator
-from hashlib import sha256
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +11,25 @@ import psycopg
 import pytest
 from django.db import connection
 
-from cognireview.environment import BASE_DIR
 from cognireview.operations import backup, secret_key
 from cognireview.postgres import embedded
 from reviews.models import Run, User
-from tests.support.commands import manage_py
+from tests.support.commands import manage, manage_py
+from tests.support.data_folders import copy_data_folder
 
 pytestmark = pytest.mark.slow
 
 DEMONSTRATE = "from reviews.demo import first_start; first_start.create_demo()"
 RUNS = ("Demo", "Demo, reviewed")
+STATE = f"""
+from hashlib import sha256
+from django.core.management import call_command
+from reviews.exports import jsonl
+from reviews.models import Run
+call_command("verify_audit")
+for name in {RUNS}:
+    print(sha256(b"".join(jsonl.export_lines(Run.objects.get(name=name)))).hexdigest())
+"""
 
 
 def connect(data_dir: Path, name: str = embedded.DATABASE) -> psycopg.Connection[Any]:
@@ -37,17 +44,11 @@ def succeeded(done: subprocess.CompletedProcess[str]) -> str:
     return done.stdout
 
 
-def state(data_dir: Path, **variables: str) -> dict[str, str]:
-    """The observable state of a database: the head of its valid hash chain and the digest of each export.
-
-    Exporting appends an audit event.
-    """
-    audit_log = succeeded(manage_py(data_dir, "verify_audit", **variables))
-    digests = {
-        run: sha256(succeeded(manage_py(data_dir, "export_run", run, **variables)).encode()).hexdigest()
-        for run in RUNS
-    }
-    return digests | {"audit_head": audit_log}
+def state(data_dir: Path, **variables: str) -> list[str]:
+    """The observable state of a database: the head of its valid hash chain and the digests of its exports."""
+    lines = succeeded(manage_py(data_dir, "shell", "--no-imports", "-c", STATE, **variables)).splitlines()
+    assert len(lines) == 2 + len(RUNS)
+    return lines
 
 
 # Do not compare SQL: PostgreSQL rewrites some conditions when a dump is restored.
@@ -72,18 +73,16 @@ def definitions(data_dir: Path, name: str = embedded.DATABASE) -> set[tuple[str,
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cluster in which people have worked."""
-    data_dir = tmp_path_factory.mktemp("source")
-    secret_key.read_or_create(data_dir / "secret_key")
+    """A running cluster with decisions."""
+    data_dir = copy_data_folder(tmp_path_factory.mktemp("source") / "data")
     with embedded.running(data_dir, disposable=True):
-        succeeded(manage_py(data_dir, "migrate"))
         succeeded(manage_py(data_dir, "shell", "-c", DEMONSTRATE))
         yield data_dir
 
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cluster in which nothing is."""
+    """A running cluster with an empty database without tables."""
     data_dir = tmp_path_factory.mktemp("target")
     secret_key.read_or_create(data_dir / "secret_key")
     with embedded.running(data_dir, disposable=True):
@@ -92,145 +91,159 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def file(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of the source, in a folder of its own."""
     file = tmp_path_factory.mktemp("backups") / "monday.backup"
-    succeeded(manage_py(source, "backup", str(file)))
+    done = manage_py(source, "backup", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "Keep the secret key as well: it is not in the backup" in done.stderr
     return file
 
 
 @pytest.fixture(scope="module")
-def before(source: Path, file: Path) -> dict[str, str]:
+def before(source: Path, file: Path) -> list[str]:
     """The state that was backed up."""
     return state(source)
 
 
-class TestBackup:
-    def test_backup_is_private_and_lists_what_it_lacks(self, source: Path, tmp_path: Path) -> None:
-        said = manage_py(source, "backup", str(tmp_path / "it"))
-        assert "it is not in the backup" in said.stderr
-        assert [path.name for path in tmp_path.iterdir()] == ["it"]
-        assert (tmp_path / "it").stat().st_mode & 0o777 == 0o600
+@pytest.fixture(scope="module")
+def restored(target: Path, file: Path) -> str:
+    """Restore the backup into the target, and return the output."""
+    return succeeded(manage_py(target, "restore", str(file)))
 
-    def test_failed_backup_leaves_no_file(self, source: Path, tmp_path: Path) -> None:
-        done = manage_py(source, "backup", str(tmp_path / "nowhere" / "it"))
-        assert done.returncode == 2
-        assert f"{tmp_path / 'nowhere' / 'it'}: No such file or directory" in done.stderr
+
+@pytest.fixture
+def refused(
+    db: None, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Callable[..., str]:
+    """Run a command in this process, which must refuse and leave the tests' database alone."""
+
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(backup, "_load", never)
+    monkeypatch.setattr(backup, "_dump", never)
+
+    def run(*arguments: str) -> str:
+        finished = manage(capfdbinary, *arguments)
+        assert (finished.status, finished.out) == (2, b"")
+        return finished.err
+
+    return run
+
+
+class TestBackup:
+    def test_backup_is_one_private_file(self, file: Path) -> None:
+        assert list(file.parent.iterdir()) == [file]
+        assert file.stat().st_mode & 0o777 == 0o600
+
+    def test_failed_backup_leaves_no_file(self, refused: Callable[..., str], tmp_path: Path) -> None:
+        name = str(tmp_path / "nowhere" / "it")
+        assert f"{name}: No such file or directory" in refused("backup", name)
         assert list(tmp_path.iterdir()) == []
 
-    def test_backup_replaces_regular_files_only(self, source: Path, tmp_path: Path) -> None:
+    def test_backup_replaces_regular_files_only(self, refused: Callable[..., str], tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         (tmp_path / "link").symlink_to("/dev/null")
         for name in ("/dev/null", str(tmp_path / "pipe"), str(tmp_path / "link"), str(tmp_path)):
-            done = manage_py(source, "backup", name)
-            assert done.returncode == 2
-            assert re.search(r"is a (device or a pipe, not a file|folder): name a file", done.stderr)
-            assert "Traceback" not in done.stderr
+            reason = refused("backup", name)
+            assert re.search(r"is a (device or a pipe, not a file|folder): name a file", reason)
         assert Path("/dev/null").is_char_device()
         assert (tmp_path / "pipe").is_fifo()
         assert (tmp_path / "link").is_symlink()
 
     def test_backup_can_be_written_to_standard_output(self, source: Path, tmp_path: Path) -> None:
-        place = os.environ | {"COGNIREVIEW_DATA_DIR": str(source)}
-        place.pop("DATABASE_URL", None)
         with (tmp_path / "it").open("wb") as file:
-            subprocess.run(
-                [sys.executable, "manage.py", "backup", "-"], cwd=BASE_DIR, env=place, stdout=file, check=True
-            )
+            assert manage_py(source, "backup", "-", stdout=file).returncode == 0
         backup._verify_checksum(tmp_path / "it")
         assert backup._CHECKSUM_PATTERN.search((tmp_path / "it").read_bytes())
 
 
 class TestRestore:
     def test_restored_database_exports_same_bytes_with_valid_chain(
-        self, source: Path, target: Path, file: Path, before: dict[str, str]
+        self, source: Path, target: Path, restored: str, before: list[str]
     ) -> None:
-        said = succeeded(manage_py(target, "restore", str(file)))
-        assert said.startswith("Restored: 2 runs, 350 records, 150 decisions, 4 accounts, ")
+        assert restored.startswith("Restored: 2 runs, 350 records, 150 decisions, 4 accounts, ")
         assert state(target) == before
         assert definitions(target) == definitions(source)
 
+    @pytest.mark.usefixtures("restored")
     def test_restore_over_existing_data_requires_confirmation(self, target: Path, file: Path) -> None:
-        manage_py(target, "restore", str(file))
         with connect(target) as opened:
             opened.execute("UPDATE run SET name = 'kept' WHERE name = 'Demo'")
-        refused = manage_py(target, "restore", str(file))
-        assert refused.returncode == 2
-        assert "The database contains 2 runs, 350 records, 150 decisions, 4 accounts, " in refused.stderr
+        done = manage_py(target, "restore", str(file))
+        assert done.returncode == 2
+        assert "The database contains 2 runs, 350 records, 150 decisions, 4 accounts, " in done.stderr
         assert names(target) == {"kept", "Demo, reviewed"}
         succeeded(manage_py(target, "restore", "--replace", str(file)))
         assert names(target) == set(RUNS)
 
+    @pytest.mark.usefixtures("restored")
     def test_restore_of_truncated_file_changes_nothing(
         self, target: Path, file: Path, tmp_path: Path
     ) -> None:
-        manage_py(target, "restore", str(file))
         whole = file.read_bytes()
         (tmp_path / "half").write_bytes(whole[: len(whole) * 3 // 4])
-        refused = manage_py(target, "restore", "--replace", str(tmp_path / "half"))
-        assert refused.returncode == 2
-        assert "error" in refused.stderr
-        assert "Traceback" not in refused.stderr
+        done = manage_py(target, "restore", "--replace", str(tmp_path / "half"))
+        assert done.returncode == 2
+        assert "error" in done.stderr
+        assert "Traceback" not in done.stderr
         assert names(target) == set(RUNS)
 
     def test_restore_is_refused_while_database_is_in_use(self, target: Path, file: Path) -> None:
         with connect(target):
-            refused = manage_py(target, "restore", "--replace", str(file))
-        assert refused.returncode == 2
-        assert "The database is in use (1 connection)" in refused.stderr
+            done = manage_py(target, "restore", "--replace", str(file))
+        assert done.returncode == 2
+        assert "The database is in use (1 connection)" in done.stderr
 
 
 class TestInvalidBackup:
     @pytest.mark.parametrize(("content", "why"), [(b"{}\n", "is not a backup"), (None, "There is no file")])
     def test_restore_rejects_file_that_is_not_a_backup(
-        self, target: Path, tmp_path: Path, content: bytes | None, why: str
+        self, refused: Callable[..., str], tmp_path: Path, content: bytes | None, why: str
     ) -> None:
         if content is not None:
             (tmp_path / "it").write_bytes(content)
-        refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
-        assert refused.returncode == 2
-        assert why in refused.stderr
+        assert why in refused("restore", "--replace", str(tmp_path / "it"))
 
     def test_restore_rejects_backup_of_newer_version(
-        self, source: Path, target: Path, tmp_path: Path
+        self, source: Path, refused: Callable[..., str], tmp_path: Path
     ) -> None:
         later = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews', '9999_later', now())"
         with connect(source) as opened:
             opened.execute(later)
             succeeded(manage_py(source, "backup", str(tmp_path / "newer")))
             opened.execute("DELETE FROM django_migrations WHERE name = '9999_later'")
-        refused = manage_py(target, "restore", "--replace", str(tmp_path / "newer"))
-        assert refused.returncode == 2
-        assert "by a newer version, which has the migration 9999_later" in refused.stderr
+        reason = refused("restore", "--replace", str(tmp_path / "newer"))
+        assert "by a newer version, which has the migration 9999_later" in reason
 
-    def test_restore_rejects_truncated_backup(self, target: Path, file: Path, tmp_path: Path) -> None:
+    def test_restore_rejects_truncated_backup(
+        self, refused: Callable[..., str], file: Path, tmp_path: Path
+    ) -> None:
         whole = file.read_bytes()
         for cut in (1, 10, backup._CHECKSUM_SIZE - 1):
             (tmp_path / "it").write_bytes(whole[:-cut])
-            refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
-            assert refused.returncode == 2
-            assert "its end is missing" in refused.stderr
+            assert "its end is missing" in refused("restore", "--replace", str(tmp_path / "it"))
 
-    def test_restore_rejects_backup_with_flipped_bit(self, target: Path, file: Path, tmp_path: Path) -> None:
-        """In the list of contents, in the contents, and in the checksum."""
+    def test_restore_rejects_backup_with_flipped_bit(
+        self, refused: Callable[..., str], file: Path, tmp_path: Path
+    ) -> None:
+        """The bit is in the list of contents, in the contents, or in the checksum."""
         whole = file.read_bytes()
         for place in (5, 2_000, len(whole) // 2, len(whole) - backup._CHECKSUM_SIZE - 1, len(whole) - 10):
             changed = bytearray(whole)
             changed[place] ^= 1
             (tmp_path / "it").write_bytes(changed)
-            refused = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
-            assert refused.returncode == 2
-            assert "is damaged" in refused.stderr
-            assert "Traceback" not in refused.stderr
+            assert "is damaged" in refused("restore", "--replace", str(tmp_path / "it"))
 
-    def test_restore_rejects_folder(self, target: Path, tmp_path: Path) -> None:
-        refused = manage_py(target, "restore", "--replace", str(tmp_path))
-        assert refused.returncode == 2
-        assert f"{tmp_path} is a folder" in refused.stderr
+    def test_restore_rejects_folder(self, refused: Callable[..., str], tmp_path: Path) -> None:
+        assert f"{tmp_path} is a folder" in refused("restore", "--replace", str(tmp_path))
 
-    def test_restore_rejects_dump_without_checksum(self, target: Path, file: Path, tmp_path: Path) -> None:
+    def test_dump_without_checksum_is_accepted_with_warning(
+        self, db: None, file: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         (tmp_path / "it").write_bytes(file.read_bytes()[: -backup._CHECKSUM_SIZE])
-        done = manage_py(target, "restore", "--replace", str(tmp_path / "it"))
-        assert done.returncode == 0
-        assert "has no checksum" in done.stderr
+        backup._check(tmp_path / "it")
+        assert "has no checksum" in caplog.text
 
 
 def names(data_dir: Path) -> set[str]:
@@ -239,7 +252,7 @@ def names(data_dir: Path) -> set[str]:
 
 
 class TestExternalServer:
-    """`DATABASE_URL` names it; the owner of the database need not be superuser."""
+    """`DATABASE_URL` names the server. The owner of the database need not be superuser."""
 
     @pytest.fixture
     def url(self, target: Path) -> Iterator[str]:
@@ -253,7 +266,7 @@ class TestExternalServer:
             opened.execute("DROP ROLE web_of_it")
 
     def test_restore_to_server_grants_web_role_rights(
-        self, source: Path, target: Path, file: Path, url: str, before: dict[str, str]
+        self, source: Path, target: Path, file: Path, url: str, before: list[str]
     ) -> None:
         its = {"DATABASE_URL": url, "COGNIREVIEW_WEB_ROLE": "web_of_it"}
         succeeded(manage_py(target, "restore", str(file), **its))
@@ -270,9 +283,9 @@ class TestExternalServer:
     ) -> None:
         with connect(target, "elsewhere") as opened:
             opened.execute("CREATE TABLE invoice ()")
-        refused = manage_py(target, "restore", str(file), DATABASE_URL=url)
-        assert refused.returncode == 2
-        assert "The database contains 1 table of another program" in refused.stderr
+        done = manage_py(target, "restore", str(file), DATABASE_URL=url)
+        assert done.returncode == 2
+        assert "The database contains 1 table of another program" in done.stderr
 
 
 @pytest.mark.usefixtures("db")

@@ -1,4 +1,4 @@
-"""`manage.py up`, as an operator starts, stops and kills it: real processes on one data folder."""
+"""`manage.py up`: real processes on one data folder, started, stopped and killed as by an operator."""
 
 import fcntl
 import os
@@ -53,9 +53,9 @@ class Up:
             return 0
 
     def said_to(self, request: bytes) -> list[bytes]:
-        """The status lines of the answers to bytes that may be no request."""
+        """The status lines of the responses to bytes that may not be a request."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
-            with suppress(OSError):  # it may hang up before it has read all
+            with suppress(OSError):  # the server may close the connection early
                 connection.sendall(request)
                 connection.shutdown(socket.SHUT_WR)
             answer = b""
@@ -65,7 +65,7 @@ class Up:
         return [one for one in answer.split(b"\r\n") if one.startswith(b"HTTP/1.1 ")]
 
     def children(self, name: str) -> list[psutil.Process]:
-        """The processes below this one that were started as `name`, web or worker."""
+        """The processes below `up` that were started as `name`, web or worker."""
         found = []
         for process in psutil.Process(self.process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
@@ -82,7 +82,7 @@ class Up:
 
 def start(data_dir: Path, port: int, *options: str) -> "subprocess.Popen[str]":
     environment = os.environ | {"COGNIREVIEW_DATA_DIR": str(data_dir)}
-    # These tests are of the embedded PostgreSQL also where the others run on a server.
+    # These tests need the embedded PostgreSQL, even if the others use an external server.
     environment.pop("DATABASE_URL", None)
     return subprocess.Popen(
         [sys.executable, "manage.py", "up", f"--port={port}", *options],
@@ -101,7 +101,7 @@ def postmaster(data_dir: Path) -> int:
 
 
 def nobody_left(data_dir: Path) -> bool:
-    """Whether every process that used the data folder is gone, PostgreSQL's own among them."""
+    """Whether every process that used the data folder has ended, including those of PostgreSQL."""
     for name in ("up", "users", "server"):
         with (data_dir / "locks" / name).open("a") as lock:
             try:
@@ -112,7 +112,7 @@ def nobody_left(data_dir: Path) -> bool:
 
 
 def replacement(up: Up, died: psutil.Process) -> psutil.Process:
-    """Wait for the worker that is started in the place of one that died."""
+    """Wait for the worker that replaces one that died."""
     assert eventually(lambda: up.children("worker") not in ([], [died]))
     [worker] = up.children("worker")
     return worker
@@ -130,15 +130,17 @@ def port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def up(data_dir: Path, port: int) -> Iterator[Callable[..., Up]]:
+    """Return the running `up`, started with these options if none runs."""
     started: list[Up] = []
 
-    def begin(*options: str) -> Up:
-        started.append(Up(data_dir, port, *options))
-        return started[-1].wait_until_ready()
+    def running(*options: str) -> Up:
+        if not started or started[-1].process.poll() is not None:
+            started.append(Up(data_dir, port, *options).wait_until_ready())
+        return started[-1]
 
-    yield begin
+    yield running
     for one in started:
         with one.process:
             one.process.terminate()
@@ -191,6 +193,20 @@ class TestUp:
         assert f"{supervisor._public_url(first.port)} (process {first.process.pid})" in said
         assert first.status("/readyz") == 200
 
+    def test_up_keeps_site_running_if_worker_keeps_failing(self, up: Callable[..., Up]) -> None:
+        """The site then stops while the next start of the worker is delayed."""
+        first = up()
+        [worker] = first.children("worker")
+        for _ in range(2):
+            worker.kill()
+            worker = replacement(first, worker)
+        worker.kill()
+        assert first.status("/readyz") == 200
+        assert first.end(signal.SIGINT)[0] == 0
+        killed = "The worker fails: it was ended by signal 9 (SIGKILL)."
+        assert first.reported.count(killed) == 1
+        assert str(first.data_dir / "logs" / "worker.log") in first.reported
+
     def test_up_restarts_killed_processes(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
         killed = [*first.children("web"), *first.children("worker")]
@@ -202,20 +218,6 @@ class TestUp:
         assert eventually(lambda: bool(first.children("web")) and first.status("/readyz") == 200)
         assert eventually(lambda: bool(first.children("worker")))
         assert not set(killed) & {*first.children("web"), *first.children("worker")}
-
-    def test_up_keeps_site_running_if_worker_keeps_failing(self, up: Callable[..., Up]) -> None:
-        """More deaths than `up` once took before it ended; then it stops in the middle of a pause."""
-        first = up()
-        [worker] = first.children("worker")
-        for _ in range(4):
-            worker.kill()
-            worker = replacement(first, worker)
-        worker.kill()
-        assert first.status("/readyz") == 200
-        assert first.end(signal.SIGINT)[0] == 0
-        killed = "The worker fails: it was ended by signal 9 (SIGKILL)."
-        assert first.reported.count(killed) == 1
-        assert str(first.data_dir / "logs" / "worker.log") in first.reported
 
     def test_up_restarts_database_once_possible(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
@@ -244,9 +246,11 @@ class TestUp:
         server = [postmaster(data_dir)] if "postgres" in with_it else []
         for pid in [first.process.pid, *others, *server]:
             os.kill(pid, signal.SIGKILL)
+        first.process.wait()
         assert up().status("/readyz") == 200
 
     def test_up_demo_creates_people_and_run(self, up: Callable[..., Up]) -> None:
+        up().end(signal.SIGTERM)
         first = up("--demo")
         assert [line.partition(" logs in with ")[0] for line in first.lines[:-1]] == [
             "ana (reviewer)",
@@ -290,7 +294,7 @@ def test_printed_url_uses_localhost_name_for_passkeys_if_it_resolves(
 
 @pytest.mark.slow
 class TestUpStartFailure:
-    """One line, and an exit status that tells a mistake of the operator from a running site."""
+    """One line, and an exit status that differs for a running site and a mistake of the operator."""
 
     def test_up_rejects_port_of_another_program(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other:

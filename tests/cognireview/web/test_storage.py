@@ -21,6 +21,7 @@ IMPORT = re.compile(r"""^import\b[^;]*?["'](\.[^"']+)["'];$""", re.MULTILINE)
 def collected(tmp_path: Path, settings: Any) -> Path:
     settings.STATIC_ROOT = tmp_path / "static"
     settings.STORAGES = django_settings.STORAGES | {"staticfiles": production.STORAGES["staticfiles"]}
+    settings.WHITENOISE_SKIP_COMPRESS_EXTENSIONS = ["css", "html", "js", "json", "map", "svg", "txt", "woff2"]
     static_files.collect()
     return tmp_path / "static"
 
