@@ -233,7 +233,8 @@ class Asker:
                 for record in self.world.records if "evaluation_id" in path else self.world.records[:1]:
                     values = {"run": self.world.run.name, "evaluation_id": record.evaluation_id}
                     asked = path.removeprefix("/api/v1/").format(**values, import_id=self.world.source.pk)
-                    asked += f"?run={self.world.run.name}" if path.endswith("/evaluations") else ""
+                    is_of_run = "evaluation_id" in path or path.endswith("/evaluations")
+                    asked += f"?run={self.world.run.name}" if is_of_run else ""
                     body = {"run": self.world.run.name} if path.endswith("/claims") else None
                     name = f"{method.upper()} {path.removeprefix('/api/v1')} {record.task_id}"
                     yield name, self._by_program(method.upper(), asked, body)
