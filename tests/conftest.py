@@ -34,10 +34,19 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 os.environ["FAIL_INVALID_TEMPLATE_VARS"] = "true"
 
 # Tables that refuse TRUNCATE must take it between two tests, from a role that need not be superuser.
+# The last request of a closed page may still be running: this locks every table, or waits for it.
 _SWITCH_TRIGGERS = """
 DO $$ DECLARE name regclass; BEGIN
-    FOR name IN SELECT DISTINCT tgrelid::regclass FROM pg_trigger WHERE NOT tgisinternal LOOP
-        EXECUTE format('ALTER TABLE %s {} TRIGGER USER', name);
+    LOOP
+        BEGIN
+            FOR name IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+            LOOP
+                EXECUTE format('ALTER TABLE %s {} TRIGGER USER', name);
+            END LOOP;
+            EXIT;
+        EXCEPTION WHEN deadlock_detected THEN
+            NULL;
+        END;
     END LOOP;
 END $$
 """
