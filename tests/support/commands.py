@@ -33,10 +33,15 @@ def manage(capture: pytest.CaptureFixture[bytes], *arguments: str) -> Finished:
     return Finished(status, captured.out, captured.err.decode() + said)
 
 
-def manage_py(
-    data_dir: Path, *arguments: str, stdout: IO[bytes] | int = subprocess.PIPE, **variables: str
-) -> subprocess.CompletedProcess[str]:
+def manage_py(data_dir: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run `manage.py` as a process, on a folder's embedded PostgreSQL unless `variables` name another."""
+    return manage_py_into(subprocess.PIPE, data_dir, *arguments, **variables)
+
+
+def manage_py_into(
+    stdout: IO[bytes] | int, data_dir: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `manage.py` as `manage_py` does, with its standard output in a file."""
     without = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],

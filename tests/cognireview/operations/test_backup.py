@@ -14,7 +14,7 @@ from django.db import connection
 from cognireview.operations import backup, secret_key
 from cognireview.postgres import embedded
 from reviews.models import Run, User
-from tests.support.commands import manage, manage_py
+from tests.support.commands import manage, manage_py, manage_py_into
 from tests.support.data_folders import copy_data_folder
 
 pytestmark = pytest.mark.slow
@@ -153,7 +153,7 @@ class TestBackup:
 
     def test_backup_can_be_written_to_standard_output(self, source: Path, tmp_path: Path) -> None:
         with (tmp_path / "it").open("wb") as file:
-            assert manage_py(source, "backup", "-", stdout=file).returncode == 0
+            assert manage_py_into(file, source, "backup", "-").returncode == 0
         backup._verify_checksum(tmp_path / "it")
         assert backup._CHECKSUM_PATTERN.search((tmp_path / "it").read_bytes())
 

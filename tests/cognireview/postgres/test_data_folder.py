@@ -12,7 +12,7 @@ import pytest
 from cognireview.environment import BASE_DIR
 from cognireview.operations import secret_key
 from cognireview.postgres import embedded
-from tests.support.commands import manage_py
+from tests.support.commands import manage_py, manage_py_into
 from tests.support.data_folders import copy_data_folder
 
 pytestmark = pytest.mark.slow
@@ -183,7 +183,7 @@ def test_secret_key_is_created_once_and_never_for_existing_database(tmp_path: Pa
 @pytest.mark.parametrize("command", ["help", "verify_audit"])
 def test_full_output_device_reports_one_sentence(data_dir: Path, command: str) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = manage_py(data_dir, command, stdout=full)
+        done = manage_py_into(full, data_dir, command)
     assert done.returncode == 2
     assert "The disk is full" in done.stderr
     assert "Traceback" not in done.stderr
@@ -195,7 +195,7 @@ def test_broken_pipe_reports_one_sentence(data_dir: Path, command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as pipe:
-        done = manage_py(data_dir, command, stdout=pipe)
+        done = manage_py_into(pipe, data_dir, command)
     # An empty export writes nothing, so it does not notice the closed pipe.
     assert done.returncode == 2 or command == "export_audit"
     assert "Traceback" not in done.stderr
