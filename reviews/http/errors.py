@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
+from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
@@ -13,6 +15,8 @@ from django_htmx.middleware import HtmxDetails
 
 from cognireview.operations import disk_full, outage
 from reviews.accounts.permissions import Denied
+from reviews.http.redirects import SeeOther, sending_page
+from reviews.records.conflicts import Conflict
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
 
@@ -115,8 +119,25 @@ def not_allowed(request: HttpRequest, allowed: str) -> HttpResponse:
     return response
 
 
+def conflict(request: HttpRequest, exception: Conflict) -> HttpResponse:
+    """Show why nothing was saved: a notice for htmx (409), otherwise a message on the page of the form."""
+    if not HtmxDetails(request):
+        messages.error(request, exception.reason)
+        return SeeOther(sending_page(request))
+    notice = format_html('<div class="banner warn" role="alert">{}</div>', exception.reason)
+    place = {"HX-Retarget": "#notices", "HX-Reswap": "innerHTML"}
+    return HttpResponse(notice, status=409, headers=place)
+
+
+_RESPONSES: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
+    Denied: permission_denied,
+    CorruptData: damaged_file,
+    Conflict: conflict,
+}
+
+
 class ErrorPageMiddleware:
-    """Turn `Denied`, `CorruptData` and unsupported methods into error pages."""
+    """Turn the exceptions of `_RESPONSES` and unsupported methods into responses."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -128,9 +149,9 @@ class ErrorPageMiddleware:
         return response
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        if isinstance(exception, CorruptData):
-            return damaged_file(request, exception)
-        return permission_denied(request, exception) if isinstance(exception, Denied) else None
+        found = (respond for kind, respond in _RESPONSES.items() if isinstance(exception, kind))
+        respond = next(found, None)
+        return respond(request, exception) if respond else None
 
 
 class OutageMiddleware:

@@ -14,8 +14,10 @@ from reviews.storage.chunks import BLOCK_SIZE
 _MAX_IN_MEMORY = 4 * 1024**2
 
 
-def download(blocks: Iterable[bytes], name: str, *, size: int | None = None) -> StreamingHttpResponse:
-    """Return blocks as a JSONL download. Without `size` (in bytes), spool the whole file first.
+def download(
+    blocks: Iterable[bytes], name: str, *, size: int | None = None, content_type: str = "application/x-ndjson"
+) -> StreamingHttpResponse:
+    """Return blocks as a download, by default of JSONL. Without `size` (bytes), spool the whole file first.
 
     A response that fails midway looks complete to the client unless it is shorter than its Content-Length.
 
@@ -27,7 +29,7 @@ def download(blocks: Iterable[bytes], name: str, *, size: int | None = None) -> 
     safe = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
     return StreamingHttpResponse(
         blocks,
-        content_type="application/x-ndjson",
+        content_type=content_type,
         headers={
             "Content-Disposition": content_disposition_header(True, safe),  # noqa: FBT003 (its only form)
             "Content-Length": str(size),

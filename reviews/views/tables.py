@@ -91,6 +91,22 @@ class Table(NamedTuple):
         return [("; ".join(cells), why) for why, cells in found.items()]
 
 
+class LinkedTable(NamedTuple):
+    """A table with a link to its CSV file."""
+
+    table: Table
+    #: Empty if the reader may not download the file.
+    csv_url: str
+
+
+class Tab(NamedTuple):
+    """A link in a row of pages that show the same subject."""
+
+    title: str
+    url: str
+    is_current: bool
+
+
 def on_paper(table: Table, *left_out: str) -> Table:
     """The same without what paper cannot do (fold, draw a chart), and without columns of these names."""
     places = [place for place, column in enumerate(table.columns) if column.name not in left_out]
@@ -162,9 +178,7 @@ def _spelled(number: float, spelling: str) -> str:
 
 def as_csv(table: Table, file_name: str) -> StreamingHttpResponse:
     """The table as a file, row by row: RFC 4180, and harmless to spreadsheets."""
-    response = download(_lines(table), file_name)
-    response.headers["Content-Type"] = CONTENT_TYPES[".csv"]
-    return response
+    return download(_lines(table), file_name, content_type=CONTENT_TYPES[".csv"])
 
 
 def _lines(table: Table) -> Iterator[bytes]:

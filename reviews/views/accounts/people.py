@@ -1,38 +1,23 @@
 """The people page, where admins manage accounts."""
 
 from collections.abc import Callable
-from functools import partial, wraps
-from typing import Concatenate, ParamSpec, cast
+from functools import partial
 
 from allauth.account.decorators import reauthentication_required
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts import api_tokens, one_time_links, people
-from reviews.accounts.permissions import ROLES, check, role_of
+from reviews.accounts.permissions import ROLES, role_of
 from reviews.http.request import Request
 from reviews.models import User
 from reviews.queue.deactivation import deactivate_reviewer
+from reviews.views.access import requires
 
-P = ParamSpec("P")
-
-
-def admins_only(
-    view: Callable[Concatenate[Request, P], HttpResponse],
-) -> Callable[Concatenate[Request, P], HttpResponse]:
-    """Restrict a view to admins."""
-
-    @never_cache
-    @wraps(view)
-    def checked(request: Request, *args: P.args, **options: P.kwargs) -> HttpResponse:
-        check(request.user, "manage_people")
-        return view(request, *args, **options)
-
-    return cast("Callable[Concatenate[Request, P], HttpResponse]", checked)
+admins_only = requires("manage_people")
 
 
 def admin_action(view: Callable[[Request], HttpResponse]) -> Callable[[Request], HttpResponse]:

@@ -11,13 +11,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from reviews.accounts.permissions import check
 from reviews.database.pagination import page_by_key, parse_key
 from reviews.http.request import Request
 from reviews.models import Escalation, Run
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.conflicts import Conflict
 from reviews.review import escalations
+from reviews.views.access import load_run
 
 PAGE_SIZE = 20
 
@@ -47,8 +47,7 @@ def open_escalations(request: Request, run_pk: int) -> HttpResponse:
 
     POST answers the escalation with the key `which`.
     """
-    check(request.user, "lead_review")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk, "lead_review")
     if request.method != "POST":
         return _page(request, run)
     raised = get_object_or_404(run.escalations, pk=parse_key(request.POST.get("which", "")))

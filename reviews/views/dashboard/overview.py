@@ -19,7 +19,7 @@ from reviews.queue import claims
 from reviews.views.dashboard import filters as dashboard_filters
 from reviews.views.dashboard import tables as dashboard_tables
 from reviews.views.dashboard.filters import DashboardFilters
-from reviews.views.tables import Table, as_csv
+from reviews.views.tables import LinkedTable, Tab, as_csv
 
 _DASHBOARD_TABLES = (
     "now",
@@ -35,13 +35,6 @@ ALL = "all"
 _REVIEWER_TABLES = ("days", "criteria", "overturned", "checks")
 
 
-class Shown(NamedTuple):
-    """A table and the URL of its CSV file, which is empty if the reader may not have it."""
-
-    table: Table
-    csv_url: str
-
-
 @require_safe
 @never_cache
 @read_from_replica
@@ -52,17 +45,16 @@ def dashboard(request: Request) -> HttpResponse:
     context = {
         "scope": scope,
         "checks": len(spot_checks.open_checks(request.user)),
-        "tables": [_shown(name, scope) for name in _DASHBOARD_TABLES],
+        "tables": [_linked(name, scope) for name in _DASHBOARD_TABLES],
     }
     return render(request, "dashboard/overview.html", context)
 
 
-def _shown(name: str, scope: DashboardFilters) -> Shown:
+def _linked(name: str, scope: DashboardFilters, *, has_csv: bool = True) -> LinkedTable:
     reviewer = scope.selection.reviewer
     named = {"reviewer": reviewer.username} if reviewer else {}
-    return Shown(
-        dashboard_tables.TABLES[name](scope), scope.address(reverse("dashboard-table", args=[name]), **named)
-    )
+    csv_url = scope.address(reverse("dashboard-table", args=[name]), **named) if has_csv else ""
+    return LinkedTable(dashboard_tables.TABLES[name](scope), csv_url)
 
 
 @require_safe
@@ -115,7 +107,7 @@ def my_activity(request: Request) -> HttpResponse:
 def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpResponse:
     scope = dashboard_filters.read_filters(request.GET, reviewer)
     found = reviewer_activity.reviewer_figures(scope.selection)
-    tables = [_shown(name, scope) for name in _REVIEWER_TABLES]
+    is_lead = can(request.user, "lead_review")
     context = {
         "reviewer": reviewer,
         "is_own": is_own,
@@ -125,18 +117,10 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
         "chosen": scope.chosen,
         "intro": dashboard_tables.SIGNALS_NOT_VERDICTS,
         "figures": dashboard_tables.figures(found[0], scope) if found else [],
-        "tables": tables if can(request.user, "lead_review") else [Shown(one.table, "") for one in tables],
+        "tables": [_linked(name, scope, has_csv=is_lead) for name in _REVIEWER_TABLES],
         "most_drawn": spot_checks.MOST_DRAWN,
     }
     return render(request, "dashboard/person.html", context)
-
-
-class Tab(NamedTuple):
-    """A link to the decisions with a signal."""
-
-    title: str
-    url: str
-    is_current: bool
 
 
 class _Asked(NamedTuple):

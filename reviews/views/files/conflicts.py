@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews.accounts.permissions import check
 from reviews.history import file_conflicts
 from reviews.http.request import Request
 from reviews.models import FileConflict, Run
 from reviews.records.conflicts import Conflict
 from reviews.review import decisions
+from reviews.views.access import load_run
 
 # The most conflicts per request, so that it ends in reasonable time.
 MOST_AT_ONCE = 1000
@@ -27,8 +27,7 @@ _KEY = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 @never_cache
 def conflict_list(request: Request, run_pk: int) -> HttpResponse:
     """List the open conflicts of a run, with cursor pagination (`?after=`)."""
-    check(request.user, "resolve_conflict")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk, "resolve_conflict")
     after = request.GET.get("after", "")
     page = file_conflicts.load_page(run, after=after)
     context = {
@@ -49,8 +48,7 @@ def resolve_conflicts(request: Request, run_pk: int) -> HttpResponse:
     `one` is a single conflict as KEEP-KEY-VERSION. Otherwise `keep` applies to the selected conflicts
     (`which`, as KEY-VERSION), or with `all` to the first `MOST_AT_ONCE` open conflicts of the run.
     """
-    check(request.user, "resolve_conflict")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk, "resolve_conflict")
     keep, keys = _posted(request, run)
     if keep not in KEEP:
         raise BadRequest

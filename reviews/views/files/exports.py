@@ -9,7 +9,6 @@ from django import forms
 from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews.accounts.permissions import check
@@ -18,7 +17,9 @@ from reviews.exports.output import ExportOptions, InvalidExport
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.models import Export, ExportPart, Import, IndependentReview, Run
+from reviews.views.access import load_run
 from reviews.views.files.imports import poll_seconds
+from reviews.views.parts import render_part
 
 SHOWN_EXPORTS = 20
 _RANGE = re.compile(r"bytes=([0-9]{0,20})-([0-9]{0,20})")
@@ -86,8 +87,7 @@ class ExportForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 def export(request: Request, run_pk: int) -> HttpResponse:
     """List the exports of a run. POST enqueues an export and redirects to its page."""
-    check(request.user, "export_run")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk, "export_run")
     form = ExportForm(request.POST if request.method == "POST" else None, run=run)
     if form.is_valid():
         try:
@@ -118,10 +118,7 @@ def export_page(request: Request, pk: int) -> HttpResponse:
         "file_name": output.export_options(export).file_name,
         "kept_until": export.finished_at and export.finished_at + settings.KEEP_EXPORTS,
     }
-    template = "files/exports/page.html#state" if request.htmx else "files/exports/page.html"
-    response = render(request, template, context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "files/exports/page.html", "state", context)
 
 
 @require_safe
@@ -183,11 +180,8 @@ def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
     """Send the receipt, for `manage.py verify_export`."""
     check(request.user, "export_run")
     export = _finished(pk)
-    response = download(
-        stored_files.stored_receipt(export), f"{output.export_options(export).file_name}.receipt.json"
-    )
-    response.headers["Content-Type"] = "application/json"
-    return response
+    name = f"{output.export_options(export).file_name}.receipt.json"
+    return download(stored_files.stored_receipt(export), name, content_type="application/json")
 
 
 def _finished(pk: int) -> Export:

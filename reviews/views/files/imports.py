@@ -5,9 +5,8 @@ from typing import Any
 
 from django.db import transaction
 from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import can, check
@@ -17,6 +16,7 @@ from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.imports import jobs
 from reviews.models import Export, Import, ImportLine, ImportProgress
+from reviews.views.parts import render_part
 
 SHOWN_EXCEPTIONS = 100
 Outcome = ImportLine.Outcome
@@ -41,10 +41,7 @@ def import_page(request: Request, pk: int) -> HttpResponse:
         "can_retry": jobs.can_retry(source),
         "may_download_lines": can(request.user, "export_run"),
     }
-    template = "files/imports/page.html#state" if request.htmx else "files/imports/page.html"
-    response = render(request, template, context)
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render_part(request, "files/imports/page.html", "state", context)
 
 
 def _progress(source: Import) -> dict[str, Any]:

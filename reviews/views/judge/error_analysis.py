@@ -64,9 +64,8 @@ def error_analysis_markdown(request: Request, run_pk: int) -> StreamingHttpRespo
         for line in to_markdown(analyse_errors(filters.scope), link):
             yield line.encode()
 
-    response = download(blocks(), f"{filters.scope.run.name}-error-analysis.md")
-    response.headers["Content-Type"] = "text/markdown; charset=utf-8"
-    return response
+    name = f"{filters.scope.run.name}-error-analysis.md"
+    return download(blocks(), name, content_type="text/markdown; charset=utf-8")
 
 
 @require_safe

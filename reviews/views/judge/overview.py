@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from reviews.accounts.permissions import check
 from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge import (
@@ -21,11 +20,11 @@ from reviews.judge import (
     reviewer_agreement,
 )
 from reviews.judge.accuracy import JudgeVsHuman
-from reviews.models import Run
+from reviews.views.access import load_run
 from reviews.views.judge import confusion, findings, tables
 from reviews.views.judge.confusion import ConfusionTable
 from reviews.views.judge.filters import JudgeFilters, read_filters
-from reviews.views.tables import Table, as_csv, on_paper
+from reviews.views.tables import LinkedTable, Tab, Table, as_csv, on_paper
 
 # The title and the filters of each page.
 PAGES = {
@@ -39,25 +38,10 @@ PAGES = {
 _MOST_OPEN = 8
 
 
-class Tab(NamedTuple):
-    """A link to one of the pages."""
-
-    title: str
-    url: str
-    is_current: bool
-
-
-class Shown(NamedTuple):
-    """A table and the URL of its CSV file."""
-
-    table: Table
-    csv_url: str
-
-
 class Section(NamedTuple):
     """The figures of one kind of reviews, with their confusion matrices."""
 
-    shown: Shown
+    shown: LinkedTable
     confusions: list[ConfusionTable]
     is_blind: bool
     is_open: bool
@@ -65,8 +49,7 @@ class Section(NamedTuple):
 
 def load(request: Request, run_pk: int) -> JudgeFilters:
     """Return the run with the filters of the URL. Only leads may see it."""
-    check(request.user, "lead_review")
-    return read_filters(get_object_or_404(Run, pk=run_pk), request.GET)
+    return read_filters(load_run(request, run_pk, "lead_review"), request.GET)
 
 
 def page(request: Request, filters: JudgeFilters, place: str, context: dict[str, Any]) -> HttpResponse:
@@ -85,8 +68,8 @@ def page(request: Request, filters: JudgeFilters, place: str, context: dict[str,
     return render(request, f"judge/{name}.html", around | context)
 
 
-def shown(table: Table, filters: JudgeFilters, **more: str) -> Shown:
-    return Shown(table, filters.address("judge-table", table.name, **more))
+def linked(table: Table, filters: JudgeFilters) -> LinkedTable:
+    return LinkedTable(table, filters.address("judge-table", table.name))
 
 
 @require_safe
@@ -105,9 +88,9 @@ def judge(request: Request, run_pk: int) -> HttpResponse:
         "facts": data_summary.summarize_data(filters.scope.run),
         "sections": sections(compared, filters),
         "pairs_url": filters.address("judge-table", "pairs"),
-        "groups": shown(tables.groups(compared, broken_down), filters),
-        "after_reveal": shown(tables.after_reveal(compared), filters),
-        "reviewers": shown(
+        "groups": linked(tables.groups(compared, broken_down), filters),
+        "after_reveal": linked(tables.after_reveal(compared), filters),
+        "reviewers": linked(
             tables.reviewers(reviewer_agreement.measure_reviewer_agreement(filters.scope.run)), filters
         ),
     }
@@ -124,7 +107,7 @@ def sections(compared: JudgeVsHuman, filters: JudgeFilters) -> list[Section]:
             for figures in compared.overall
             if (figures.basis, figures.population) == (basis, population)
         ]
-        drawn_once = shown(on_paper(table) if found else table, filters)
+        drawn_once = linked(on_paper(table) if found else table, filters)
         found.append(Section(drawn_once, confusions, basis == "blind", len(confusions) <= _MOST_OPEN))
     return found
 
@@ -138,7 +121,7 @@ def flag_reasons(request: Request, run_pk: int) -> HttpResponse:
     found = flag_precision.measure_flag_precision(filters.scope)
     table = findings.reasons(found, filters.scope.run)
     return page(
-        request, filters, "judge-flag-precision", {"shown": shown(table, filters), "rule": found.rule}
+        request, filters, "judge-flag-precision", {"shown": linked(table, filters), "rule": found.rule}
     )
 
 
@@ -153,7 +136,7 @@ def show_missed_errors(request: Request, run_pk: int) -> HttpResponse:
         "missed_errors": found,
         "figures": findings.flag_figures(found),
         "figures_url": filters.address("judge-table", "missed-errors"),
-        "criteria": shown(findings.criterion_miss_rates(found), filters),
+        "criteria": linked(findings.criterion_miss_rates(found), filters),
     }
     return page(request, filters, "judge-missed-errors", context)
 
@@ -167,8 +150,8 @@ def show_leaderboard(request: Request, run_pk: int) -> HttpResponse:
     found = leaderboard.rank_models(filters.scope)
     context = {
         "sentences": found.sentences,
-        "models": shown(findings.models(found), filters),
-        "disagreements": shown(findings.ranking_disagreements(found), filters),
+        "models": linked(findings.models(found), filters),
+        "disagreements": linked(findings.ranking_disagreements(found), filters),
     }
     return page(request, filters, "judge-leaderboard", context)
 

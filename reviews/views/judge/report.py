@@ -99,10 +99,6 @@ def _definitions(context: dict[str, Any]) -> list[Definition]:
 def report_json(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the report as JSON."""
     filters = load(request, run_pk)
-
-    def blocks() -> Iterator[bytes]:
-        yield orjson.dumps(report.build_report(filters.scope).as_json(), option=orjson.OPT_INDENT_2)
-
-    response = download(blocks(), f"{filters.scope.run.name}-judge-report.json")
-    response.headers["Content-Type"] = "application/json"
-    return response
+    found = orjson.dumps(report.build_report(filters.scope).as_json(), option=orjson.OPT_INDENT_2)
+    name = f"{filters.scope.run.name}-judge-report.json"
+    return download([found], name, size=len(found), content_type="application/json")

@@ -18,6 +18,7 @@ from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import blind_scoring, decisions, drafts
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import ReviewForm
+from reviews.views.access import load_run
 from reviews.views.review import screen
 
 _LONGEST_REASON = 5_000
@@ -144,11 +145,8 @@ def _show_next(request: Request, record: Evaluation) -> HttpResponse:
 @require_POST
 def undo(request: Request, run_pk: int) -> HttpResponse:
     """Undo the reviewer's last submit and open its record again."""
-    run = screen.load_run(request, run_pk)
-    try:
-        record = decisions.undo(run=run, reviewer=request.user)
-    except Conflict as conflict:
-        return screen.refused(request, conflict.reason, reverse("recent", args=[run.pk]))
+    run = load_run(request, run_pk)
+    record = decisions.undo(run=run, reviewer=request.user)
     is_claimed = record.claimed_by_id == request.user.pk
     restored = "It is open again with your scores." if is_claimed else "Your scores are kept as a draft."
     messages.success(request, f"Undone: {record.title}. {restored}")
@@ -165,10 +163,7 @@ def reopen(request: Request, pk: int) -> HttpResponse:
         problem = "Enter a reason for reopening the record."
         status = HTTPStatus.UNPROCESSABLE_ENTITY
         return screen.record_screen(request, record, problem=problem, status=status)
-    try:
-        decisions.reopen(evaluation_id=record.pk, actor=request.user, reason=reason)
-    except Conflict as conflict:
-        return screen.refused(request, conflict.reason, reverse("evaluation", args=[pk]))
+    decisions.reopen(evaluation_id=record.pk, actor=request.user, reason=reason)
     messages.success(request, f"{record.title} is in the queue again.")
     return screen.show(request, record)
 

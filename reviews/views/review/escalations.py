@@ -1,17 +1,16 @@
-"""Records that reviewers leave to a lead: hand over, take back, settle."""
+"""Escalate records to a lead, withdraw escalations, and resolve them."""
 
 from http import HTTPStatus
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Escalation, Evaluation
-from reviews.records.conflicts import Conflict, RecordUnavailable
+from reviews.records.conflicts import RecordUnavailable
 from reviews.review import escalations
 from reviews.review.forms.escalation import EscalationForm
 from reviews.views.review import screen
@@ -21,7 +20,7 @@ _LONGEST_ANSWER = 5_000
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def escalate(request: Request, pk: int) -> HttpResponse:
-    """Hand a record to a lead. GET is the form by itself, where the dialog of the screen is not to be had."""
+    """Escalate a record. GET shows the form on its own page, for browsers without the dialog."""
     record = screen.load(request, pk)
     if request.method != "POST":
         kind = request.GET.get("kind", EscalationForm.CANNOT_JUDGE)
@@ -40,7 +39,7 @@ def escalate(request: Request, pk: int) -> HttpResponse:
 def _form_page(
     request: Request, record: Evaluation, form: EscalationForm, status: HTTPStatus = HTTPStatus.OK
 ) -> HttpResponse:
-    """The page, or for htmx the form alone, in place of the one in the dialog."""
+    """Render the page, or for htmx only the form, which replaces the one in the dialog."""
     context = {
         "evaluation": record,
         "run": record.run,
@@ -58,33 +57,27 @@ def _form_page(
 
 @require_POST
 def withdraw_escalation(request: Request, pk: int) -> HttpResponse:
-    """Take back what one handed to a lead, and open the record again."""
-    raised = _load(request, pk)
-    try:
-        record = escalations.withdraw(escalation_id=pk, actor=request.user)
-    except Conflict as conflict:
-        return screen.refused(request, conflict.reason, reverse("evaluation", args=[raised.evaluation_id]))
-    messages.success(request, f"Taken back: {record.title}.")
+    """Withdraw the person's own escalation, and open the record again."""
+    _load(request, pk)
+    record = escalations.withdraw(escalation_id=pk, actor=request.user)
+    messages.success(request, f"Withdrawn: {record.title}.")
     return screen.show(request, record)
 
 
 @require_POST
 def resolve_escalation(request: Request, pk: int) -> HttpResponse:
-    """As a lead, send a record back with an answer, or close it because nobody can judge it."""
+    """Resolve an escalation as a lead: return the record with an answer, uphold its decision, or close it."""
     check(request.user, "lead_review")
     raised = _load(request, pk)
     outcome, answer = request.POST.get("outcome", ""), request.POST.get("answer", "").strip()
-    # Where disagreement nobody asked anything: only what nobody can judge wants a word.
+    # Nobody asked a question in a disagreement, so only closing the record needs an answer.
     wants_answer = raised.kind != Escalation.Kind.DISAGREEMENT or outcome == "closed"
     is_answered = wants_answer <= len(answer) <= _LONGEST_ANSWER
     if outcome not in {"returned", "closed", "upheld"} or not is_answered:
-        problem = "Write an answer in a few words, and choose what becomes of the record."
+        problem = "Enter an answer and choose an outcome."
         record, status = screen.load(request, raised.evaluation_id), HTTPStatus.UNPROCESSABLE_ENTITY
         return screen.record_screen(request, record, problem=problem, status=status)
-    try:
-        escalations.resolve(escalation_id=pk, actor=request.user, outcome=outcome, answer=answer)
-    except Conflict as conflict:
-        return screen.refused(request, conflict.reason, reverse("evaluation", args=[raised.evaluation_id]))
+    escalations.resolve(escalation_id=pk, actor=request.user, outcome=outcome, answer=answer)
     return screen.show(request, raised.evaluation)
 
 

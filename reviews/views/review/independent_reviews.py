@@ -4,18 +4,16 @@ from http import HTTPStatus
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import check
 from reviews.exports import independent_reviews as exports_independent_reviews
 from reviews.http.request import Request
 from reviews.http.streaming import download
-from reviews.models import Run
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, independent_reviews
 from reviews.review.forms.review import ReviewForm
+from reviews.views.access import load_run
 from reviews.views.review import screen
 
 
@@ -45,18 +43,14 @@ def adjudicate(request: Request, pk: int) -> HttpResponse:
     """As a lead, take a record over to decide it with the independent reviews there are."""
     check(request.user, "lead_review")
     record = screen.load(request, pk)
-    try:
-        independent_reviews.take_over(evaluation_id=pk, actor=request.user)
-    except Conflict as conflict:
-        return screen.refused(request, conflict.reason, reverse("evaluation", args=[pk]))
+    independent_reviews.take_over(evaluation_id=pk, actor=request.user)
     return screen.show(request, record)
 
 
 @require_safe
 def download_independent_reviews(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Send the independent reviews of a run as JSONL, without those the reader must not see yet."""
-    check(request.user, "export_run")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk, "export_run")
     return download(
         exports_independent_reviews.independent_review_lines(run, request.user),
         exports_independent_reviews.independent_reviews_file_name(run),

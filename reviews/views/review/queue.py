@@ -7,24 +7,25 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews.http.request import Request
 from reviews.queue import claims
+from reviews.views.access import load_run
 from reviews.views.review import screen
 
 
 @require_safe
 def review(request: Request, run_pk: int) -> HttpResponse:
     """Show the reviewer's progress in the queue."""
-    return screen.queue_screen(request, screen.load_run(request, run_pk))
+    return screen.queue_screen(request, load_run(request, run_pk))
 
 
 @require_POST
 def claim_next(request: Request, run_pk: int) -> HttpResponse:
-    return screen.go_on(request, screen.load_run(request, run_pk))
+    return screen.go_on(request, load_run(request, run_pk))
 
 
 @require_POST
 def unskip_all(request: Request, run_pk: int) -> HttpResponse:
     """Restore the records that the reviewer skipped, and show the next one."""
-    run = screen.load_run(request, run_pk)
+    run = load_run(request, run_pk)
     claims.unskip_all(run=run, reviewer=request.user)
     return screen.go_on(request, run)
 
@@ -32,7 +33,7 @@ def unskip_all(request: Request, run_pk: int) -> HttpResponse:
 @require_POST
 def prefetch_next(request: Request, run_pk: int) -> HttpResponse:
     """Prefetch the record after `beside` and send its screen; 204 if none is available."""
-    run, beside = screen.load_run(request, run_pk), screen.posted_key(request, "beside")
+    run, beside = load_run(request, run_pk), screen.posted_key(request, "beside")
     condition = screen.working_condition(request, run)
     found = claims.prefetch_next(run=run, reviewer=request.user, current=beside or 0, condition=condition)
     if found is None:
@@ -43,5 +44,5 @@ def prefetch_next(request: Request, run_pk: int) -> HttpResponse:
 @require_POST
 def release_prefetched(request: Request, run_pk: int) -> HttpResponse:
     """Release the prefetched records when the page is closed."""
-    claims.release_prefetched(run=screen.load_run(request, run_pk), reviewer=request.user)
+    claims.release_prefetched(run=load_run(request, run_pk), reviewer=request.user)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)

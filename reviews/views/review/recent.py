@@ -7,14 +7,14 @@ from django.views.decorators.http import require_safe
 
 from reviews.history.recent import load_page
 from reviews.http.request import Request
-from reviews.views.review import screen
+from reviews.views.access import load_run
 
 
 @require_safe
 @never_cache
 def recent(request: Request, run_pk: int) -> HttpResponse:
     """Show the reviewer's decisions (`?after=` is the cursor of a page), skips and escalations."""
-    run = screen.load_run(request, run_pk)
+    run = load_run(request, run_pk)
     after = request.GET.get("after", "")
     page = load_page(reviewer=request.user, run=run, after=after)
     # Undo applies to the latest decision, which is on the first page.

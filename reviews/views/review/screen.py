@@ -9,18 +9,17 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse
-from django.http.response import HttpResponseRedirectBase
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils.cache import add_never_cache_headers, patch_vary_headers
+from django.utils.cache import add_never_cache_headers
 
 from reviews.accounts.permissions import Denied, can, can_revise, check
 from reviews.evidence import record as evidence_record
 from reviews.history import changes, versions
 from reviews.history.versions import Version
+from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
 from reviews.models import Draft, Evaluation, IndependentReview, Run
 from reviews.queue import claims, progress
@@ -32,12 +31,7 @@ from reviews.review.forms.escalation import EscalationForm
 from reviews.review.forms.review import ReviewForm
 from reviews.search import listing
 from reviews.search.filters import Filters
-
-
-class SeeOther(HttpResponseRedirectBase):
-    """A redirect after a POST; the next request is a GET."""
-
-    status_code = HTTPStatus.SEE_OTHER
+from reviews.views.parts import render_part
 
 
 def load(request: Request, pk: int) -> Evaluation:
@@ -45,12 +39,6 @@ def load(request: Request, pk: int) -> Evaluation:
     check(request.user, "review_evaluation")
     rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
     return get_object_or_404(rows, pk=pk)
-
-
-def load_run(request: Request, pk: int) -> Run:
-    """The run of an address, for who may review."""
-    check(request.user, "review_evaluation")
-    return get_object_or_404(Run, pk=pk)
 
 
 # Where the reviewer is
@@ -250,9 +238,8 @@ def _versions(request: Request, record: Evaluation, form: ReviewForm) -> list[Ve
 def _screen(
     request: Request, template: str, context: dict[str, Any], status: HTTPStatus = HTTPStatus.OK
 ) -> HttpResponse:
-    """The page, or for htmx its part `screen`, with the address it belongs to."""
-    response = render(request, f"{template}#screen" if request.htmx else template, context, status=status)
-    patch_vary_headers(response, ["HX-Request"])
+    """Render the page; for htmx its part `screen`, with the address for the browser's history."""
+    response = render_part(request, template, "screen", context, status)
     add_never_cache_headers(response)
     if request.htmx and request.method == "GET":
         response.headers["HX-Replace-Url"] = request.get_full_path()
@@ -290,14 +277,3 @@ def lost(request: Request, pk: int, problem: str, *, is_outdated: bool = False) 
         "is_typed": not is_outdated,
     }
     return render(request, "review/notices/problem.html", context, status=HTTPStatus.CONFLICT)
-
-
-def refused(request: Request, reason: str, place: str) -> HttpResponse:
-    """Why nothing was changed: 409 and a banner for htmx, else said on the page at `place`."""
-    if not request.htmx:
-        messages.error(request, reason)
-        return SeeOther(place)
-    response = render(request, "review/notices/refused.html", {"problem": reason}, status=HTTPStatus.CONFLICT)
-    response.headers["HX-Retarget"] = "#notices"
-    response.headers["HX-Reswap"] = "innerHTML"
-    return response

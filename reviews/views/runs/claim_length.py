@@ -7,14 +7,14 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Run
 from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length
+from reviews.views.access import load_run
 
 
 class ClaimLengthForm(forms.Form):
@@ -35,8 +35,7 @@ class ClaimLengthForm(forms.Form):
 @never_cache
 def run_claim_length(request: Request, run_pk: int) -> HttpResponse:
     """Show how long claims last in a run. A POST changes it, or shows what is wrong (422)."""
-    check(request.user, "configure_run")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk, "configure_run")
     form = ClaimLengthForm(request.POST if request.method == "POST" else None, run)
     if form.is_valid():
         configure_claim_length(run_id=run.pk, actor=request.user, minutes=form.cleaned_data["minutes"])

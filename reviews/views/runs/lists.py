@@ -18,6 +18,7 @@ from reviews.models import BulkChange, Run, SavedView, User
 from reviews.search import filter_options, listing, saved_views
 from reviews.search.filters import FILTERS, NOBODY, Filters
 from reviews.search.listing import RecordList
+from reviews.views.access import load_run
 
 MOST_TASKS = 20
 
@@ -25,8 +26,7 @@ MOST_TASKS = 20
 @require_safe
 def tasks(request: Request, run_pk: int) -> HttpResponse:
     """Suggest task IDs that begin with `task`."""
-    check(request.user, "review_evaluation")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk)
     beginning = Filters.parse({"task": request.GET.get("task", "")}).values_of("task")
     found = filter_options.task_ids(run, beginning[0], MOST_TASKS) if beginning else []
     return render(request, "runs/tasks.html", {"tasks": found})
@@ -38,8 +38,7 @@ def tasks(request: Request, run_pk: int) -> HttpResponse:
 @require_POST
 def save_view(request: Request, run_pk: int) -> HttpResponse:
     """Save the posted `query` as a view called `name`; `shared` shares it with everybody."""
-    check(request.user, "review_evaluation")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk)
     view = RecordList.parse(QueryDict(request.POST.get("query", "")))
     try:
         saved = saved_views.save(
@@ -76,8 +75,7 @@ def _to_list(run: Run, query: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: Request, run_pk: int) -> HttpResponse:
     """Preview a bulk action (GET) or apply it (POST): `kind`, `to` or `priority`, and the filters `list`."""
-    check(request.user, "lead_review")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk, "lead_review")
     sent = request.POST if request.method == "POST" else request.GET
     filters = Filters.from_query_string(sent.get("list", ""))
     order = _order(run, filters, sent.get("kind", ""), sent.get("to", ""), sent.get("priority", ""))

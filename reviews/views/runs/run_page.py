@@ -4,12 +4,12 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from reviews.accounts.permissions import can, check
+from reviews.accounts.permissions import can
 from reviews.history import file_conflicts
 from reviews.http.request import Request
 from reviews.models import Evaluation, Run
@@ -21,6 +21,7 @@ from reviews.search import filter_options, indexing, listing, saved_views
 from reviews.search.filter_options import FilterOption
 from reviews.search.filters import FILTERS, NOBODY, Filters
 from reviews.search.listing import RecordList, RecordPage
+from reviews.views.access import load_run
 from reviews.views.runs.judge_card import judge_card
 
 # Filters with an input of this type; the others offer the values that occur.
@@ -44,7 +45,7 @@ _RARE = (
 )
 
 
-class Tab(NamedTuple):
+class StatusTab(NamedTuple):
     """A status, and its number of records (None: not counted)."""
 
     value: str
@@ -90,8 +91,7 @@ class Row(NamedTuple):
 @require_safe
 def run_page(request: Request, pk: int) -> HttpResponse:
     """Show a run with a page of its records: filters by name, `sort`, and the cursor `after`."""
-    check(request.user, "review_evaluation")
-    run = get_object_or_404(Run, pk=pk)
+    run = load_run(request, pk)
     view = RecordList.parse(request.GET)
     # Going back in the browser history also asks through htmx, but for the whole page.
     part_only = request.htmx and not request.htmx.history_restore_request
@@ -181,11 +181,11 @@ def _known(filters: Filters, progress: Progress) -> int | None:
     return _sizes(progress).get(statuses[0] if statuses else "")
 
 
-def _tabs(view: RecordList, progress: Progress) -> list[Tab]:
+def _tabs(view: RecordList, progress: Progress) -> list[StatusTab]:
     sizes, current = _sizes(progress), view.filters.values_of("status")
     titles = {"": "All"} | dict(FILTERS["status"].options)
     return [
-        Tab(
+        StatusTab(
             value,
             title,
             sizes.get(value),

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 
-from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Run, User
 from reviews.records.conflicts import SettingsChanged
 from reviews.rubric.run_settings import InvalidSettings
+from reviews.views.access import load_run
 
 _SETTINGS_CHANGED = (
     "Someone else changed these settings after you opened the page. Your entries are kept; saving replaces"
@@ -52,8 +52,7 @@ class SettingsForm(forms.Form):
 
 def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm]) -> HttpResponse:
     """Show the form; on POST save it, or answer 422 (invalid) or 409 (somebody else saved first)."""
-    check(request.user, "configure_run")
-    run = get_object_or_404(Run, pk=run_pk)
+    run = load_run(request, run_pk, "configure_run")
     form = form_class(request.POST if request.method == "POST" else None, run)
     status = HTTPStatus.OK
     if form.is_valid():

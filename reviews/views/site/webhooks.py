@@ -1,37 +1,16 @@
 """Manage webhooks and see their deliveries, for admins."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Concatenate, ParamSpec, cast
-
 from allauth.account.decorators import reauthentication_required
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Run
+from reviews.views.access import requires
 from reviews.webhooks import allowlist, deliveries
-
-P = ParamSpec("P")
-
-
-def _for_admins(
-    view: Callable[Concatenate[Request, P], HttpResponse],
-) -> Callable[Concatenate[Request, P], HttpResponse]:
-    """Require the permission to manage webhooks."""
-
-    @never_cache
-    @wraps(view)
-    def checked(request: Request, *args: P.args, **options: P.kwargs) -> HttpResponse:
-        check(request.user, "manage_webhooks")
-        return view(request, *args, **options)
-
-    return cast("Callable[Concatenate[Request, P], HttpResponse]", checked)
 
 
 class WebhookForm(forms.Form):
@@ -54,7 +33,7 @@ class WebhookForm(forms.Form):
 
 
 @require_safe
-@_for_admins
+@requires("manage_webhooks")
 def webhook_list(request: Request) -> HttpResponse:
     return _show(request, WebhookForm())
 
@@ -73,7 +52,7 @@ def _show(request: Request, form: WebhookForm) -> HttpResponse:
 
 
 @require_POST
-@_for_admins
+@requires("manage_webhooks")
 @reauthentication_required
 def add(request: Request) -> HttpResponse:
     """Add a webhook and show its secret once."""
@@ -89,7 +68,7 @@ def add(request: Request) -> HttpResponse:
 
 
 @require_safe
-@_for_admins
+@requires("manage_webhooks")
 def webhook(request: Request, pk: int) -> HttpResponse:
     """Show the deliveries of a webhook."""
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
@@ -102,7 +81,7 @@ def webhook(request: Request, pk: int) -> HttpResponse:
 
 
 @require_POST
-@_for_admins
+@requires("manage_webhooks")
 def send_test(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     deliveries.send_test(webhook=found, actor=request.user)
@@ -111,7 +90,7 @@ def send_test(request: Request, pk: int) -> HttpResponse:
 
 
 @require_POST
-@_for_admins
+@requires("manage_webhooks")
 def remove(request: Request, pk: int) -> HttpResponse:
     deliveries.remove_webhook(
         webhook=get_object_or_404(deliveries.active_webhooks(), pk=pk), actor=request.user
