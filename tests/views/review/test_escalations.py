@@ -89,7 +89,7 @@ class TestWithALead:
     ) -> None:
         assert "Withdraw" in text(as_ana.get(url("evaluation", held)))
         response = as_ana.post(url("withdraw-escalation", asked), follow=True)
-        assert "Taken back: Task 7 · o1." in text(response)
+        assert "Withdrawn: Task 7 · o1." in text(response)
         assert 'id="review-form"' in text(response)
 
     def test_a_lead_answers_and_the_next_reviewer_reads_it(
@@ -130,7 +130,7 @@ class TestWithALead:
     ) -> None:
         response = as_lea.post(url("resolve-escalation", asked), form)
         assert response.status_code == 422
-        assert "Write an answer in a few words" in text(response)
+        assert "Enter an answer and choose an outcome." in text(response)
 
     def test_what_is_settled_is_not_settled_again(self, as_lea: Client, asked: Escalation) -> None:
         form = {"outcome": "returned", "answer": "Yes."}
