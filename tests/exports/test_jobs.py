@@ -44,7 +44,7 @@ def content(export: Export) -> bytes:
     return b"".join(stored_files.stored_range(export, Kind.FILE, 0, export.size - 1))
 
 
-class TestAnOrder:
+class TestOrder:
     @pytest.mark.parametrize(
         ("asked", "reason"),
         [
@@ -79,7 +79,7 @@ class TestAnOrder:
         assert ExportProgress.objects.get().bytes_to_read == len(FILE)
 
 
-class TestTheFileOfOneImport:
+class TestFileOfOneImport:
     """Exports with `only_import`: the lines of one file only."""
 
     def file_of_import(self, source: Import, **order: Any) -> bytes:
@@ -214,7 +214,7 @@ class TestBuilding:
         assert (failed.state, failed.error) == (Export.State.FAILED, "ZeroDivisionError: a bug")
 
 
-class TestTheDayAfter:
+class TestRetention:
     def test_expired_export_is_removed_and_its_audit_event_stays(self, run: Run, lea: User) -> None:
         old, young = built(ExportOptions(run), lea), built(ExportOptions(run), lea)
         waiting = jobs.enqueue(ExportOptions(run), lea)
@@ -229,7 +229,7 @@ class TestTheDayAfter:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestAtOnce:
+class TestConcurrency:
     def work(self) -> None:
         call_command("procrastinate", "worker", wait=False, listen_notify=False)
 

@@ -33,7 +33,7 @@ def compared_to_all(originals: list[bytes], exported: bytes, limits: Limits = Li
     return compare([partial(BytesIO, original) for original in originals], BytesIO(exported), limits)
 
 
-class TestHolds:
+class TestVerified:
     def test_identical_export_is_valid(self) -> None:
         result = compared(file_of(A, b"", B), file_of(A, b"", B))
         assert (result.holds, result.identical, result.changed, result.left_out) == (True, 3, 0, 0)
@@ -90,7 +90,7 @@ class TestHolds:
         assert compared(b"", b"").holds
 
 
-class TestDoesNotHold:
+class TestDifferences:
     @pytest.mark.parametrize(
         "tampered",
         [

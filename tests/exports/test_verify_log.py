@@ -150,7 +150,7 @@ DECISIONS = [
 ]
 
 
-class TestHolds:
+class TestVerified:
     @pytest.mark.parametrize("decisions", DECISIONS)
     @pytest.mark.parametrize("only", ["all", "reviewed"])
     def test_audit_log_explains_all_decisions(
@@ -207,7 +207,7 @@ class TestHolds:
         assert files.problems() == files.problems(with_receipt=True) == []
 
 
-class TestDoesNotHold:
+class TestDifferences:
     @pytest.fixture
     def decided(self, files: Files, ana: User) -> Files:
         decide(record("eval_a"), ana, comments="Checked.")

@@ -160,7 +160,7 @@ def in_its_way() -> None:
         other.execute("LOCK TABLE source_chunk")
 
 
-class TestAnExport:
+class TestExport:
     def test_is_read_by_the_replica_with_every_decision_made_before(self, run: Run, ana: User) -> None:
         for number in range(5):
             record = decided(run, ana, f"a{number}")
@@ -262,7 +262,7 @@ def test_by_its_setting_a_command_reads_the_replica(
     assert eventually(lambda: standby.place.ask(SCANS) > before)
 
 
-class TestWithoutAFitReplica:
+class TestUnfitReplica:
     """Reading from the primary, nothing is missing, and the log says why, once in a while."""
 
     @pytest.fixture(autouse=True)
@@ -305,7 +305,7 @@ class TestWithoutAFitReplica:
         assert read_from_replica(where)() == "replica"
 
 
-class TestAReport:
+class TestReport:
     PAGES = (
         "judge",
         "judge-flag-precision",

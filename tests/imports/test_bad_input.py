@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("odd", cases(ACCEPTED))
-class TestWhateverIsStored:
+class TestStoredRecords:
     """Lists, record page, review form and export accept every imported line."""
 
     @pytest.fixture

@@ -38,7 +38,7 @@ def outcomes(done: Import) -> list[tuple[int, str, str, str]]:
     return [tuple(exception.values()) for exception in done.listed_exceptions()]
 
 
-class TestALineThatSaysTheSame:
+class TestUnchangedLine:
     def test_same_bytes_change_nothing(self) -> None:
         bring_in(file_of(*THREE))
         before = list(Evaluation.objects.order_by("pk").values())
@@ -128,7 +128,7 @@ class TestNewerEvidence:
         assert bring_in(file_of(line(task_id="4712"))).updated == 1
 
 
-class TestNewerEvidenceForARecordReviewedHere:
+class TestNewerEvidenceAfterReview:
     """The review is kept, but outdated: it was based on other evidence."""
 
     NEWER = line(task_id="4712", model_id="other")
@@ -201,7 +201,7 @@ class TestNewerEvidenceForARecordReviewedHere:
         assert evaluation().is_outdated
 
 
-class TestHumanValuesOfAFile:
+class TestImportedHumanValues:
     def test_human_values_of_a_file_are_accepted_without_a_review_here(self) -> None:
         bring_in(file_of(line()))
         decided = line(
@@ -256,7 +256,7 @@ class TestHumanValuesOfAFile:
         assert (kept.human_review_status, kept.human_review_comments) == ("Needs Review", None)
 
 
-class TestAnIdThatIsTaken:
+class TestTakenId:
     def test_repeated_id_names_its_first_line(self) -> None:
         done = bring_in(file_of(line("eval_1"), b"", line("eval_2"), line("eval_1", task_id="other")))
         assert outcomes(done) == [(4, "rejected", "evaluation_id", "is already in line 1")]
@@ -288,7 +288,7 @@ def crlf(*lines: bytes) -> bytes:
     return b"".join(one + b"\r\n" for one in lines)
 
 
-class TestAFileThatHasGrown:
+class TestGrownFile:
     @pytest.mark.parametrize(
         ("before", "after"),
         [

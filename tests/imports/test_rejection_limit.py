@@ -179,7 +179,7 @@ class TestBatches:
             first += len(batch)
 
 
-class TestAProcessThatDies:
+class TestDyingProcess:
     def test_import_fails_if_parser_processes_die(self, monkeypatch: pytest.MonkeyPatch, max: User) -> None:
         def dying(*_: Any, **__: Any) -> Iterator[Any]:
             raise parser_pool.ParserDied("The process that parsed lines 1 to 2 died twice.")

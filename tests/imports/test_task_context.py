@@ -25,7 +25,7 @@ def counts(done: ContextImport) -> tuple[int, int, int]:
     return done.tasks, done.answers, done.rejected_count
 
 
-class TestTheFile:
+class TestFile:
     @pytest.mark.parametrize(
         "packed",
         [
@@ -77,7 +77,7 @@ class TestTheFile:
         assert done.rejected == [{"place": 11, "field": "task_id", "reason": "repeats '0'"}]
 
 
-class TestATask:
+class TestTask:
     @pytest.mark.parametrize(
         ("spelled", "task_id"), [(b"5500", "5500"), (b"1.50", "1.50"), (b'"x"', "x"), (b"1" * 30, "1" * 30)]
     )
@@ -129,7 +129,7 @@ class TestATask:
         assert counts(bring(task(model_responses=[ANSWER, ANSWER]))) == (1, 1, 0)
 
 
-class TestTheCommand:
+class TestCommand:
     def test_context_command_exits_with_0_if_all_tasks_are_imported(
         self, tmp_path: Path, capsysbinary: Any
     ) -> None:

@@ -28,7 +28,7 @@ def begin(actor: User, *, size: int = len(FILE), run_name: str = "algebra") -> U
     return uploads.begin(file_name="algebra.jsonl.gz", run_name=run_name, strict=True, size=size, actor=actor)
 
 
-class TestAnUpload:
+class TestUpload:
     def test_upload_becomes_an_import_with_its_last_part(self, max: User) -> None:
         upload = begin(max)
         for start in range(0, len(FILE), 100):
@@ -88,7 +88,7 @@ class TestAnUpload:
         assert not UploadPart.objects.exists()
 
 
-class TestAFileInOneRequest:
+class TestSingleRequest:
     def take(self, actor: User, parts: Iterable[bytes]) -> Import:
         names: dict[str, Any] = {"file_name": "algebra.jsonl.gz", "run_name": "algebra", "strict": False}
         return uploads.receive(**names, size=len(FILE), parts=parts, actor=actor)
@@ -136,7 +136,7 @@ class TestAFileInOneRequest:
         assert not Run.objects.exists()
 
 
-class TestTheQuota:
+class TestQuota:
     def test_one_person_cannot_begin_too_many_uploads(self, max: User, settings: LazySettings) -> None:
         settings.MAX_OPEN_UPLOADS = 2
         begin(max)

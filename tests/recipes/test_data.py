@@ -116,7 +116,7 @@ def records_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(one) for one in path.read_bytes().split(b"\n") if one]
 
 
-class TestWithPythonAlone:
+class TestStandardLibrary:
     def test_knows_every_field(self, load: Load) -> None:
         assert sorted(load("exported").COLUMNS) == sorted(FIELDS)
 
@@ -159,7 +159,7 @@ def read(name: str, value: Any) -> Any:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-class TestWith:
+class TestLibrary:
     def test_parquet_is_read_with_its_types(self, library: str, load: Load, exports: Exports) -> None:
         table = load(f"with_{library}").from_parquet(exports["parquet"])
         rows = ROWS[library](table)
@@ -210,7 +210,7 @@ def test_jsonl_is_read_into_given_types(library: str, load: Load, exports: Expor
     assert ROWS[library](table) == expected
 
 
-class TestWithPandas:
+class TestPandas:
     def test_each_value_of_jsonl_stands_as_it_is(self, load: Load, exports: Exports) -> None:
         table = load("with_pandas").from_jsonl(exports["jsonl"])
         rows = [
@@ -225,20 +225,20 @@ class TestWithPandas:
         assert {name: tuple(row) for name, row in found.iterrows()} == AGREEMENT
 
 
-class TestWithPolars:
+class TestPolars:
     def test_agreement(self, load: Load, exports: Exports) -> None:
         recipe = load("with_polars")
         found = recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"])))
         assert {name: (mean, size) for name, mean, size in found.iter_rows()} == AGREEMENT
 
 
-class TestWithDatasets:
+class TestDatasets:
     def test_agreement(self, load: Load, exports: Exports) -> None:
         recipe = load("with_datasets")
         assert recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"]))) == (2, 3)
 
 
-class TestWhatThePageWarnsOf:
+class TestDocumentedTraps:
     """Where one of these no longer fails, the page warns of what is no more."""
 
     def test_pandas_makes_numbers_and_dates_of_texts(self, load: Load, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def finish(
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-class TestPushingAFile:
+class TestPush:
     def test_brings_it_and_counts_its_lines(self, recipe: Recipe, tmp_path: Path) -> None:
         data = file_of(line("a"), line("b"), line("c"))
         (tmp_path / "new ones.jsonl").write_bytes(data)
@@ -127,7 +127,7 @@ class TestPushingAFile:
         assert "token" in done.stderr
 
 
-class TestTheGate:
+class TestGate:
     @pytest.fixture(autouse=True)
     def _run(self, ana: User) -> None:
         """40 blind decisions, 38 of them the judge's verdict."""
@@ -177,7 +177,7 @@ class TestTheGate:
 
 
 @needs_shell_tools
-class TestThePipeline:
+class TestPipeline:
     @pytest.fixture
     def steps(self) -> dict[str, str]:
         """What its steps run, by their names; but for the one that is not ours."""

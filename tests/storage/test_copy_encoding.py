@@ -94,7 +94,7 @@ class TestColumns:
 
 
 @pytest.mark.django_db
-class TestTheQuickWay:
+class TestFastEncoding:
     @examples(max_examples=25)
     @given(st.lists(any_json | anything, min_size=1, max_size=8))
     def test_fast_encoding_equals_full_encoding(self, changes: list[dict[str, str]]) -> None:
@@ -134,7 +134,7 @@ def bad_lines() -> list[bytes]:
     ]
 
 
-class TestTheQuickWayLeavesAlone:
+class TestFullEncodingOnly:
     @pytest.mark.parametrize("text", bad_lines(), ids=lambda text: repr(text[:30]))
     def test_fast_encoding_skips_a_line_without_record(self, text: bytes) -> None:
         assert quick(text) is None

@@ -391,7 +391,7 @@ class TestRepair:
         assert said in finished.err
 
 
-class TestACommand:
+class TestCommand:
     @pytest.fixture(autouse=True)
     def _damaged(self, run: Run) -> None:
         remove_frames(-1)
@@ -471,7 +471,7 @@ class TestVerifyRuns:
         assert manage(capsysbinary, "verify_runs").status == 1
 
 
-class TestAJob:
+class TestJob:
     def test_export_job_of_a_damaged_run_fails_and_publishes_nothing(
         self, run: Run, lea: User, as_lea: Client
     ) -> None:
@@ -501,7 +501,7 @@ class _Job:
         return False
 
 
-class TestOverHttp:
+class TestHttp:
     @pytest.fixture(autouse=True)
     def _damaged(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         flip(first().chunks.earliest("number"), random.Random(1))
@@ -530,7 +530,7 @@ class TestOverHttp:
         assert "does not match its checksum" in caplog.text
 
 
-class TestAFinishedExport:
+class TestFinishedExport:
     @pytest.fixture
     def export(self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch) -> Export:
         monkeypatch.setattr(stored_files, "PART_SIZE", 5000)

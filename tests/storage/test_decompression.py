@@ -30,7 +30,7 @@ def unpacked(data: bytes, *, block: int = BLOCK_SIZE, most: int = 2**40) -> byte
 PACKED: list[Callable[[bytes], bytes]] = [gzip.compress, zstandard.compress]
 
 
-class TestAFile:
+class TestFormat:
     @pytest.mark.parametrize(
         "data",
         [
@@ -65,7 +65,7 @@ class TestAFile:
         assert (sum(sizes), min(sizes) >= BLOCK_SIZE) == (10 * BLOCK_SIZE, True)
 
 
-class TestABrokenFile:
+class TestBrokenFile:
     @pytest.mark.parametrize("pack", PACKED)
     def test_truncated_file_is_refused_with_its_place(self, pack: Callable[[bytes], bytes]) -> None:
         cut = pack(LINES)[:-5]
@@ -105,7 +105,7 @@ class TestABrokenFile:
             unpacked(file.getvalue())
 
 
-class TestABomb:
+class TestBomb:
     @pytest.mark.parametrize("pack", PACKED)
     def test_decompression_bomb_is_stopped_at_the_limit(self, pack: Callable[[bytes], bytes]) -> None:
         data = pack(bytes(3_000_000))
@@ -149,7 +149,7 @@ def test_run_name_is_the_file_name_without_endings(file_name: str, stem: str) ->
 
 
 @pytest.mark.django_db
-class TestAnImport:
+class TestImport:
     @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, bytes])
     def test_import_of_any_format_is_exported_as_lines(self, pack: Callable[[bytes], bytes]) -> None:
         done = bring_in(pack(ARRAY))
@@ -192,7 +192,7 @@ LIMITS = {
 }
 
 
-class TestTheDocument:
+class TestDocument:
     def test_documented_table_has_a_row_for_each_format(self) -> None:
         text = (BASE_DIR / "docs" / "file-outcomes.md").read_text()
         table = text.partition("| The packed file or array | Outcome |\n|---|---|\n")[2].partition("\n\n")[0]

@@ -75,7 +75,7 @@ class TestElements:
         assert elements(text) == b""
 
 
-class TestAnArray:
+class TestArray:
     @pytest.mark.parametrize(
         ("text", "element"), [(b"[", 1), (b'[{"a":1}', 1), (b'[{"a":1},', 2), (b'[{"a":1},{"b":"]', 2)]
     )

@@ -97,7 +97,7 @@ class TestRanges:
 
 
 @pytest.mark.django_db
-class TestARecordInARange:
+class TestRecordInRange:
     @pytest.fixture
     def again(self) -> Import:
         data = file_of(*lines(5))

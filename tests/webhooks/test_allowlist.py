@@ -33,7 +33,7 @@ def lead(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     return names
 
 
-class TestAUrl:
+class TestUrl:
     @pytest.mark.parametrize(
         ("url", "target"),
         [
@@ -91,7 +91,7 @@ class TestAUrl:
             allowlist.parse_target("https://hooks.example.org/")
 
 
-class TestAnAddress:
+class TestAddress:
     def addresses(self, url: str) -> list[str]:
         return allowlist.resolve_target(allowlist.parse_target(url))
 
@@ -189,7 +189,7 @@ class TestAnAddress:
             self.addresses("https://hooks.example.org/")
 
 
-class TestTheSetting:
+class TestSetting:
     @pytest.mark.parametrize("given", ["hooks.example.org", "A.example:8443 , 10.0.0.0/8, [::1]:9000,::1"])
     def test_webhook_hosts_setting_lists_hosts_and_networks(
         self, given: str, monkeypatch: pytest.MonkeyPatch

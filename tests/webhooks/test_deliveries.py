@@ -74,7 +74,7 @@ def fresh(record: Evaluation) -> Evaluation:
     return Evaluation.objects.get(pk=record.pk)
 
 
-class TestARunIsTold:
+class TestRunNotification:
     @pytest.fixture(autouse=True)
     def _webhook(self, made: deliveries.NewWebhook) -> None:
         """A receiver is listening."""
@@ -213,7 +213,7 @@ class TestARunIsTold:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestAtOnce:
+class TestConcurrency:
     def test_two_workers_notify_of_a_run_once(self, made: deliveries.NewWebhook, ana: User) -> None:
         for _ in range(3):
             decide(EvaluationFactory.create(), ana)
@@ -251,7 +251,7 @@ class TestAtOnce:
         assert deliveries.notify_reviewed_runs() == 1
 
 
-class TestWhoIsTold:
+class TestRecipients:
     def test_webhooks_of_the_run_and_of_every_run_are_notified(
         self, made: deliveries.NewWebhook, ana: User, max: User
     ) -> None:
@@ -283,7 +283,7 @@ class TestWhoIsTold:
         assert deliveries.notify_reviewed_runs() == 0
 
 
-class TestAWebhook:
+class TestWebhook:
     def test_webhook_secret_is_encrypted_and_not_in_the_audit_log(self, made: deliveries.NewWebhook) -> None:
         row = Webhook.objects.get()
         assert made.secret.startswith("whsec_")
@@ -301,7 +301,7 @@ class TestAWebhook:
         assert there.received == []
 
 
-class TestADelivery:
+class TestDelivery:
     """Make the attempts of the job one after the other."""
 
     @pytest.fixture
@@ -436,7 +436,7 @@ def verify() -> Callable[[dict[str, str], bytes, str], bool]:
     return found
 
 
-class TestTheSnippetOfTheDocuments:
+class TestDocumentedSnippet:
     @pytest.fixture
     def message(self, made: deliveries.NewWebhook, there: Receiver, max: User) -> Received:
         deliveries.attempt_delivery(deliveries.send_test(webhook=made.webhook, actor=max).pk, 1)
@@ -474,7 +474,7 @@ class TestTheSnippetOfTheDocuments:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestTheJobs:
+class TestJobs:
     def work(self) -> None:
         call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
 

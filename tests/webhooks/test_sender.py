@@ -155,7 +155,7 @@ def test_invalid_response_is_reported(said: bytes, settings: LazySettings) -> No
     assert answer == DeliveryResult(None, "The connection was interrupted or the response was invalid.")
 
 
-class TestOverTls:
+class TestTls:
     @pytest.fixture
     def certificate(self, tmp_path: Path) -> Path:
         """Create a self-signed certificate and its key for localhost."""
