@@ -22,7 +22,7 @@ from tests.support.audit_check import AuditCheck
 from tests.support.factories import UserFactory
 from tests.support.template_database import test_database_from_template
 
-# How long one example takes says more of the machine than of the program.
+# The duration of an example depends on the machine.
 examples.register_profile("patient", deadline=None)
 examples.load_profile("patient")
 
@@ -30,11 +30,11 @@ examples.load_profile("patient")
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(settings.DATA_DIR / "tests" / "bytecode"))
 
-# For pytest-django: a variable that a template asks for and does not get fails the test.
+# For pytest-django: an undefined template variable fails the test.
 os.environ["FAIL_INVALID_TEMPLATE_VARS"] = "true"
 
-# Tables that refuse TRUNCATE must take it between two tests, from a role that need not be superuser.
-# The last request of a closed page may still be running: this locks every table, or waits for it.
+# Between tests, append-only tables must accept TRUNCATE from a role that is not a superuser.
+# The last request of a closed page may still be running, so this locks every table, or waits for it.
 _SWITCH_TRIGGERS = """
 DO $$ DECLARE name regclass; BEGIN
     LOOP
@@ -53,19 +53,19 @@ END $$
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """As many processes as there are cores for the whole suite; some named tests start sooner in this one."""
+    """Run the whole suite with a process per core. Single tests start sooner in this process."""
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     return (os.cpu_count() or 1) if is_whole else 0
 
 
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Give each process a data folder, and so a PostgreSQL, of its own: none meets what another does."""
+    """Give each process its own data folder, and so its own PostgreSQL."""
     for spec in specs:
         spec.env["COGNIREVIEW_DATA_DIR"] = str(settings.DATA_DIR / "tests" / spec.id)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print what tests measured and do not judge."""
+    """Print the measurements that tests recorded."""
     passed = terminalreporter.getreports("passed")
     for name, value in (measured for report in passed for measured in report.user_properties):
         terminalreporter.write_line(f"{name}: {value}")
@@ -86,7 +86,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 
 @contextmanager
 def _alone(data_dir: Path) -> Iterator[None]:
-    """Wait for another test session on the same data folder: both would use one test database."""
+    """Wait for another test session on the same data folder, because both would use one test database."""
     data_dir.mkdir(parents=True, exist_ok=True)
     with (data_dir / "session.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -101,7 +101,7 @@ def _settings_for_tests() -> Iterator[None]:
     }
     with override_settings(
         STORAGES=storages,
-        STATIC_ROOT=settings.DATA_DIR / "tests" / "static",  # what `up` collected may be older than the tree
+        STATIC_ROOT=settings.DATA_DIR / "tests" / "static",  # files that `up` collected may be outdated
         WHITENOISE_AUTOREFRESH=True,
         WHITENOISE_USE_FINDERS=True,
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
@@ -111,15 +111,15 @@ def _settings_for_tests() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _flush_passes_triggers() -> Iterator[None]:
-    """Let the flush after a transactional test empty the tables that refuse to be emptied."""
-    # On the class: each thread, and each event loop, has a connection of its own.
+    """Let the flush after a transactional test empty the append-only tables."""
+    # Patch the class: each thread and each event loop has its own connection.
     operations = type(connection.ops)
     flush = operations.sql_flush
 
     def flush_without_triggers(*args: Any, **options: Any) -> list[str]:
         statements = flush(*args, **options)
         if statements:
-            # The tables of the job queue and of the cache are not Django's to empty.
+            # Django does not know the tables of the job queue and the cache.
             statements.append("TRUNCATE procrastinate_jobs, procrastinate_workers, cache CASCADE")
         off, on = _SWITCH_TRIGGERS.format("DISABLE"), _SWITCH_TRIGGERS.format("ENABLE")
         return [off, *statements, on] if statements else []
@@ -146,27 +146,27 @@ def _every_write_leaves_an_event(audit_check: AuditCheck) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _nobody_looks_out_for_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A database that one test took away is not away for the next; a test that is about that says so."""
+def _no_outage_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep an outage of one test from lasting into the next. Tests of the watch start it themselves."""
     monkeypatch.setattr(outage._watch, "start", lambda: None)
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_blind() -> Iterator[None]:
-    """New runs hide no scores; a test that is about that says so."""
+def _no_blind_share() -> Iterator[None]:
+    """Create runs without blind review. Tests of blind review set a share."""
     with override_settings(BLIND_SHARE=0):
         yield
 
 
 @pytest.fixture(params=samples.SAMPLES)
 def sample(request: pytest.FixtureRequest) -> bytes:
-    """A file as the CogniBench pipeline wrote them."""
+    """A file in the format of the CogniBench pipeline."""
     return bytes(request.param())
 
 
 @pytest.fixture
 def ana(db: None) -> User:
-    """Reviews."""
+    """A reviewer."""
     return UserFactory.create(username="ana", role="reviewer")
 
 
@@ -178,17 +178,17 @@ def bo(db: None) -> User:
 
 @pytest.fixture
 def lea(db: None) -> User:
-    """Leads the reviewers."""
+    """A lead."""
     return UserFactory.create(username="lea", role="lead")
 
 
 @pytest.fixture
 def max(db: None) -> User:  # noqa: A001 the person, not the function
-    """Runs the place: an admin."""
+    """An admin."""
     return UserFactory.create(username="max", role="admin")
 
 
 @pytest.fixture
 def eve(db: None) -> User:
-    """Has an account and no role."""
+    """A person without a role."""
     return UserFactory.create(username="eve")

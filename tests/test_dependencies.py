@@ -25,28 +25,28 @@ RUN_TIME = [
     *PYPROJECT["project"]["optional-dependencies"]["parquet"],
 ]
 DIRECT = [*RUN_TIME, *PYPROJECT["dependency-groups"]["dev"], *PYPROJECT["build-system"]["requires"]]
-BEHIND = PYPROJECT["tool"]["uv"]["constraint-dependencies"]
+INDIRECT = PYPROJECT["tool"]["uv"]["constraint-dependencies"]
 # Packages that have dependencies and are not in the pinned set of the environment.
 TOOLS = {"cognireview", "pip", "setuptools", "wheel", "uv"}
-# By SPDX, and as packages without an SPDX expression call them.
+# SPDX expressions, and the names in packages without one.
 LICENCES = re.compile(
     r"MIT(-0)?|MIT License|(0?BSD|BSD-[23]-Clause|BSD License)|Apache-2\.0|Apache Software License"
     r"|MPL-2\.0|Mozilla Public License 2\.0 \(MPL 2\.0\)|LGPL-3\.0-only|PSF-2\.0|ISC|BlueOak-1\.0\.0"
 )
 KNOWN_BAD = {"name": "jinja2", "version": "2.4.1", "vulns": [{"id": "PYSEC-1"}]}
-# npm packages that do not name theirs, as one reads it in them.
+# npm packages whose metadata has no licence, with the licence in their files.
 UNNAMED = {"combine-errors": "MIT"}
 
 
 def pinned() -> dict[str, str]:
-    """Package -> its version, as this Python has to have it."""
-    wanted = [Requirement(text) for text in (*DIRECT, *BEHIND)]
+    """Return the required version of each package for this Python."""
+    wanted = [Requirement(text) for text in (*DIRECT, *INDIRECT)]
     here = [one for one in wanted if one.marker is None or one.marker.evaluate()]
     return {canonicalize_name(one.name): str(one.specifier).removeprefix("==") for one in here}
 
 
-def behind(requirements: list[str]) -> dict[str, Distribution]:
-    """The packages that these need, those behind them included."""
+def all_dependencies(requirements: list[str]) -> dict[str, Distribution]:
+    """Return the installed packages that these need, directly or indirectly."""
     found: dict[str, Distribution] = {}
     waiting = [(Requirement(text), "") for text in requirements]
     seen = set()
@@ -68,22 +68,22 @@ def behind(requirements: list[str]) -> dict[str, Distribution]:
 
 
 def licences_of(package: Distribution) -> list[str]:
-    """The licences in a package's metadata: an SPDX expression, else its classifiers, else a field."""
-    told = package.metadata
-    if "License-Expression" in told:
-        return re.split(r"\s+(?:OR|AND)\s+", re.sub(r"[()]", "", told["License-Expression"]))
-    named = told.get_all("Classifier") or []
+    """Return the licences in a package's metadata: an SPDX expression, else classifiers, else a field."""
+    metadata = package.metadata
+    if "License-Expression" in metadata:
+        return re.split(r"\s+(?:OR|AND)\s+", re.sub(r"[()]", "", metadata["License-Expression"]))
+    named = metadata.get_all("Classifier") or []
     classified = [name.split(" :: ")[-1] for name in named if "License ::" in name]
-    # qrcode's logo is under one of its own; we make no logo.
-    return [name for name in classified if "Proprietary" not in name] or [told["License"]]
+    # qrcode's logo has a licence of its own; we do not use the logo.
+    return [name for name in classified if "Proprietary" not in name] or [metadata["License"]]
 
 
-@pytest.mark.parametrize("requirement", [*DIRECT, *BEHIND])
-def test_every_requirement_is_of_one_version(requirement: str) -> None:
+@pytest.mark.parametrize("requirement", [*DIRECT, *INDIRECT])
+def test_every_requirement_has_one_version(requirement: str) -> None:
     assert re.fullmatch(r"[\w-]+(\[[\w,-]+\])?==[\w.]+( ; .+)?", requirement)
 
 
-def test_what_is_installed_is_what_is_pinned() -> None:
+def test_installed_versions_are_the_pinned_ones() -> None:
     """Test results apply to the pinned versions only if exactly these are installed."""
     installed = {canonicalize_name(one.name): one.version for one in distributions()}
     wanted = pinned()
@@ -91,32 +91,32 @@ def test_what_is_installed_is_what_is_pinned() -> None:
     assert {name: version for name, version in ours.items() if wanted.get(name) != version} == {}
 
 
-def test_what_runs_is_under_licences_that_allow_it() -> None:
-    found = behind(RUN_TIME)
+def test_run_time_packages_have_permissive_licences() -> None:
+    found = all_dependencies(RUN_TIME)
     assert {"django", "psycopg", "urllib3", "pyarrow"} <= set(found)
-    odd = {name: licences_of(package) for name, package in found.items()}
-    assert {name: said for name, said in odd.items() if not all(map(LICENCES.fullmatch, said))} == {}
+    licences = {name: licences_of(package) for name, package in found.items()}
+    assert {name: found for name, found in licences.items() if not all(map(LICENCES.fullmatch, found))} == {}
 
 
-class TestTheFrontEnd:
+class TestFrontEnd:
     @pytest.fixture
     def packages(self) -> dict[str, dict[str, Any]]:
         locked: dict[str, dict[str, Any]] = json.loads((BASE_DIR / "package-lock.json").read_text())[
             "packages"
         ]
-        return {path.rpartition("node_modules/")[2]: told for path, told in locked.items() if path}
+        return {path.rpartition("node_modules/")[2]: package for path, package in locked.items() if path}
 
-    def test_is_pinned(self) -> None:
+    def test_front_end_packages_are_pinned(self) -> None:
         wanted = json.loads((BASE_DIR / "package.json").read_text())
         versions = [*wanted["dependencies"].values(), *wanted["devDependencies"].values()]
         assert [version for version in versions if not re.fullmatch(r"\d+\.\d+\.\d+", version)] == []
 
-    def test_is_under_licences_that_allow_it(self, packages: dict[str, dict[str, Any]]) -> None:
-        said = {name: told.get("license") or UNNAMED.get(name, "") for name, told in packages.items()}
-        assert {name: licence for name, licence in said.items() if not LICENCES.fullmatch(licence)} == {}
+    def test_front_end_packages_have_permissive_licences(self, packages: dict[str, dict[str, Any]]) -> None:
+        licences = {name: one.get("license") or UNNAMED.get(name, "") for name, one in packages.items()}
+        assert {name: licence for name, licence in licences.items() if not LICENCES.fullmatch(licence)} == {}
 
 
-class TestTheAudit:
+class TestAudit:
     """`.ci/audit` fails on a finding and reports packages that it could not check."""
 
     @pytest.fixture
@@ -124,36 +124,36 @@ class TestTheAudit:
         return SimpleNamespace(**runpy.run_path(str(BASE_DIR / ".ci" / "audit")))
 
     @pytest.fixture
-    def said(self, capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
+    def output(self, capsys: pytest.CaptureFixture[str]) -> Callable[[], str]:
         return lambda: capsys.readouterr().out
 
-    def test_passes_what_nobody_knows_anything_against(
-        self, audit: SimpleNamespace, said: Callable[[], str]
+    def test_audit_passes_packages_without_findings(
+        self, audit: SimpleNamespace, output: Callable[[], str]
     ) -> None:
         assert audit.judge("Python", [{"name": "a", "version": "1", "vulns": []}, KNOWN_BAD]) == 0
-        assert "1 audited, 0 with known flaws" in said()
+        assert "1 audited, 0 with known flaws" in output()
 
-    def test_fails_for_a_finding(self, audit: SimpleNamespace, said: Callable[[], str]) -> None:
+    def test_audit_fails_for_a_finding(self, audit: SimpleNamespace, output: Callable[[], str]) -> None:
         flawed = {"name": "a", "version": "1", "vulns": [{"id": "CVE-1"}]}
         assert audit.judge("Python", [flawed, KNOWN_BAD]) == 1
-        assert "a has CVE-1" in said()
+        assert "a has CVE-1" in output()
 
-    def test_fails_for_a_package_that_is_left_out(self, audit: SimpleNamespace) -> None:
+    def test_audit_fails_for_a_skipped_package(self, audit: SimpleNamespace) -> None:
         assert audit.judge("Python", [{"name": "a", "skip_reason": "not found"}, KNOWN_BAD]) == 1
 
-    def test_says_so_where_the_service_knows_nothing(
-        self, audit: SimpleNamespace, said: Callable[[], str]
+    def test_audit_reports_that_the_service_knows_no_vulnerabilities(
+        self, audit: SimpleNamespace, output: Callable[[], str]
     ) -> None:
         unknown = {"name": "jinja2", "skip_reason": "not found"}
         assert audit.judge("Python", [{"name": "a", "version": "1", "vulns": []}, unknown]) == 0
-        assert "NOT AUDITED" in said()
+        assert "NOT AUDITED" in output()
 
     @pytest.mark.parametrize(
         ("stderr", "status"), [("requests.exceptions.ConnectionError: x", 0), ("TypeError: x", 1)]
     )
-    def test_tells_out_of_reach_from_broken(
-        self, stderr: str, status: int, audit: SimpleNamespace, said: Callable[[], str]
+    def test_audit_distinguishes_an_unreachable_service_from_an_error(
+        self, stderr: str, status: int, audit: SimpleNamespace, output: Callable[[], str]
     ) -> None:
         done = subprocess.CompletedProcess(["x"], 1, "", stderr)
         assert audit.broken("npm packages", done) == status
-        assert ("NOT AUDITED" in said()) == (status == 0)
+        assert ("NOT AUDITED" in output()) == (status == 0)

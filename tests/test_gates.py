@@ -10,18 +10,18 @@ from reviews.models import AuditEvent
 from tests.support.factories import PASSWORD
 
 
-def test_a_variable_that_a_template_does_not_get_fails() -> None:
+def test_undefined_template_variable_fails() -> None:
     with pytest.raises(pytest.fail.Exception, match="nothing"):
         Template("{{ nothing }}").render(Context())
 
 
-def test_a_warning_fails() -> None:
+def test_warning_fails() -> None:
     with pytest.raises(UserWarning):
-        warnings.warn("somebody should look", stacklevel=1)
+        warnings.warn("a warning", stacklevel=1)
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("time", ["first", "second"])
-def test_a_test_that_commits_leaves_nothing_to_the_next_even_in_tables_that_refuse_it(time: str) -> None:
+def test_rows_of_append_only_tables_are_removed_between_tests(time: str) -> None:
     assert not AuditEvent.objects.exists()
     people.add_user(username="ana", password=PASSWORD, role="reviewer", actor=None)

@@ -72,7 +72,7 @@ def test_periodic_job_is_skipped_during_an_outage(
 
 
 @pytest.mark.parametrize("name", ["import", "export"])
-def test_job_fails_by_a_recurring_error(
+def test_job_fails_after_a_recurring_error(
     name: str, failed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, part = JOBS[name]
@@ -89,7 +89,7 @@ def test_stopping_worker_is_not_an_outage(failed: list[str], monkeypatch: pytest
         tasks.index_records.func(CONTEXT)
 
 
-class TestTheWorker:
+class TestWorker:
     """The worker may end by a stop, an outage, or an internal error, which must be visible."""
 
     @staticmethod
@@ -100,6 +100,6 @@ class TestTheWorker:
     def test_worker_continues_after_an_outage(self, error: BaseException | None) -> None:
         job_worker._raise_unexpected(self.ended_with(error))
 
-    def test_worker_ends_by_any_other_error(self) -> None:
+    def test_worker_ends_after_any_other_error(self) -> None:
         with pytest.raises(LookupError):
             job_worker._raise_unexpected(self.ended_with(LookupError()))

@@ -1,4 +1,4 @@
-"""The load and fault tests in small, so that they go with the program, and what their checks find."""
+"""Small versions of the load and fault tests, and tests of their checks."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ from tests.support.work import SCORES, agree, decide
     ],
     ids=["reviewers", "kill"],
 )
-def test_all_of_it_holds_in_small(arguments: list[str]) -> None:
+def test_small_load_test_finds_no_problems(arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.load", *arguments],
         cwd=BASE_DIR,
@@ -54,52 +54,52 @@ def decided(ana: User) -> Accepted:
 
 
 def brought(folder: Path) -> Path:
-    """The file that was imported, under the name it had."""
+    """Write the imported file under its original name."""
     path = folder / Import.objects.get().file_name
     path.write_bytes(DATA)
     return path
 
 
 @pytest.mark.django_db(transaction=True)
-class TestTheChecks:
+class TestChecks:
     @pytest.fixture(autouse=True)
-    def _a_file(self) -> None:
+    def _imported_file(self) -> None:
         bring_in(DATA)
 
-    def test_find_nothing_where_all_holds(self, ana: User, tmp_path: Path) -> None:
+    def test_checks_find_nothing_after_a_correct_run(self, ana: User, tmp_path: Path) -> None:
         accepted, original, exported = decided(ana), brought(tmp_path), tmp_path / "exported.jsonl"
         exported.write_bytes(take_out())
         assert list(after([accepted], [original], once=True)) == []
         assert list(invariants.check_export([original], exported, [accepted])) == []
 
-    def test_find_a_decision_that_is_lost_and_one_that_nobody_knows_of(self, ana: User) -> None:
+    def test_checks_find_lost_and_unknown_decisions(self, ana: User) -> None:
         accepted = decided(ana)
         lost = Accepted("eval_2", "ana", "ana-2", 1, accepted.scores)
         [found, not_current] = invariants.check_decisions([accepted, lost], once=True)
         assert found == "the decision ana-2 on eval_2 was accepted, and is lost"
         assert not_current == "the decision ana-2 on eval_2 is not the current one"
-        [unaccepted, decided_all_the_same] = invariants.check_decisions([], once=True)
+        [unaccepted, decided_anyway] = invariants.check_decisions([], once=True)
         assert unaccepted.startswith(f"the decision {KEY} on ")
         assert unaccepted.endswith(" is saved, but was not accepted")
-        assert decided_all_the_same == "eval_1 is decided, but no decision was accepted"
+        assert decided_anyway == "eval_1 is decided, but no decision was accepted"
 
-    def test_find_a_decision_that_is_another(self, ana: User) -> None:
+    def test_checks_find_a_different_decision(self, ana: User) -> None:
         accepted = decided(ana)
         other = Accepted("eval_1", "ana", KEY, 1, accepted.scores | {"Clarity": "No"})
         assert list(invariants.check_decisions([other], once=True)) == [
             f"the decision {KEY} on eval_1 is not as it was accepted"
         ]
 
-    def test_find_a_record_that_was_decided_twice(self, ana: User) -> None:
+    def test_checks_find_a_record_that_was_decided_twice(self, ana: User) -> None:
         accepted = decided(ana)
         twice = list(invariants.check_decisions([accepted, accepted], once=True))
         assert f"eval_1 was decided by {KEY} and by {KEY}" in twice
 
-    def test_find_a_version_that_is_missing_and_a_submit_that_the_audit_log_lacks(self, ana: User) -> None:
+    def test_checks_find_a_missing_version_and_a_submit_without_audit_event(self, ana: User) -> None:
         accepted = decided(ana)
         record = Evaluation.objects.get(evaluation_id="eval_1")
-        beside = {"evaluation": record, "run": record.run, "reviewer": ana, "submitted_at": timezone.now()}
-        Review.objects.create(version=3, comments="by nobody", **beside)
+        common = {"evaluation": record, "run": record.run, "reviewer": ana, "submitted_at": timezone.now()}
+        Review.objects.create(version=3, comments="by nobody", **common)
         found = "\n".join(invariants.check_decisions([accepted], once=True))
         assert "reviews whose versions have a gap" in found
         assert "reviews that the audit log does not have once" in found
@@ -117,13 +117,13 @@ class TestTheChecks:
             ({"state": "failed", "error": "a bug"}, "is failed: a bug"),
         ],
     )
-    def test_find_an_import_that_does_not_add_up(
+    def test_checks_find_an_import_with_wrong_counts(
         self, changes: dict[str, object], sentence: str, tmp_path: Path
     ) -> None:
         Import.objects.update(**changes)
         assert sentence in "\n".join(imports.check_imports([brought(tmp_path)]))
 
-    def test_find_what_is_held_and_what_is_left_to_do(self, ana: User) -> None:
+    def test_checks_find_open_claims_and_unfinished_jobs(self, ana: User) -> None:
         record = Evaluation.objects.get(evaluation_id="eval_1")
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         Export.objects.create(run=record.run, with_rejected=False, created_by=ana)
@@ -141,14 +141,14 @@ class TestTheChecks:
             ("DELETE FROM evaluation_words", "records with words"),
         ],
     )
-    def test_find_a_count_that_is_wrong(self, statement: str, what: str, ana: User) -> None:
+    def test_checks_find_a_wrong_count(self, statement: str, what: str, ana: User) -> None:
         agree(Evaluation.objects.get(evaluation_id="eval_1"), ana)
         assert list(recounts.check_counts()) == []
         with connection.cursor() as cursor:
             cursor.execute(statement)
         assert what in "\n".join(recounts.check_counts())
 
-    def test_find_a_line_of_an_export_that_is_not_as_it_was_decided(self, ana: User, tmp_path: Path) -> None:
+    def test_checks_find_an_exported_line_with_another_decision(self, ana: User, tmp_path: Path) -> None:
         accepted, original = decided(ana), brought(tmp_path)
         found = list(invariants.check_export([original], original, [accepted]))
         assert found == [

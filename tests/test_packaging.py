@@ -25,20 +25,20 @@ SERVICES: dict[str, Any] = COMPOSE["services"]
 DOCKERFILE = (BASE_DIR / "Dockerfile").read_text()
 
 
-class TestTheFrontEndPackages:
-    def test_are_locked_by_hash_and_without_a_download_address(self) -> None:
+class TestFrontEndPackages:
+    def test_packages_are_locked_by_hash_without_download_addresses(self) -> None:
         packages = json.loads((BASE_DIR / "package-lock.json").read_text())["packages"]
         fetched = {name: package for name, package in packages.items() if name}
         assert {"node_modules/katex", "node_modules/chart.js"} <= set(fetched)
         assert all(package["integrity"].startswith("sha512-") for package in fetched.values())
         assert not any("resolved" in package for package in fetched.values())
 
-    def test_lie_where_the_pages_load_them(self) -> None:
+    def test_packages_are_where_pages_load_them(self) -> None:
         assert static_files.missing_packages() == []
         for name in ("katex/katex.min.js", "katex/katex.min.css", "chart.js/chart.umd.min.js"):
             assert finders.find(f"vendor/{name}")
 
-    def test_refer_to_no_file_that_is_not_there(self) -> None:
+    def test_packages_refer_to_existing_files_only(self) -> None:
         vendor = BASE_DIR / "static" / "vendor"
         css = (vendor / "katex" / "katex.min.css").read_text()
         fonts = set(re.findall(r"url\(([^)]+)\)", css))
@@ -46,7 +46,7 @@ class TestTheFrontEndPackages:
         assert {font for font in fonts if not (vendor / "katex" / font).exists()} == set()
         assert [path for path in vendor.rglob("*.min.js") if "sourceMappingURL" in path.read_text()] == []
 
-    def test_are_not_in_git(self) -> None:
+    def test_packages_are_not_in_git(self) -> None:
         assert {"/static/vendor/", "/tests/vendor/", "/node_modules/"} <= set(
             (BASE_DIR / ".gitignore").read_text().split()
         )
@@ -58,13 +58,13 @@ class TestStaticFiles:
         settings.STATIC_ROOT = tmp_path / "static"
         return tmp_path / "static"
 
-    def test_are_collected_once(self, static_root: Path) -> None:
+    def test_files_are_collected_once(self, static_root: Path) -> None:
         static_files.collect()
         (static_root / "app.css").unlink()
         static_files.collect()
         assert not (static_root / "app.css").exists()
 
-    def test_are_collected_again_when_one_changed(
+    def test_files_are_collected_again_after_a_change(
         self, static_root: Path, settings: Any, tmp_path: Path
     ) -> None:
         static_files.collect()
@@ -74,7 +74,7 @@ class TestStaticFiles:
         static_files.collect()
         assert (static_root / "new.css").exists()
 
-    def test_leave_out_what_no_page_loads(self, static_root: Path) -> None:
+    def test_unused_files_are_not_collected(self, static_root: Path) -> None:
         static_files.collect()
         assert (static_root / "django_htmx" / "htmx-2.min.js").exists()
         assert not list(static_root.glob("django_htmx/htmx-4*"))
@@ -83,9 +83,9 @@ class TestStaticFiles:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package as `uv build --wheel` makes it."""
+    """Build the wheel as `uv build --wheel` does."""
     uv = os.environ.get("UV") or shutil.which("uv")
-    assert uv, "The tests run by uv, which builds the package, too."
+    assert uv, "uv builds the package, so the tests need it."
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run([uv, "build", "--quiet", "--wheel", "--out-dir", folder, BASE_DIR], check=True)
     (built,) = folder.glob("*.whl")
@@ -94,7 +94,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that an installer makes of it."""
+    """Unpack the wheel as an installer does, and return the folder."""
     folder = tmp_path_factory.mktemp("site-packages")
     with ZipFile(wheel) as packed:
         packed.extractall(folder)
@@ -115,8 +115,8 @@ def ask(installed: Path, program: str, cwd: Path, **variables: str) -> list[str]
     return done.stdout.splitlines()
 
 
-def carried(folder: str) -> set[str]:
-    """The files of a folder of the checkout, from there."""
+def files_below(folder: str) -> set[str]:
+    """Return the files of a folder, relative to the checkout."""
     return {
         str(path.relative_to(BASE_DIR))
         for path in (BASE_DIR / folder).rglob("*")
@@ -125,28 +125,28 @@ def carried(folder: str) -> set[str]:
 
 
 @pytest.mark.slow
-class TestTheWheel:
-    def test_carries_templates_and_static_files_with_those_of_npm(self, installed: Path) -> None:
+class TestWheel:
+    def test_wheel_contains_templates_and_static_files_including_npm_packages(self, installed: Path) -> None:
         package = installed / "cognireview"
         found = {str(path.relative_to(package)) for path in package.rglob("*") if path.is_file()}
-        wanted = carried("templates") | carried("static") | {"package.json"}
+        wanted = files_below("templates") | files_below("static") | {"package.json"}
         assert {"static/vendor/katex/katex.min.js", "templates/base.html"} <= wanted
         assert wanted - found == set()
 
-    def test_has_the_code_and_nothing_else(self, installed: Path) -> None:
+    def test_wheel_contains_the_code_without_tests(self, installed: Path) -> None:
         top = {path.name for path in installed.iterdir() if path.suffix != ".dist-info"}
         assert top == {"cognireview", "reviews"}
         assert [path for path in installed.rglob("*") if path.name in {"tests", "conftest.py", ".env"}] == []
         modules = {str(path.relative_to(BASE_DIR)) for path in (BASE_DIR / "reviews").rglob("*.py")}
         assert modules <= {str(path.relative_to(installed)) for path in installed.rglob("*.py")}
 
-    def test_brings_the_command(self, installed: Path) -> None:
+    def test_wheel_installs_the_command(self, installed: Path) -> None:
         scripts = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["scripts"]
         assert scripts == {"cognireview": "cognireview.__main__:main"}
         (points,) = installed.glob("*.dist-info/entry_points.txt")
         assert points.read_text().strip() == "[console_scripts]\ncognireview = cognireview.__main__:main"
 
-    def test_finds_its_files_in_the_package_and_ours_where_it_is_called(
+    def test_installed_program_finds_its_files_in_the_package_and_data_in_the_current_folder(
         self, installed: Path, tmp_path: Path
     ) -> None:
         (tmp_path / ".env").write_text("COGNIREVIEW_WEB_WORKERS=2\n")
@@ -160,37 +160,39 @@ class TestTheWheel:
             print(get_template("base.html").origin.name, settings.STATICFILES_DIRS[0], settings.DATA_DIR)
             print(settings.ENVIRONMENT.web_workers, environment.PROGRAM, static_files.missing_packages())
         """
-        said = ask(
+        lines = ask(
             installed,
             "\n".join(map(str.strip, program.splitlines())),
             tmp_path,
             DJANGO_SETTINGS_MODULE=SETTINGS,
         )
         package = installed / "cognireview"
-        assert said == [
+        assert lines == [
             f"{package / 'templates' / 'base.html'} {package / 'static'} {tmp_path / 'var'}",
             "2 cognireview []",
         ]
 
-    def test_keeps_its_data_where_the_operator_says(self, installed: Path, tmp_path: Path) -> None:
+    def test_installed_program_keeps_data_in_the_configured_folder(
+        self, installed: Path, tmp_path: Path
+    ) -> None:
         program = "from cognireview import settings; print(settings.DATA_DIR)"
         assert ask(installed, program, tmp_path, COGNIREVIEW_DATA_DIR="data") == [str(tmp_path / "data")]
 
 
-class TestACheckout:
-    def test_has_its_files_and_ours_beside_the_package(self) -> None:
+class TestCheckout:
+    def test_checkout_has_its_files_and_data_next_to_the_package(self) -> None:
         assert not environment.IS_INSTALLED
         assert environment.FILES_DIR == environment.BASE_DIR == Path(__file__).resolve().parent.parent
         assert environment.PROGRAM == "manage.py"
         assert (environment.BASE_DIR / environment.PROGRAM).exists()
 
 
-class TestTheServerInstall:
-    def test_has_a_database_one_migration_web_and_worker(self) -> None:
+class TestServerInstallation:
+    def test_installation_has_database_migration_web_server_and_worker(self) -> None:
         assert set(SERVICES) == {"database", "migrate", "web", "worker"}
         assert SERVICES["database"]["image"] == "postgres:18"
 
-    def test_migrates_once_before_anything_serves(self) -> None:
+    def test_migration_runs_once_before_other_services_start(self) -> None:
         assert SERVICES["migrate"]["restart"] == "no"
         assert SERVICES["migrate"]["depends_on"] == {"database": {"condition": "service_healthy"}}
         for name in ("web", "worker"):
@@ -198,22 +200,22 @@ class TestTheServerInstall:
                 "migrate": {"condition": "service_completed_successfully"}
             }
 
-    def test_gives_every_process_the_same_settings(self) -> None:
+    def test_all_processes_have_the_same_settings(self) -> None:
         common = SERVICES["worker"]["environment"]
         assert common.items() <= SERVICES["web"]["environment"].items()
         assert common.keys() == SERVICES["migrate"]["environment"].keys()
 
-    def test_lets_the_migration_alone_own_the_tables(self) -> None:
+    def test_only_the_migration_connects_as_table_owner(self) -> None:
         migrate, worker = (SERVICES[name]["environment"] for name in ("migrate", "worker"))
         assert migrate["DATABASE_URL"] == "postgresql://cognireview@database/cognireview"
         assert migrate["PGPASSWORD"].startswith("${POSTGRES_PASSWORD:?")
         role = worker["COGNIREVIEW_WEB_ROLE"]
         assert worker["DATABASE_URL"] == f"postgresql://{role}@database/cognireview"
         assert f"CREATE ROLE {role} LOGIN" in COMPOSE["configs"]["web-role"]["content"]
-        # `.env`, which they get whole, holds the owner's password.
+        # The services read all of `.env`, which contains the owner's password.
         assert worker["POSTGRES_PASSWORD"] == ""
 
-    def test_does_not_start_without_its_secrets_and_holds_none(self) -> None:
+    def test_installation_contains_no_secrets_and_requires_them(self) -> None:
         needed = {
             "COGNIREVIEW_SECRET_KEY",
             "COGNIREVIEW_PUBLIC_URL",
@@ -224,29 +226,29 @@ class TestTheServerInstall:
         assert set(re.findall(r"\$\{(\w+):\?", text)) == needed
         assert SERVICES["database"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
 
-    def test_watches_every_process_that_stays(self) -> None:
+    def test_long_running_processes_have_health_checks(self) -> None:
         assert all("healthcheck" in SERVICES[name] for name in ("database", "web", "worker"))
         assert "/readyz" in " ".join(SERVICES["web"]["healthcheck"]["test"])
 
-    def test_lets_nobody_but_this_machine_past_the_proxy(self) -> None:
+    def test_only_the_local_machine_can_bypass_the_proxy(self) -> None:
         assert SERVICES["web"]["ports"] == ["127.0.0.1:8000:8000"]
         assert not any("ports" in SERVICES[name] for name in ("database", "migrate", "worker"))
 
-    def test_keeps_the_data_in_a_volume(self) -> None:
+    def test_data_is_in_a_volume(self) -> None:
         (volume,) = SERVICES["database"]["volumes"]
         assert volume.partition(":")[0] in COMPOSE["volumes"]
 
 
-class TestTheImage:
-    def test_runs_as_an_ordinary_user(self) -> None:
+class TestImage:
+    def test_image_runs_as_an_ordinary_user(self) -> None:
         final = DOCKERFILE.rpartition("\nFROM ")[2]
         assert re.search(r"^USER (?!root)\w+$", final, re.MULTILINE)
 
-    def test_is_built_in_two_stages_so_that_it_holds_no_build_tools(self) -> None:
+    def test_image_is_built_in_two_stages_without_build_tools_in_the_last(self) -> None:
         stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", DOCKERFILE, re.MULTILINE)
         assert [name for _, name in stages] == ["build", ""]
         assert "pip install" not in DOCKERFILE.rpartition("\nFROM ")[2]
 
-    def test_is_made_of_no_secrets_and_no_data(self) -> None:
+    def test_image_is_built_without_secrets_and_data(self) -> None:
         left_out = set((BASE_DIR / ".dockerignore").read_text().split())
         assert {".env", ".git", ".venv", "var", "static/vendor"} <= left_out

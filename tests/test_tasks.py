@@ -95,12 +95,12 @@ def test_internal_error_is_reported_and_leaves_nothing(max: User, monkeypatch: p
     assert Evaluation.objects.count() == 0
 
 
-class TestAJobThatLosesTheDatabase:
+class TestDatabaseOutage:
     """Connections are terminated as by a stopping PostgreSQL."""
 
     def test_import_is_restarted_after_an_outage(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
         waiting = upload(max, [line("eval_1")])
-        lose_the_database(monkeypatch, importer, "insert_evaluations", times=2)
+        lose_database(monkeypatch, importer, "insert_evaluations", times=2)
         work()
         waiting.refresh_from_db()
         assert (waiting.state, waiting.error, waiting.new) == (Import.State.DONE, "", 1)
@@ -108,14 +108,14 @@ class TestAJobThatLosesTheDatabase:
 
     def test_export_is_restarted_after_an_outage(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
         export = jobs.enqueue(output.ExportOptions(bring_in(file_of(line("eval_1"))).run), lea)
-        lose_the_database(monkeypatch, stored_files, "_parts", times=2)
+        lose_database(monkeypatch, stored_files, "_parts", times=2)
         work()
         export.refresh_from_db()
         assert (export.state, export.error) == (Export.State.DONE, "")
         assert AuditEvent.objects.filter(action="export").count() == 1
 
 
-def lose_the_database(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, times: int) -> None:
+def lose_database(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, times: int) -> None:
     """Terminate the caller's connection in the first calls of a function."""
     function, left = getattr(module, name), iter(range(times))
 

@@ -1,4 +1,4 @@
-"""Factories for rows with believable defaults. Only a real import has a kept source file."""
+"""Factories for rows with realistic defaults. Only a real import has a stored source file."""
 
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -51,7 +51,7 @@ class ImportFactory(DjangoModelFactory[Import]):
 
 
 class EvaluationFactory(DjangoModelFactory[Evaluation]):
-    """A record in the queue, on its own line of its run's one import."""
+    """A record in the queue, on a line of its own in the single import of its run."""
 
     class Meta:
         model = Evaluation

@@ -44,7 +44,7 @@ SAMPLES = [
         id="public",
         marks=[
             pytest.mark.public_sample,
-            pytest.mark.skipif(not PUBLIC.exists(), reason="the public sample is not beside the checkout"),
+            pytest.mark.skipif(not PUBLIC.exists(), reason="the public sample is not available"),
         ],
     ),
 ]
